@@ -1,0 +1,25 @@
+import type { CommandHandler } from './command-handling/command-handler.ts'
+import type { EventRegistry } from './event-store.ts'
+import type { Clock } from './ports/clock.ts'
+import type { EventLog } from './ports/event-log.ts'
+import type { Faults } from './ports/faults.ts'
+import type { LastUsed } from './ports/last-used.ts'
+import type { PersonalData, SecretVault } from './ports/personal-data.ts'
+import type { Randomness } from './ports/randomness.ts'
+import type { ReadDatabase } from './ports/read-database.ts'
+import type { ReadModels } from './ports/read-models.ts'
+
+/** Everything that use cases work with; the composition root fills it once. */
+export interface Application {
+  readonly log: EventLog
+  readonly registry: EventRegistry
+  readonly commands: CommandHandler
+  readonly clock: Clock
+  readonly randomness: Randomness
+  readonly personalData: PersonalData
+  readonly vault: SecretVault
+  readonly read: ReadDatabase
+  readonly readModels: ReadModels
+  readonly lastUsed: LastUsed
+  readonly faults: Faults
+}

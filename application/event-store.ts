@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto'
+import type { Aggregate } from '../domain/kernel/decider.ts'
+import { type DomainEvent, type EventType, upcast } from '../domain/kernel/event-type.ts'
+import type { Environment } from '../domain/kernel/ids.ts'
+import type { EventToAppend, StoredEvent } from './ports/event-log.ts'
+
+/** Who caused an event. */
+export interface Actor {
+  readonly type: 'api_client' | 'agent' | 'inbound_connection' | 'operator' | 'payer' | 'system'
+  readonly id: string
+}
+
+/** What every event carries beside its data. */
+export interface EventMetadata {
+  readonly tenant_id: string | null
+  readonly environment: Environment | null
+  readonly actor: Actor
+  /** The request (or timer) that everything which followed goes back to. */
+  readonly correlation_id: string
+  /** The command or event that directly caused this one. */
+  readonly causation_id: string
+  /** ISO 8601 UTC, by the service's clock. */
+  readonly recorded_at: string
+  readonly schema_version: number
+}
+
+/** An event read from the log: stored place, parsed data, metadata. */
+export interface RecordedEvent<E extends DomainEvent = DomainEvent> {
+  readonly position: bigint
+  readonly stream: string
+  readonly revision: number
+  readonly eventId: string
+  readonly type: E['type']
+  readonly data: E['data']
+  readonly metadata: EventMetadata & { readonly hash: string }
+}
+
+/** A stored event does not fit its type: unknown type, unknown version, or data that fails the schema. */
+export class UnreadableEvent extends Error {
+  constructor(stored: Pick<StoredEvent, 'stream' | 'revision' | 'type'>, why: string) {
+    super(`Event ${stored.type} at ${stored.stream}@${stored.revision} cannot be read: ${why}`)
+    this.name = 'UnreadableEvent'
+  }
+}
+
+/** Every event type by name: the one place where stored JSON becomes typed events and back. */
+export class EventRegistry {
+  readonly #types = new Map<string, EventType>()
+  readonly #decoded = new WeakMap<StoredEvent, RecordedEvent>()
+
+  /** @throws Error when two types share a name, or two aggregates a category. */
+  constructor(aggregates: readonly Aggregate[]) {
+    const categories = new Set<string>()
+    for (const aggregate of aggregates) {
+      if (categories.has(aggregate.category)) throw new Error(`Duplicate category ${aggregate.category}`)
+      categories.add(aggregate.category)
+      for (const type of aggregate.events) {
+        if (this.#types.has(type.name)) throw new Error(`Duplicate event type ${type.name}`)
+        this.#types.set(type.name, type)
+      }
+    }
+  }
+
+  get types(): readonly EventType[] {
+    return [...this.#types.values()]
+  }
+
+  /**
+   * Checks an event against its schema and writes it as JSON.
+   * @throws Error naming the type when the data fails the schema; values are never part of the message.
+   */
+  encode(
+    event: DomainEvent,
+    eventId: string,
+    metadata: Omit<EventMetadata, 'schema_version'>,
+  ): EventToAppend {
+    const type = this.#types.get(event.type)
+    if (!type) throw new Error(`Unknown event type ${event.type}`)
+    const parsed = type.schema.safeParse(event.data)
+    if (!parsed.success) {
+      const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
+      throw new Error(`Event ${event.type} does not fit its schema: ${where}`)
+    }
+    return {
+      eventId,
+      type: event.type,
+      data: JSON.stringify(parsed.data),
+      metadata: JSON.stringify({ ...metadata, schema_version: type.version }),
+    }
+  }
+
+  /** Whether this release knows an event type. */
+  knows(type: string): boolean {
+    return this.#types.has(type)
+  }
+
+  /**
+   * Parses a stored event, brings it to the current version and checks it. The result is remembered
+   * with the stored event, so that several readers of one page parse it once; treat it as immutable.
+   * @throws UnreadableEvent
+   */
+  decode(stored: StoredEvent): RecordedEvent {
+    const known = this.#decoded.get(stored)
+    if (known) return known
+    const type = this.#types.get(stored.type)
+    if (!type) throw new UnreadableEvent(stored, 'unknown event type')
+    const metadata = JSON.parse(stored.metadata) as RecordedEvent['metadata']
+    if (metadata.schema_version > type.version) {
+      throw new UnreadableEvent(stored, `version ${metadata.schema_version} is newer than this release`)
+    }
+    const parsed = type.schema.safeParse(upcast(type, metadata.schema_version, JSON.parse(stored.data)))
+    if (!parsed.success) {
+      const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
+      throw new UnreadableEvent(stored, where)
+    }
+    const { position, stream, revision, eventId } = stored
+    const recorded = { position, stream, revision, eventId, type: stored.type, data: parsed.data, metadata }
+    this.#decoded.set(stored, recorded)
+    return recorded
+  }
+}
+
+/**
+ * The id of the event at `index` of a command's append: the same command always appends the same
+ * ids, which is what makes a retry of unknown outcome safe in every engine. A version 8 UUID.
+ */
+export function derivedEventId(commandId: string, index: number): string {
+  const hex = createHash('sha256').update(`${commandId}/${index}`).digest('hex')
+  const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}

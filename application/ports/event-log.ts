@@ -1,0 +1,138 @@
+/**
+ * The event log port: an append-only log of streams with one total order over all of them.
+ * Adapters (PostgreSQL, EventStoreDB) store and return the exact bytes of data and metadata; the
+ * codec above them (event-store.ts) turns those into typed events.
+ */
+
+/** What the writer believes about the stream. Always named, always enforced; a miss fails closed. */
+export type ExpectedRevision =
+  | 'noStream'
+  /** The stream has at least one event. */
+  | 'exists'
+  | 'any'
+  /** The revision of the stream's last event, from 0. */
+  | { readonly exactly: number }
+
+/** An event to append: its JSON texts are stored as they are. */
+export interface EventToAppend {
+  /** UUID, derived from the command id and the index of the event in the append. */
+  readonly eventId: string
+  readonly type: string
+  /** JSON text of the data. */
+  readonly data: string
+  /** JSON text of an object, without `hash`, which the log adds as the last member (see hash-chain.ts). */
+  readonly metadata: string
+}
+
+/** An event as it stands in the log. */
+export interface StoredEvent {
+  /** Place in the total order of the log; grows, may skip numbers. */
+  readonly position: bigint
+  readonly stream: string
+  /** Place in the stream, from 0, without gaps. */
+  readonly revision: number
+  readonly eventId: string
+  readonly type: string
+  /** JSON text, byte for byte as stored. */
+  readonly data: string
+  /** JSON text with `hash` as its last member, byte for byte as stored. */
+  readonly metadata: string
+}
+
+export interface AppendResult {
+  /** Revision of the last appended event. */
+  readonly revision: number
+  /** Position of the last appended event. */
+  readonly position: bigint
+  /** True when exactly these events stood there already and nothing was written. */
+  readonly repeated: boolean
+}
+
+/** The stream was not at the expected revision. Nothing was written. */
+export class WrongExpectedRevision extends Error {
+  readonly stream: string
+  readonly expected: ExpectedRevision
+  /** Revision of the stream's last event, -1 when there is none. */
+  readonly actual: number
+  constructor(stream: string, expected: ExpectedRevision, actual: number) {
+    super(`Stream ${stream} is at revision ${actual}, expected ${JSON.stringify(expected)}`)
+    this.name = 'WrongExpectedRevision'
+    this.stream = stream
+    this.expected = expected
+    this.actual = actual
+  }
+}
+
+/** An event is larger than the log takes. Nothing was written. */
+export class EventTooLarge extends Error {
+  constructor(type: string, bytes: number) {
+    super(`An event of type ${type} has ${bytes} bytes; the limit is ${MAX_EVENT_BYTES}`)
+    this.name = 'EventTooLarge'
+  }
+}
+
+/** Largest event (data and metadata together) in bytes: 512 KiB. */
+export const MAX_EVENT_BYTES = 512 * 1024
+/** Largest append in bytes over all its events: below the 1 MiB that EventStoreDB accepts. */
+export const MAX_APPEND_BYTES = 1000 * 1024
+
+/** A stretch of the log in order. */
+export interface LogPage {
+  readonly events: readonly StoredEvent[]
+  /** Every matching event up to and including this position has been delivered by now. */
+  readonly checkpoint: bigint
+  /** True when the log ended here at the time of reading. */
+  readonly atHead: boolean
+}
+
+/** The position before the first event. */
+export const LOG_START = 0n
+
+export interface EventLog {
+  /**
+   * Appends events to one stream, all or nothing. The same event ids again at the same place are
+   * the same append: it answers with the first result and writes nothing.
+   * An empty append checks the expectation and writes nothing.
+   * @throws WrongExpectedRevision, EventTooLarge, or an infrastructure error after which the outcome
+   *   is unknown and the same append may be sent again.
+   */
+  append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Promise<AppendResult>
+
+  /**
+   * Reads a stream in order. An absent stream reads as empty.
+   * @param options.from first revision to read, default 0 (backwards: default the last).
+   * @param options.maxCount events at the most, default 1000.
+   */
+  readStream(
+    stream: string,
+    options?: { from?: number; maxCount?: number; direction?: 'forwards' | 'backwards' },
+  ): Promise<readonly StoredEvent[]>
+
+  /** Reads the log in order, exclusively after a position; `types` filters on the server. */
+  readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage>
+
+  /**
+   * Catches up from a position and then follows the log for ever, page by page, until `signal`
+   * aborts (then it just ends). It waits while the consumer works. A page without events tells of a
+   * checkpoint that moved over events of other types; the first page at the head always comes.
+   * Lost connections are reconnected inside; nothing is skipped or delivered twice.
+   */
+  subscribe(options: {
+    after: bigint
+    types?: readonly string[]
+    /** Events in a page at the most. */
+    pageSize: number
+    signal: AbortSignal
+  }): AsyncIterable<LogPage>
+
+  /** Position of the last event in the log, {@link LOG_START} when it is empty. */
+  head(): Promise<bigint>
+
+  /**
+   * True while it is certain that no other process appends to this log, so that states cached in
+   * this process cannot be stale. May turn false at any time, never back.
+   */
+  soleWriter(): boolean
+
+  close(): Promise<void>
+}

@@ -1,0 +1,15 @@
+/** Where faults can be injected, and how; only with the virtual clock. */
+export type FaultPoint = 'card-processor' | 'bank-link' | 'bank-rail' | 'mail' | 'text' | 'financing' | 'pipeline'
+export type FaultMode = 'unreachable' | 'decline' | 'timeout' | 'hold'
+
+/** Faults that operators injected, consumed where they strike. */
+export interface Faults {
+  /** Sets what the next `times` uses of a point run into; 0 clears the point. */
+  inject(point: FaultPoint, mode: FaultMode, times: number): void
+  /** Takes one use of a fault at a point, if one of the given modes is set there. */
+  take(point: FaultPoint, modes: readonly FaultMode[]): FaultMode | null
+  /** Resolves at once when no `hold` is set at the point, else when it is cleared. */
+  released(point: FaultPoint, signal?: AbortSignal): Promise<void>
+  /** True while a hold is set at the point. */
+  holding(point: FaultPoint): boolean
+}

@@ -1,0 +1,35 @@
+import { agentCredential } from './access/agent-credential.ts'
+import { apiClient } from './access/api-client.ts'
+import { inboundConnection } from './access/inbound-connection.ts'
+import type { Aggregate } from './kernel/decider.ts'
+import { dataSubject } from './operations/data-subject.ts'
+import { operatorAction } from './operations/operator-action.ts'
+import { virtualClock } from './operations/virtual-clock.ts'
+import { carrier } from './parties/carrier.ts'
+import { employeeSync } from './parties/employee-sync.ts'
+import { employer } from './parties/employer.ts'
+import { payrollCompany } from './parties/payroll-company.ts'
+import { tenant } from './parties/tenant.ts'
+import { payrollFile } from './payroll/payroll-file.ts'
+import { policy } from './policies/policy.ts'
+import { idempotencyKey } from './uniqueness/idempotency-key.ts'
+import { reservation } from './uniqueness/reservation.ts'
+
+/** Every aggregate there is, by category: what the event registry and "state as of" are built from. */
+export const aggregates: readonly Aggregate[] = [
+  tenant,
+  carrier,
+  payrollCompany,
+  employer,
+  employeeSync,
+  policy,
+  agentCredential,
+  apiClient,
+  inboundConnection,
+  payrollFile,
+  reservation,
+  idempotencyKey,
+  virtualClock,
+  operatorAction,
+  dataSubject,
+]

@@ -1,0 +1,31 @@
+/** Calendar dates as `YYYY-MM-DD` strings; they compare correctly as text. */
+export type CalendarDate = string
+
+const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
+
+/** Days of a month, 1 to 12, in the proleptic Gregorian calendar. */
+export function daysInMonth(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
+}
+
+/** True for a date that is written `YYYY-MM-DD` and exists (2026-02-30 does not). */
+export function isCalendarDate(value: unknown): value is CalendarDate {
+  if (typeof value !== 'string') return false
+  const match = DATE.exec(value)
+  if (!match) return false
+  const year = Number(match[1])
+  const month = Number(match[2])
+  const day = Number(match[3])
+  return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month)
+}
+
+/** The UTC day of a moment given in milliseconds since the epoch. */
+export function utcDate(epochMs: number): CalendarDate {
+  return new Date(epochMs).toISOString().slice(0, 10)
+}
+
+/** ISO 8601 UTC with milliseconds, as every timestamp leaves the service. */
+export function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString()
+}

@@ -1,0 +1,32 @@
+/**
+ * Why a decider refused a command. A rejection is an expected outcome, not an exception:
+ * interfaces map `code` to their documented status and error words.
+ */
+export interface Rejection {
+  readonly rejected: true
+  /** Broad class that an interface maps to a status: shape, missing thing, scope, state. */
+  readonly kind: 'invalid' | 'not_found' | 'forbidden' | 'conflict'
+  /** Stable machine word, for example `employer_not_found`. */
+  readonly code: string
+  /** One human-readable sentence that names the field where there is one. Never personal data. */
+  readonly message: string
+  /** Input field at fault, if one is. */
+  readonly field?: string
+}
+
+/** Builds a {@link Rejection}. */
+export function reject(
+  kind: Rejection['kind'],
+  code: string,
+  message: string,
+  field?: string,
+): Rejection {
+  return field === undefined
+    ? { rejected: true, kind, code, message }
+    : { rejected: true, kind, code, message, field }
+}
+
+/** True when a decision or command outcome is a rejection. */
+export function isRejection(value: unknown): value is Rejection {
+  return typeof value === 'object' && value !== null && (value as { rejected?: unknown }).rejected === true
+}

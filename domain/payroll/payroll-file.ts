@@ -1,0 +1,361 @@
+import { z } from 'zod'
+import type { Decider } from '../kernel/decider.ts'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { environment, id } from '../kernel/ids.ts'
+import { type Rejection, reject } from '../kernel/rejection.ts'
+import { sealed } from '../kernel/sealed.ts'
+import { canonicalRow, rowReason } from './payroll-row.ts'
+import { type PayrollTerms, resolvedClassCode, resolvedState, validateRow } from './row-validation.ts'
+import { auditableCents, type PremiumTable } from './wages-and-premium.ts'
+
+/**
+ * A payroll file: rows of one report against one policy, and what the pipeline made of them, in one
+ * stream. Rows and results stand in chunks, so that no event, append or array grows with the file:
+ *
+ *   received, rows x chunks, normalized, validated x chunks, wages x chunks, premium x chunks
+ *
+ * Each phase works strictly after the one before it, chunk by chunk; the stream itself tells where
+ * to go on after a crash.
+ */
+
+/** Rows in a chunk at the most; a chunk is also closed at {@link CHUNK_BYTES} of JSON. */
+export const CHUNK_ROWS = 500
+export const CHUNK_BYTES = 256 * 1024
+
+// ---- events
+
+export const PayrollFileReceived = eventType({
+  name: 'PayrollFileReceived',
+  schema: z.object({
+    file_id: id(),
+    tenant_id: id(),
+    environment: environment(),
+    employer_id: id(),
+    policy_id: id(),
+    policy_number: z.string(),
+    source: z.object({
+      kind: z.enum(['tool', 'report', 'inbound_webhook']),
+      /** Set when an agent submitted the rows. */
+      submission_id: id().nullable(),
+      /** Credential, client or connection that sent it. */
+      sender_id: z.string(),
+    }),
+    file_name: z.string(),
+    row_count: z.number().int().positive(),
+    chunk_count: z.number().int().positive(),
+    period: z.object({ start: z.string(), end: z.string() }).nullable(),
+  }),
+})
+
+export const PayrollRowsRecorded = eventType({
+  name: 'PayrollRowsRecorded',
+  schema: z.object({
+    file_id: id(),
+    /** 0-based; the event of chunk c stands at revision 1 + c. */
+    chunk: z.number().int().nonnegative(),
+    last: z.boolean(),
+    rows: z.array(canonicalRow),
+  }),
+})
+
+export const PayrollFileNormalized = eventType({
+  name: 'PayrollFileNormalized',
+  schema: z.object({
+    file_id: id(),
+    row_count: z.number().int(),
+    /** The policy as of this revision of its stream is what every phase of the file works with. */
+    policy_revision: z.number().int().nonnegative(),
+  }),
+})
+
+export const PayrollRowsValidated = eventType({
+  name: 'PayrollRowsValidated',
+  schema: z.object({
+    file_id: id(),
+    chunk: z.number().int(),
+    last: z.boolean(),
+    green: z.number().int(),
+    red: z.number().int(),
+    /** The red rows. */
+    failures: z.array(
+      z.object({ row_number: z.number().int(), person: sealed().optional(), reasons: z.array(rowReason) }),
+    ),
+    /** What would have been valid; only with failures. */
+    valid: z.object({ class_codes: z.array(z.string()), states: z.array(z.string()) }).optional(),
+  }),
+})
+
+export const PayrollWagesCalculated = eventType({
+  name: 'PayrollWagesCalculated',
+  schema: z.object({
+    file_id: id(),
+    chunk: z.number().int(),
+    last: z.boolean(),
+    rows_processed: z.number().int(),
+    auditable_cents: z.number().int(),
+    /** Per green row: [row number, auditable cents, class code, state]. */
+    wages: z.array(z.tuple([z.number().int(), z.number().int(), z.string(), z.string()])),
+  }),
+})
+
+export const PayrollPremiumCalculated = eventType({
+  name: 'PayrollPremiumCalculated',
+  schema: z.object({
+    file_id: id(),
+    chunk: z.number().int(),
+    last: z.boolean(),
+    rows_processed: z.number().int(),
+    premium_cents: z.number().int(),
+    /** Per green row: [row number, premium cents]. */
+    premiums: z.array(z.tuple([z.number().int(), z.number().int()])),
+  }),
+})
+
+export const PayrollFileFailed = eventType({
+  name: 'PayrollFileFailed',
+  schema: z.object({
+    file_id: id(),
+    stage: z.enum(['file_creation', 'validation', 'wage_calculation', 'premium_calculation']),
+    error: z.string(),
+  }),
+})
+
+const events = [
+  PayrollFileReceived,
+  PayrollRowsRecorded,
+  PayrollFileNormalized,
+  PayrollRowsValidated,
+  PayrollWagesCalculated,
+  PayrollPremiumCalculated,
+  PayrollFileFailed,
+] as const
+export type PayrollFileEvent = EventOf<(typeof events)[number]>
+export type PayrollFileStage = z.output<typeof PayrollFileFailed.schema>['stage']
+
+// ---- state
+
+/** What the stream says so far; sums only, so that it stays small for any file. */
+export interface PayrollFile {
+  readonly received: z.output<typeof PayrollFileReceived.schema> | null
+  readonly chunks_recorded: number
+  readonly rows_recorded: number
+  readonly policy_revision: number | null
+  readonly validated: { readonly chunks: number; readonly green: number; readonly red: number }
+  readonly wages: { readonly chunks: number; readonly rows: number; readonly cents: number }
+  readonly premium: { readonly chunks: number; readonly rows: number; readonly cents: number }
+  readonly failed: { readonly stage: PayrollFileStage; readonly error: string } | null
+}
+
+const initialState: PayrollFile = {
+  received: null,
+  chunks_recorded: 0,
+  rows_recorded: 0,
+  policy_revision: null,
+  validated: { chunks: 0, green: 0, red: 0 },
+  wages: { chunks: 0, rows: 0, cents: 0 },
+  premium: { chunks: 0, rows: 0, cents: 0 },
+  failed: null,
+}
+
+function evolve(state: PayrollFile, event: PayrollFileEvent): PayrollFile {
+  switch (event.type) {
+    case 'PayrollFileReceived':
+      return { ...state, received: event.data }
+    case 'PayrollRowsRecorded':
+      return {
+        ...state,
+        chunks_recorded: state.chunks_recorded + 1,
+        rows_recorded: state.rows_recorded + event.data.rows.length,
+      }
+    case 'PayrollFileNormalized':
+      return { ...state, policy_revision: event.data.policy_revision }
+    case 'PayrollRowsValidated':
+      return {
+        ...state,
+        validated: {
+          chunks: state.validated.chunks + 1,
+          green: state.validated.green + event.data.green,
+          red: state.validated.red + event.data.red,
+        },
+      }
+    case 'PayrollWagesCalculated':
+      return {
+        ...state,
+        wages: {
+          chunks: state.wages.chunks + 1,
+          rows: state.wages.rows + event.data.rows_processed,
+          cents: state.wages.cents + event.data.auditable_cents,
+        },
+      }
+    case 'PayrollPremiumCalculated':
+      return {
+        ...state,
+        premium: {
+          chunks: state.premium.chunks + 1,
+          rows: state.premium.rows + event.data.rows_processed,
+          cents: state.premium.cents + event.data.premium_cents,
+        },
+      }
+    case 'PayrollFileFailed':
+      return { ...state, failed: { stage: event.data.stage, error: event.data.error } }
+  }
+}
+
+/** What has to happen next to a file. */
+export type NextStep =
+  | { readonly step: 'record_rows' | 'normalize' | 'complete' | 'failed' }
+  | { readonly step: 'validate' | 'calculate_wages' | 'calculate_premium'; readonly chunk: number }
+
+/** Where the pipeline goes on with a file; the strict order of the phases is this function. */
+export function nextStep(file: PayrollFile): NextStep {
+  if (file.failed) return { step: 'failed' }
+  const chunks = file.received?.chunk_count ?? Number.POSITIVE_INFINITY
+  if (file.chunks_recorded < chunks) return { step: 'record_rows' }
+  if (file.policy_revision === null) return { step: 'normalize' }
+  if (file.validated.chunks < chunks) return { step: 'validate', chunk: file.validated.chunks }
+  if (file.wages.chunks < chunks) return { step: 'calculate_wages', chunk: file.wages.chunks }
+  if (file.premium.chunks < chunks) return { step: 'calculate_premium', chunk: file.premium.chunks }
+  return { step: 'complete' }
+}
+
+// ---- commands
+
+type RecordedRows = z.output<typeof PayrollRowsRecorded.schema>
+type CalculatedWages = z.output<typeof PayrollWagesCalculated.schema>
+
+export type PayrollFileCommand =
+  | { readonly type: 'Receive'; readonly data: z.output<typeof PayrollFileReceived.schema> }
+  | { readonly type: 'RecordRows'; readonly rows: RecordedRows['rows'] }
+  | { readonly type: 'Normalize'; readonly policyRevision: number }
+  | { readonly type: 'ValidateChunk'; readonly recorded: RecordedRows; readonly terms: PayrollTerms }
+  | {
+      readonly type: 'CalculateWages'
+      readonly recorded: RecordedRows
+      readonly terms: PayrollTerms
+      readonly overtimeExclusion: boolean
+    }
+  | { readonly type: 'CalculatePremium'; readonly calculated: CalculatedWages; readonly table: PremiumTable }
+  | { readonly type: 'Fail'; readonly stage: PayrollFileStage; readonly error: string }
+
+function decide(command: PayrollFileCommand, file: PayrollFile): readonly PayrollFileEvent[] | Rejection {
+  if (command.type === 'Receive') {
+    if (file.received) return reject('conflict', 'file_exists', 'The file was received already')
+    return [PayrollFileReceived.of(command.data)]
+  }
+  if (!file.received) return reject('not_found', 'file_not_found', 'No such file')
+  const next = nextStep(file)
+  const { file_id, chunk_count } = file.received
+  switch (command.type) {
+    case 'RecordRows': {
+      if (next.step !== 'record_rows') return outOfOrder(command.type, next)
+      const chunk = file.chunks_recorded
+      return [PayrollRowsRecorded.of({ file_id, chunk, last: chunk === chunk_count - 1, rows: command.rows })]
+    }
+    case 'Normalize':
+      if (next.step !== 'normalize') return outOfOrder(command.type, next)
+      return [
+        PayrollFileNormalized.of({
+          file_id,
+          row_count: file.rows_recorded,
+          policy_revision: command.policyRevision,
+        }),
+      ]
+    case 'ValidateChunk':
+      if (next.step !== 'validate' || next.chunk !== command.recorded.chunk) return outOfOrder(command.type, next)
+      return [validated(command.recorded, command.terms)]
+    case 'CalculateWages':
+      if (next.step !== 'calculate_wages' || next.chunk !== command.recorded.chunk) {
+        return outOfOrder(command.type, next)
+      }
+      return [wages(command.recorded, command.terms, command.overtimeExclusion)]
+    case 'CalculatePremium':
+      if (next.step !== 'calculate_premium' || next.chunk !== command.calculated.chunk) {
+        return outOfOrder(command.type, next)
+      }
+      return [premium(command.calculated, command.table)]
+    case 'Fail':
+      if (next.step === 'failed' || next.step === 'complete') return []
+      return [PayrollFileFailed.of({ file_id, stage: command.stage, error: command.error })]
+  }
+}
+
+function outOfOrder(command: string, next: NextStep): Rejection {
+  return reject('conflict', 'out_of_order', `${command} does not come next for this file: ${next.step} does`)
+}
+
+function validated(recorded: RecordedRows, terms: PayrollTerms): PayrollFileEvent {
+  const failures: z.output<typeof PayrollRowsValidated.schema>['failures'] = []
+  for (const row of recorded.rows) {
+    const { errors } = validateRow(row, terms)
+    if (errors.length === 0) continue
+    const failure = { row_number: row.n, reasons: [...errors] }
+    failures.push(row.person === undefined ? failure : { ...failure, person: row.person })
+  }
+  const { file_id, chunk, last } = recorded
+  const counts = { file_id, chunk, last, green: recorded.rows.length - failures.length, red: failures.length }
+  return PayrollRowsValidated.of(
+    failures.length === 0
+      ? { ...counts, failures }
+      : {
+          ...counts,
+          failures,
+          valid: { class_codes: [...terms.class_codes], states: [...terms.states] },
+        },
+  )
+}
+
+function wages(recorded: RecordedRows, terms: PayrollTerms, overtimeExclusion: boolean): PayrollFileEvent {
+  const perRow: [number, number, string, string][] = []
+  let total = 0
+  for (const row of recorded.rows) {
+    if (validateRow(row, terms).errors.length > 0) continue
+    const state = resolvedState(row, terms)
+    const cents = auditableCents(row, state, overtimeExclusion)
+    perRow.push([row.n, cents, resolvedClassCode(row, terms), state])
+    total += cents
+  }
+  const { file_id, chunk, last } = recorded
+  return PayrollWagesCalculated.of({
+    file_id,
+    chunk,
+    last,
+    rows_processed: perRow.length,
+    auditable_cents: total,
+    wages: perRow,
+  })
+}
+
+/** The premium of a chunk; a class code and state without a rate fails the file, never counts as zero. */
+function premium(calculated: CalculatedWages, table: PremiumTable): PayrollFileEvent {
+  const { file_id, chunk, last } = calculated
+  const premiums: [number, number][] = []
+  let total = 0
+  for (const [rowNumber, wageCents, classCode, state] of calculated.wages) {
+    const cents = table.premiumOf(classCode, state, wageCents)
+    if (cents === null) {
+      return PayrollFileFailed.of({
+        file_id,
+        stage: 'premium_calculation',
+        error: `The policy has no rate for class code ${classCode} in ${state} (row ${rowNumber})`,
+      })
+    }
+    premiums.push([rowNumber, cents])
+    total += cents
+  }
+  return PayrollPremiumCalculated.of({
+    file_id,
+    chunk,
+    last,
+    rows_processed: premiums.length,
+    premium_cents: total,
+    premiums,
+  })
+}
+
+export const payrollFile: Decider<PayrollFile, PayrollFileCommand, PayrollFileEvent> = {
+  category: 'payrollFile',
+  events,
+  initialState,
+  evolve,
+  decide,
+}

@@ -1,0 +1,232 @@
+import { z } from 'zod'
+import { isCalendarDate } from '../kernel/calendar.ts'
+import { sealed } from '../kernel/sealed.ts'
+
+/**
+ * One payroll row in the canonical form: what every source (tool, report, inbound webhook) is
+ * normalized to before it is stored. Who the row is about stays apart, sealed under that person's
+ * data key.
+ */
+
+/** Why a row is red, or what is doubtful about it, in machine words; `describeReason` puts it in sentences. */
+export const rowReason = z.object({
+  field: z.string(),
+  code: z.enum([
+    'not_a_string',
+    'not_a_number',
+    'not_finite',
+    'negative',
+    'too_large',
+    'not_a_date',
+    'missing_wage',
+    'missing_rate',
+    'missing_hours',
+    'missing_value',
+    'unknown_value',
+    'period_ends_before_start',
+    'wage_forms_differ',
+    'outside_policy_term',
+    'missing_name',
+    'unknown_field',
+  ]),
+  /** The offending value, shortened and masked; never a name or an identifier of a person. */
+  value: z.string().optional(),
+})
+export type RowReason = z.output<typeof rowReason>
+
+export const canonicalRow = z.object({
+  /** 1-based position in the submitted rows. */
+  n: z.number().int().positive(),
+  /** {@link Person} as sealed JSON; absent when the row names nobody. */
+  person: sealed().optional(),
+  /** `full` when first and last name are there; else what is missing. */
+  name: z.enum(['full', 'no_first', 'no_last', 'none']),
+  class_code: z.string().optional(),
+  /** Trimmed and upper-cased. */
+  state: z.string().optional(),
+  /** Dollars. */
+  gross_wages: z.number().optional(),
+  /** Dollars; inside gross wages. */
+  overtime: z.number().optional(),
+  hours: z.number().optional(),
+  /** Dollars per hour. */
+  rate: z.number().optional(),
+  check_date: z.string().optional(),
+  pay_period_start: z.string().optional(),
+  pay_period_end: z.string().optional(),
+  /** Fields whose value could not be taken over, found while normalizing. */
+  malformed: z.array(rowReason).optional(),
+  /** Names of fields that no rule knows; their values are kept sealed with the person. */
+  unknown: z.array(z.string()).optional(),
+})
+export type CanonicalRow = z.output<typeof canonicalRow>
+
+/** The personal part of a row, before sealing. */
+export interface Person {
+  first_name?: string
+  last_name?: string
+  ssn?: string
+  employee_id?: string
+  /** Whatever else the row carried, as it came. */
+  other?: Record<string, unknown>
+}
+
+/** A row split into what rules work on and who it is about. */
+export interface NormalizedRow {
+  readonly row: CanonicalRow
+  readonly person: Person | null
+  /** What identifies the person within the employer, best identifier first; null when nothing does. */
+  readonly identity: string | null
+}
+
+/** How the fields of one source map to the canonical ones. */
+export interface RowVocabulary {
+  readonly first_name: string
+  readonly last_name: string
+  readonly hours: string
+  /** Whether a field that no rule knows is worth a warning (tools), or expected (flexible reports). */
+  readonly warnsOfUnknownFields: boolean
+}
+
+export const TOOL_ROWS: RowVocabulary = {
+  first_name: 'employee_first_name',
+  last_name: 'employee_last_name',
+  hours: 'hours',
+  warnsOfUnknownFields: true,
+}
+
+export const REPORT_RECORDS: RowVocabulary = {
+  first_name: 'first_name',
+  last_name: 'last_name',
+  hours: 'hours_worked',
+  warnsOfUnknownFields: false,
+}
+
+const MAX_UNKNOWN_FIELDS = 20
+const IDENTIFIER_LIKE = /\d{3}-?\d{2}-?\d{4}/
+
+/** A value as it may be shown in messages: short, and masked where it looks like a person's identifier. */
+export function showValue(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
+  if (IDENTIFIER_LIKE.test(text)) return '(masked)'
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text
+}
+
+/**
+ * Normalizes one submitted row. Nothing is refused here: what cannot be taken over is noted in
+ * `malformed` and becomes an error of phase 1. A null value counts as left out.
+ * @param raw the row as parsed from JSON.
+ * @param n its 1-based position.
+ */
+export function normalizeRow(raw: Record<string, unknown>, n: number, vocabulary: RowVocabulary): NormalizedRow {
+  const malformed: RowReason[] = []
+  const other: Record<string, unknown> = {}
+  const unknown: string[] = []
+  const row: CanonicalRow = { n, name: 'none' }
+  const person: Person = {}
+
+  const text = (key: string, field: string): string | undefined => {
+    const value = raw[key]
+    if (value === undefined || value === null) return undefined
+    if (typeof value === 'string') return value.trim() === '' ? undefined : value.trim()
+    malformed.push({ field, code: 'not_a_string', value: showValue(value) })
+    other[key] = value
+    return undefined
+  }
+  const amount = (key: string, field: 'gross_wages' | 'overtime' | 'hours' | 'rate'): void => {
+    const value = raw[key]
+    if (value === undefined || value === null) return
+    if (typeof value !== 'number') {
+      malformed.push({ field, code: 'not_a_number', value: showValue(value) })
+      other[key] = value
+    } else if (!Number.isFinite(value)) {
+      malformed.push({ field, code: 'not_finite' })
+    } else {
+      row[field] = value
+    }
+  }
+  const date = (field: 'check_date' | 'pay_period_start' | 'pay_period_end'): void => {
+    const value = raw[field]
+    if (value === undefined || value === null) return
+    if (isCalendarDate(value)) row[field] = value
+    else {
+      malformed.push({ field, code: 'not_a_date', value: showValue(value) })
+      other[field] = value
+    }
+  }
+  const personal = (key: string, field: string, as: 'first_name' | 'last_name' | 'ssn' | 'employee_id') => {
+    const value = raw[key]
+    if (value === undefined || value === null) return
+    if (typeof value === 'string') {
+      if (value.trim() !== '') person[as] = value.trim()
+    } else if (as === 'first_name' || as === 'last_name') {
+      malformed.push({ field, code: 'not_a_string' })
+      other[key] = value
+    } else {
+      other[key] = value
+    }
+  }
+
+  personal(vocabulary.first_name, 'employee_first_name', 'first_name')
+  personal(vocabulary.last_name, 'employee_last_name', 'last_name')
+  personal('ssn', 'ssn', 'ssn')
+  personal('employee_id', 'employee_id', 'employee_id')
+  const classCode = text('class_code', 'class_code')
+  if (classCode !== undefined) row.class_code = classCode
+  const state = text('state', 'state')
+  if (state !== undefined) row.state = state.toUpperCase()
+  amount('gross_wages', 'gross_wages')
+  amount('overtime', 'overtime')
+  amount(vocabulary.hours, 'hours')
+  amount('rate', 'rate')
+  date('check_date')
+  date('pay_period_start')
+  date('pay_period_end')
+
+  const known = knownFields(vocabulary)
+  for (const key of Object.keys(raw)) {
+    if (known.has(key)) continue
+    other[key] = raw[key]
+    if (unknown.length < MAX_UNKNOWN_FIELDS) unknown.push(showValue(key))
+  }
+
+  const missingFirst = person.first_name === undefined
+  const missingLast = person.last_name === undefined
+  row.name = missingFirst ? (missingLast ? 'none' : 'no_first') : missingLast ? 'no_last' : 'full'
+  if (malformed.length > 0) row.malformed = malformed
+  if (unknown.length > 0 && vocabulary.warnsOfUnknownFields) row.unknown = unknown
+  if (Object.keys(other).length > 0) person.other = other
+  return { row, person: Object.keys(person).length > 0 ? person : null, identity: identityOf(person) }
+}
+
+const knownByVocabulary = new WeakMap<RowVocabulary, ReadonlySet<string>>()
+
+function knownFields(vocabulary: RowVocabulary): ReadonlySet<string> {
+  let known = knownByVocabulary.get(vocabulary)
+  if (!known) {
+    known = new Set([
+      vocabulary.first_name,
+      vocabulary.last_name,
+      vocabulary.hours,
+      'ssn',
+      'employee_id',
+      'class_code',
+      'state',
+      'gross_wages',
+      'overtime',
+      'rate',
+      'check_date',
+      'pay_period_start',
+      'pay_period_end',
+    ])
+    knownByVocabulary.set(vocabulary, known)
+  }
+  return known
+}
+
+function identityOf(person: Person): string | null {
+  if (person.employee_id !== undefined) return `employee_id:${person.employee_id}`
+  if (person.ssn !== undefined) return `ssn:${person.ssn.replace(/\D/g, '')}`
+  if (person.first_name === undefined && person.last_name === undefined) return null
+  return `name:${person.first_name ?? ''} ${person.last_name ?? ''}`.toLowerCase()
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import type { Decider } from '../kernel/decider.ts'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { type Rejection, reject } from '../kernel/rejection.ts'
+
+/**
+ * One idempotency key of one caller on one operation. The claim fixes the command id, from which
+ * all event ids derive: whoever finishes the work after a crash appends the same events again.
+ */
+export const IdempotencyKeyClaimed = eventType({
+  name: 'IdempotencyKeyClaimed',
+  schema: z.object({ fingerprint: z.string(), request_hash: z.string(), command_id: z.string() }),
+})
+export const IdempotencyKeyAnswered = eventType({
+  name: 'IdempotencyKeyAnswered',
+  schema: z.object({
+    fingerprint: z.string(),
+    /** HTTP status of the first answer. */
+    status: z.number().int(),
+    /** Body of the first answer; null where it held a secret, then `created_id` names what was created. */
+    body: z.unknown(),
+    created_id: z.string().nullable(),
+  }),
+})
+
+const events = [IdempotencyKeyClaimed, IdempotencyKeyAnswered] as const
+export type IdempotencyKeyEvent = EventOf<(typeof events)[number]>
+export interface IdempotencyKey {
+  readonly claimed: z.output<typeof IdempotencyKeyClaimed.schema> | null
+  readonly answered: z.output<typeof IdempotencyKeyAnswered.schema> | null
+}
+export type IdempotencyKeyCommand =
+  | { readonly type: 'Claim'; readonly data: z.output<typeof IdempotencyKeyClaimed.schema> }
+  | { readonly type: 'Answer'; readonly data: z.output<typeof IdempotencyKeyAnswered.schema> }
+
+export const idempotencyKey: Decider<IdempotencyKey, IdempotencyKeyCommand, IdempotencyKeyEvent> = {
+  category: 'idempotencyKey',
+  events,
+  initialState: { claimed: null, answered: null },
+  evolve(state, event) {
+    return event.type === 'IdempotencyKeyClaimed'
+      ? { ...state, claimed: event.data }
+      : { ...state, answered: event.data }
+  },
+  decide(command, state): readonly IdempotencyKeyEvent[] | Rejection {
+    if (command.type === 'Answer') return state.answered ? [] : [IdempotencyKeyAnswered.of(command.data)]
+    if (!state.claimed) return [IdempotencyKeyClaimed.of(command.data)]
+    if (state.claimed.request_hash === command.data.request_hash) return []
+    return reject(
+      'conflict',
+      'idempotency_key_reused',
+      'The idempotency key was used for another request body',
+    )
+  },
+}
