@@ -1,8 +1,8 @@
+import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Decider, fold, streamOf } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Actor, derivedEventId, type EventMetadata, type EventRegistry } from '../event-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type EventLog, type ExpectedRevision, LOG_START, WrongExpectedRevision } from '../ports/event-log.ts'
@@ -67,7 +67,11 @@ export class CommandHandler {
     const stream = streamOf(decider, id)
     const cached = this.#cache.get(stream) as Loaded<State> | undefined
     if (cached && this.#log.soleWriter()) return cached
-    const loaded = await this.#readOn(decider, stream, cached ?? { state: decider.initialState, revision: -1 })
+    const loaded = await this.#readOn(
+      decider,
+      stream,
+      cached ?? { state: decider.initialState, revision: -1 },
+    )
     this.#remember(stream, loaded)
     return loaded
   }
@@ -109,6 +113,11 @@ export class CommandHandler {
       const expected: ExpectedRevision = before.revision < 0 ? 'noStream' : { exactly: before.revision }
       try {
         const result = await this.#log.append(stream, expected, this.#encode(decision.events, context))
+        if (result.repeated) {
+          this.#cache.delete(stream)
+          const stored = await this.load(decider, id)
+          return { ...stored, events: decision.events, position: result.position }
+        }
         const after = { state: decision.state, revision: before.revision + decision.events.length }
         this.#remember(stream, after)
         return { ...after, events: decision.events, position: result.position }
@@ -136,6 +145,11 @@ export class CommandHandler {
     const expected: ExpectedRevision = at.revision < 0 ? 'noStream' : { exactly: at.revision }
     try {
       const result = await this.#log.append(stream, expected, this.#encode(events, context))
+      if (result.repeated) {
+        // an earlier attempt stored these events; what it decided counts, not what was decided now
+        this.#cache.delete(stream)
+        return { ...(await this.load(decider, id)), position: result.position }
+      }
       const after = { state: fold(decider, events, at.state), revision: at.revision + events.length }
       this.#remember(stream, after)
       return { ...after, position: result.position }
@@ -205,7 +219,8 @@ export class CommandHandler {
   #remember(stream: string, loaded: Loaded<unknown>): void {
     const cached = this.#cache.get(stream)
     // an empty stream is not remembered: probes with invented ids would push real aggregates out
-    if (loaded.revision >= 0 && (!cached || cached.revision <= loaded.revision)) this.#cache.set(stream, loaded)
+    if (loaded.revision >= 0 && (!cached || cached.revision <= loaded.revision))
+      this.#cache.set(stream, loaded)
   }
 }
 

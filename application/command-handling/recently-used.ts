@@ -1,30 +1,35 @@
-/** A bounded map that forgets what was not used for the longest time. */
+/**
+ * A bounded map that keeps what was used lately: at least the last half of its limit, at most the limit.
+ * Two halves, of which the older is dropped as a whole: taking single oldest entries out of a large
+ * map costs a walk over the places of those taken before.
+ */
 export class RecentlyUsed<Key, Value> {
-  readonly #entries = new Map<Key, Value>()
-  readonly #limit: number
+  #young = new Map<Key, Value>()
+  #old = new Map<Key, Value>()
+  readonly #half: number
 
   /** @param limit entries at the most. */
   constructor(limit: number) {
-    this.#limit = limit
+    this.#half = Math.ceil(limit / 2)
   }
 
   get(key: Key): Value | undefined {
-    const value = this.#entries.get(key)
-    if (value !== undefined) {
-      // a map iterates in insertion order: inserting again makes it the youngest
-      this.#entries.delete(key)
-      this.#entries.set(key, value)
-    }
-    return value
+    const value = this.#young.get(key)
+    if (value !== undefined) return value
+    const aged = this.#old.get(key)
+    if (aged !== undefined) this.set(key, aged)
+    return aged
   }
 
   set(key: Key, value: Value): void {
-    this.#entries.delete(key)
-    this.#entries.set(key, value)
-    if (this.#entries.size > this.#limit) this.#entries.delete(this.#entries.keys().next().value as Key)
+    this.#young.set(key, value)
+    if (this.#young.size < this.#half) return
+    this.#old = this.#young
+    this.#young = new Map()
   }
 
   delete(key: Key): void {
-    this.#entries.delete(key)
+    this.#young.delete(key)
+    this.#old.delete(key)
   }
 }

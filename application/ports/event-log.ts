@@ -63,10 +63,20 @@ export class WrongExpectedRevision extends Error {
   }
 }
 
-/** An event is larger than the log takes. Nothing was written. */
+/** An event's id already stands elsewhere in the log, so that this is no repetition. Nothing was written. */
+export class EventIdTaken extends Error {
+  constructor(eventId: string, stream: string, revision: number) {
+    super(`Event id ${eventId} is taken by ${stream}@${revision}`)
+    this.name = 'EventIdTaken'
+  }
+}
+
+/** An event, or all events of an append together, are larger than the log takes. Nothing was written. */
 export class EventTooLarge extends Error {
-  constructor(type: string, bytes: number) {
-    super(`An event of type ${type} has ${bytes} bytes; the limit is ${MAX_EVENT_BYTES}`)
+  /** @param limit {@link MAX_EVENT_BYTES}, or {@link MAX_APPEND_BYTES} for a whole append. */
+  constructor(type: string, bytes: number, limit: number = MAX_EVENT_BYTES) {
+    const what = limit === MAX_EVENT_BYTES ? 'An event' : 'An append that begins with an event'
+    super(`${what} of type ${type} has ${bytes} bytes; the limit is ${limit}`)
     this.name = 'EventTooLarge'
   }
 }
@@ -93,7 +103,7 @@ export interface EventLog {
    * Appends events to one stream, all or nothing. The same event ids again at the same place are
    * the same append: it answers with the first result and writes nothing.
    * An empty append checks the expectation and writes nothing.
-   * @throws WrongExpectedRevision, EventTooLarge, or an infrastructure error after which the outcome
+   * @throws WrongExpectedRevision, EventTooLarge, EventIdTaken, or an infrastructure error after which the outcome
    *   is unknown and the same append may be sent again.
    */
   append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Promise<AppendResult>

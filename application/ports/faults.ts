@@ -1,5 +1,14 @@
 /** Where faults can be injected, and how; only with the virtual clock. */
-export type FaultPoint = 'card-processor' | 'bank-link' | 'bank-rail' | 'mail' | 'text' | 'financing' | 'pipeline'
+export const FAULT_POINTS = [
+  'card-processor',
+  'bank-link',
+  'bank-rail',
+  'mail',
+  'text',
+  'financing',
+  'pipeline',
+] as const
+export type FaultPoint = (typeof FAULT_POINTS)[number]
 export type FaultMode = 'unreachable' | 'decline' | 'timeout' | 'hold'
 
 /** Faults that operators injected, consumed where they strike. */

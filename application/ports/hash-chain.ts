@@ -45,5 +45,8 @@ export function splitHash(metadata: string): { metadata: string; hash: string } 
 export function verifyEvent(predecessor: string, event: StoredEvent): boolean {
   const split = splitHash(event.metadata)
   if (!split) return false
-  return split.hash === chainHash(predecessor, event.stream, event.revision, { ...event, metadata: split.metadata })
+  return (
+    split.hash ===
+    chainHash(predecessor, event.stream, event.revision, { ...event, metadata: split.metadata })
+  )
 }

@@ -11,9 +11,7 @@ export interface PersonalData {
    * @param items.subject data subject id, see {@link subjectId}.
    * @param items.context what the ciphertext is bound to: `<stream>|<event type>|<field>`.
    */
-  seal(
-    items: readonly { subject: string; context: string; plaintext: string }[],
-  ): Promise<readonly Sealed[]>
+  seal(items: readonly { subject: string; context: string; plaintext: string }[]): Promise<readonly Sealed[]>
   /** Opens values; {@link ERASED} for each whose key was destroyed. @throws when a value was tampered with or bound elsewhere. */
   open(items: readonly { value: Sealed; context: string }[]): Promise<readonly string[]>
   /** Destroys the data key of a subject, for ever, in every process. Idempotent. */

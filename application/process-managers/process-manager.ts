@@ -1,5 +1,6 @@
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import type { RecordedEvent } from '../event-store.ts'
+import type { FaultPoint } from '../ports/faults.ts'
 
 /**
  * A process manager reacts to the log and does what must happen next. Reacting is pure and yields
@@ -37,7 +38,7 @@ export interface WorkItem {
   readonly kind: string
   readonly key: string
   readonly payload: Readonly<Record<string, unknown>>
-  /** From 1. */
+  /** From 1; interruptions count, holds do not. */
   readonly attempt: number
   /** Service-clock milliseconds at which it was due. */
   readonly dueAt: number
@@ -46,7 +47,7 @@ export interface WorkItem {
   readonly causationId: string
   readonly tenantId: string | null
   readonly environment: 'live' | 'sandbox' | null
-  /** Aborts when the lease is lost or the service stops; stop at the next safe point. */
+  /** Aborts when the lease is lost or the service stops; stop at the next safe point by throwing its reason. */
   readonly signal: AbortSignal
 }
 
@@ -55,6 +56,8 @@ export type WorkOutcome =
   | { readonly outcome: 'done' }
   /** Try again after real milliseconds (something outside was not ready). */
   | { readonly outcome: 'retry'; readonly afterMs: number; readonly why: string }
+  /** An operator holds it at that point on purpose: it goes on by itself when the hold is cleared. */
+  | { readonly outcome: 'held'; readonly at: FaultPoint }
   /** Do it again at a service-clock time. */
   | { readonly outcome: 'reschedule'; readonly at: number }
   /** Give up; it stays visible to operators with its reason. */

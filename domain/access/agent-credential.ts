@@ -36,22 +36,23 @@ export type AgentCredentialCommand =
   | { readonly type: 'Issue'; readonly data: z.output<typeof AgentCredentialIssued.schema> }
   | { readonly type: 'Revoke' }
 
-export const agentCredential: Decider<AgentCredential | null, AgentCredentialCommand, AgentCredentialEvent> = {
-  category: 'agentCredential',
-  events,
-  initialState: null,
-  evolve(state, event) {
-    return event.type === 'AgentCredentialIssued'
-      ? { ...event.data, status: 'active' }
-      : { ...state!, status: 'revoked' }
-  },
-  decide(command, state): readonly AgentCredentialEvent[] | Rejection {
-    if (command.type === 'Issue') {
-      if (state) return reject('conflict', 'credential_exists', 'The credential exists already')
-      return [AgentCredentialIssued.of(command.data)]
-    }
-    if (!state) return reject('not_found', 'credential_not_found', 'No such credential')
-    if (state.status === 'revoked') return []
-    return [AgentCredentialRevoked.of({ credential_id: state.credential_id })]
-  },
-}
+export const agentCredential: Decider<AgentCredential | null, AgentCredentialCommand, AgentCredentialEvent> =
+  {
+    category: 'agentCredential',
+    events,
+    initialState: null,
+    evolve(state, event) {
+      return event.type === 'AgentCredentialIssued'
+        ? { ...event.data, status: 'active' }
+        : { ...state!, status: 'revoked' }
+    },
+    decide(command, state): readonly AgentCredentialEvent[] | Rejection {
+      if (command.type === 'Issue') {
+        if (state) return reject('conflict', 'credential_exists', 'The credential exists already')
+        return [AgentCredentialIssued.of(command.data)]
+      }
+      if (!state) return reject('not_found', 'credential_not_found', 'No such credential')
+      if (state.status === 'revoked') return []
+      return [AgentCredentialRevoked.of({ credential_id: state.credential_id })]
+    },
+  }

@@ -71,7 +71,11 @@ export const apiClient: Decider<ApiClient | null, ApiClientCommand, ApiClientEve
       return state.status === 'deactivated' ? [] : [ApiClientDeactivated.of({ client_id })]
     }
     if (state.status === 'deactivated') {
-      return reject('conflict', 'client_deactivated', 'The client is deactivated; its secret cannot be rotated')
+      return reject(
+        'conflict',
+        'client_deactivated',
+        'The client is deactivated; its secret cannot be rotated',
+      )
     }
     return [ApiClientSecretRotated.of({ client_id, secret_hash: command.secretHash })]
   },

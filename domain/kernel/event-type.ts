@@ -24,9 +24,8 @@ export interface DomainEvent<Name extends string = string, Data = unknown> {
 }
 
 /** The event that belongs to an event type. */
-export type EventOf<T extends EventType> = T extends EventType<infer Name, infer Schema>
-  ? DomainEvent<Name, z.output<Schema>>
-  : never
+export type EventOf<T extends EventType> =
+  T extends EventType<infer Name, infer Schema> ? DomainEvent<Name, z.output<Schema>> : never
 
 /**
  * Declares an event type.

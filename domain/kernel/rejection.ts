@@ -15,12 +15,7 @@ export interface Rejection {
 }
 
 /** Builds a {@link Rejection}. */
-export function reject(
-  kind: Rejection['kind'],
-  code: string,
-  message: string,
-  field?: string,
-): Rejection {
+export function reject(kind: Rejection['kind'], code: string, message: string, field?: string): Rejection {
   return field === undefined
     ? { rejected: true, kind, code, message }
     : { rejected: true, kind, code, message, field }

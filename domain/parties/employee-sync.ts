@@ -71,7 +71,8 @@ export const employeeSync: Decider<EmployeeSync, EmployeeSyncCommand, EmployeeSy
     if (!state.received) return reject('not_found', 'sync_not_found', 'No such sync')
     const { file_id, employer_id, chunk_count } = state.received
     const chunk = state.chunks_recorded
-    if (chunk >= chunk_count) return reject('conflict', 'out_of_order', 'All changes of this sync are recorded')
+    if (chunk >= chunk_count)
+      return reject('conflict', 'out_of_order', 'All changes of this sync are recorded')
     return [
       EmployeeChangesRecorded.of({
         file_id,

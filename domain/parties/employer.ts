@@ -77,7 +77,9 @@ export const employer: Decider<Employer | null, EmployerCommand, EmployerEvent> 
       case 'EmployerUnlinkedFromPayrollCompany':
         return {
           ...state!,
-          payroll_company_ids: state!.payroll_company_ids.filter((one) => one !== event.data.payroll_company_id),
+          payroll_company_ids: state!.payroll_company_ids.filter(
+            (one) => one !== event.data.payroll_company_id,
+          ),
         }
     }
   },

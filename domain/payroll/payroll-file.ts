@@ -261,7 +261,8 @@ function decide(command: PayrollFileCommand, file: PayrollFile): readonly Payrol
         }),
       ]
     case 'ValidateChunk':
-      if (next.step !== 'validate' || next.chunk !== command.recorded.chunk) return outOfOrder(command.type, next)
+      if (next.step !== 'validate' || next.chunk !== command.recorded.chunk)
+        return outOfOrder(command.type, next)
       return [validated(command.recorded, command.terms)]
     case 'CalculateWages':
       if (next.step !== 'calculate_wages' || next.chunk !== command.recorded.chunk) {

@@ -118,7 +118,11 @@ export function showValue(value: unknown): string {
  * @param raw the row as parsed from JSON.
  * @param n its 1-based position.
  */
-export function normalizeRow(raw: Record<string, unknown>, n: number, vocabulary: RowVocabulary): NormalizedRow {
+export function normalizeRow(
+  raw: Record<string, unknown>,
+  n: number,
+  vocabulary: RowVocabulary,
+): NormalizedRow {
   const malformed: RowReason[] = []
   const other: Record<string, unknown> = {}
   const unknown: string[] = []

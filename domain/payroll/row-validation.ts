@@ -127,7 +127,10 @@ export function describeReason(
     case 'not_a_string':
       return {
         message: `${field} must be a string`,
-        suggestion: field === 'class_code' ? 'Send the class code as a string, for example "8810"' : `Send ${field} as text`,
+        suggestion:
+          field === 'class_code'
+            ? 'Send the class code as a string, for example "8810"'
+            : `Send ${field} as text`,
       }
     case 'not_a_number':
       return {

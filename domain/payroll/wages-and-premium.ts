@@ -22,7 +22,8 @@ export function auditableCents(row: CanonicalRow, state: string, overtimeExclusi
   // one exact fraction, (3 x wage - overtime) / 3, so that only the result is rounded
   const scale = Math.max(wage.scale, excluded.scale)
   const thirds =
-    3n * wage.digits * 10n ** BigInt(scale - wage.scale) - excluded.digits * 10n ** BigInt(scale - excluded.scale)
+    3n * wage.digits * 10n ** BigInt(scale - wage.scale) -
+    excluded.digits * 10n ** BigInt(scale - excluded.scale)
   const cents = Number(divideHalfUp(thirds * 100n, 3n * 10n ** BigInt(scale)))
   return Math.max(0, cents)
 }
@@ -42,7 +43,9 @@ export interface PremiumTable {
 
 /** A look-up over a policy's rates. A policy without any rates charges 0; a gap among rates is null, never 0. */
 export function premiumTable(rates: readonly PremiumRate[]): PremiumTable {
-  const byKey = new Map(rates.map((rate) => [`${rate.class_code}|${rate.state}`, decimal(rate.rate_per_100)!]))
+  const byKey = new Map(
+    rates.map((rate) => [`${rate.class_code}|${rate.state}`, decimal(rate.rate_per_100)!]),
+  )
   return {
     premiumOf(classCode, state, wageCents) {
       if (byKey.size === 0) return 0

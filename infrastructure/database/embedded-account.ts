@@ -47,25 +47,21 @@ export async function chooseAccount(dataDir: string, binaries: EmbeddedBinaries)
   const reachesBinaries = await canRead(binaries, user)
   let failure: ToolResult | null = null
   if (setpriv) {
-    const become = [setpriv, '--reuid', `${user.uid}`, '--regid', `${user.gid}`, '--clear-groups']
-    // when the service is killed the server shuts down by itself
-    const tail = ['--pdeathsig', 'SIGINT']
-    const needed = reachesData && reachesBinaries ? [null] : ['dac_read_search', 'dac_override']
-    for (const capability of needed) {
-      const granted = capability
-        ? ['--inh-caps', `-all,+${capability}`, '--ambient-caps', `+${capability}`]
-        : ['--inh-caps', '-all']
-      const bounded = ['--bounding-set', capability ? `-all,+${capability}` : '-all']
-      const account = await tryAccount(user, [...become, ...granted, ...bounded, ...tail], binaries)
+    for (const capabilities of reachesData && reachesBinaries
+      ? [['--bounding-set', '-all']]
+      : capabilityChoices) {
+      const become = [setpriv, '--reuid', `${user.uid}`, '--regid', `${user.gid}`, '--clear-groups']
+      const account = await tryAccount(user, [...become, ...capabilities, '--pdeathsig', 'SIGINT'], binaries)
       if ('spawn' in account) return account
       failure = account
     }
+    if (failure && !/^setpriv:|permission denied/i.test(failure.stderr)) throw unusableBinaries(failure)
   }
   if (!reachesData) {
-    const how = setpriv ? 'this container denies the capability DAC_READ_SEARCH' : 'setpriv is not installed'
+    const remedy = setpriv ? 'allow the capability DAC_READ_SEARCH' : 'install setpriv (util-linux)'
     throw new EmbeddedPostgresError(
-      `user ${user.name}, as whom PostgreSQL must run instead of root, cannot reach ${dataDir} and ${how}: ` +
-        'install util-linux, set DATA_DIR below a directory with mode 0755, or start the service as another user',
+      `PostgreSQL runs as user ${user.name} instead of root, who cannot reach ${dataDir}: ${remedy}, ` +
+        'set DATA_DIR below directories with mode 0755, or start the service as another user',
     )
   }
   const reachable = reachesBinaries ? binaries : await copyBinaries(binaries, dataDir)
@@ -73,6 +69,22 @@ export async function chooseAccount(dataDir: string, binaries: EmbeddedBinaries)
   if ('spawn' in account) return account
   throw unusableBinaries(failure ?? account)
 }
+
+/** Ways to read past directory permissions, best first; containers often grant the second capability only. */
+const capabilityChoices: readonly (readonly string[])[] = ['dac_read_search', 'dac_override'].flatMap(
+  (name) => {
+    const grant = [
+      '--inh-caps',
+      `-all,+${name}`,
+      '--ambient-caps',
+      `+${name}`,
+      '--bounding-set',
+      `-all,+${name}`,
+    ]
+    // access(2), with which PostgreSQL looks for its own files, ignores capabilities without that bit
+    return [[...grant, '--securebits', '+no_setuid_fixup'], grant]
+  },
+)
 
 async function tryAccount(
   user: User | null,
@@ -88,7 +100,8 @@ async function tryAccount(
     return program ? spawn(program, [...leading, file, ...args], all) : spawn(file, [...args], all)
   }
   const result = await run(start, binaries.postgres, ['--version'])
-  if (result.code !== 0) return result
+  // a complaint about its own path means that initdb would not find it either
+  if (result.code !== 0 || result.stderr.includes('invalid binary')) return result
   return { owner: user, binaries, versionText: result.stdout.trim(), spawn: start }
 }
 

@@ -374,7 +374,12 @@ async function launch(
 }
 
 /** Null when the database accepts connections, otherwise why it never will; the process has ended then. */
-async function becomeReady(server: RunningServer, clusterDir: string, password: string, isNew: boolean): Promise<string | null> {
+async function becomeReady(
+  server: RunningServer,
+  clusterDir: string,
+  password: string,
+  isNew: boolean,
+): Promise<string | null> {
   const deadline = Date.now() + readyTimeoutMs
   let reason = `not ready within ${readyTimeoutMs / 1000} s`
   while (!server.hasExited() && Date.now() < deadline) {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { build } from 'esbuild'
 import pg from 'pg'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { copyBinaries } from '../../infrastructure/database/embedded-binaries.ts'
 import {
   type EmbeddedPostgres,
@@ -16,6 +16,9 @@ import {
   startEmbeddedPostgres,
 } from '../../infrastructure/database/embedded-postgres.ts'
 import { listServerProcesses, processIdentity } from '../../infrastructure/database/embedded-processes.ts'
+
+// real servers on a busy machine take longer than vitest's five seconds
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const isRoot = process.getuid?.() === 0
 const hasSetpriv = spawnSync('setpriv', ['--version']).status === 0

@@ -1,0 +1,79 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { type AgentCredential, agentCredential } from '../../domain/access/agent-credential.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { type Employer, employer } from '../../domain/parties/employer.ts'
+import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
+import type { Application } from '../application.ts'
+import type { Loaded } from '../command-handling/command-handler.ts'
+
+const API_KEY = /^mcp_[0-9a-f]{64}$/
+
+/** True for a key of the issued form, `mcp_` and 64 hex characters; anything else is not looked up. */
+export function isApiKey(value: string): boolean {
+  return API_KEY.test(value)
+}
+
+/** What the log keeps of a key: its SHA-256, hex. The first 24 characters are the credential's id. */
+export function apiKeyHash(apiKey: string): string {
+  return createHash('sha256').update(apiKey).digest('hex')
+}
+
+/** The id of the credential that a key hash belongs to. */
+export function credentialIdOf(keyHash: string): string {
+  return keyHash.slice(0, 24)
+}
+
+/**
+ * The active credential that a key belongs to, from the log and never from a read model, so that a
+ * revoked key is refused by the very next request.
+ * @returns null for a malformed, unknown or revoked key.
+ */
+export async function authenticateAgent(
+  app: Pick<Application, 'commands'>,
+  apiKey: string,
+): Promise<AgentCredential | null> {
+  if (!isApiKey(apiKey)) return null
+  const keyHash = apiKeyHash(apiKey)
+  const { state } = await app.commands.load(agentCredential, credentialIdOf(keyHash))
+  if (state?.status !== 'active') return null
+  const known = Buffer.from(state.key_hash, 'hex')
+  const presented = Buffer.from(keyHash, 'hex')
+  return known.length === presented.length && timingSafeEqual(known, presented) ? state : null
+}
+
+/**
+ * The employer with that id, if the agent may act for it at this moment: the one employer of an
+ * employer's agent, or whoever is linked to the payroll company of a payroll company's agent.
+ * @returns null outside the scope, and for ids that exist nowhere: the two look the same.
+ */
+export async function employerInScope(
+  app: Pick<Application, 'commands'>,
+  agent: Pick<AgentCredential, 'entity_type' | 'entity_id'>,
+  employerId: string,
+): Promise<Employer | null> {
+  if (!isId(employerId)) return null
+  if (agent.entity_type === 'employer' && agent.entity_id !== employerId) return null
+  const { state } = await app.commands.load(employer, employerId)
+  if (state === null) return null
+  if (agent.entity_type === 'employer') return state
+  return state.payroll_company_ids.includes(agent.entity_id) ? state : null
+}
+
+/** A policy as loaded, which is known to exist. */
+export type LoadedPolicy = Loaded<Policy | null> & { readonly state: Policy }
+
+/**
+ * The policy with that id, if it is one of the employer's that payroll is reported against: active,
+ * or expired (final payroll is reported after expiry).
+ */
+export async function reportablePolicy(
+  app: Pick<Application, 'commands' | 'clock'>,
+  employerId: string,
+  policyId: string,
+): Promise<LoadedPolicy | null> {
+  if (!isId(policyId)) return null
+  const { state, revision } = await app.commands.load(policy, policyId)
+  if (state?.employer_id !== employerId) return null
+  const status = statusOn(state, app.clock.now())
+  return status === 'active' || status === 'expired' ? { state, revision } : null
+}

@@ -1,0 +1,73 @@
+import { type AgentCredential, agentCredential } from '../../domain/access/agent-credential.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import { payrollCompany } from '../../domain/parties/payroll-company.ts'
+import { apiKeyHash, credentialIdOf } from '../access/agent-scope.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-handler.ts'
+
+/** Leading characters of a key that identify it: `mcp_` and 8 more. */
+export const API_KEY_PREFIX_LENGTH = 12
+
+export interface NewAgentCredential {
+  readonly agentName: string
+  readonly entityType: AgentCredential['entity_type']
+  /** Payroll company or employer; one that exists nowhere grants nothing. */
+  readonly entityId: string
+  /** Forces dry run on all submissions. */
+  readonly sandbox: boolean
+  readonly createdBy: string | null
+}
+
+/** A credential with its key, which is shown this once and kept only as a hash. */
+export interface IssuedAgentCredential {
+  readonly credential: AgentCredential
+  readonly apiKey: string
+}
+
+/** Issues a credential for an agent; it is listed and usable when this returns. */
+export async function issueAgentCredential(
+  app: Application,
+  input: NewAgentCredential,
+  context: Omit<CommandContext, 'tenantId' | 'environment'>,
+): Promise<IssuedAgentCredential | Rejection> {
+  const apiKey = `mcp_${app.randomness.hex(32)}`
+  const keyHash = apiKeyHash(apiKey)
+  const credentialId = credentialIdOf(keyHash)
+  const outcome = await app.commands.execute(
+    agentCredential,
+    credentialId,
+    {
+      type: 'Issue',
+      data: {
+        credential_id: credentialId,
+        agent_name: input.agentName,
+        entity_type: input.entityType,
+        entity_id: input.entityId,
+        sandbox: input.sandbox,
+        key_hash: keyHash,
+        api_key_prefix: apiKey.slice(0, API_KEY_PREFIX_LENGTH),
+        created_by: input.createdBy,
+      },
+    },
+    { ...context, tenantId: await tenantOf(app, input.entityType, input.entityId), environment: null },
+  )
+  if (isRejection(outcome)) return outcome
+  if (outcome.position !== null) await app.readModels.reached(['agent-credentials'], outcome.position)
+  return { credential: outcome.state!, apiKey }
+}
+
+/** The tenant that an agent's entity belongs to, null when there is no such entity. */
+export async function tenantOf(
+  app: Pick<Application, 'commands'>,
+  entityType: AgentCredential['entity_type'],
+  entityId: string,
+): Promise<string | null> {
+  if (!isId(entityId)) return null
+  const { state } =
+    entityType === 'employer'
+      ? await app.commands.load(employer, entityId)
+      : await app.commands.load(payrollCompany, entityId)
+  return state?.tenant_id ?? null
+}

@@ -1,0 +1,167 @@
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { carrier } from '../../domain/parties/carrier.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/policies/policy.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-handler.ts'
+import { policyNumberReservation, release, reserve } from './reservations.ts'
+import { derivedId } from './submit-payroll.ts'
+
+export interface NewPolicy {
+  readonly employerId: string
+  readonly carrierId: string
+  readonly policyNumber: string
+  readonly status: 'active' | 'in_progress'
+  /** YYYY-MM-DD. */
+  readonly effectiveDate: string
+  /** YYYY-MM-DD, after the effective date; the policy reads expired from the day after. */
+  readonly expirationDate: string
+  readonly terms: PolicyTerms
+  readonly annualPremiumCents: number | null
+  readonly overtimeExclusion: boolean
+}
+
+/**
+ * Issues a policy in the tenant and environment of its employer. The number of a policy in force is
+ * reserved first; one that is cancelled, past its term or not active yet holds no number.
+ */
+export async function issuePolicy(
+  app: Application,
+  input: NewPolicy,
+  context: CommandContext,
+): Promise<Policy | Rejection> {
+  const insured = (await app.commands.load(employer, input.employerId)).state
+  if (!insured)
+    return reject('not_found', 'employer_not_found', 'employer_id: no such employer', 'employer_id')
+  const { tenant_id, environment } = insured
+  const insurer = (await app.commands.load(carrier, input.carrierId)).state
+  if (insurer?.tenant_id !== tenant_id) {
+    return reject(
+      'not_found',
+      'carrier_not_found',
+      "carrier_id: the employer's tenant has no such carrier",
+      'carrier_id',
+    )
+  }
+  if (input.expirationDate <= input.effectiveDate) {
+    return reject(
+      'invalid',
+      'term_ends_before_start',
+      'expiration_date must lie after effective_date',
+      'expiration_date',
+    )
+  }
+
+  const policyId = derivedId(context.commandId, 'policy')
+  const within = { ...context, tenantId: tenant_id, environment }
+  const inForce = statusOn({ status: input.status, expiration_date: input.expirationDate }, app.clock.now())
+  if (inForce === 'active') {
+    const taken = await reserve(
+      app,
+      policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber),
+      policyId,
+      (holder) => isOutOfForce(app, holder),
+      within,
+    )
+    if (taken) {
+      return reject(
+        'conflict',
+        'policy_number_taken',
+        'An active policy with this policy_number exists already',
+        'policy_number',
+      )
+    }
+  }
+  const outcome = await app.commands.execute(
+    policy,
+    policyId,
+    {
+      type: 'Issue',
+      data: {
+        ...input.terms,
+        policy_id: policyId,
+        tenant_id,
+        environment,
+        employer_id: input.employerId,
+        carrier_id: input.carrierId,
+        policy_number: input.policyNumber,
+        status: input.status,
+        effective_date: input.effectiveDate,
+        expiration_date: input.expirationDate,
+        annual_premium_cents: input.annualPremiumCents,
+        overtime_exclusion: input.overtimeExclusion,
+      },
+    },
+    within,
+  )
+  return isRejection(outcome) ? outcome : shown(app, outcome)
+}
+
+/** Changes terms of a policy; values equal to the present ones are no change. */
+export async function changePolicy(
+  app: Application,
+  policyId: string,
+  terms: Partial<PolicyTerms>,
+  context: CommandContext,
+): Promise<Policy | Rejection> {
+  const { state } = await app.commands.load(policy, policyId)
+  if (!state) return reject('not_found', 'policy_not_found', 'No such policy', 'policy_id')
+  const changed = Object.fromEntries(
+    Object.entries(terms).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(state[name as keyof PolicyTerms]),
+    ),
+  ) as Partial<PolicyTerms>
+  const outcome = await app.commands.execute(
+    policy,
+    policyId,
+    { type: 'ChangeTerms', terms: changed },
+    within(context, state),
+  )
+  return isRejection(outcome) ? outcome : shown(app, outcome)
+}
+
+/** Cancels a policy and frees its number. Cancelling it again changes nothing. */
+export async function cancelPolicy(
+  app: Application,
+  policyId: string,
+  reason: string | null,
+  context: CommandContext,
+): Promise<Policy | Rejection> {
+  const { state } = await app.commands.load(policy, policyId)
+  if (!state) return reject('not_found', 'policy_not_found', 'No such policy', 'policy_id')
+  const outcome = await app.commands.execute(
+    policy,
+    policyId,
+    { type: 'Cancel', reason },
+    within(context, state),
+  )
+  if (isRejection(outcome)) return outcome
+  await release(
+    app,
+    policyNumberReservation(app.personalData, state.tenant_id, state.environment, state.policy_number),
+    policyId,
+    within(context, state),
+  )
+  return shown(app, outcome)
+}
+
+function within(
+  context: CommandContext,
+  scope: { readonly tenant_id: string; readonly environment: Environment },
+): CommandContext {
+  return { ...context, tenantId: scope.tenant_id, environment: scope.environment }
+}
+
+async function isOutOfForce(app: Application, policyId: string): Promise<boolean | null> {
+  const { state } = await app.commands.load(policy, policyId)
+  return state ? statusOn(state, app.clock.now()) !== 'active' : null
+}
+
+async function shown(
+  app: Application,
+  outcome: { readonly state: Policy | null; readonly position: bigint | null },
+): Promise<Policy> {
+  if (outcome.position !== null) await app.readModels.reached(['policies'], outcome.position)
+  return outcome.state!
+}

@@ -1,0 +1,282 @@
+import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
+import { isCalendarDate } from '../../domain/kernel/calendar.ts'
+import { type Environment, isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import {
+  type EmployeeChange,
+  type EmployeeSync,
+  type EmployeeSyncCommand,
+  employeeSync,
+} from '../../domain/parties/employee-sync.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import { CHUNK_BYTES, CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, decideAll, type Loaded } from '../command-handling/command-handler.ts'
+import { WrongExpectedRevision } from '../ports/event-log.ts'
+import { changeRecordContext } from '../queries/sealed-fields.ts'
+import { derivedId, MAX_ROW_BYTES, personSubject } from './submit-payroll.ts'
+
+/** Faults that an answer lists at the most. */
+export const MAX_LISTED_FAULTS = 100
+/** Longest identifier of an employee, in characters. */
+const MAX_EMPLOYEE_ID = 255
+/** Bytes of one append of chunks; leaves room for metadata below the log's limit. */
+const APPEND_BYTES = 800 * 1024
+
+/** A change record of the right shape. */
+export interface EmployeeChangeRecord extends Record<string, unknown> {
+  readonly employee_id: string
+  readonly action: EmployeeChange['action']
+}
+
+/** What is wrong with one record. */
+export interface RecordFault {
+  /** 0-based place in `employees`. */
+  readonly index: number
+  readonly field: string
+  readonly message: string
+}
+
+/** A checked sync and who sent it. */
+export interface EmployeeChanges {
+  readonly senderId: string
+  readonly tenantId: string
+  readonly environment: Environment
+  readonly employerId: string
+  readonly records: readonly EmployeeChangeRecord[]
+}
+
+export interface SyncedEmployees {
+  readonly syncId: string
+  readonly fileId: string
+}
+
+/**
+ * Checks all records of a sync; every record is looked at, the first faults are listed.
+ * @returns an empty list when all records are {@link EmployeeChangeRecord}s.
+ */
+export function checkChangeRecords(records: readonly unknown[]): readonly RecordFault[] {
+  const faults: RecordFault[] = []
+  for (const [index, record] of records.entries()) {
+    for (const [field, what] of faultsOf(record)) {
+      const at = field === '' ? `employees[${index}]` : `employees[${index}].${field}`
+      faults.push({ index, field: field === '' ? 'employees' : field, message: `${at} ${what}` })
+      if (faults.length === MAX_LISTED_FAULTS) return faults
+    }
+  }
+  return faults
+}
+
+const ACTIONS: readonly unknown[] = ['hire', 'terminate', 'update']
+const DATE = 'must be an existing date in the form YYYY-MM-DD'
+
+/** Pairs of field and what is wrong with it; the field is empty where the record as a whole is at fault. */
+function faultsOf(value: unknown): (readonly [string, string])[] {
+  if (!isObject(value)) return [['', 'must be an object']]
+  const faults: (readonly [string, string])[] = []
+  const { employee_id, action } = value
+  if (isMissing(employee_id)) faults.push(['employee_id', 'is required'])
+  else if (typeof employee_id !== 'string') faults.push(['employee_id', 'must be a string'])
+  else if (employee_id.length > MAX_EMPLOYEE_ID) {
+    faults.push(['employee_id', `must not be longer than ${MAX_EMPLOYEE_ID} characters`])
+  }
+  if (isMissing(action)) faults.push(['action', 'is required: hire, terminate or update'])
+  else if (!ACTIONS.includes(action)) faults.push(['action', 'must be hire, terminate or update'])
+
+  if (action === 'hire') {
+    if (isMissing(value.name)) faults.push(['name', 'is required for the action hire'])
+    else if (typeof value.name !== 'string') faults.push(['name', 'must be a string'])
+  }
+  for (const [field, needs] of [
+    ['hire_date', 'hire'],
+    ['termination_date', 'terminate'],
+  ] as const) {
+    const date = value[field]
+    if (action === needs && isMissing(date)) faults.push([field, `is required for the action ${needs}`])
+    else if (date !== undefined && date !== null && !isCalendarDate(date)) faults.push([field, DATE])
+  }
+  if (action === 'update' && Object.keys(value).every((key) => key === 'employee_id' || key === 'action')) {
+    faults.push(['', 'must carry at least one changed field for the action update'])
+  }
+  const infinite = Object.keys(value).find((key) => holdsInfinity(value[key]))
+  if (infinite !== undefined) faults.push([shortened(infinite), 'holds a number that is too large'])
+  return faults
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isMissing(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+}
+
+/** Numbers beyond the range of a double read as infinite, and would be stored as null. */
+function holdsInfinity(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value)
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsInfinity)
+}
+
+function shortened(key: string): string {
+  return key.length > 60 ? `${key.slice(0, 59)}…` : key
+}
+
+/** The first record whose JSON is longer than the log takes, as a fault. */
+export function oversizedRecord(records: readonly unknown[]): RecordFault | null {
+  for (const [index, record] of records.entries()) {
+    if (Buffer.byteLength(JSON.stringify(record)) > MAX_ROW_BYTES) {
+      const message = `employees[${index}] is larger than ${MAX_ROW_BYTES / 1024} KiB`
+      return { index, field: 'employees', message }
+    }
+  }
+  return null
+}
+
+/**
+ * Whether the sender of a sync may report for its employer; what lies outside its tenant,
+ * environment or scope is not found.
+ * @param employerIds the sender's employer scope.
+ * @returns a rejection, or null when it may.
+ */
+export async function refuseSync(
+  app: Application,
+  sync: Pick<EmployeeChanges, 'tenantId' | 'environment' | 'employerId'>,
+  employerIds: ApiClient['employer_ids'],
+): Promise<Rejection | null> {
+  const { employerId } = sync
+  const found = isId(employerId) ? (await app.commands.load(employer, employerId)).state : null
+  const allowed =
+    found !== null &&
+    found.tenant_id === sync.tenantId &&
+    found.environment === sync.environment &&
+    mayActFor({ employer_ids: employerIds }, employerId)
+  return allowed
+    ? null
+    : reject('not_found', 'employer_not_found', 'No employer has this employer_id', 'employer_id')
+}
+
+/**
+ * Records hires, terminations and updates of one employer. Every record is sealed under its person's
+ * data key; large syncs stand in chunks. Ids derive from the context's command id, so that a retry
+ * under the same command id goes on where the first attempt ended. Returns when the read models tell.
+ */
+export async function syncEmployees(
+  app: Application,
+  changes: EmployeeChanges,
+  context: CommandContext,
+): Promise<SyncedEmployees> {
+  const fileId = derivedId(context.commandId, 'file')
+  const syncId = derivedId(context.commandId, 'sync')
+  const chunks = await chunksOf(app, changes, fileId)
+  const receive: EmployeeSyncCommand = {
+    type: 'Receive',
+    data: {
+      file_id: fileId,
+      sync_id: syncId,
+      tenant_id: changes.tenantId,
+      environment: changes.environment,
+      employer_id: changes.employerId,
+      sender_id: changes.senderId,
+      record_count: changes.records.length,
+      chunk_count: chunks.length,
+    },
+  }
+
+  let at: Loaded<EmployeeSync> & { position: bigint } = {
+    state: employeeSync.initialState,
+    revision: -1,
+    position: 0n,
+  }
+  while (at.state.chunks_recorded < chunks.length) {
+    const first = at.state.chunks_recorded
+    const commands: EmployeeSyncCommand[] = at.state.received ? [] : [receive]
+    let bytes = 0
+    for (const chunk of chunks.slice(first)) {
+      if (bytes > 0 && bytes + chunk.bytes > APPEND_BYTES) break
+      commands.push({ type: 'RecordChanges', changes: chunk.changes })
+      bytes += chunk.bytes
+    }
+    const decided = decideAll(employeeSync, commands, at.state)
+    if (isRejection(decided)) throw new Error(decided.message)
+    const commandId = `${context.commandId}/changes/${first}`
+    try {
+      at = await app.commands.appendAt(employeeSync, fileId, at, decided.events, { ...context, commandId })
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision)) throw error
+      // an earlier attempt under the same command stored this much already
+      const stored = await app.commands.load(employeeSync, fileId)
+      if (stored.revision <= at.revision) throw error
+      at = { ...stored, position: await app.log.head() }
+    }
+  }
+  await app.readModels.reached(['payroll-files', 'employee-register'], at.position)
+  return { syncId, fileId }
+}
+
+interface Chunk {
+  readonly changes: readonly EmployeeChange[]
+  /** JSON bytes, about. */
+  readonly bytes: number
+}
+
+/** A record as it will be sealed. */
+interface Plain {
+  readonly record: EmployeeChangeRecord
+  readonly plaintext: string
+}
+
+/** Bytes of a change's JSON beside the record's ciphertext, about. */
+const CHANGE_OVERHEAD_BYTES = 250
+
+/** Cuts the records into chunks and seals these, one after another so that others get a turn. */
+async function chunksOf(app: Application, sync: EmployeeChanges, fileId: string): Promise<Chunk[]> {
+  const chunks: Chunk[] = []
+  let plain: Plain[] = []
+  let bytes = 0
+  const close = async () => {
+    chunks.push({ changes: await sealChunk(app, sync.employerId, fileId, chunks.length, plain), bytes })
+    plain = []
+    bytes = 0
+  }
+  for (const record of sync.records) {
+    const plaintext = JSON.stringify(record)
+    // what a record is bound to names its place, so chunks are cut by the size that sealing will give
+    const size = CHANGE_OVERHEAD_BYTES + Math.ceil((Buffer.byteLength(plaintext) * 4) / 3)
+    if (plain.length > 0 && (plain.length === CHUNK_ROWS || bytes + size > CHUNK_BYTES)) await close()
+    plain.push({ record, plaintext })
+    bytes += size
+  }
+  await close()
+  return chunks
+}
+
+async function sealChunk(
+  app: Application,
+  employerId: string,
+  fileId: string,
+  chunk: number,
+  plain: readonly Plain[],
+): Promise<readonly EmployeeChange[]> {
+  const items = plain.map(({ record, plaintext }, index) => ({
+    subject: personSubject(app, employerId, `employee_id:${record.employee_id.trim()}`),
+    context: changeRecordContext(fileId, chunk, index),
+    plaintext,
+  }))
+  const sealed = await app.personalData.seal(items)
+  return plain.map(({ record }, index) => ({
+    subject: items[index]!.subject,
+    action: record.action,
+    record: sealed[index]!,
+    effective_date: effectiveDate(record),
+  }))
+}
+
+function effectiveDate(record: EmployeeChangeRecord): string | null {
+  const date =
+    record.action === 'hire'
+      ? record.hire_date
+      : record.action === 'terminate'
+        ? record.termination_date
+        : null
+  return typeof date === 'string' ? date : null
+}

@@ -1,0 +1,67 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { normalizeRow, type RowReason, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
+import { describeReason, type PayrollTerms, validateRow } from '../../domain/payroll/row-validation.ts'
+import type { Application } from '../application.ts'
+
+/** One thing that is wrong or doubtful about one row. */
+export interface RowFinding {
+  /** 1-based position in the submitted rows. */
+  readonly row: number
+  readonly field: string
+  readonly message: string
+}
+
+/** What a dry run answers. */
+export interface ValidationResult {
+  readonly submission_id: string
+  readonly status: 'dry_run_complete'
+  readonly dry_run: true
+  readonly row_count: number
+  readonly validation: {
+    readonly valid: boolean
+    readonly error_count: number
+    readonly warning_count: number
+    readonly errors: readonly RowFinding[]
+    readonly warnings: readonly RowFinding[]
+  }
+}
+
+/** Rows between two turns of the event loop, so that a large dry run does not hold up others. */
+const ROWS_PER_TURN = 1000
+
+/**
+ * A dry run: holds rows against a policy's terms by the rules that phase 1 of a real submission
+ * applies. It stores nothing and reads nothing.
+ */
+export async function validatePayroll(
+  app: Pick<Application, 'randomness'>,
+  terms: PayrollTerms,
+  rows: readonly Record<string, unknown>[],
+): Promise<ValidationResult> {
+  const errors: RowFinding[] = []
+  const warnings: RowFinding[] = []
+  for (const [index, raw] of rows.entries()) {
+    if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn()
+    const row = index + 1
+    const verdict = validateRow(normalizeRow(raw, row, TOOL_ROWS).row, terms)
+    for (const reason of verdict.errors) errors.push(finding(row, reason, terms))
+    for (const reason of verdict.warnings) warnings.push(finding(row, reason, terms))
+  }
+  return {
+    submission_id: app.randomness.id(),
+    status: 'dry_run_complete',
+    dry_run: true,
+    row_count: rows.length,
+    validation: {
+      valid: errors.length === 0,
+      error_count: errors.length,
+      warning_count: warnings.length,
+      errors,
+      warnings,
+    },
+  }
+}
+
+function finding(row: number, reason: RowReason, terms: PayrollTerms): RowFinding {
+  return { row, field: reason.field, message: describeReason(reason, terms).message }
+}

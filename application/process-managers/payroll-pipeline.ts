@@ -1,0 +1,262 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
+import { fold, streamOf } from '../../domain/kernel/decider.ts'
+import type { EventOf } from '../../domain/kernel/event-type.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import {
+  nextStep,
+  type PayrollFile,
+  type PayrollFileCommand,
+  type PayrollFileEvent,
+  PayrollFileFailed,
+  PayrollFileReceived,
+  PayrollPremiumCalculated,
+  PayrollRowsRecorded,
+  payrollFile,
+} from '../../domain/payroll/payroll-file.ts'
+import { policy } from '../../domain/policies/policy.ts'
+import type { Application } from '../application.ts'
+import type { Loaded } from '../command-handling/command-handler.ts'
+import type { RecordedEvent } from '../event-store.ts'
+import {
+  type CalculatedWages,
+  type ChunkStep,
+  type PipelineTerms,
+  pipelineFault,
+  pipelineTerms,
+  premiumCommand,
+  type RecordedRows,
+  rowsCommand,
+  rowsRevision,
+  stageOf,
+  wagesRevision,
+} from '../payroll/pipeline-steps.ts'
+import { WrongExpectedRevision } from '../ports/event-log.ts'
+import { describeError } from './describe-error.ts'
+import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
+
+export const PAYROLL_PIPELINE = 'payroll-pipeline'
+
+/** How long the rows of a received file may take to arrive, in service-clock milliseconds. */
+export const UPLOAD_TIMEOUT_MS = 60_000
+/** Chunks that are read, worked on and stored together. */
+const CHUNKS_AT_ONCE = 8
+/** Bytes of event data in one append; leaves room for metadata below the log's limit. */
+const APPEND_BYTES = 800 * 1024
+/** Tries after which a file that keeps hitting technical errors fails; below the runner's own cap. */
+const ATTEMPTS = 10
+
+type Parts = Pick<Application, 'log' | 'registry' | 'commands' | 'faults'>
+
+/**
+ * Takes payroll files through their phases: rows recorded, normalized, validated, wages, premium.
+ * Files that were stored together with their results need nothing; the others are worked on chunk by
+ * chunk, and what their stream says is where work goes on after an interruption.
+ */
+export function payrollPipeline(parts: Parts): ProcessManager {
+  return {
+    name: PAYROLL_PIPELINE,
+    handles: [PayrollFileReceived, PayrollRowsRecorded, PayrollPremiumCalculated, PayrollFileFailed],
+    react,
+    work: {
+      'process-file': (item) => processFile(parts, item),
+      'abandoned-upload': (item) => failAbandonedUpload(parts, item),
+    },
+  }
+}
+
+// ---- reacting
+
+type Handled =
+  | EventOf<typeof PayrollFileReceived>
+  | EventOf<typeof PayrollRowsRecorded>
+  | EventOf<typeof PayrollPremiumCalculated>
+  | EventOf<typeof PayrollFileFailed>
+
+/** What a page says about one file. */
+interface Seen {
+  received: RecordedEvent | null
+  allRows: RecordedEvent | null
+  ended: boolean
+}
+
+function react(events: readonly RecordedEvent[]): readonly Intent[] {
+  const files = new Map<string, Seen>()
+  for (const recorded of events) {
+    const event = { type: recorded.type, data: recorded.data } as Handled
+    const id = event.data.file_id
+    const seen = files.get(id) ?? { received: null, allRows: null, ended: false }
+    files.set(id, seen)
+    if (event.type === 'PayrollFileReceived') seen.received = recorded
+    else if (event.type === 'PayrollFileFailed') seen.ended = true
+    else if (event.data.last) {
+      if (event.type === 'PayrollRowsRecorded') seen.allRows = recorded
+      else seen.ended = true
+    }
+  }
+  return [...files].flatMap(([id, seen]) => intentsOf(id, seen))
+}
+
+function intentsOf(id: string, { received, allRows, ended }: Seen): readonly Intent[] {
+  const upload = { kind: 'abandoned-upload', key: id } as const
+  const intents: Intent[] = []
+  // a file that was received and came to rest within one page has left nothing behind to cancel
+  if ((allRows || ended) && !received) intents.push({ intent: 'cancel', ...upload })
+  if (allRows && !ended) {
+    intents.push({ intent: 'do', kind: 'process-file', key: id, payload: {}, because: allRows })
+  }
+  if (received && !allRows && !ended) {
+    const dueAt = Date.parse(received.metadata.recorded_at) + UPLOAD_TIMEOUT_MS
+    intents.push({ intent: 'do', ...upload, payload: {}, dueAt, because: received })
+  }
+  return intents
+}
+
+// ---- working
+
+/** Fails a file whose rows did not all arrive; whichever of the last row and this comes first, wins. */
+async function failAbandonedUpload(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
+  for (;;) {
+    const file = await parts.commands.load(payrollFile, item.key)
+    if (nextStep(file.state).step !== 'record_rows' || !file.state.received) return { outcome: 'done' }
+    try {
+      await fail(parts, item, file, 'The upload was interrupted before all rows were stored')
+      return { outcome: 'done' }
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision)) throw error
+    }
+  }
+}
+
+async function processFile(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
+  try {
+    return await runPhases(parts, item)
+  } catch (error) {
+    if (item.signal.aborted || item.attempt < ATTEMPTS) throw error
+    const why = `Processing failed ${item.attempt} times: ${describeError(error)}`
+    await fail(parts, item, await parts.commands.load(payrollFile, item.key), why)
+    return { outcome: 'stop', why }
+  }
+}
+
+/** Goes on with a file from wherever its stream says, until it is complete, failed or held. */
+async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
+  let terms: PipelineTerms | null = null
+  for (;;) {
+    let file = await parts.commands.load(payrollFile, item.key)
+    try {
+      for (;;) {
+        item.signal.throwIfAborted()
+        const next = nextStep(file.state)
+        // rows that are missing although the last were announced: the upload's own timer decides
+        if (next.step === 'complete' || next.step === 'failed' || next.step === 'record_rows') {
+          return { outcome: 'done' }
+        }
+        if (!('chunk' in next) || next.chunk === 0) {
+          if (parts.faults.holding('pipeline')) return { outcome: 'held', at: 'pipeline' }
+          const fault = parts.faults.take('pipeline', ['decline', 'timeout'])
+          if (fault !== null) {
+            file = await fail(parts, item, file, pipelineFault(fault))
+            continue
+          }
+        }
+        if (!('chunk' in next)) file = await normalize(parts, item, file)
+        else {
+          terms ??= await termsOf(parts, file.state)
+          file = await workOnChunks(parts, item, file, next, terms)
+        }
+      }
+    } catch (error) {
+      // somebody else is on the file, too: what they stored is where this goes on
+      if (!(error instanceof WrongExpectedRevision)) throw error
+    }
+  }
+}
+
+async function normalize(
+  parts: Parts,
+  item: WorkItem,
+  file: Loaded<PayrollFile>,
+): Promise<Loaded<PayrollFile>> {
+  const { state, revision } = await parts.commands.load(policy, file.state.received!.policy_id)
+  if (state === null) return fail(parts, item, file, 'The policy of this file does not exist')
+  const events = decide({ type: 'Normalize', policyRevision: revision }, file.state)
+  return append(parts, item, file, 'normalize', events)
+}
+
+/** The terms pinned by the file, whatever the policy says by now. */
+async function termsOf(parts: Parts, file: PayrollFile): Promise<PipelineTerms> {
+  const pinned = await parts.commands.loadAt(policy, file.received!.policy_id, file.policy_revision!)
+  return pipelineTerms(pinned.state!)
+}
+
+/** Takes the next few chunks of a file through a phase and stores what came out in one append. */
+async function workOnChunks(
+  parts: Parts,
+  item: WorkItem,
+  file: Loaded<PayrollFile>,
+  { step, chunk }: { step: ChunkStep; chunk: number },
+  terms: PipelineTerms,
+): Promise<Loaded<PayrollFile>> {
+  const chunkCount = file.state.received!.chunk_count
+  const stored = await parts.log.readStream(streamOf(payrollFile, item.key), {
+    from: step === 'calculate_premium' ? wagesRevision(chunkCount, chunk) : rowsRevision(chunk),
+    maxCount: Math.min(CHUNKS_AT_ONCE, chunkCount - chunk),
+  })
+  const events: PayrollFileEvent[] = []
+  let state = file.state
+  let bytes = 0
+  for (const input of stored) {
+    const { data } = parts.registry.decode(input)
+    const command =
+      step === 'calculate_premium'
+        ? premiumCommand(data as CalculatedWages, terms)
+        : rowsCommand(step, data as RecordedRows, terms)
+    const decided = decide(command, state)
+    bytes += Buffer.byteLength(JSON.stringify(decided))
+    if (events.length > 0 && bytes > APPEND_BYTES) break
+    events.push(...decided)
+    state = fold(payrollFile, decided, state)
+    if (state.failed) break
+    // a chunk takes milliseconds: requests get their turn in between
+    await othersTurn()
+  }
+  item.signal.throwIfAborted()
+  return append(parts, item, file, `${step}/${chunk}`, events)
+}
+
+/** Fails a file where it stands; nothing happens to one that is complete or failed. */
+async function fail(
+  parts: Parts,
+  item: WorkItem,
+  file: Loaded<PayrollFile>,
+  error: string,
+): Promise<Loaded<PayrollFile>> {
+  const stage = stageOf(nextStep(file.state).step)
+  const events = decide({ type: 'Fail', stage, error }, file.state)
+  return events.length === 0 ? file : append(parts, item, file, 'fail', events)
+}
+
+/** Decides a step that comes next by construction. */
+function decide(command: PayrollFileCommand, state: PayrollFile): readonly PayrollFileEvent[] {
+  const decided = payrollFile.decide(command, state)
+  if (isRejection(decided)) throw new Error(decided.message)
+  return decided
+}
+
+/** @throws WrongExpectedRevision when somebody else wrote to the file since it was loaded. */
+function append(
+  parts: Parts,
+  item: WorkItem,
+  file: Loaded<PayrollFile>,
+  step: string,
+  events: readonly PayrollFileEvent[],
+): Promise<Loaded<PayrollFile>> {
+  return parts.commands.appendAt(payrollFile, item.key, file, events, {
+    actor: { type: 'system', id: PAYROLL_PIPELINE },
+    tenantId: item.tenantId,
+    environment: item.environment,
+    correlationId: item.correlationId,
+    causationId: item.causationId,
+    commandId: `${item.key}/${step}`,
+  })
+}

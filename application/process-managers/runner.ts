@@ -1,0 +1,625 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as delay, setImmediate as othersTurn } from 'node:timers/promises'
+import type { EventRegistry, RecordedEvent } from '../event-store.ts'
+import type { Clock } from '../ports/clock.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import { FAULT_POINTS, type FaultPoint, type Faults } from '../ports/faults.ts'
+import type { Lease, Leases } from '../ports/leases.ts'
+import type { Notices } from '../ports/notices.ts'
+import { describeError } from './describe-error.ts'
+import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
+import {
+  CheckpointMoved,
+  type ClaimedWork,
+  type FailedWork,
+  type WorkChanges,
+  type WorkEnd,
+  type WorkKey,
+  type WorkStore,
+  type WorkToStore,
+} from './work-store.ts'
+
+/** What the runner tells about; fields hold no personal data. */
+export type RunnerReport = (
+  what:
+    | 'work_retried'
+    | 'work_failed'
+    | 'lease_lost'
+    | 'reaction_parked'
+    | 'process_manager_restarted'
+    | 'workers_disturbed',
+  fields: Readonly<Record<string, string | number>>,
+) => void
+
+export interface RunnerParts {
+  readonly log: EventLog
+  readonly registry: EventRegistry
+  readonly clock: Clock
+  readonly store: WorkStore
+  readonly leases: Leases
+  readonly notices: Notices
+  readonly faults: Faults
+  readonly report: RunnerReport
+}
+
+/** All times are real milliseconds. */
+export interface RunnerOptions {
+  /** Pieces of work done at the same time, default 4. */
+  readonly workers?: number
+  /** How long a dead worker's work waits for another, default 5000. */
+  readonly workLeaseMs?: number
+  /** How often the runner looks by itself, default 1000. */
+  readonly pollMs?: number
+  /** How often checkpoints over events without consequences are stored, default 250. */
+  readonly checkpointMs?: number
+  /** Tries after which work is given up, default 12. */
+  readonly maxAttempts?: number
+  /** First pause after a failed try, default 250; it doubles up to `longestBackoffMs`. */
+  readonly backoffMs?: number
+  /** Default 60000. */
+  readonly longestBackoffMs?: number
+  /** Events in a page at the most, default 32. */
+  readonly pageSize?: number
+}
+
+/** How a process manager does, as operators see it. */
+export interface ProcessManagerStatus {
+  readonly name: string
+  readonly position: bigint
+  /** `idle`: no process has taken it; `problem`: see there. */
+  readonly state: 'active' | 'idle' | 'problem'
+  readonly problem: string | null
+}
+
+/** Kind of work by which a reaction that failed waits for its retries; its key names the event. */
+const REACTION = '$reaction'
+/** Reading a page of large events takes long: whatever else the process does gets its turn this often. */
+const TURN_MS = 5
+const STOP_WAIT_MS = 10_000
+
+class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
+class Stopping extends Error {
+  override readonly name = 'Stopping'
+}
+
+/** A claim in the hands of a worker of this process. */
+interface InHand {
+  readonly claim: ClaimedWork
+  readonly abort: AbortController
+  renewedAt: number
+}
+
+/**
+ * Runs process managers. Each follows the log under a lease of its own, in whichever process holds
+ * it; what a page makes it want is stored together with its checkpoint. Workers in every process
+ * carry the work out, at least once, each piece under a lease.
+ *
+ * An event that cannot be read or reacted to holds up only its own stream: the reaction becomes a
+ * piece of work, retried and then shown as failed, and later events of that stream queue behind it.
+ */
+export class ProcessManagerRunner {
+  readonly #parts: RunnerParts
+  readonly #managers: ReadonlyMap<string, ProcessManager>
+  readonly #options: Required<RunnerOptions>
+  readonly #stopping = new AbortController()
+  readonly #inHand = new Map<bigint, InHand>()
+  readonly #working = new Set<Promise<void>>()
+  /** In memory, ahead of the stored checkpoint by pages without consequences; only while owned. */
+  readonly #positions = new Map<string, bigint>()
+  readonly #parkedStreams = new Map<string, Set<string>>()
+  #loops: Promise<void>[] = []
+  #heartbeat: NodeJS.Timeout | undefined
+  #woken = false
+  #wakeWorkers: () => void = () => undefined
+
+  constructor(parts: RunnerParts, processManagers: readonly ProcessManager[], options: RunnerOptions = {}) {
+    this.#parts = parts
+    this.#managers = new Map(processManagers.map((manager) => [manager.name, manager]))
+    this.#options = {
+      workers: 4,
+      workLeaseMs: 5_000,
+      pollMs: 1_000,
+      checkpointMs: 250,
+      maxAttempts: 12,
+      backoffMs: 250,
+      longestBackoffMs: 60_000,
+      pageSize: 32,
+      ...options,
+    }
+  }
+
+  get names(): readonly string[] {
+    return [...this.#managers.keys()]
+  }
+
+  /** Starts following the log and working; resolves when work of a dead predecessor was taken over. */
+  async start(): Promise<void> {
+    const { log, store, notices } = this.#parts
+    // alone on the log means that whoever held leases is dead: nothing has to run out first
+    if (log.soleWriter()) await store.releaseAll(this.names)
+    const stopListening = notices.onWake('work', () => this.#wake())
+    this.#heartbeat = setInterval(() => void this.#beat(), this.#options.workLeaseMs / 3)
+    this.#loops = [
+      ...[...this.#managers.values()].map((manager) => this.#own(manager)),
+      this.#work().finally(stopListening),
+    ]
+  }
+
+  /** Lets work in hand come to its next safe point (bounded), stores checkpoints and gives leases back. */
+  async stop(): Promise<void> {
+    if (this.#stopping.signal.aborted) return
+    this.#stopping.abort(new Stopping())
+    for (const { abort } of this.#inHand.values()) abort.abort(new Stopping())
+    this.#wake()
+    const ended = Promise.all([...this.#loops, ...this.#working])
+    const patience = new AbortController()
+    await Promise.race([ended, delay(STOP_WAIT_MS, null, { signal: patience.signal }).catch(() => null)])
+    patience.abort()
+    clearInterval(this.#heartbeat)
+  }
+
+  /** How far each process manager has got in the log, wherever it runs. */
+  async positions(): Promise<ReadonlyMap<string, bigint>> {
+    const stored = await this.#parts.store.checkpoints(this.names)
+    return new Map(
+      this.names.map((name) => [name, this.#positions.get(name) ?? stored.get(name)?.position ?? LOG_START]),
+    )
+  }
+
+  async status(): Promise<readonly ProcessManagerStatus[]> {
+    const stored = await this.#parts.store.checkpoints(this.names)
+    const positions = await this.positions()
+    return this.names.map((name) => {
+      const problem = stored.get(name)?.problem ?? null
+      const state = problem !== null ? 'problem' : stored.has(name) ? 'active' : 'idle'
+      return { name, position: positions.get(name)!, state, problem }
+    })
+  }
+
+  /** Work that was given up, oldest first. */
+  failedWork(limit: number): Promise<readonly FailedWork[]> {
+    return this.#parts.store.failed(limit)
+  }
+
+  /** Tries work that was given up again: one piece, or all of it. @returns how much of it there is. */
+  async redrive(request: { key?: WorkKey; dryRun: boolean }): Promise<number> {
+    const count = await this.#parts.store.redrive(request)
+    if (!request.dryRun) this.#parts.notices.wake('work')
+    return count
+  }
+
+  // ---- following the log
+
+  /** Follows the log for a process manager whenever this process holds its lease. */
+  async #own(manager: ProcessManager): Promise<void> {
+    const { leases, log, report } = this.#parts
+    const stopping = this.#stopping.signal
+    // a dead predecessor's lease is taken at once, the first time; later owners are alive
+    let takeOver = log.soleWriter()
+    for (let failures = 0; !stopping.aborted; ) {
+      let lease: Lease | null = null
+      try {
+        lease = await leases.acquire(`process-manager/${manager.name}`, { takeOver })
+        takeOver = false
+        if (lease) {
+          await this.#follow(manager, lease, () => {
+            failures = 0
+          })
+        }
+      } catch (error) {
+        failures += 1
+        report('process_manager_restarted', { process_manager: manager.name, error: describeError(error) })
+        if (lease && !(error instanceof CheckpointMoved)) {
+          await this.#parts.store
+            .setProblem(manager.name, lease.epoch, describeError(error))
+            .catch(() => undefined)
+        }
+      } finally {
+        this.#positions.delete(manager.name)
+        await lease?.release().catch(() => undefined)
+      }
+      await this.#pause(failures === 0 ? this.#options.pollMs : this.#backoff(failures))
+    }
+  }
+
+  async #follow(manager: ProcessManager, lease: Lease, onProgress: () => void): Promise<void> {
+    const { log, store, notices } = this.#parts
+    const { epoch } = lease
+    let saved = await store.takeOver(manager.name, epoch)
+    let savedAt = performance.now()
+    let position = saved
+    this.#parkedStreams.set(manager.name, await this.#streamsParked(manager))
+    const ended = AbortSignal.any([this.#stopping.signal, lease.lost])
+    const types = manager.handles.map((type) => type.name)
+    const pages = log
+      .subscribe({ after: saved, types, pageSize: this.#options.pageSize, signal: ended })
+      [Symbol.asyncIterator]()
+
+    const save = async (changes: WorkChanges): Promise<void> => {
+      await store.advance(manager.name, { position: saved, epoch }, position, changes)
+      saved = position
+      savedAt = performance.now()
+    }
+    let next = pages.next()
+    // looked at again below; until then nobody else does
+    next.catch(() => undefined)
+    for (;;) {
+      if (
+        position !== saved &&
+        !(await settlesWithin(next, savedAt + this.#options.checkpointMs - performance.now()))
+      ) {
+        await save(NO_CHANGES)
+        continue
+      }
+      const page = await next
+      if (page.done || lease.lost.aborted) break
+      const changes = await this.#react(manager, page.value.events)
+      position = page.value.checkpoint
+      const isWanted = changes.store.length > 0 || changes.cancel.length > 0
+      if (isWanted || performance.now() - savedAt >= this.#options.checkpointMs) {
+        if (isWanted || position !== saved) await save(changes)
+      }
+      this.#positions.set(manager.name, position)
+      notices.wake('position')
+      if (isWanted) notices.wake('work')
+      onProgress()
+      next = pages.next()
+      next.catch(() => undefined)
+    }
+    if (position !== saved && !lease.lost.aborted) await save(NO_CHANGES)
+  }
+
+  /** What a page changes about the work; reactions that fail become work themselves. */
+  async #react(manager: ProcessManager, events: readonly StoredEvent[]): Promise<WorkChanges> {
+    const parkedStreams = this.#parkedStreams.get(manager.name)!
+    const parked: WorkToStore[] = []
+    const park = (event: Pick<StoredEvent, 'stream' | 'revision' | 'type' | 'eventId'>, error?: unknown) => {
+      parkedStreams.add(event.stream)
+      parked.push(reactionOf(manager, event, this.#parts.clock.now()))
+      if (error === undefined) return
+      const { stream, revision } = event
+      const fields = { process_manager: manager.name, stream, revision, error: describeError(error) }
+      this.#parts.report('reaction_parked', fields)
+    }
+    const readable: RecordedEvent[] = []
+    let turnAt = performance.now()
+    for (const event of events) {
+      if (performance.now() - turnAt > TURN_MS) {
+        await othersTurn()
+        turnAt = performance.now()
+      }
+      if (parkedStreams.has(event.stream)) {
+        park(event)
+        continue
+      }
+      try {
+        readable.push(this.#parts.registry.decode(event))
+      } catch (error) {
+        park(event, error)
+      }
+    }
+    try {
+      return this.#changes(manager, manager.react(readable), parked)
+    } catch {
+      // one by one, to find out which it is; a page is only a gathering of events
+      const intents: Intent[] = []
+      for (const event of readable) {
+        try {
+          if (parkedStreams.has(event.stream)) park(event)
+          else intents.push(...manager.react([event]))
+        } catch (error) {
+          park(event, error)
+        }
+      }
+      return this.#changes(manager, intents, parked)
+    }
+  }
+
+  /** The last intent about a piece of work is the one that counts. */
+  #changes(
+    manager: ProcessManager,
+    intents: readonly Intent[],
+    more: readonly WorkToStore[] = [],
+  ): WorkChanges {
+    const byKey = new Map<string, WorkToStore | WorkKey>()
+    const put = (work: WorkToStore | WorkKey) => {
+      const name = JSON.stringify([work.kind, work.key])
+      // deleted first, so that the order of storing is the order of the intents
+      byKey.delete(name)
+      byKey.set(name, work)
+    }
+    for (const intent of intents) {
+      const { kind, key } = intent
+      if (intent.intent === 'cancel') put({ processManager: manager.name, kind, key })
+      else {
+        const { metadata, eventId } = intent.because
+        put({
+          processManager: manager.name,
+          kind,
+          key,
+          payload: intent.payload,
+          dueAt: intent.dueAt ?? this.#parts.clock.now(),
+          correlationId: metadata.correlation_id,
+          causationId: eventId,
+          tenantId: metadata.tenant_id,
+          environment: metadata.environment,
+        })
+      }
+    }
+    for (const work of more) put(work)
+    const store: WorkToStore[] = []
+    const cancel: WorkKey[] = []
+    for (const work of byKey.values()) {
+      if ('payload' in work) store.push(work)
+      else cancel.push(work)
+    }
+    return { store, cancel }
+  }
+
+  async #streamsParked(manager: ProcessManager): Promise<Set<string>> {
+    const keys = await this.#parts.store.keysOf(manager.name, REACTION)
+    return new Set(keys.map((key) => parseReactionKey(key).stream))
+  }
+
+  /** Reacts to one event that could not be reacted to in its turn, after those of its stream before it. */
+  async #reactLate(manager: ProcessManager, claim: ClaimedWork): Promise<WorkOutcome> {
+    const { log, registry, store, notices } = this.#parts
+    const { stream, revision } = parseReactionKey(claim.key)
+    const waiting = (await store.keysOf(manager.name, REACTION)).map(parseReactionKey)
+    if (waiting.some((other) => other.stream === stream && other.revision < revision)) {
+      return { outcome: 'retry', afterMs: this.#options.pollMs, why: 'an earlier event of the stream waits' }
+    }
+    const [event] = await log.readStream(stream, { from: revision, maxCount: 1 })
+    if (!event) return { outcome: 'stop', why: `${stream} has no revision ${revision}` }
+    await store.change(this.#changes(manager, manager.react([registry.decode(event)])))
+    notices.wake('work')
+    return { outcome: 'done' }
+  }
+
+  // ---- working
+
+  async #work(): Promise<void> {
+    const { report } = this.#parts
+    const { workers, pollMs } = this.#options
+    for (let failures = 0; !this.#stopping.signal.aborted; ) {
+      this.#woken = false
+      try {
+        const free = workers - this.#inHand.size
+        const now = this.#parts.clock.now()
+        const claims = free > 0 ? await this.#claim(free, now) : []
+        for (const claim of claims) {
+          const working: Promise<void> = this.#carryOut(claim).finally(() => this.#working.delete(working))
+          this.#working.add(working)
+        }
+        failures = 0
+        const pause = claims.length < free ? Math.min(pollMs, await this.#untilTimerAfter(now)) : pollMs
+        await this.#pauseUnlessWoken(pause)
+      } catch (error) {
+        failures += 1
+        if (failures === 1) report('workers_disturbed', { error: describeError(error) })
+        await this.#pauseUnlessWoken(this.#backoff(failures))
+      }
+    }
+  }
+
+  async #claim(limit: number, now: number): Promise<readonly ClaimedWork[]> {
+    const { store, leases } = this.#parts
+    const claims = await store.claim({
+      processManagers: this.names,
+      owner: leases.owner,
+      leaseMs: this.#options.workLeaseMs,
+      now,
+      holds: this.#holds(),
+      limit,
+    })
+    const renewedAt = performance.now()
+    for (const claim of claims) {
+      this.#inHand.set(claim.token, { claim, abort: new AbortController(), renewedAt })
+    }
+    return claims
+  }
+
+  /**
+   * Real milliseconds until the first timer after the time that was last looked at; a virtual clock
+   * wakes the workers when it is moved.
+   */
+  async #untilTimerAfter(now: number): Promise<number> {
+    const { clock, store } = this.#parts
+    if (clock.kind === 'virtual') return Number.POSITIVE_INFINITY
+    const due = await store.nextDue(now)
+    return due === null ? Number.POSITIVE_INFINITY : Math.max(1, due - clock.now())
+  }
+
+  #holds(): readonly FaultPoint[] {
+    return FAULT_POINTS.filter((point) => this.#parts.faults.holding(point))
+  }
+
+  async #carryOut(claim: ClaimedWork): Promise<void> {
+    const { store, notices, report } = this.#parts
+    const inHand = this.#inHand.get(claim.token)!
+    const { signal } = inHand.abort
+    if (this.#stopping.signal.aborted) inHand.abort.abort(new Stopping())
+    let end: WorkEnd
+    try {
+      signal.throwIfAborted()
+      // tries that ended neither well nor badly took their workers with them
+      end =
+        claim.attempt > this.#options.maxAttempts
+          ? this.#retry(claim, null, 'every try was cut short')
+          : this.#endOf(claim, await this.#handle(claim, signal))
+    } catch (error) {
+      end = signal.aborted ? { end: 'interrupted' } : this.#retry(claim, null, describeError(error))
+    }
+    try {
+      if (!(signal.reason instanceof LeaseLost)) await store.end(claim, end)
+    } catch (error) {
+      // the lease runs out by itself, then the work is done again
+      report('workers_disturbed', { error: describeError(error) })
+    } finally {
+      this.#inHand.delete(claim.token)
+    }
+    if (end.end === 'held') this.#wakeWhenReleased(end.at)
+    if (end.end === 'retry') this.#wakeAfter(end.afterMs)
+    notices.wake('work')
+  }
+
+  async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome> {
+    const manager = this.#managers.get(claim.processManager)!
+    if (claim.kind === REACTION) return this.#reactLate(manager, claim)
+    const handler = manager.work[claim.kind]
+    if (!handler) throw new Error(`Process manager ${manager.name} has no work of kind ${claim.kind}`)
+    const { processManager, kind, key, payload, attempt, dueAt } = claim
+    const { correlationId, causationId, tenantId, environment } = claim
+    const item: WorkItem = {
+      ...{ processManager, kind, key, payload, attempt, dueAt },
+      ...{ correlationId, causationId, tenantId, environment, signal },
+    }
+    return handler(item)
+  }
+
+  #endOf(claim: ClaimedWork, outcome: WorkOutcome): WorkEnd {
+    switch (outcome.outcome) {
+      case 'done':
+        return { end: 'done' }
+      case 'held':
+        return { end: 'held', at: outcome.at }
+      case 'reschedule':
+        return { end: 'reschedule', at: outcome.at }
+      case 'retry':
+        return this.#retry(claim, outcome.afterMs, outcome.why)
+      case 'stop':
+        this.#tellOfFailure(claim, outcome.why)
+        return { end: 'failed', why: outcome.why }
+    }
+  }
+
+  #retry(claim: ClaimedWork, afterMs: number | null, why: string): WorkEnd {
+    if (claim.attempt >= this.#options.maxAttempts) {
+      this.#tellOfFailure(claim, why)
+      return { end: 'failed', why }
+    }
+    const { processManager, kind, key, attempt } = claim
+    this.#parts.report('work_retried', { process_manager: processManager, kind, key, attempt, error: why })
+    return { end: 'retry', afterMs: afterMs ?? this.#backoff(attempt), why }
+  }
+
+  #tellOfFailure(claim: ClaimedWork, why: string): void {
+    const { processManager, kind, key, attempt } = claim
+    this.#parts.report('work_failed', { process_manager: processManager, kind, key, attempt, error: why })
+  }
+
+  /** Renews all claims in hand at once; what is no longer ours, or was not renewed in time, is let go. */
+  async #beat(): Promise<void> {
+    const { store, report } = this.#parts
+    const { workLeaseMs } = this.#options
+    if (this.#inHand.size === 0) return
+    const before = [...this.#inHand.values()]
+    const askedAt = performance.now()
+    let standing: ReadonlySet<bigint> | null = null
+    try {
+      standing = await store.renew(
+        before.map(({ claim }) => claim.token),
+        workLeaseMs,
+      )
+    } catch {
+      // judged by the time since the last renewal
+    }
+    for (const inHand of before) {
+      if (!this.#inHand.has(inHand.claim.token)) continue
+      if (standing?.has(inHand.claim.token)) inHand.renewedAt = Math.max(inHand.renewedAt, askedAt)
+      else if (standing !== null || performance.now() - inHand.renewedAt >= workLeaseMs) {
+        const { processManager, kind, key } = inHand.claim
+        report('lease_lost', { process_manager: processManager, kind, key })
+        inHand.abort.abort(new LeaseLost(`The lease of ${kind} ${key} was lost`))
+      }
+    }
+  }
+
+  // ---- waiting
+
+  #wakeWhenReleased(point: FaultPoint): void {
+    this.#parts.faults
+      .released(point, this.#stopping.signal)
+      .then(() => this.#parts.notices.wake('work'))
+      .catch(() => undefined)
+  }
+
+  #wakeAfter(ms: number): void {
+    // the poll comes as soon
+    if (ms >= this.#options.pollMs) return
+    const timer = setTimeout(() => this.#wake(), ms + 1)
+    timer.unref()
+  }
+
+  #wake(): void {
+    this.#woken = true
+    this.#wakeWorkers()
+  }
+
+  async #pauseUnlessWoken(ms: number): Promise<void> {
+    if (this.#woken || this.#stopping.signal.aborted) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wakeWorkers = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#wakeWorkers = () => undefined
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, null, { signal: this.#stopping.signal }).catch(() => undefined)
+  }
+
+  /** Between half and all of what doubles with each failure. */
+  #backoff(failures: number): number {
+    const { backoffMs, longestBackoffMs } = this.#options
+    const longest = Math.min(longestBackoffMs, backoffMs * 2 ** Math.min(failures - 1, 20))
+    return Math.ceil(longest / 2) + randomInt(Math.ceil(longest / 2) + 1)
+  }
+}
+
+const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
+
+/** A failed reaction as work; the event's metadata may be unreadable too, so nothing is taken from it. */
+function reactionOf(
+  manager: ProcessManager,
+  event: Pick<StoredEvent, 'stream' | 'revision' | 'type' | 'eventId'>,
+  now: number,
+): WorkToStore {
+  return {
+    processManager: manager.name,
+    kind: REACTION,
+    key: `${event.stream}@${event.revision}`,
+    payload: { type: event.type },
+    dueAt: now,
+    correlationId: event.eventId,
+    causationId: event.eventId,
+    tenantId: null,
+    environment: null,
+  }
+}
+
+function parseReactionKey(key: string): { stream: string; revision: number } {
+  const at = key.lastIndexOf('@')
+  return { stream: key.slice(0, at), revision: Number(key.slice(at + 1)) }
+}
+
+/** Whether a promise settles before the time is up. */
+async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const timer = new AbortController()
+  try {
+    return await Promise.race([
+      promise.then(
+        () => true,
+        () => true,
+      ),
+      delay(Math.max(0, ms), false, { signal: timer.signal }),
+    ])
+  } finally {
+    timer.abort()
+  }
+}

@@ -1,0 +1,107 @@
+import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import type { Application } from '../application.ts'
+import type { Statement } from '../ports/read-database.ts'
+
+/** A phase that has not finished tells nothing but that; a failed one tells how far it came. */
+type Phase<Results> = { readonly status: 'pending' } | ({ readonly status: 'complete' | 'failed' } & Results)
+
+/** What `GET /files/status/:file_id` answers. */
+export interface FileStatus {
+  readonly file_id: string
+  readonly status: 'pending' | 'NORMALIZED' | 'failed'
+  /** Why; only of failed files. */
+  readonly error?: string
+  /** ISO 8601 UTC. */
+  readonly created_at: string
+  readonly updated_at: string
+  readonly employee_count: number
+  readonly employer_id: string
+  /** Null when the report named none. */
+  readonly period: { readonly start: string; readonly end: string } | null
+  readonly phase_1: Phase<{ readonly green_rows: number; readonly red_rows: number }>
+  readonly phase_2: Phase<{ readonly processed_rows: number }>
+  /** Integer cents. */
+  readonly phase_3: Phase<{ readonly total_premium_cents: number; readonly processed_rows: number }>
+}
+
+interface FileRow {
+  readonly file_id: string
+  readonly tenant_id: string
+  readonly environment: string
+  readonly employer_id: string
+  readonly status: FileStatus['status']
+  readonly error: string | null
+  readonly created_at: string
+  readonly updated_at: string
+  readonly row_count: number
+  readonly period_start: string | null
+  readonly period_end: string | null
+  readonly green_rows: number
+  readonly red_rows: number
+  readonly wages_rows: number
+  readonly total_premium_cents: number
+  readonly premium_rows: number
+  readonly phase_1_status: 'pending' | 'complete' | 'failed'
+  readonly phase_2_status: 'pending' | 'complete' | 'failed'
+  readonly phase_3_status: 'pending' | 'complete' | 'failed'
+}
+
+const FILE_BY_ID: Statement = {
+  name: 'file-status-by-id',
+  text: `SELECT file_id, tenant_id, environment, employer_id, status, error, created_at, updated_at,
+                row_count, period_start, period_end, green_rows, red_rows, wages_rows,
+                total_premium_cents, premium_rows, phase_1_status, phase_2_status, phase_3_status
+         FROM read_model.payroll_files WHERE file_id = $1`,
+}
+
+/**
+ * The status of a file or employee sync that the client may see.
+ * @returns null when there is none: unknown, malformed, or outside the client's tenant, environment
+ *   or employers.
+ */
+export async function fileStatus(
+  app: Pick<Application, 'read' | 'readModels' | 'log'>,
+  client: ApiClient,
+  fileId: string,
+): Promise<FileStatus | null> {
+  if (!isId(fileId)) return null
+  let [file] = await app.read.query<FileRow>(FILE_BY_ID, [fileId])
+  if (!file) {
+    // it may have been accepted a moment ago, by another process as well
+    await app.readModels.reached(['payroll-files'], await app.log.head())
+    file = (await app.read.query<FileRow>(FILE_BY_ID, [fileId]))[0]
+  }
+  const visible =
+    file !== undefined &&
+    file.tenant_id === client.tenant_id &&
+    file.environment === client.environment &&
+    mayActFor(client, file.employer_id)
+  return visible ? shown(file!) : null
+}
+
+function shown(file: FileRow): FileStatus {
+  return {
+    file_id: file.file_id,
+    status: file.status,
+    ...(file.status === 'failed' ? { error: file.error ?? 'The file could not be processed' } : {}),
+    created_at: file.created_at,
+    updated_at: file.updated_at,
+    employee_count: file.row_count,
+    employer_id: file.employer_id,
+    period:
+      file.period_start === null || file.period_end === null
+        ? null
+        : { start: file.period_start, end: file.period_end },
+    phase_1: phase(file.phase_1_status, { green_rows: file.green_rows, red_rows: file.red_rows }),
+    phase_2: phase(file.phase_2_status, { processed_rows: file.wages_rows }),
+    phase_3: phase(file.phase_3_status, {
+      total_premium_cents: file.total_premium_cents,
+      processed_rows: file.premium_rows,
+    }),
+  }
+}
+
+function phase<Results>(status: 'pending' | 'complete' | 'failed', results: Results): Phase<Results> {
+  return status === 'pending' ? { status } : { status, ...results }
+}

@@ -1,0 +1,76 @@
+import { isSealed } from '../../domain/kernel/sealed.ts'
+import type { Person, RowReason } from '../../domain/payroll/payroll-row.ts'
+import { describeReason, type PayrollTerms } from '../../domain/payroll/row-validation.ts'
+import type { Application } from '../application.ts'
+import { derivedId, rowPersonContext } from '../commands/submit-payroll.ts'
+import type { Statement } from '../ports/read-database.ts'
+import { openAll } from './sealed-fields.ts'
+import type { PayrollFileRow } from './submission-status.ts'
+
+/** Red rows of one answer at the most. */
+export const MAX_ERROR_ROWS = 100
+
+const RED_ROWS: Statement = {
+  name: 'red-rows-of-file',
+  text: `
+    SELECT row_number, person, reasons, valid FROM read_model.payroll_row_errors
+    WHERE file_id = $1 ORDER BY row_number LIMIT $2`,
+}
+
+interface RedRow {
+  readonly row_number: number
+  readonly person: string | null
+  readonly reasons: readonly RowReason[]
+  readonly valid: Pick<PayrollTerms, 'class_codes' | 'states'> | null
+}
+
+const NO_TERMS = { class_codes: [], states: [] }
+
+/**
+ * The red rows of a file with the reasons in sentences, in row order, at most {@link MAX_ERROR_ROWS}.
+ * Names are opened for this answer; of erased persons the fallback is shown.
+ */
+export async function validationErrors(
+  app: Pick<Application, 'read' | 'personalData'>,
+  file: PayrollFileRow,
+) {
+  // as many as the counters tell of, so that an answer in the middle of validation agrees with itself
+  const limit = Math.min(file.red_rows, MAX_ERROR_ROWS)
+  const rows = limit === 0 ? [] : await app.read.query<RedRow>(RED_ROWS, [file.file_id, limit])
+  const names = await namesOf(app, file.file_id, rows)
+  return {
+    file_id: file.file_id,
+    total_rows: file.row_count,
+    green_rows: file.green_rows,
+    red_rows: file.red_rows,
+    errors: rows.map((row) => ({
+      row_id: derivedId(file.file_id, `row/${row.row_number}`),
+      row_number: row.row_number,
+      employee_name: names.get(row.row_number) ?? '',
+      reasons: row.reasons.map((reason) => ({
+        field: reason.field,
+        ...describeReason(reason, row.valid ?? NO_TERMS),
+      })),
+    })),
+    has_more: file.red_rows > rows.length,
+  }
+}
+
+/** Names by row number: first and last, or what stands in for a person that does not open. */
+async function namesOf(
+  app: Pick<Application, 'personalData'>,
+  fileId: string,
+  rows: readonly RedRow[],
+): Promise<ReadonlyMap<number, string>> {
+  const sealed = rows.flatMap(({ row_number, person }) =>
+    isSealed(person) ? [{ row_number, value: person, context: rowPersonContext(fileId, row_number) }] : [],
+  )
+  const texts = await openAll(app.personalData, sealed)
+  return new Map(sealed.map(({ row_number }, index) => [row_number, nameOf(texts[index]!)]))
+}
+
+function nameOf(text: string): string {
+  if (!text.startsWith('{')) return text
+  const { first_name, last_name } = JSON.parse(text) as Person
+  return [first_name, last_name].filter((part) => part !== undefined).join(' ')
+}

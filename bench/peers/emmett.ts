@@ -1,0 +1,80 @@
+import { identifier, SQL } from '@event-driven-io/dumbo'
+import { type Event, STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett'
+import { getPostgreSQLEventStore, postgreSQLRawSQLProjection } from '@event-driven-io/emmett-postgresql'
+import pg from 'pg'
+import { type Hours, hoursEvent, METADATA, type Timesheet, timesheet } from '../timesheets.ts'
+
+type HoursEvent = Event<'HoursRecorded', Hours, typeof METADATA>
+
+/** The same work on emmett's PostgreSQL event store, written as its documentation shows. */
+export interface Emmett {
+  append(timesheetId: string, count: number): Promise<void>
+  load(timesheetId: string): Promise<Timesheet>
+  /**
+   * Catches up from the beginning of the log with a raw SQL projection in a consumer that keeps a checkpoint.
+   * @param name of the projection and its table.
+   * @param pulling how the consumer reads; emmett's defaults are pages of 100 and a pause of 50 ms after each.
+   * @returns what the projection counted.
+   */
+  catchUp(
+    name: string,
+    pulling?: { batchSize: number; pullingFrequencyInMs: number },
+  ): Promise<{ timesheets: number; entries: number }>
+  close(): Promise<void>
+}
+
+export async function openEmmett(url: string): Promise<Emmett> {
+  const store = getPostgreSQLEventStore(url)
+  await store.schema.migrate()
+  const pool = new pg.Pool({ connectionString: url, max: 1 })
+  return {
+    async append(timesheetId, count) {
+      const events = Array.from({ length: count }, (_, entry): HoursEvent => {
+        const { type, data } = hoursEvent(timesheetId, entry)
+        return { type, data, metadata: METADATA }
+      })
+      await store.appendToStream(`timesheet-${timesheetId}`, events, {
+        expectedStreamVersion: STREAM_DOES_NOT_EXIST,
+      })
+    },
+    async load(timesheetId) {
+      const { state } = await store.aggregateStream<Timesheet, HoursEvent>(`timesheet-${timesheetId}`, {
+        initialState: () => timesheet.initialState,
+        evolve: (state: Timesheet, { type, data }: HoursEvent) => timesheet.evolve(state, { type, data }),
+      })
+      return state
+    },
+    async catchUp(table, pulling) {
+      await pool.query(
+        `CREATE TABLE ${table} (timesheet_id text PRIMARY KEY, employer_id text, entries integer,
+                                gross_cents bigint, last_check_date date)`,
+      )
+      const projection = postgreSQLRawSQLProjection<HoursEvent>({
+        name: table,
+        canHandle: ['HoursRecorded'],
+        evolve: ({ data }) => SQL`
+          INSERT INTO ${identifier(table)} AS t
+            (timesheet_id, employer_id, entries, gross_cents, last_check_date)
+          VALUES (${data.timesheet_id}, ${data.employer_id}, 1, ${data.gross_cents}, ${data.check_date})
+          ON CONFLICT (timesheet_id) DO UPDATE
+            SET entries = t.entries + 1,
+                gross_cents = t.gross_cents + EXCLUDED.gross_cents,
+                last_check_date = EXCLUDED.last_check_date`,
+      })
+      const consumer = store.consumer({
+        stopWhen: { noMessagesLeft: true },
+        ...(pulling ? { pulling } : {}),
+      })
+      consumer.projector({ processorId: table, projection, connectionOptions: { connectionString: url } })
+      await consumer.start()
+      const { rows } = await pool.query<{ timesheets: number; entries: number }>(
+        `SELECT count(*)::int AS timesheets, coalesce(sum(entries), 0)::int AS entries FROM ${table}`,
+      )
+      return rows[0]!
+    },
+    async close() {
+      await pool.end()
+      await store.close()
+    },
+  }
+}

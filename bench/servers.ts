@@ -1,0 +1,216 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import pg from 'pg'
+import type { EventLog } from '../application/ports/event-log.ts'
+import { type Database, openDatabase } from '../infrastructure/database/database.ts'
+import { startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
+import { migrate } from '../infrastructure/database/migrate.ts'
+import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
+
+/** The one database server that ours and the peers' work runs on. */
+export interface BenchServer {
+  readonly version: string
+  readonly fsync: string
+  /** Makes an empty database. @returns its url. */
+  createDatabase(name: string): Promise<string>
+  stop(): Promise<void>
+}
+
+/** Starts the PostgreSQL server that ships with the service, durable as in production, on a temporary directory. */
+export async function startBenchServer(): Promise<BenchServer> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-'))
+  const server = await startEmbeddedPostgres({ dataDir, durable: true })
+  const owner = new pg.Client(server.url)
+  await owner.connect()
+  const { rows } = await owner.query<{ version: string; fsync: string }>(
+    "SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync",
+  )
+  return {
+    ...rows[0]!,
+    async createDatabase(name) {
+      await owner.query(`CREATE DATABASE ${owner.escapeIdentifier(name)}`)
+      const url = new URL(server.url)
+      url.pathname = `/${name}`
+      return url.toString()
+    },
+    async stop() {
+      await owner.end()
+      await server.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Our event log on a database of the server. */
+export async function openOurLog(
+  url: string,
+): Promise<{ log: EventLog; database: Database; close(): Promise<void> }> {
+  await migrate({ url })
+  const database = await openDatabase({ url })
+  const log = await openPostgresEventLog({ database })
+  return {
+    log,
+    database,
+    async close() {
+      await log.close()
+      await database.close()
+    },
+  }
+}
+
+/** A process of ours that said it is ready, and how long that took. */
+export interface StartedProcess<Ready> {
+  readonly ready: Ready
+  readonly readyAfterMs: number
+  readonly child: ChildProcess
+  /** SIGTERM; resolves when the process is gone. */
+  stop(): Promise<void>
+}
+
+/** Starts a Node program and waits for the first JSON line on its stdout that `isReady` takes. */
+export async function startProcess<Ready>(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  isReady: (line: unknown) => line is Ready,
+): Promise<StartedProcess<Ready>> {
+  const started = performance.now()
+  const child = spawn(process.execPath, [...args], {
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  createInterface({ input: child.stderr }).on('line', (line) => lines.push(line))
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const ready = await new Promise<Ready>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (lines.push(line) > 50) lines.shift()
+      const parsed = jsonOf(line)
+      if (isReady(parsed)) resolve(parsed)
+    })
+    child.once('exit', (code) =>
+      reject(new Error(`${args.join(' ')} ended with code ${code}:\n${lines.join('\n')}`)),
+    )
+  })
+  return {
+    ready,
+    readyAfterMs: performance.now() - started,
+    child,
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+function jsonOf(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
+}
+
+/** Addresses of the service's ready line. */
+export interface ServiceAddresses {
+  readonly mcp: string
+  readonly core: string
+  readonly ops: string
+}
+
+const OPERATOR_TOKEN = 'bench-operator-token'
+
+/**
+ * Starts the service as it is run: `dist/main.js` in a process of its own, system clock, without rate limits.
+ * @param env `DATABASE_URL` for a given server; `DATA_DIR` in any case.
+ */
+export function startService(
+  env: { readonly DATA_DIR: string } & Readonly<Record<string, string>>,
+): Promise<StartedProcess<ServiceAddresses>> {
+  const ports = ['MCP_PORT', 'CORE_PORT', 'PAYMENTS_PORT', 'PORTAL_PORT', 'OPS_PORT']
+  return startProcess(
+    ['dist/main.js'],
+    {
+      HOST: '127.0.0.1',
+      ...Object.fromEntries(ports.map((port) => [port, '0'])),
+      CLOCK: 'system',
+      RATE_LIMIT_RPS: '0',
+      OPERATOR_TOKEN,
+      MASTER_KEY: randomBytes(32).toString('base64'),
+      ...env,
+    },
+    (line): line is ServiceAddresses =>
+      typeof line === 'object' && line !== null && 'msg' in line && line.msg === 'ready' && 'core' in line,
+  )
+}
+
+/** An employer with a policy, an API client for it and an agent of it, made through the operator API. */
+export interface Participants {
+  readonly employerId: string
+  readonly policyId: string
+  readonly fein: string
+  readonly policyNumber: string
+  readonly clientHeaders: Readonly<Record<string, string>>
+  readonly agentHeaders: Readonly<Record<string, string>>
+}
+
+export async function seedParticipants({ ops, mcp }: ServiceAddresses): Promise<Participants> {
+  const create = async (url: string, body: object): Promise<Record<string, string>> => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const answer = (await response.json()) as { data?: Record<string, string> }
+    if (!response.ok) throw new Error(`${url} answered ${response.status}: ${JSON.stringify(answer)}`)
+    return answer.data ?? (answer as Record<string, string>)
+  }
+  const operator = (path: string, body: object) => create(`${ops}/ops/v1/${path}`, body)
+  const fein = '12-3456789'
+  const { tenant_id } = await operator('tenants', { name: 'Bench' })
+  const { carrier_id } = await operator('carriers', { tenant_id, name: 'Bench Mutual' })
+  const { employer_id } = await operator('employers', { tenant_id, legal_name: 'Bench Builders LLC', fein })
+  const terms = JSON.parse(await readFile('examples/policy.json', 'utf8')) as { policy_number: string }
+  const policy = await operator('policies', {
+    ...terms,
+    employer_id,
+    carrier_id,
+    expiration_date: '2099-12-31',
+  })
+  const client = await operator('api-clients', {
+    tenant_id,
+    name: 'Bench client',
+    environment: 'live',
+    products: ['payroll'],
+  })
+  const agent = await create(`${mcp}/api/v1/agents`, {
+    agent_name: 'Bench agent',
+    entity_type: 'employer',
+    entity_id: employer_id,
+    sandbox: false,
+    created_by: 'bench',
+  })
+  return {
+    employerId: employer_id!,
+    policyId: policy.policy_id!,
+    fein,
+    policyNumber: terms.policy_number,
+    clientHeaders: { 'x-client-id': client.client_id!, 'x-client-secret': client.client_secret! },
+    agentHeaders: { authorization: `Bearer ${agent.api_key}` },
+  }
+}
+
+/** Memory of a process in bytes: resident now, and at its highest since {@link resetPeakMemory}. */
+export async function memoryOf(pid: number): Promise<{ resident: number; peak: number }> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  const kibibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0)
+  return { resident: kibibytes('VmRSS') * 1024, peak: kibibytes('VmHWM') * 1024 }
+}
+
+/** Starts the peak of {@link memoryOf} anew. */
+export async function resetPeakMemory(pid: number): Promise<void> {
+  await writeFile(`/proc/${pid}/clear_refs`, '5')
+}

@@ -1,0 +1,66 @@
+/** The middle value; the mean of the two middle ones of an even number. @throws RangeError when there is none. */
+export function median(values: readonly number[]): number {
+  if (values.length === 0) throw new RangeError('the median of nothing')
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+/** One way of doing a piece of work: runs it once and tells how it went, as a rate or a duration. */
+export type Round = (round: number) => Promise<number>
+
+/**
+ * Runs every contender once per round, in turns, so that what else the machine does and what it has warmed up falls
+ * on all of them alike. The first contender of a round changes from round to round.
+ * @returns the median of each contender's rounds.
+ */
+export async function inTurns<Name extends string>(
+  rounds: number,
+  contenders: Readonly<Record<Name, Round>>,
+): Promise<Record<Name, number>> {
+  const names = Object.keys(contenders) as Name[]
+  const measured = new Map<Name, number[]>(names.map((name) => [name, []]))
+  for (let round = 0; round < rounds; round += 1) {
+    for (let turn = 0; turn < names.length; turn += 1) {
+      const name = names[(round + turn) % names.length]!
+      globalThis.gc?.()
+      measured.get(name)!.push(await contenders[name](round))
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, median(measured.get(name)!)])) as Record<Name, number>
+}
+
+/**
+ * Runs `work` for the numbers 0 to `total` - 1, at most `concurrency` at once.
+ * @returns how many per second went through.
+ */
+export async function throughput(
+  total: number,
+  concurrency: number,
+  work: (index: number) => Promise<unknown>,
+): Promise<number> {
+  let next = 0
+  const lane = async () => {
+    while (next < total) {
+      const index = next
+      next += 1
+      await work(index)
+    }
+  }
+  const started = performance.now()
+  await Promise.all(Array.from({ length: Math.min(concurrency, total) }, lane))
+  return (total / (performance.now() - started)) * 1000
+}
+
+/** What a measurement has to reach. */
+export type Target =
+  | { readonly kind: 'at least'; readonly ratio: number; readonly unit: 'times' | 'percent' }
+  | { readonly kind: 'below'; readonly value: number; readonly unit: 's' | 'MiB' }
+  | { readonly kind: 'none' }
+
+/** Whether a target is met. @param value the ratio to the peer, or the measured value itself. */
+export function verdict(target: Target, value: number): 'met' | 'MISSED' | '' {
+  if (target.kind === 'none') return ''
+  const met = target.kind === 'at least' ? value >= target.ratio : value < target.value
+  return met ? 'met' : 'MISSED'
+}

@@ -1,0 +1,216 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import {
+  connectClient,
+  type DatabaseLog,
+  type DatabaseTarget,
+  DatabaseUnavailable,
+  endClient,
+  isConnectionLoss,
+  oneLine,
+  parseDatabaseUrl,
+} from './connection.ts'
+import { Listener } from './listener.ts'
+import { SERVICE_ROLE } from './service-role.ts'
+
+export { type DatabaseLog, DatabaseUnavailable, isConnectionLoss } from './connection.ts'
+export { grantSchemaToServiceRole, SERVICE_ROLE } from './service-role.ts'
+
+export interface DatabaseOptions {
+  /** `postgresql://user:password@host:port/name`, as libpq takes it. */
+  readonly url: string
+  readonly log?: DatabaseLog
+  /** Connections in the pool at the most, default 10. */
+  readonly poolSize?: number
+  /** What pg_stat_activity shows, default `compstream`. */
+  readonly applicationName?: string
+}
+
+/** Access to one PostgreSQL database. Its sessions run as {@link SERVICE_ROLE} where `serviceRole` says so. */
+export interface Database {
+  readonly pool: pg.Pool
+  /** Without tables; `kysely.withTables<Tables>()` types it. Shares the pool. */
+  readonly kysely: Kysely<unknown>
+  /** False when the connecting user can be no service role: then the triggers alone protect the events. */
+  readonly serviceRole: boolean
+  /** Runs `work` with a connection of the pool; a connection that broke is not used again. */
+  withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>
+  /** Runs `work` in a transaction (read committed): commits when it resolves, rolls back when it throws. */
+  transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>
+  /** Runs `work` on a connection of its own as the connecting user, who owns the schemas: for DDL. */
+  withOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T>
+  /**
+   * Opens a connection of its own beside the pool, as the service role; the caller ends it and hears of its loss
+   * through `onLost`, once.
+   * @param options.settings session settings (`name: value`).
+   */
+  connect(options: {
+    purpose: string
+    settings?: Readonly<Record<string, string>>
+    onLost?: (error: Error) => void
+  }): Promise<pg.Client>
+  /**
+   * A pool of its own for one purpose, with session settings; the caller ends it.
+   * @param options.settings session settings (`name: value`).
+   */
+  openPool(options: {
+    purpose: string
+    poolSize: number
+    settings?: Readonly<Record<string, string>>
+  }): pg.Pool
+  /**
+   * Calls `handler` with the payload of each notification on a channel, and with null whenever the listening
+   * connection is new, because notifications may have been missed by then. It reconnects for ever.
+   * Resolves when listening. @returns the function that ends it.
+   */
+  listen(channel: string, handler: (payload: string | null) => void): Promise<() => void>
+  /** Ends all connections; waits for those that are in use. */
+  close(): Promise<void>
+}
+
+const OLDEST_SERVER = 14
+
+/**
+ * Opens a database that {@link migrate} has brought up to date.
+ * @throws DatabaseUnavailable when it cannot be reached or does not fit.
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const target = parseDatabaseUrl(options.url)
+  const applicationName = options.applicationName ?? 'compstream'
+  const log = options.log ?? { info: () => undefined, warn: () => undefined }
+
+  const ownerConfig = target.config(applicationName, {})
+  const serviceRole = await inspect(target, ownerConfig)
+  if (!serviceRole) {
+    log.warn(
+      {},
+      `sessions cannot run as role ${SERVICE_ROLE} (the database user may neither create nor take it): ` +
+        'stored events are protected by triggers alone',
+    )
+  }
+  const configure = (purpose: string, settings: Readonly<Record<string, string>> = {}) =>
+    target.config(purpose === '' ? applicationName : `${applicationName} ${purpose}`, {
+      ...(serviceRole ? { role: SERVICE_ROLE } : {}),
+      ...settings,
+    })
+
+  const openPool: Database['openPool'] = ({ purpose, poolSize, settings }) => {
+    const pool = new pg.Pool({ ...configure(purpose, settings), max: poolSize })
+    // an idle connection was lost: the pool has dropped it and opens another when needed
+    pool.on('error', (error) => log.warn({ reason: oneLine(error) }, 'a database connection was lost'))
+    return pool
+  }
+  const connect: Database['connect'] = async ({ purpose, settings, onLost }) => {
+    const client = await connectClient(target, configure(purpose, settings))
+    let lost = false
+    const report = (error: Error) => {
+      if (lost) return
+      lost = true
+      onLost?.(error)
+    }
+    client.on('error', report)
+    client.on('end', () => report(new Error('the connection was closed')))
+    return client
+  }
+
+  const pool = openPool({ purpose: '', poolSize: options.poolSize ?? 10 })
+  const listener = new Listener((onLost) => connect({ purpose: 'listener', onLost }), log)
+  const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
+  let closing: Promise<void> | undefined
+
+  const withClient: Database['withClient'] = async (work) => {
+    const client = await checkOut(pool, target)
+    let broken: Error | undefined
+    // without a listener the loss of a connection in use would end the process
+    const note = (error: Error) => {
+      broken = error
+    }
+    client.on('error', note)
+    try {
+      return await work(client)
+    } catch (error) {
+      if (isConnectionLoss(error)) broken = error as Error
+      throw error
+    } finally {
+      client.off('error', note)
+      client.release(broken)
+    }
+  }
+
+  return {
+    pool,
+    kysely,
+    serviceRole,
+    openPool,
+    connect,
+    withClient,
+    transaction: (work) =>
+      withClient(async (client) => {
+        await client.query('BEGIN')
+        try {
+          const result = await work(client)
+          await client.query('COMMIT')
+          return result
+        } catch (error) {
+          // when the connection is gone the server rolls back by itself
+          await client.query('ROLLBACK').catch(() => undefined)
+          throw error
+        }
+      }),
+    withOwner: async (work) => {
+      const client = await connectClient(target, target.config(`${applicationName} owner`, {}))
+      client.on('error', () => undefined)
+      try {
+        return await work(client)
+      } finally {
+        await endClient(client)
+      }
+    },
+    listen: (channel, handler) => listener.listen(channel, handler),
+    close: () => {
+      closing ??= (async () => {
+        await listener.close()
+        await pool.end()
+      })()
+      return closing
+    },
+  }
+}
+
+async function checkOut(pool: pg.Pool, target: DatabaseTarget): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    throw new DatabaseUnavailable(target.name, oneLine(error))
+  }
+}
+
+/** Refuses servers that do not fit. @returns whether sessions may run as the service role. */
+async function inspect(target: DatabaseTarget, config: pg.ClientConfig): Promise<boolean> {
+  const client = await connectClient(target, config)
+  client.on('error', () => undefined)
+  try {
+    const { rows } = await client.query<{ version: number; encoding: string; role: boolean | null }>({
+      text: `SELECT current_setting('server_version_num')::int / 10000 AS version,
+                    current_setting('server_encoding') AS encoding,
+                    (SELECT pg_has_role(current_user, oid,
+                              CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+                            AND COALESCE((SELECT has_schema_privilege($1, n.oid, 'USAGE')
+                                            FROM pg_namespace n WHERE nspname = 'event_log'), false)
+                       FROM pg_roles WHERE rolname = $1) AS role`,
+      values: [SERVICE_ROLE],
+    })
+    const { version, encoding, role } = rows[0]!
+    if (version < OLDEST_SERVER) {
+      throw new DatabaseUnavailable(target.name, `version ${version} is too old, ${OLDEST_SERVER} is needed`)
+    }
+    if (encoding !== 'UTF8') {
+      throw new DatabaseUnavailable(target.name, `the database's encoding is ${encoding}, UTF8 is needed`)
+    }
+    return role === true
+  } catch (error) {
+    throw error instanceof DatabaseUnavailable ? error : new DatabaseUnavailable(target.name, oneLine(error))
+  } finally {
+    await endClient(client)
+  }
+}

@@ -1,0 +1,13 @@
+import { eventLog } from './0001-event-log.ts'
+import { projections } from './0002-projections.ts'
+import { work } from './0003-work.ts'
+import { personalData } from './0004-personal-data.ts'
+import type { SchemaMigration } from './schema-migration.ts'
+
+/** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
+export const migrations: Readonly<Record<string, SchemaMigration>> = {
+  '0001-event-log': eventLog,
+  '0002-projections': projections,
+  '0003-work': work,
+  '0004-personal-data': personalData,
+}

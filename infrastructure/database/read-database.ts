@@ -1,0 +1,31 @@
+import type { Pool, QueryConfig, QueryResultRow } from 'pg'
+import type { ReadDatabase, Statement } from '../../application/ports/read-database.ts'
+import { plainTypes } from './plain-types.ts'
+
+const PLAN_OUTDATED = '0A000'
+
+/** Queries on the read models through a pool, each statement prepared once per connection. */
+export class PostgresReadDatabase implements ReadDatabase {
+  readonly #pool: Pool
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  async query<Row>(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    const query: QueryConfig = {
+      name: statement.name,
+      text: statement.text,
+      values: [...values],
+      types: plainTypes,
+    }
+    try {
+      return (await this.#pool.query<QueryResultRow & Row>(query)).rows
+    } catch (error) {
+      // a switch gave a column another type: connections that prepared the statement before keep refusing it
+      if ((error as { code?: string }).code !== PLAN_OUTDATED) throw error
+      const { name: _, ...unprepared } = query
+      return (await this.#pool.query<QueryResultRow & Row>(unprepared)).rows
+    }
+  }
+}

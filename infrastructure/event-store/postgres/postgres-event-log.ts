@@ -1,0 +1,252 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import {
+  type AppendResult,
+  type EventLog,
+  type EventToAppend,
+  EventTooLarge,
+  type ExpectedRevision,
+  LOG_START,
+  type LogPage,
+  MAX_APPEND_BYTES,
+  MAX_EVENT_BYTES,
+  type StoredEvent,
+} from '../../../application/ports/event-log.ts'
+import { DatabaseUnavailable, isConnectionLoss, oneLine } from '../../database/connection.ts'
+import type { Database, DatabaseLog } from '../../database/database.ts'
+import { APPENDED_CHANNEL, Appender } from './appender.ts'
+import { LOG_SESSION, readHead, readPage, readStream } from './event-queries.ts'
+import { LiveFeed } from './live-feed.ts'
+import { WriterSession } from './writer-session.ts'
+
+const READERS = 4
+const READ_RETRIES = 3
+const POLL_MS = 1_000
+const FEED_PAGE = 1_000
+const LONGEST_BACKOFF_MS = 5_000
+const LARGEST_NAME = 512
+
+const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** The event log in PostgreSQL, see {@link EventLog}. */
+export interface PostgresEventLogOptions {
+  /** A database with the log's schema. Stays open when the log is closed. */
+  readonly database: Database
+  readonly log?: DatabaseLog
+}
+
+/**
+ * Opens the log and joins its writers.
+ * @throws DatabaseUnavailable when the database is, or when the sole writer makes no room for this process.
+ */
+export async function openPostgresEventLog(options: PostgresEventLogOptions): Promise<PostgresEventLog> {
+  const { database } = options
+  const log = options.log ?? { info: () => undefined, warn: () => undefined }
+  const session = new WriterSession(database, log)
+  await session.open()
+  const readers = database.openPool({ purpose: 'event log', poolSize: READERS, settings: LOG_SESSION })
+  try {
+    const eventLog = new PostgresEventLog(session, readers, log, await readHead(readers))
+    await eventLog.follow(database)
+    return eventLog
+  } catch (error) {
+    await session.close()
+    await readers.end()
+    throw error
+  }
+}
+
+/** Made by {@link openPostgresEventLog}. */
+export class PostgresEventLog implements EventLog {
+  readonly #session: WriterSession
+  readonly #readers: pg.Pool
+  readonly #log: DatabaseLog
+  readonly #appender: Appender
+  readonly #feed: LiveFeed
+  readonly #closing = new AbortController()
+  #poll: NodeJS.Timeout | undefined
+  #stopListening: () => void = () => undefined
+  #closed: Promise<void> | undefined
+
+  constructor(session: WriterSession, readers: pg.Pool, log: DatabaseLog, head: bigint) {
+    this.#session = session
+    this.#readers = readers
+    this.#log = log
+    this.#feed = new LiveFeed(head, (after) =>
+      this.#untilItWorks(() => readPage(readers, { after, maxCount: FEED_PAGE }), this.#closing.signal),
+    )
+    this.#appender = new Appender(session, readers, (base, events) => this.#feed.publish(base, events))
+  }
+
+  /** Begins to hear of what other processes append: by notification, and by asking in case one was missed. */
+  async follow(database: Database): Promise<void> {
+    this.#stopListening = await database.listen(APPENDED_CHANNEL, (payload) => {
+      if (payload === null) {
+        this.#askForHead()
+        return
+      }
+      const [position, writer] = payload.split(' ')
+      if (writer !== this.#session.id && /^\d+$/.test(position ?? '')) this.#feed.announce(BigInt(position!))
+    })
+    // what was appended before listening began was told to nobody
+    this.#askForHead()
+    this.#poll = setInterval(() => {
+      // nobody else appends while this process is the sole writer
+      if (!this.#session.sole) this.#askForHead()
+    }, POLL_MS)
+    this.#poll.unref()
+  }
+
+  async append(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventToAppend[],
+  ): Promise<AppendResult> {
+    return this.#appender.append(stream, expected, events, checkAppend(stream, events))
+  }
+
+  async readStream(
+    stream: string,
+    options: { from?: number; maxCount?: number; direction?: 'forwards' | 'backwards' } = {},
+  ): Promise<readonly StoredEvent[]> {
+    const direction = options.direction ?? 'forwards'
+    const from = options.from ?? (direction === 'forwards' ? 0 : LARGEST_REVISION)
+    const maxCount = options.maxCount ?? 1000
+    return this.#again(() => readStream(this.#readers, stream, { from, maxCount, direction }))
+  }
+
+  async readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
+    return this.#again(() => readPage(this.#readers, options))
+  }
+
+  async *subscribe(options: {
+    after: bigint
+    types?: readonly string[]
+    pageSize: number
+    signal: AbortSignal
+  }): AsyncGenerator<LogPage, void, undefined> {
+    const { types, pageSize } = options
+    const wanted = types && new Set(types)
+    const signal = AbortSignal.any([options.signal, this.#closing.signal])
+    const read = (after: bigint) => {
+      const page = this.#untilItWorks(
+        () => readPage(this.#readers, { after, maxCount: pageSize, types }),
+        signal,
+      )
+      // it may be abandoned; whoever awaits it still hears of the failure
+      page.catch(() => undefined)
+      return page
+    }
+    let position = options.after
+    let toldOfHead = false
+    let ahead: Promise<LogPage> | undefined
+    while (!signal.aborted) {
+      const known = ahead ?? this.#feed.after(position, pageSize, wanted)
+      ahead = undefined
+      let page: LogPage
+      if (known === 'behind' || (known === 'nothing' && !toldOfHead)) {
+        page = await read(position).catch(() => NO_PAGE)
+      } else if (known === 'nothing') {
+        await this.#feed.beyond(position, signal)
+        continue
+      } else {
+        page = known instanceof Promise ? await known.catch(() => NO_PAGE) : known
+      }
+      if (signal.aborted) return
+      position = page.checkpoint
+      if (page.atHead) toldOfHead = true
+      // the next page is read while the consumer works on this one
+      else if (this.#feed.after(position, 1, wanted) === 'behind') ahead = read(position)
+      yield page
+    }
+  }
+
+  async head(): Promise<bigint> {
+    return this.#again(() => readHead(this.#readers))
+  }
+
+  soleWriter(): boolean {
+    return this.#session.sole
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      await this.#appender.close()
+      this.#closing.abort()
+      clearInterval(this.#poll)
+      this.#stopListening()
+      this.#feed.close()
+      await this.#session.close()
+      await this.#readers.end()
+    })()
+    return this.#closed
+  }
+
+  #askForHead(): void {
+    readHead(this.#readers).then(
+      (head) => this.#feed.announce(head),
+      () => undefined,
+    )
+  }
+
+  /** Repeats a read whose connection was lost: most often the next one works. @throws DatabaseUnavailable */
+  async #again<T>(read: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await read()
+      } catch (error) {
+        if (!isConnectionLoss(error)) throw error
+        if (attempt >= READ_RETRIES || this.#closing.signal.aborted) {
+          throw new DatabaseUnavailable('the event log', oneLine(error))
+        }
+        await delay(20 * 4 ** attempt)
+      }
+    }
+  }
+
+  /** Repeats a read until it succeeds, with growing pauses. @throws when `signal` aborts. */
+  async #untilItWorks<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        signal.throwIfAborted()
+        return await read()
+      } catch (error) {
+        signal.throwIfAborted()
+        if (attempt === 0)
+          this.#log.warn({ reason: oneLine(error) }, 'reading the event log failed, trying again')
+        await delay(Math.min(50 * 2 ** attempt, LONGEST_BACKOFF_MS), undefined, { signal })
+      }
+    }
+  }
+}
+
+const LARGEST_REVISION = 2 ** 31 - 1
+/** Stands for a page that was given up because the subscription ended. */
+const NO_PAGE: LogPage = { events: [], checkpoint: LOG_START, atHead: false }
+
+/** Refuses what the log cannot take. @returns the size of the append in bytes. */
+function checkAppend(stream: string, events: readonly EventToAppend[]): number {
+  checkName('stream', stream)
+  const ids = new Set<string>()
+  let bytes = 0
+  for (const event of events) {
+    checkName('event type', event.type)
+    if (!EVENT_ID.test(event.eventId)) throw new TypeError('An event id must be a UUID in lower case')
+    if (ids.has(event.eventId)) throw new TypeError(`Event id ${event.eventId} stands twice in one append`)
+    ids.add(event.eventId)
+    if (!event.metadata.startsWith('{') || !event.metadata.endsWith('}')) {
+      throw new TypeError(`The metadata of an event of type ${event.type} is no JSON object`)
+    }
+    const size = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata)
+    if (size > MAX_EVENT_BYTES) throw new EventTooLarge(event.type, size)
+    bytes += size
+  }
+  if (bytes > MAX_APPEND_BYTES) throw new EventTooLarge(events[0]!.type, bytes, MAX_APPEND_BYTES)
+  return bytes
+}
+
+function checkName(what: string, name: string): void {
+  if (name === '' || Buffer.byteLength(name) > LARGEST_NAME || name.includes('\0')) {
+    throw new TypeError(`A ${what} must be 1 to ${LARGEST_NAME} bytes without NUL`)
+  }
+}

@@ -1,0 +1,85 @@
+import { type DestinationStream, destination, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
+import type { LogLevel } from '../config/config.ts'
+import { mask, type SafeFields, safeError, safeFields } from './redaction.ts'
+
+/**
+ * The service's log: JSON lines of an event's word, safe fields and at most one error. There is no
+ * way to log free text or objects, so that nothing secret or personal gets in by accident.
+ */
+export interface Logger {
+  debug(event: string, fields?: SafeFields): void
+  info(event: string, fields?: SafeFields): void
+  warn(event: string, fields?: SafeFields, error?: unknown): void
+  error(event: string, fields?: SafeFields, error?: unknown): void
+  /** A logger whose lines all carry these fields. */
+  with(fields: SafeFields): Logger
+}
+
+/** A second line of defence behind {@link safeFields} and {@link safeError}. */
+const REDACTED = [
+  'ssn',
+  'dob',
+  'fein',
+  'first_name',
+  'last_name',
+  'address',
+  'email',
+  'authorization',
+  'api_key',
+  'client_secret',
+  'secret',
+  'password',
+  'token',
+  'error.detail',
+  'error.where',
+  'error.hint',
+  'error.parameters',
+  'error.query',
+  'error.internalQuery',
+]
+
+const EVENT = /^[a-z][a-z0-9]*(?:[ ._-][a-z0-9]+){0,8}$/
+
+/**
+ * A logger of JSON lines.
+ * @param stream where lines go, default standard output.
+ */
+export function createLogger(level: LogLevel, stream?: DestinationStream): Logger {
+  const root = pino(
+    {
+      level,
+      base: null,
+      messageKey: 'event',
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: REDACTED, censor: '***' },
+    },
+    stream ?? standardOutput(),
+  )
+  return wrap(root)
+}
+
+function standardOutput(): DestinationStream {
+  const stdout = destination({ fd: 1, sync: true })
+  // whoever read the lines is gone: no reason to end the service
+  stdout.on('error', () => undefined)
+  return stdout
+}
+
+function wrap(log: PinoLogger): Logger {
+  const write =
+    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (event: string, fields: SafeFields = {}, error?: unknown): void => {
+      if (!log.isLevelEnabled(level)) return
+      const line =
+        error === undefined ? safeFields(fields) : { ...safeFields(fields), error: safeError(error) }
+      log[level](line, EVENT.test(event) ? event : mask(event))
+    }
+  return {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    with: (fields) => wrap(log.child(safeFields(fields))),
+  }
+}

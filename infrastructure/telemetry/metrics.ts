@@ -1,0 +1,168 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const BATCH = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
+
+interface Observed {
+  observe(value: number): void
+}
+interface Counted {
+  inc(value?: number): void
+}
+
+/**
+ * The service's metrics in a registry of their own. Durations are given in milliseconds and shown
+ * in seconds. Label values must come from a small fixed set: route patterns, never paths; names of
+ * projections and queues; never ids.
+ */
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #refreshers: (() => void | Promise<void>)[] = []
+
+  // children by their joined labels: looking labels up again for every observation costs more than observing
+  readonly #requests = new Map<string, Observed>()
+  readonly #pages = new Map<
+    string,
+    { readonly events: Counted; readonly pages: Counted; readonly time: Observed }
+  >()
+  readonly #workDone = new Map<string, Counted>()
+
+  readonly #requestTime = this.#histogram(
+    'http_request_duration_seconds',
+    'Time from the request to the end of its answer',
+    ['interface', 'method', 'route', 'status'],
+  )
+  readonly #appendEvents = this.#histogram(
+    'log_append_batch_events',
+    'Events stored by one transaction',
+    [],
+    BATCH,
+  )
+  readonly #appendTime = this.#histogram('log_append_duration_seconds', 'Time of one append transaction', [])
+  readonly #projectionEvents = this.#counter('projection_events_total', 'Events applied', ['projection'])
+  readonly #projectionPages = this.#counter('projection_pages_total', 'Pages applied', ['projection'])
+  readonly #projectionTime = this.#histogram('projection_page_duration_seconds', 'Time of one page', [
+    'projection',
+  ])
+  readonly #lagEvents = this.#gauge('projection_lag_events', 'Events behind the log', ['projection'])
+  readonly #lagSeconds = this.#gauge('projection_lag_seconds', 'Time behind the log', ['projection'])
+  readonly #parked = this.#gauge('parked_events', 'Events set aside as poison', ['reader'])
+  readonly #workDue = this.#gauge('work_due', 'Work that is due and not taken', ['queue'])
+  readonly #workFailed = this.#gauge('work_failed', 'Work given up, waiting for the operator', ['queue'])
+  readonly #workLeased = this.#gauge('work_leased', 'Work taken by a process', ['queue'])
+  readonly #workTotal = this.#counter('work_total', 'Work handled', ['queue', 'outcome'])
+
+  /** @param options.process also measure memory, processor time and event loop lag of this process, default true. */
+  constructor(options: { readonly process?: boolean } = {}) {
+    if (options.process ?? true) collectDefaultMetrics({ register: this.#registry, prefix: 'compstream_' })
+  }
+
+  /** An answered request of one of the hosts. */
+  request(host: string, method: string, route: string, status: number, milliseconds: number): void {
+    const key = `${host} ${method} ${status} ${route}`
+    let observed = this.#requests.get(key)
+    if (!observed) {
+      observed = this.#requestTime.labels(host, method, route, String(status))
+      this.#requests.set(key, observed)
+    }
+    observed.observe(milliseconds / 1000)
+  }
+
+  /** One transaction of the event log. */
+  append(events: number, milliseconds: number): void {
+    this.#appendEvents.observe(events)
+    this.#appendTime.observe(milliseconds / 1000)
+  }
+
+  /** One page that a projection or process manager applied. */
+  page(projection: string, events: number, milliseconds: number): void {
+    let children = this.#pages.get(projection)
+    if (!children) {
+      children = {
+        events: this.#projectionEvents.labels(projection),
+        pages: this.#projectionPages.labels(projection),
+        time: this.#projectionTime.labels(projection),
+      }
+      this.#pages.set(projection, children)
+    }
+    children.events.inc(events)
+    children.pages.inc()
+    children.time.observe(milliseconds / 1000)
+  }
+
+  /** How far a projection or process manager is behind. */
+  lag(projection: string, behind: { readonly events: number; readonly seconds: number }): void {
+    this.#lagEvents.set({ projection }, behind.events)
+    this.#lagSeconds.set({ projection }, behind.seconds)
+  }
+
+  /** How many events a projection or process manager has parked. */
+  parked(reader: string, events: number): void {
+    this.#parked.set({ reader }, events)
+  }
+
+  /** What stands in a work queue. */
+  work(
+    queue: string,
+    counts: { readonly due: number; readonly failed: number; readonly leased: number },
+  ): void {
+    this.#workDue.set({ queue }, counts.due)
+    this.#workFailed.set({ queue }, counts.failed)
+    this.#workLeased.set({ queue }, counts.leased)
+  }
+
+  /** A piece of work that came to an end, for now or for good. */
+  worked(queue: string, outcome: string): void {
+    const key = `${queue} ${outcome}`
+    let counted = this.#workDone.get(key)
+    if (!counted) {
+      counted = this.#workTotal.labels(queue, outcome)
+      this.#workDone.set(key, counted)
+    }
+    counted.inc()
+  }
+
+  /** Has `refresh` set gauges that are only worth reading when somebody looks; a failing one is left out. */
+  refreshOnRead(refresh: () => void | Promise<void>): void {
+    this.#refreshers.push(refresh)
+  }
+
+  /** Prometheus text of everything. */
+  async text(): Promise<string> {
+    await Promise.allSettled(this.#refreshers.map(async (refresh) => refresh()))
+    return this.#registry.metrics()
+  }
+
+  /** Content type of {@link text}. */
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  #histogram<Label extends string>(name: string, help: string, labels: readonly Label[], buckets = SECONDS) {
+    return new Histogram<Label>({
+      name: `compstream_${name}`,
+      help,
+      labelNames: labels,
+      buckets,
+      registers: [this.#registry],
+    })
+  }
+
+  #counter<Label extends string>(name: string, help: string, labels: readonly Label[]) {
+    return new Counter<Label>({
+      name: `compstream_${name}`,
+      help,
+      labelNames: labels,
+      registers: [this.#registry],
+    })
+  }
+
+  #gauge<Label extends string>(name: string, help: string, labels: readonly Label[]) {
+    return new Gauge<Label>({
+      name: `compstream_${name}`,
+      help,
+      labelNames: labels,
+      registers: [this.#registry],
+    })
+  }
+}

@@ -1,0 +1,211 @@
+/** Names of log fields whose values are ids, counts, codes and addresses of the service itself. */
+export const SAFE_FIELDS = [
+  // who and what
+  'request_id',
+  'correlation_id',
+  'causation_id',
+  'command_id',
+  'event_id',
+  'tenant_id',
+  'client_id',
+  'credential_id',
+  'connection_id',
+  'carrier_id',
+  'employer_id',
+  'policy_id',
+  'file_id',
+  'report_id',
+  'submission_id',
+  'delivery_id',
+  'subject',
+  'stream',
+  'event_type',
+  'command',
+  'environment',
+  'actor',
+  // requests
+  'interface',
+  'method',
+  'route',
+  'tool',
+  'status',
+  // the service's own addresses and places
+  'mcp',
+  'core',
+  'payments',
+  'portal',
+  'ops',
+  'host',
+  'port',
+  'data_dir',
+  'operator_token_file',
+  'database',
+  'roles',
+  'setting',
+  // parts at work
+  'part',
+  'process',
+  'projection',
+  'process_manager',
+  'queue',
+  'work',
+  'lease',
+  'owner',
+  'epoch',
+  'phase',
+  'state',
+  'outcome',
+  'code',
+  'reason',
+  'signal',
+  'server_line',
+  'text',
+  // figures
+  'position',
+  'revision',
+  'version',
+  'count',
+  'events',
+  'rows',
+  'bytes',
+  'attempt',
+  'attempts',
+  'lag_events',
+  'lag_seconds',
+  'due',
+  'failed',
+  'parked',
+  'ms',
+  'seconds',
+  'pid',
+  'exit_code',
+  'data_keys',
+  'secrets',
+] as const
+export type SafeField = (typeof SAFE_FIELDS)[number]
+export type SafeValue = string | number | bigint | boolean | null | undefined
+/** What may stand on a log line beside the event's word. */
+export type SafeFields = { readonly [Field in SafeField]?: SafeValue }
+
+const SAFE: ReadonlySet<string> = new Set(SAFE_FIELDS)
+const MAX_TEXT = 300
+
+/** Keeps the safe fields of a record, masks their texts and drops everything else. */
+export function safeFields(fields: SafeFields): Record<string, string | number | boolean | null> {
+  const safe: Record<string, string | number | boolean | null> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (!SAFE.has(name) || value === undefined) continue
+    if (typeof value === 'string') safe[name] = mask(value)
+    else if (typeof value === 'bigint') safe[name] = value.toString()
+    // types are gone at run time: an object that got here stays out
+    else if (typeof value === 'number' || typeof value === 'boolean' || value === null) safe[name] = value
+  }
+  return safe
+}
+
+const MASKS: readonly (readonly [RegExp, string])[] = [
+  // user and password of an address
+  [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi, '$1***@'],
+  [/\b(Bearer|Basic)\s+\S+/gi, '$1 ***'],
+  // keys and tokens by their prefixes
+  [
+    /\b(mcp|op|sk|pk|rk|whsec|secret|access|public|link)[_-](?=[A-Za-z0-9+/=_-]*\d)[A-Za-z0-9+/=_-]{8,}/g,
+    '$1_***',
+  ],
+  [/\bsld1\.([A-Za-z0-9/_:]+)\.[A-Za-z0-9_-]+/g, 'sld1.$1.***'],
+  [/[^\s@<>"'(]+@[^\s@<>"')]+\.[a-z]{2,}/gi, '***'],
+  // social security and employer identification numbers, routing numbers
+  [/\b\d{3}-\d{2}-\d{4}\b/g, '***'],
+  [/\b\d{2}-\d{7}\b/g, '***'],
+  [/(?<![\d.:-])\d{9}(?![\d.:-])/g, '***'],
+]
+
+/** Takes what looks secret or personal out of a text and bounds its length. */
+export function mask(text: string): string {
+  let masked = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+  for (const [pattern, replacement] of MASKS) masked = masked.replace(pattern, replacement)
+  return masked
+}
+
+/** An error as it may be logged. */
+export interface SafeError {
+  readonly class: string
+  readonly code?: string
+  readonly message?: string
+  /** Where it was thrown: at most ten stack frames, without the message. */
+  readonly stack?: readonly string[]
+  /** Names of schema, table and constraint of a database error. */
+  readonly schema?: string
+  readonly table?: string
+  readonly constraint?: string
+  /** Paths and codes of a schema check's findings. */
+  readonly issues?: readonly string[]
+  readonly cause?: SafeError
+  readonly errors?: readonly SafeError[]
+}
+
+const MAX_FRAMES = 10
+const MAX_DEPTH = 3
+
+/**
+ * What an error tells without quoting data. Messages of the database, of JSON and schema checks
+ * quote what they choke on and are left out; of all other messages, quoted parts are.
+ */
+export function safeError(error: unknown, depth = 0): SafeError {
+  if (!(error instanceof Error)) return { class: error === null ? 'null' : typeof error }
+  const details = error as Error & Record<string, unknown>
+  const name = error.constructor?.name || error.name
+  const isDatabaseError = typeof details.severity === 'string' && typeof details.code === 'string'
+  const isSchemaError = Array.isArray(details.issues)
+  const quotesData = isDatabaseError || isSchemaError || error instanceof SyntaxError
+  return {
+    class: name,
+    ...textOf('code', details.code),
+    ...(quotesData ? {} : { message: withoutQuotes(firstLine(error.message)) }),
+    ...(isDatabaseError
+      ? {
+          ...textOf('schema', details.schema),
+          ...textOf('table', details.table),
+          ...textOf('constraint', details.constraint),
+        }
+      : {}),
+    ...(isSchemaError ? { issues: (details.issues as unknown[]).slice(0, MAX_FRAMES).map(issueText) } : {}),
+    ...framesOf(error),
+    ...(error.cause !== undefined && depth < MAX_DEPTH ? { cause: safeError(error.cause, depth + 1) } : {}),
+    ...(error instanceof AggregateError && depth < MAX_DEPTH
+      ? { errors: error.errors.slice(0, 3).map((each) => safeError(each, depth + 1)) }
+      : {}),
+  }
+}
+
+function textOf<Name extends string>(name: Name, value: unknown): { [Key in Name]?: string } {
+  const isPlain = typeof value === 'string' && /^[\w.$:-]{1,100}$/.test(value)
+  return (isPlain ? { [name]: value } : {}) as { [Key in Name]?: string }
+}
+
+function issueText(issue: unknown): string {
+  const { code, path } = issue as { code?: unknown; path?: unknown }
+  // keys of a record can be data: only plain names and places pass
+  const places = Array.isArray(path) ? path.map((part) => (/^\w{1,40}$/.test(String(part)) ? part : '?')) : []
+  return `${places.join('.')}: ${String(code)}`
+}
+
+function framesOf(error: Error): { readonly stack?: readonly string[] } {
+  const frames = (error.stack ?? '')
+    .split('\n')
+    .filter((line) => /^ {4}at .*(:\d+|<anonymous>|native)\)?$/.test(line))
+  return frames.length === 0 ? {} : { stack: frames.slice(0, MAX_FRAMES).map((line) => line.trim()) }
+}
+
+function firstLine(message: string): string {
+  return message.split('\n', 1)[0]!
+}
+
+function withoutQuotes(message: string): string {
+  return mask(
+    message
+      .replace(/"[^"]*("|$)/g, '"…"')
+      .replace(/`[^`]*(`|$)/g, '`…`')
+      .replace(/(?<!\w)'[^']*('(?!\w)|$)/g, "'…'"),
+  )
+}

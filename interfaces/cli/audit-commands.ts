@@ -1,0 +1,111 @@
+import type { Command } from 'commander'
+import { CliError, type CliIo } from './io.ts'
+import { type Output, resource, rows } from './output.ts'
+import { given, part, verb, wholeNumber } from './verbs.ts'
+
+interface EventOptions {
+  readonly from?: string
+  readonly limit?: number
+  readonly type?: string
+  readonly tenantId?: string
+  readonly correlationId?: string
+  readonly reveal?: boolean
+}
+
+/** streams, events, audit, erase. */
+export function auditCommands(io: CliIo, program: Command): void {
+  const streams = program.command('streams').description('single streams of the log')
+  verb<EventOptions>(
+    io,
+    eventOptions(
+      streams.command('show').description('events of a stream in order').argument('<stream>'),
+      'first revision',
+    ),
+    async ({ client, args, options }) =>
+      eventsOutput(await client().get(`/streams/${part(args[0])}`, eventQuery(options))),
+  )
+  verb<{ asOf?: string; revision?: number }>(
+    io,
+    streams
+      .command('state')
+      .description('the folded state of a stream at a point')
+      .argument('<stream>')
+      .option('--as-of <time>', 'ISO 8601 with a zone')
+      .option('--revision <number>', 'inclusive', wholeNumber),
+    async ({ client, args, options }) => {
+      const query = { as_of: options.asOf, revision: options.revision }
+      return resource((await client().get(`/streams/${part(args[0])}/state`, query)).data)
+    },
+  )
+
+  const events = program.command('events').description('the whole log')
+  verb<EventOptions>(
+    io,
+    eventOptions(events.command('list').description('events in log order'), 'go on after this position'),
+    async ({ client, options }) => eventsOutput(await client().get('/events', eventQuery(options))),
+  )
+
+  const audit = program.command('audit').description('tamper evidence')
+  verb<{ stream?: string }>(
+    io,
+    audit
+      .command('verify')
+      .description('check the hash chains of the log, or of one stream')
+      .option('--stream <name>'),
+    async ({ client, options }) => {
+      const { data } = await client().post('/audit/verify', given({ stream: options.stream }))
+      const report = data as { verified: boolean; first_problem: unknown }
+      if (!report.verified) {
+        throw new CliError(`The log was changed: ${JSON.stringify(report.first_problem)}`)
+      }
+      return resource(data)
+    },
+  )
+
+  verb(
+    io,
+    program
+      .command('erase')
+      .description('destroy the data key of a person or employer; there is no way back')
+      .argument('<subject>', 'person/<24 hex> or employer/<24 hex>'),
+    async ({ client, args }) => resource((await client().post('/erasures', { subject: args[0] })).data),
+  )
+}
+
+function eventOptions(command: Command, from: string): Command {
+  return command
+    .option('--from <point>', from)
+    .option('--limit <number>', 'default 100, at most 1000', wholeNumber)
+    .option('--type <name>', 'events of this type')
+    .option('--tenant-id <id>', 'events of this tenant')
+    .option('--correlation-id <id>', 'events that one request caused')
+    .option('--reveal', 'open personal fields; this is recorded')
+}
+
+function eventQuery(options: EventOptions): Record<string, unknown> {
+  const { from, limit, type, tenantId, correlationId, reveal } = options
+  return { from, limit, type, tenant_id: tenantId, correlation_id: correlationId, reveal }
+}
+
+function eventsOutput(answer: { readonly data: unknown; readonly pagination: unknown }): Output {
+  const { next } = (answer.pagination ?? {}) as { next?: unknown }
+  const table = rows(answer.data as readonly unknown[], {
+    position: 'position',
+    stream: (row) => `${String(row.stream)} @${String(row.revision)}`,
+    type: 'type',
+    recorded: 'recorded_at',
+    actor: (row) => actorOf(row.metadata),
+    data: (row) => shortened(JSON.stringify(row.data)),
+  })
+  const more = next === null || next === undefined ? '' : `\nMore with --from ${String(next)}`
+  return { json: answer, text: `${table}${more}` }
+}
+
+function actorOf(metadata: unknown): string {
+  const { actor } = metadata as { actor?: { type: string; id: string } }
+  return actor ? `${actor.type} ${actor.id}` : ''
+}
+
+function shortened(text: string): string {
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text
+}

@@ -1,0 +1,54 @@
+import Table from 'cli-table3'
+
+/** Something to print: the machine form, and how people read it. */
+export interface Output {
+  readonly json: unknown
+  readonly text: string
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const PLAIN = { style: { head: [], border: [] } }
+
+/** One resource: its fields one below another. */
+export function resource(data: unknown): Output {
+  const table = new Table(PLAIN)
+  for (const [name, value] of Object.entries((data ?? {}) as Json)) table.push({ [name]: cell(value) })
+  return { json: data, text: table.length > 0 ? table.toString() : 'nothing' }
+}
+
+/** Rows under headings, each column by a key of the row or a function of it. */
+export function rows(
+  data: readonly unknown[],
+  columns: Readonly<Record<string, string | ((row: Json) => unknown)>>,
+): string {
+  if (data.length === 0) return 'nothing'
+  const table = new Table({ ...PLAIN, head: Object.keys(columns) })
+  for (const row of data as readonly Json[]) {
+    table.push(
+      Object.values(columns).map((column) => cell(typeof column === 'string' ? row[column] : column(row))),
+    )
+  }
+  return table.toString()
+}
+
+/** Cents as dollars, `$1,234.50`. */
+export function dollars(cents: unknown): string {
+  if (typeof cents !== 'number') return '–'
+  const whole = Math.trunc(Math.abs(cents) / 100).toLocaleString('en-US')
+  return `${cents < 0 ? '-' : ''}$${whole}.${String(Math.abs(cents) % 100).padStart(2, '0')}`
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '–'
+  if (typeof value === 'string') return printable(value)
+  if (Array.isArray(value) && value.every((one) => typeof one !== 'object'))
+    return printable(value.join(', '))
+  return typeof value === 'object' ? printable(JSON.stringify(value, null, 1)) : String(value)
+}
+
+/** What came from outside must not steer the terminal. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '\ufffd')
+}

@@ -1,0 +1,353 @@
+import { createHmac } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import cliProgress from 'cli-progress'
+import { systemClock } from '../../infrastructure/clock/system-clock.ts'
+import { baseUrl, type HttpAnswer, newIdempotencyKey, send } from './http-client.ts'
+import { CliError, type CliIo } from './io.ts'
+import { dollars, type Output, printable, rows } from './output.ts'
+import { type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
+
+export interface SubmitOptions {
+  readonly employerFein: string
+  readonly policyNumber: string
+  readonly periodStart?: string
+  readonly periodEnd?: string
+  readonly coreUrl?: string
+  readonly clientId?: string
+  readonly clientSecret?: string
+  readonly sign?: boolean
+  readonly mcpUrl?: string
+  readonly agentKey?: string
+  readonly idempotencyKey?: string
+  /** Seconds to wait for the last phase. */
+  readonly timeout: number
+}
+
+const DEFAULT_CORE = 'http://127.0.0.1:4002'
+const DEFAULT_MCP = 'http://127.0.0.1:4001'
+/** What the core API takes, in bytes. */
+const MAX_BODY = 10 * 1024 * 1024
+const FIRST_POLL_MS = 100
+const LONGEST_POLL_MS = 2_000
+
+/** A file's status as the core API tells it. */
+interface FileStatus {
+  readonly file_id: string
+  readonly status: string
+  readonly error?: string
+  readonly employee_count?: number
+  readonly phase_1?: Phase
+  readonly phase_2?: Phase
+  readonly phase_3?: Phase
+}
+type Phase = Readonly<Record<string, unknown>> & { readonly status?: string }
+
+interface RedRow {
+  readonly row_number: number
+  readonly employee_name: string
+  readonly reasons: readonly { field: string; message: string; suggestion: string }[]
+}
+
+/** Submits a CSV as a payroll report and waits until its premium is known. */
+export async function submitPayrollFile(io: CliIo, file: string, options: SubmitOptions): Promise<Output> {
+  const core = new CoreClient(io, options)
+  const bar = new Progress(io)
+  try {
+    bar.start('reading')
+    const records = await readPayrollCsv(file, io.stdin, (count) => bar.count(count))
+    const body = reportBody(records, options)
+    if (Buffer.byteLength(body) > MAX_BODY) {
+      throw new CliError(
+        `${file} is larger than the 10 MiB that one report takes; split it into one file per report`,
+      )
+    }
+    bar.start('sending', records.length)
+    const report = await core.report(body, options.idempotencyKey ?? newIdempotencyKey())
+    const fileId = String(report.file_id ?? report.report_id)
+    const status = await untilComplete(core, fileId, records.length, options.timeout * 1000, bar)
+    bar.stop()
+    const agentKey = options.agentKey ?? io.env.COMPSTREAM_AGENT_KEY
+    const details = agentKey ? await agentDetails(io, options, agentKey, fileId) : null
+    return outcome(report, status, details)
+  } finally {
+    bar.stop()
+  }
+}
+
+function reportBody(records: readonly PayrollRecord[], options: SubmitOptions): string {
+  const { periodStart, periodEnd } = options
+  return JSON.stringify({
+    employer_fein: options.employerFein,
+    policy_number: options.policyNumber,
+    ...(periodStart === undefined && periodEnd === undefined
+      ? {}
+      : { pay_period: { start_date: periodStart, end_date: periodEnd } }),
+    employees: records,
+  })
+}
+
+/** Speaks to the core API under one key pair. */
+class CoreClient {
+  readonly #base: string
+  readonly #clientId: string
+  readonly #clientSecret: string
+  readonly #sign: boolean
+
+  constructor(io: CliIo, options: SubmitOptions) {
+    this.#base = baseUrl(options.coreUrl ?? io.env.COMPSTREAM_CORE_URL ?? DEFAULT_CORE)
+    this.#clientId = required(options.clientId ?? io.env.COMPSTREAM_CLIENT_ID, '--client-id')
+    this.#clientSecret = required(options.clientSecret ?? io.env.COMPSTREAM_CLIENT_SECRET, '--client-secret')
+    this.#sign = options.sign ?? false
+  }
+
+  async report(text: string, idempotencyKey: string): Promise<Readonly<Record<string, unknown>>> {
+    return this.#send('POST', '/payroll/reports', text, { 'Idempotency-Key': idempotencyKey })
+  }
+
+  async status(fileId: string): Promise<FileStatus> {
+    return (await this.#send('GET', `/files/status/${encodeURIComponent(fileId)}`)) as unknown as FileStatus
+  }
+
+  async #send(
+    method: 'GET' | 'POST',
+    path: string,
+    text?: string,
+    headers: Record<string, string> = {},
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const answer = await send({
+      method,
+      url: `${this.#base}/api/v1${path}`,
+      headers: {
+        'X-Client-ID': this.#clientId,
+        'X-Client-Secret': this.#clientSecret,
+        ...(this.#sign ? this.#signature(text ?? '') : {}),
+        ...headers,
+      },
+      ...(text === undefined ? {} : { text }),
+    })
+    if (answer.status >= 400) throw new CliError(errorOf(answer))
+    return answer.body as Readonly<Record<string, unknown>>
+  }
+
+  #signature(text: string): Record<string, string> {
+    const timestamp = String(systemClock.now())
+    const signature = createHmac('sha256', this.#clientSecret).update(`${timestamp}.${text}`).digest('hex')
+    return { 'X-Timestamp': timestamp, 'X-Signature': signature }
+  }
+}
+
+function required(value: string | undefined, option: string): string {
+  if (value) return value
+  const variable = option === '--client-id' ? 'COMPSTREAM_CLIENT_ID' : 'COMPSTREAM_CLIENT_SECRET'
+  throw new CliError(`${option} (or ${variable}) is required`)
+}
+
+function errorOf({ status, body }: HttpAnswer): string {
+  const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown }
+  return `${String(error ?? status)}: ${String(message ?? 'no message')}`
+}
+
+async function untilComplete(
+  core: CoreClient,
+  fileId: string,
+  total: number,
+  timeoutMs: number,
+  bar: Progress,
+): Promise<FileStatus> {
+  const deadline = performance.now() + timeoutMs
+  bar.start('processing', total * 3)
+  for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 1.5, LONGEST_POLL_MS)) {
+    const status = await core.status(fileId)
+    // phases 2 and 3 see the green rows only
+    const red = numberOf(status.phase_1?.red_rows) ?? 0
+    bar.count(processed(status), total + 2 * (total - red))
+    if (isDone(status.phase_3?.status) || status.status === 'failed') return status
+    if (performance.now() > deadline) {
+      throw new CliError(
+        `File ${fileId} was accepted and is still being processed after ${Math.round(timeoutMs / 1000)} s`,
+      )
+    }
+    await delay(pause)
+  }
+}
+
+/** Rows that the phases have been through, each phase counted. */
+function processed(status: FileStatus): number {
+  const count = (phase: Phase | undefined, ...names: string[]) =>
+    names.reduce((sum, name) => sum + (typeof phase?.[name] === 'number' ? phase[name] : 0), 0)
+  return (
+    count(status.phase_1, 'green_rows', 'red_rows') +
+    count(status.phase_2, 'processed_rows') +
+    count(status.phase_3, 'processed_rows')
+  )
+}
+
+/** What only the tool server tells: total wages, and why rows are red. */
+interface AgentDetails {
+  readonly wagesCents: number | null
+  readonly redRows: readonly RedRow[]
+  readonly hasMore: boolean
+}
+
+async function agentDetails(
+  io: CliIo,
+  options: SubmitOptions,
+  agentKey: string,
+  fileId: string,
+): Promise<AgentDetails> {
+  const url = `${baseUrl(options.mcpUrl ?? io.env.COMPSTREAM_MCP_URL ?? DEFAULT_MCP)}/mcp`
+  const status = await callTool(url, agentKey, 'get_submission_status', fileId)
+  const errors = await callTool(url, agentKey, 'get_validation_errors', fileId)
+  const wages = (status.phase_2 as Phase | undefined)?.total_auditable_wages_cents
+  return {
+    wagesCents: typeof wages === 'number' ? wages : null,
+    redRows: (errors.errors ?? []) as readonly RedRow[],
+    hasMore: errors.has_more === true,
+  }
+}
+
+async function callTool(
+  url: string,
+  agentKey: string,
+  name: string,
+  fileId: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { body } = await send({
+    method: 'POST',
+    url,
+    headers: { Authorization: `Bearer ${agentKey}`, Accept: 'application/json, text/event-stream' },
+    body: {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name, arguments: { file_id: fileId } },
+    },
+  })
+  const answer = body as {
+    readonly result?: { readonly content?: readonly { readonly text?: string }[] }
+    readonly error?: { readonly message?: string }
+  }
+  const text = answer.result?.content?.[0]?.text
+  if (text === undefined) {
+    throw new CliError(`The tool server refused ${name}: ${answer.error?.message ?? 'no message'}`)
+  }
+  return JSON.parse(text) as Readonly<Record<string, unknown>>
+}
+
+function outcome(
+  report: Readonly<Record<string, unknown>>,
+  status: FileStatus,
+  details: AgentDetails | null,
+): Output {
+  const wagesCents = details?.wagesCents ?? numberOf(status.phase_2?.total_auditable_wages_cents)
+  const json = {
+    file_id: status.file_id,
+    status: status.status,
+    ...(status.error === undefined ? {} : { error: status.error }),
+    file_name: report.file_name,
+    environment: report.environment,
+    employer: report.employer,
+    policy: report.policy,
+    employee_count: report.employee_count,
+    phase_1: status.phase_1 ?? null,
+    phase_2: status.phase_2 ?? null,
+    phase_3: status.phase_3 ?? null,
+    total_auditable_wages_cents: wagesCents,
+    ...(details ? { red_rows: details.redRows, has_more_red_rows: details.hasMore } : {}),
+  }
+  return { json, text: outcomeText(report, status, wagesCents, details) }
+}
+
+function outcomeText(
+  report: Readonly<Record<string, unknown>>,
+  status: FileStatus,
+  wagesCents: number | null,
+  details: AgentDetails | null,
+): string {
+  const red = numberOf(status.phase_1?.red_rows) ?? 0
+  const parts = [
+    `File ${status.file_id} (${printable(String(report.file_name))}): ${printable(status.status)}`,
+    rows(
+      [
+        {
+          phase: '1 validation',
+          status: status.phase_1?.status,
+          rows: `${String(status.phase_1?.green_rows ?? 0)} green, ${red} red`,
+          amount: '',
+        },
+        {
+          phase: '2 auditable wages',
+          status: status.phase_2?.status,
+          rows: status.phase_2?.processed_rows,
+          amount: wagesCents === null ? '' : dollars(wagesCents),
+        },
+        {
+          phase: '3 premium',
+          status: status.phase_3?.status,
+          rows: status.phase_3?.processed_rows,
+          amount: dollars(status.phase_3?.total_premium_cents),
+        },
+      ],
+      { phase: 'phase', status: 'status', rows: 'rows', amount: 'amount' },
+    ),
+  ]
+  if (status.error !== undefined) parts.push(`Failed: ${printable(status.error)}`)
+  if (details && details.redRows.length > 0) {
+    parts.push('Red rows:', redRowsText(details))
+  } else if (red > 0) {
+    parts.push(`${red} red ${red === 1 ? 'row' : 'rows'}; give --agent-key to see the reasons.`)
+  }
+  return parts.join('\n')
+}
+
+function redRowsText({ redRows, hasMore }: AgentDetails): string {
+  const reasons = redRows.flatMap(({ row_number, employee_name, reasons: why }) =>
+    why.map((reason) => ({ row: row_number, employee: employee_name, ...reason })),
+  )
+  const table = rows(reasons, {
+    row: 'row',
+    employee: 'employee',
+    field: 'field',
+    reason: 'message',
+    suggestion: 'suggestion',
+  })
+  return hasMore ? `${table}\nThere are more red rows than these ${redRows.length}.` : table
+}
+
+function isDone(status: unknown): boolean {
+  return status === 'complete' || status === 'completed'
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' ? value : null
+}
+
+/** A progress bar on a terminal, nothing elsewhere. */
+class Progress {
+  readonly #io: CliIo
+  #bar: cliProgress.SingleBar | undefined
+
+  constructor(io: CliIo) {
+    this.#io = io
+  }
+
+  /** Begins a stage. @param total rows, where known. */
+  start(stage: string, total?: number): void {
+    this.stop()
+    if (!this.#io.stderr.isTTY) return
+    const format =
+      total === undefined ? `${stage}  {value} rows` : `${stage}  [{bar}] {percentage}%  {value}/{total}`
+    this.#bar = new cliProgress.SingleBar({ format, stream: this.#io.stderr, clearOnComplete: true })
+    this.#bar.start(total ?? 0, 0)
+  }
+
+  count(value: number, total?: number): void {
+    if (total !== undefined) this.#bar?.setTotal(total)
+    this.#bar?.update(value)
+  }
+
+  stop(): void {
+    this.#bar?.stop()
+    this.#bar = undefined
+  }
+}

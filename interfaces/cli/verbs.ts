@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
+import { CliError, type CliIo } from './io.ts'
+import { OperatorClient } from './operator-client.ts'
+import type { Output } from './output.ts'
+
+/** What a verb works with. */
+export interface Given<Options> {
+  readonly io: CliIo
+  /** Operands in order. */
+  readonly args: readonly string[]
+  readonly options: Options & { readonly json?: boolean; readonly url?: string; readonly token?: string }
+  /** The operator API; asks for the token when it is first used. */
+  client(): OperatorClient
+}
+
+/** Gives a command its action: run, then print the machine form or the table. */
+export function verb<Options = object>(
+  io: CliIo,
+  command: Command,
+  run: (given: Given<Options>) => Promise<Output>,
+): Command {
+  return command.action(async () => {
+    const options = command.optsWithGlobals() as Given<Options>['options']
+    const output = await run({
+      io,
+      args: command.args,
+      options,
+      client: () => new OperatorClient(io, options),
+    })
+    io.stdout.write(`${options.json ? JSON.stringify(output.json, null, 2) : output.text}\n`)
+  })
+}
+
+/** Collects a repeatable option. */
+export function repeated<Value>(read: (text: string) => Value) {
+  return (text: string, before: readonly Value[] = []): readonly Value[] => [...before, read(text)]
+}
+
+/** Collects repeatable text. */
+export const texts = repeated((text) => text)
+
+/** An option that is a whole number of 0 or more. */
+export function wholeNumber(text: string): number {
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(number)) throw new InvalidArgumentError('It takes a whole number.')
+  return number
+}
+
+/** An option that is `true` or `false`. */
+export function flag(text: string): boolean {
+  if (text === 'true') return true
+  if (text === 'false') return false
+  throw new InvalidArgumentError('It takes true or false.')
+}
+
+/** `all`, or ids separated by commas. */
+export function scope(text: string): 'all' | readonly string[] {
+  return text === 'all' ? 'all' : text.split(',').map((one) => one.trim())
+}
+
+/** The JSON object that a file holds, `{}` without one. @throws CliError. */
+export function jsonFile(file: string | undefined): Readonly<Record<string, unknown>> {
+  if (file === undefined) return {}
+  let value: unknown
+  try {
+    value = JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'))
+  } catch (error) {
+    throw new CliError(`${file} cannot be read as JSON: ${(error as Error).message}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new CliError(`${file} must hold a JSON object`)
+  }
+  return value as Record<string, unknown>
+}
+
+/** An object without the members that were not given. */
+export function given(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+}
+
+/** An id as one part of a path. */
+export function part(text: string | undefined): string {
+  return encodeURIComponent(text ?? '')
+}

@@ -1,0 +1,96 @@
+import type { ServerResponse } from 'node:http'
+import type { Application } from '../../application/application.ts'
+import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
+import { MAX_ROW_BYTES } from '../../application/commands/submit-payroll.ts'
+import {
+  checkChangeRecords,
+  type EmployeeChangeRecord,
+  type EmployeeChanges,
+  oversizedRecord,
+  refuseSync,
+  syncEmployees,
+} from '../../application/commands/sync-employees.ts'
+import type { ApiClient } from '../../domain/access/api-client.ts'
+import { requestIdOf, sendJson } from '../http/answers.ts'
+import { accepted, missingFields, requireSomeEmployees, sendOutcome } from './payroll-reports.ts'
+import { asHttpError } from './requests.ts'
+
+/**
+ * Checks a sync as a whole, takes it over and answers 202; one bad record refuses it all with
+ * `details` of what is wrong where.
+ * @param bodyBytes length of the body: no record of a small body can be too large.
+ * @throws HttpError 400, 404, 409, 413.
+ */
+export async function answerSync(
+  app: Application,
+  client: ApiClient,
+  body: Readonly<Record<string, unknown>>,
+  bodyBytes: number,
+  key: string | null,
+  response: ServerResponse,
+): Promise<void> {
+  const { employer_id, employees } = body
+  const missing: string[] = []
+  if (typeof employer_id !== 'string' || employer_id === '') missing.push('employer_id')
+  if (!Array.isArray(employees)) missing.push('employees')
+  if (missing.length > 0 || !Array.isArray(employees)) throw missingFields(missing)
+  requireSomeEmployees(employees)
+  let details = checkChangeRecords(employees)
+  if (details.length === 0 && bodyBytes > MAX_ROW_BYTES) {
+    const oversized = oversizedRecord(employees)
+    if (oversized) details = [oversized]
+  }
+  if (details.length > 0) {
+    sendJson(response, 400, { error: 'Invalid employee record', message: details[0]!.message, details })
+    return
+  }
+
+  const sync: EmployeeChanges = {
+    senderId: client.client_id,
+    tenantId: client.tenant_id,
+    environment: client.environment,
+    employerId: employer_id as string,
+    records: employees as readonly EmployeeChangeRecord[],
+  }
+  const context = {
+    actor: { type: 'api_client' as const, id: client.client_id },
+    tenantId: client.tenant_id,
+    environment: client.environment,
+    correlationId: requestIdOf(response),
+  }
+  const check = async (): Promise<void> => {
+    const refusal = await refuseSync(app, sync, client.employer_ids)
+    if (refusal) throw asHttpError(refusal)
+  }
+  const take = async (commandId: string) => {
+    const { syncId, fileId } = await syncEmployees(app, sync, { ...context, commandId })
+    return {
+      message: `${sync.records.length} employee changes accepted`,
+      sync_id: syncId,
+      file_id: fileId,
+      environment: sync.environment,
+      employer_id: sync.employerId,
+      employees_processed: sync.records.length,
+      status: 'processing',
+    }
+  }
+
+  if (key === null) {
+    await check()
+    sendJson(response, 202, await take(app.randomness.commandId()))
+    return
+  }
+  const outcome = await runIdempotent(
+    app,
+    {
+      caller: client.client_id,
+      operation: 'employee sync',
+      key,
+      requestHash: requestHash(body),
+      context,
+      check,
+    },
+    async (commandId) => ({ status: 202, body: await take(commandId) }),
+  )
+  sendOutcome(response, accepted(outcome))
+}

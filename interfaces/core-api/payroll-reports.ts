@@ -1,0 +1,264 @@
+import type { ServerResponse } from 'node:http'
+import type { Application } from '../../application/application.ts'
+import {
+  type IdempotentAnswer,
+  type IdempotentOutcome,
+  requestHash,
+  runIdempotent,
+} from '../../application/commands/idempotent.ts'
+import {
+  findReportSubject,
+  type PayrollReport,
+  PipelineUnreachable,
+  type ReportSender,
+  type ReportSubject,
+  reportPayroll,
+} from '../../application/commands/report-payroll.ts'
+import {
+  MAX_ROW_BYTES,
+  MAX_ROWS,
+  type SubmittedPayroll,
+  SYNCHRONOUS_ROWS,
+} from '../../application/commands/submit-payroll.ts'
+import { isCalendarDate } from '../../domain/kernel/calendar.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { normalizeFein } from '../../domain/parties/fein.ts'
+import { requestIdOf, sendJson } from '../http/answers.ts'
+import { HttpError } from '../http/errors.ts'
+import { asHttpError, isObject } from './requests.ts'
+
+/** What a successful report is answered with. */
+export interface ReportAnswer {
+  readonly success: true
+  /** Null above {@link SYNCHRONOUS_ROWS} employees. */
+  readonly file_id: string | null
+  /** The id that the file has in the background; only where `file_id` is null. */
+  readonly report_id?: string
+  readonly status: 'completed' | 'processing' | 'failed'
+  readonly environment: string
+  readonly employer: { readonly id: string; readonly business_name: string; readonly fein: string }
+  readonly policy: { readonly id: string; readonly policy_number: string }
+  readonly employee_count: number
+  readonly file_name: string
+}
+
+/**
+ * Checks the shape of a report.
+ * @param bodyBytes length of the body it came in: no record of a small body can be too large.
+ * @throws HttpError 400 in the documented words, 413 above {@link MAX_ROWS} employees.
+ */
+export function parseReport(body: Readonly<Record<string, unknown>>, bodyBytes: number): PayrollReport {
+  const { employer_fein, policy_number, employees } = body
+  const missing: string[] = []
+  if (isBlank(employer_fein)) missing.push('employer_fein')
+  if (typeof policy_number !== 'string' || isBlank(policy_number)) missing.push('policy_number')
+  if (!Array.isArray(employees)) missing.push('employees')
+  if (missing.length > 0 || !Array.isArray(employees)) throw missingFields(missing)
+  requireSomeEmployees(employees)
+  const fein = normalizeFein(employer_fein)
+  if (fein === null) {
+    throw new HttpError(
+      400,
+      'Invalid employer_fein',
+      'employer_fein takes a string of 9 digits, with or without a hyphen after the second',
+    )
+  }
+  const period = parsePeriod(body.pay_period)
+  for (const [index, employee] of employees.entries()) {
+    if (!isObject(employee)) {
+      throw new HttpError(400, 'Invalid employees', `employees[${index}] must be an object`)
+    }
+    if (bodyBytes > MAX_ROW_BYTES && Buffer.byteLength(JSON.stringify(employee)) > MAX_ROW_BYTES) {
+      const limit = `${MAX_ROW_BYTES / 1024} KiB`
+      throw new HttpError(400, 'Invalid employees', `employees[${index}] is larger than ${limit}`)
+    }
+  }
+  return { fein, policyNumber: (policy_number as string).trim(), employees, period }
+}
+
+/** @throws HttpError 400 `employees must be non-empty`, 413. */
+export function requireSomeEmployees(employees: readonly unknown[]): void {
+  if (employees.length === 0) {
+    throw new HttpError(400, 'employees must be non-empty', 'Send at least one element in employees')
+  }
+  if (employees.length > MAX_ROWS) {
+    throw new HttpError(413, 'Payload too large', `employees takes at most ${MAX_ROWS} elements`)
+  }
+}
+
+/** The refusal of a body without some required fields, or with a wrong type in them. */
+export function missingFields(names: readonly string[]): HttpError {
+  const verb = names.length === 1 ? 'is' : 'are'
+  return new HttpError(
+    400,
+    'Missing required fields',
+    `${names.join(', ')} ${verb} missing or of the wrong type`,
+  )
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+}
+
+function parsePeriod(period: unknown): PayrollReport['period'] {
+  if (period === undefined || period === null) return null
+  const { start_date: start, end_date: end } = isObject(period) ? period : {}
+  if (!isCalendarDate(start) || !isCalendarDate(end)) {
+    throw new HttpError(
+      400,
+      'Invalid pay_period',
+      'pay_period takes start_date and end_date, existing dates in the form YYYY-MM-DD',
+    )
+  }
+  if (end < start) {
+    throw new HttpError(400, 'Invalid pay_period', 'pay_period.end_date lies before pay_period.start_date')
+  }
+  return { start, end }
+}
+
+/** What makes a repeated report the same report. */
+export interface ReportKeys {
+  /** `Idempotency-Key` of the request. */
+  readonly header: string | null
+  /** Signature of an inbound webhook: the same one is the same request again. */
+  readonly signature: string | null
+}
+
+/**
+ * Takes a report over and answers 202, or again what its first sending was answered.
+ * @param body the parsed body, for the comparison of repeated keys.
+ * @throws HttpError 404, 409, 502.
+ */
+export async function answerReport(
+  app: Application,
+  sender: ReportSender,
+  report: PayrollReport,
+  body: unknown,
+  keys: ReportKeys,
+  response: ServerResponse,
+): Promise<void> {
+  const context = {
+    actor: {
+      type: sender.source === 'report' ? ('api_client' as const) : ('inbound_connection' as const),
+      id: sender.id,
+    },
+    tenantId: sender.tenantId,
+    environment: sender.environment,
+    correlationId: requestIdOf(response),
+  }
+  const find = async (): Promise<ReportSubject> => {
+    try {
+      const found = await findReportSubject(app, sender, report)
+      if (isRejection(found)) throw asHttpError(found)
+      return found
+    } catch (error) {
+      if (error instanceof PipelineUnreachable) throw new HttpError(502, 'Upstream error', error.message)
+      throw error
+    }
+  }
+  const take = async (subject: ReportSubject, commandId: string): Promise<ReportAnswer> =>
+    answerOf(
+      sender,
+      report,
+      subject,
+      await reportPayroll(app, sender, report, subject, { ...context, commandId }),
+    )
+
+  if (keys.header === null && keys.signature === null) {
+    sendJson(response, 202, await take(await find(), app.randomness.commandId()))
+    return
+  }
+
+  let subject: ReportSubject | undefined
+  const check = async (): Promise<void> => {
+    subject ??= await find()
+  }
+  const restore = (stored: unknown) => withFein(stored as ReportAnswer, report.fein)
+  const takeOnce = async (commandId: string): Promise<IdempotentAnswer> => {
+    const answer = await take(subject ?? (await find()), commandId)
+    // the FEIN is personal: the log keeps the answer without it, and the same request brings it again
+    return { status: 202, body: answer, stored: withFein(answer, '') }
+  }
+  const bySignature = async (signature: string): Promise<IdempotentOutcome> =>
+    accepted(
+      await runIdempotent(
+        app,
+        {
+          caller: sender.id,
+          operation: 'inbound payroll signature',
+          key: signature,
+          requestHash: signature,
+          context,
+          check,
+          restore,
+        },
+        takeOnce,
+      ),
+    )
+  let outcome: IdempotentOutcome
+  if (keys.header === null) {
+    outcome = await bySignature(keys.signature!)
+  } else {
+    let replayed = false
+    const byHeader = accepted(
+      await runIdempotent(
+        app,
+        {
+          caller: sender.id,
+          operation: 'payroll report',
+          key: keys.header,
+          requestHash: requestHash(body),
+          context,
+          check,
+          restore,
+        },
+        async (commandId) => {
+          if (keys.signature === null) return takeOnce(commandId)
+          // another key does not make a captured request a new one
+          const first = await bySignature(keys.signature)
+          replayed = first.replayed
+          return { ...first, stored: withFein(first.body as ReportAnswer, '') }
+        },
+      ),
+    )
+    outcome = replayed ? { ...byHeader, replayed } : byHeader
+  }
+  sendOutcome(response, outcome)
+}
+
+/** @throws HttpError 409 when the key was used for something else. */
+export function accepted(outcome: Awaited<ReturnType<typeof runIdempotent>>): IdempotentOutcome {
+  if (isRejection(outcome)) throw asHttpError(outcome)
+  return outcome
+}
+
+/** Answers with an outcome; a replay says so. */
+export function sendOutcome(response: ServerResponse, outcome: IdempotentOutcome): void {
+  if (outcome.replayed) response.setHeader('Idempotent-Replayed', 'true')
+  sendJson(response, outcome.status, outcome.body)
+}
+
+function withFein(answer: ReportAnswer, fein: string): ReportAnswer {
+  return { ...answer, employer: { ...answer.employer, fein } }
+}
+
+function answerOf(
+  sender: ReportSender,
+  report: PayrollReport,
+  { employer, policy }: ReportSubject,
+  submitted: SubmittedPayroll,
+): ReportAnswer {
+  const background = report.employees.length > SYNCHRONOUS_ROWS
+  const { outcome } = submitted
+  return {
+    success: true,
+    ...(background ? { file_id: null, report_id: submitted.fileId } : { file_id: submitted.fileId }),
+    status: outcome === 'complete' ? 'completed' : outcome === 'failed' ? 'failed' : 'processing',
+    environment: sender.environment,
+    // the employer was found by this FEIN: what was sent is what is stored
+    employer: { id: employer.employer_id, business_name: employer.legal_name, fein: report.fein },
+    policy: { id: policy.state.policy_id, policy_number: policy.state.policy_number },
+    employee_count: submitted.rowCount,
+    file_name: submitted.fileName,
+  }
+}

@@ -1,0 +1,114 @@
+/** Seconds of refill that a bucket holds at the most. */
+const BURST_SECONDS = 2
+/** Requests per second of one address that presents no valid credential. */
+export const UNAUTHENTICATED_PER_SECOND = 20
+const MAX_BUCKETS = 10_000
+
+interface Bucket {
+  tokens: number
+  /** Monotonic milliseconds of the last refill. */
+  at: number
+}
+
+/**
+ * Token buckets by key, in real time: a standing virtual clock does not stop them. At most
+ * {@link MAX_BUCKETS} are kept; a full bucket is the same as none.
+ */
+export class RateLimiter {
+  readonly #perSecond: number
+  readonly #burst: number
+  readonly #now: () => number
+  readonly #buckets = new Map<string, Bucket>()
+
+  /**
+   * @param perSecond tokens that a bucket gains per second, twice as many at the most; 0 limits nothing.
+   * @param now monotonic milliseconds.
+   */
+  constructor(perSecond: number, now: () => number = () => performance.now()) {
+    this.#perSecond = perSecond
+    this.#burst = perSecond * BURST_SECONDS
+    this.#now = now
+  }
+
+  /** Buckets kept at present. */
+  get size(): number {
+    return this.#buckets.size
+  }
+
+  /**
+   * Takes tokens from the bucket of a key.
+   * @param cost tokens; more than a full bucket counts as a full one.
+   * @returns 0 when the request may pass, else the whole seconds after which it may, at least 1.
+   */
+  take(key: string, cost = 1): number {
+    if (this.#perSecond <= 0) return 0
+    const now = this.#now()
+    const wanted = Math.min(cost, this.#burst)
+    let bucket = this.#buckets.get(key)
+    if (bucket) {
+      const gained = ((now - bucket.at) / 1000) * this.#perSecond
+      bucket.tokens = Math.min(this.#burst, bucket.tokens + gained)
+      bucket.at = now
+    } else {
+      if (this.#buckets.size >= MAX_BUCKETS) this.#makeRoom(now)
+      bucket = { tokens: this.#burst, at: now }
+      this.#buckets.set(key, bucket)
+    }
+    if (bucket.tokens >= wanted) {
+      bucket.tokens -= wanted
+      return 0
+    }
+    return Math.max(1, Math.ceil((wanted - bucket.tokens) / this.#perSecond))
+  }
+
+  /** Drops the buckets that have filled up again, or else the tenth that was made first. */
+  #makeRoom(now: number): void {
+    for (const [key, bucket] of this.#buckets) {
+      if (now - bucket.at >= BURST_SECONDS * 1000) this.#buckets.delete(key)
+    }
+    if (this.#buckets.size < MAX_BUCKETS) return
+    let left = MAX_BUCKETS / 10
+    for (const key of this.#buckets.keys()) {
+      if (left === 0) return
+      this.#buckets.delete(key)
+      left -= 1
+    }
+  }
+}
+
+/** The limits of one host: per credential, and per address where no valid credential was shown. */
+export interface RateLimits {
+  readonly credentials: RateLimiter
+  readonly addresses: RateLimiter
+}
+
+/** @param perSecond `RATE_LIMIT_RPS`; 0 switches all limits off. */
+export function rateLimits(perSecond: number): RateLimits {
+  return {
+    credentials: new RateLimiter(perSecond),
+    addresses: new RateLimiter(perSecond > 0 ? UNAUTHENTICATED_PER_SECOND : 0),
+  }
+}
+
+/** Bytes of a body that cost an unauthenticated caller one token. */
+const BYTES_PER_TOKEN = 256 * 1024
+
+/** Tokens that a request without a valid credential costs: large bodies cost more, for they were read. */
+export function unauthenticatedCost(bodyBytes: number): number {
+  return 1 + Math.floor(bodyBytes / BYTES_PER_TOKEN)
+}
+
+/**
+ * The key under which an address is limited: an IPv4 address as it is, of an IPv6 address the
+ * network (/64), since one subscriber has all addresses of it.
+ */
+export function addressKey(address: string | undefined): string {
+  if (address === undefined) return 'unknown'
+  if (address.startsWith('::ffff:') && address.includes('.')) return address.slice('::ffff:'.length)
+  if (!address.includes(':')) return address
+  const [head = '', tail = ''] = address.split('%')[0]!.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === '' ? [] : tail.split(':')
+  const zeros = address.includes('::') ? Math.max(0, 8 - left.length - right.length) : 0
+  return [...left, ...Array<string>(zeros).fill('0'), ...right].slice(0, 4).join(':')
+}

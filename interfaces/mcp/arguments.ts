@@ -1,0 +1,81 @@
+import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
+import { MAX_ROW_BYTES, MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import { invalidParams, isObject } from './json-rpc.ts'
+
+/** The arguments of a tool call. */
+export type Arguments = Readonly<Record<string, unknown>>
+
+/** @throws RpcError -32602 naming the argument when it is missing or no string. */
+export function requiredString(given: Arguments, field: string, what: string): string {
+  const value = given[field]
+  if (value === undefined || value === null) {
+    throw invalidParams(field, `${field} is required: send ${what} as a string`)
+  }
+  if (typeof value !== 'string') throw invalidParams(field, `${field} must be a string: send ${what}`)
+  if (value.trim() === '') throw invalidParams(field, `${field} is empty: send ${what}`)
+  return value
+}
+
+/** Null counts as left out. @throws RpcError -32602 when it is there and no string. */
+export function optionalString(given: Arguments, field: string, what: string): string | null {
+  const value = given[field]
+  return value === undefined || value === null ? null : requiredString(given, field, what)
+}
+
+/** Null counts as left out, which means false. @throws RpcError -32602 when it is no boolean. */
+export function optionalBoolean(given: Arguments, field: string): boolean {
+  const value = given[field]
+  if (value === undefined || value === null) return false
+  if (typeof value === 'boolean') return value
+  throw invalidParams(field, `${field} must be a boolean: send true or false without quotes`)
+}
+
+/** @throws RpcError -32602 when it is there and not 1 to 255 visible ASCII characters. */
+export function optionalIdempotencyKey(given: Arguments): string | null {
+  const field = 'idempotency_key'
+  const value = given[field]
+  if (value === undefined || value === null) return null
+  if (isIdempotencyKey(value)) return value
+  throw invalidParams(
+    field,
+    `${field} must be a string of 1 to 255 visible ASCII characters, for example a UUID`,
+  )
+}
+
+/** @throws RpcError -32602 for field `rows` unless it is an array of 1 to 50,000 objects of moderate size. */
+export function payrollRows(given: Arguments): readonly Record<string, unknown>[] {
+  const field = 'rows'
+  const { rows } = given
+  if (rows === undefined || rows === null) {
+    throw invalidParams(field, 'rows is required: send an array of payroll row objects')
+  }
+  if (!Array.isArray(rows)) throw invalidParams(field, 'rows must be an array of payroll row objects')
+  if (rows.length === 0) throw invalidParams(field, 'rows is empty: send at least one payroll row')
+  if (rows.length > MAX_ROWS) {
+    throw invalidParams(field, `rows has ${rows.length} elements: send at most ${MAX_ROWS} per call`)
+  }
+  for (const [index, row] of (rows as unknown[]).entries()) {
+    if (!isObject(row)) {
+      throw invalidParams(field, `rows[${index}] must be an object, for example {"gross_wages": 1000}`)
+    }
+    if (isTooLarge(row)) {
+      throw invalidParams(field, `rows[${index}] is larger than ${MAX_ROW_BYTES / 1024} KiB: shorten it`)
+    }
+  }
+  return rows as Record<string, unknown>[]
+}
+
+/** Bytes of one character of a string in JSON at the most: an escape such as \u001f. */
+const BYTES_PER_CHARACTER = 6
+
+/** Whether a row's JSON is too large; rows of plain short fields are not written out to know it. */
+function isTooLarge(row: Record<string, unknown>): boolean {
+  let bound = 2
+  for (const key in row) {
+    const value = row[key]
+    bound += BYTES_PER_CHARACTER * key.length + 30
+    if (typeof value === 'string') bound += BYTES_PER_CHARACTER * value.length
+    else if (typeof value === 'object' && value !== null) bound = Number.POSITIVE_INFINITY
+  }
+  return bound > MAX_ROW_BYTES && Buffer.byteLength(JSON.stringify(row)) > MAX_ROW_BYTES
+}

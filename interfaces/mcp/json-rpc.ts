@@ -1,0 +1,99 @@
+/** JSON-RPC 2.0 as the tool server speaks it: codes, envelope, answers. */
+
+export const PARSE_ERROR = -32700
+export const INVALID_REQUEST = -32600
+export const METHOD_NOT_FOUND = -32601
+export const INVALID_PARAMS = -32602
+export const INTERNAL_ERROR = -32603
+export const AUTH_ERROR = -32001
+export const SCOPE_ERROR = -32002
+/** Outside the documented codes: the caller sends too fast. */
+export const RATE_LIMITED = -32000
+
+export type Id = string | number | null
+
+/** A refusal that goes out as a JSON-RPC error; its message is written for the agent. */
+export class RpcError extends Error {
+  readonly code: number
+  readonly data: Readonly<Record<string, unknown>> | undefined
+
+  constructor(code: number, message: string, data?: Record<string, unknown>) {
+    super(message)
+    this.name = 'RpcError'
+    this.code = code
+    this.data = data
+  }
+}
+
+/** Refuses an argument: the message names it and says what to send instead. */
+export function invalidParams(field: string, message: string): RpcError {
+  return new RpcError(INVALID_PARAMS, message, { field })
+}
+
+export interface RpcSuccess {
+  readonly jsonrpc: '2.0'
+  readonly result: unknown
+  readonly id: Id
+}
+export interface RpcFailure {
+  readonly jsonrpc: '2.0'
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown }
+  readonly id: Id
+}
+export type RpcAnswer = RpcSuccess | RpcFailure
+
+export function success(id: Id, result: unknown): RpcSuccess {
+  return { jsonrpc: '2.0', result, id }
+}
+
+export function failure(id: Id, error: RpcError): RpcFailure {
+  const { code, message, data } = error
+  return { jsonrpc: '2.0', error: data === undefined ? { code, message } : { code, message, data }, id }
+}
+
+/** A message that asks for an answer. */
+export interface RpcRequest {
+  readonly kind: 'request'
+  readonly id: string | number
+  readonly method: string
+  readonly params: unknown
+}
+export type RpcMessage =
+  | RpcRequest
+  /** A notification, or an answer to a request that this server never sends: nothing to answer. */
+  | { readonly kind: 'unanswered' }
+  | { readonly kind: 'invalid'; readonly answer: RpcFailure }
+
+/** Reads one message of the envelope. Parameters are left to the method. */
+export function readMessage(value: unknown): RpcMessage {
+  if (!isObject(value)) return invalid(null, 'A JSON-RPC message is an object')
+  const id = idOf(value)
+  if (value.jsonrpc !== '2.0') return invalid(id, 'jsonrpc must be the string "2.0"')
+  const hasId = Object.hasOwn(value, 'id')
+  if (!Object.hasOwn(value, 'method') && (Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error'))) {
+    return { kind: 'unanswered' }
+  }
+  if (hasId && id === null) return invalid(null, 'id must be a string or an integer')
+  const { method, params } = value
+  if (typeof method !== 'string' || method === '') return invalid(id, 'method must be a non-empty string')
+  if (params !== undefined && (typeof params !== 'object' || params === null)) {
+    return invalid(id, 'params must be an object')
+  }
+  if (id === null) return { kind: 'unanswered' }
+  return { kind: 'request', id, method, params }
+}
+
+/** The id of a message where it is usable, else null: a string or a safe integer. */
+export function idOf(value: unknown): Id {
+  if (!isObject(value) || !Object.hasOwn(value, 'id')) return null
+  const { id } = value
+  return typeof id === 'string' || Number.isSafeInteger(id) ? (id as string | number) : null
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function invalid(id: Id, message: string): RpcMessage {
+  return { kind: 'invalid', answer: failure(id, new RpcError(INVALID_REQUEST, message)) }
+}

@@ -1,0 +1,288 @@
+import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
+import type { Application } from '../../application/application.ts'
+import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
+import { submitPayroll } from '../../application/commands/submit-payroll.ts'
+import { validatePayroll } from '../../application/commands/validate-payroll.ts'
+import { describeExpectedFields } from '../../application/queries/expected-fields.ts'
+import { listEmployerPolicies } from '../../application/queries/list-employer-policies.ts'
+import {
+  findPayrollFile,
+  type PayrollFileRow,
+  submissionStatus,
+} from '../../application/queries/submission-status.ts'
+import { validationErrors } from '../../application/queries/validation-errors.ts'
+import type { AgentCredential } from '../../domain/access/agent-credential.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { Employer } from '../../domain/parties/employer.ts'
+import { payrollFile } from '../../domain/payroll/payroll-file.ts'
+import { TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
+import {
+  type Arguments,
+  optionalBoolean,
+  optionalIdempotencyKey,
+  optionalString,
+  payrollRows,
+  requiredString,
+} from './arguments.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, invalidParams, RpcError, SCOPE_ERROR } from './json-rpc.ts'
+import {
+  fileLookupInput,
+  getExpectedFieldsInput,
+  listEmployerPoliciesInput,
+  submitPayrollDataInput,
+  validatePayrollSubmissionInput,
+} from './tool-schemas.ts'
+
+/** On whose behalf a tool runs. */
+export interface ToolCall {
+  readonly app: Application
+  readonly agent: AgentCredential
+  readonly given: Arguments
+  /** Correlation id of what the call causes. */
+  readonly requestId: string
+}
+
+/** A tool as agents see it, and what it does. Arguments are checked first, then scope. */
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  /** Hints for agents and the people who supervise them. */
+  readonly annotations: {
+    readonly title: string
+    readonly readOnlyHint: boolean
+    readonly destructiveHint: boolean
+    readonly idempotentHint: boolean
+    readonly openWorldHint: boolean
+  }
+  /** @returns the structured result. @throws RpcError for every refusal. */
+  call(call: ToolCall): Promise<unknown>
+}
+
+const EMPLOYER = 'the identifier of the employer'
+const POLICY = 'a policy_id that list_employer_policies returns for this employer'
+
+const readOnly = (title: string): Tool['annotations'] => ({
+  title,
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+})
+
+/** The six tools, in the order in which an agent would use them. */
+export const tools: readonly Tool[] = [
+  {
+    name: 'list_employer_policies',
+    description:
+      "List an employer's workers' compensation policies: policy id, number, carrier, status and term. Active policies only, unless include_expired is true. Start here to learn the policy_id that the other tools take.",
+    inputSchema: listEmployerPoliciesInput,
+    annotations: readOnly('List employer policies'),
+    async call({ app, agent, given }) {
+      const employerId = requiredString(given, 'employer_id', EMPLOYER)
+      const includeExpired = optionalBoolean(given, 'include_expired')
+      const employer = await employerFor(app, agent, employerId)
+      return listEmployerPolicies(app, employer.employer_id, includeExpired)
+    },
+  },
+  {
+    name: 'get_expected_fields',
+    description:
+      'Describe the payroll row fields that a policy expects: which are required or optional, the valid class codes and states, and values that are filled in automatically. Call it before building rows.',
+    inputSchema: getExpectedFieldsInput,
+    annotations: readOnly('Get expected payroll fields'),
+    async call({ app, agent, given }) {
+      const employerId = requiredString(given, 'employer_id', EMPLOYER)
+      const policyId = optionalString(given, 'policy_id', POLICY)
+      const employer = await employerFor(app, agent, employerId)
+      if (policyId !== null) await policyFor(app, employer, policyId)
+      return describeExpectedFields(app, employer, policyId)
+    },
+  },
+  {
+    name: 'validate_payroll_submission',
+    description:
+      'Check payroll rows against a policy without storing anything: a dry run that predicts exactly which rows a real submission would accept. Returns errors and warnings by row (1-based) and field.',
+    inputSchema: validatePayrollSubmissionInput,
+    annotations: readOnly('Validate payroll rows (dry run)'),
+    async call({ app, agent, given }) {
+      const { employerId, policyId, rows } = submissionOf(given)
+      const policy = await policyFor(app, await employerFor(app, agent, employerId), policyId)
+      return validatePayroll(app, policy.state, rows)
+    },
+  },
+  {
+    name: 'submit_payroll_data',
+    description:
+      'Submit payroll rows for a policy. Creates a payroll file that is validated and priced; rows that fail validation are kept apart and reported by get_validation_errors. Send idempotency_key so that a retry cannot report the payroll twice. With dry_run true nothing is stored.',
+    inputSchema: submitPayrollDataInput,
+    annotations: {
+      title: 'Submit payroll data',
+      readOnlyHint: false,
+      destructiveHint: false,
+      idempotentHint: false,
+      openWorldHint: false,
+    },
+    call: submitPayrollData,
+  },
+  {
+    name: 'get_submission_status',
+    description:
+      'Read the live status of a submission by submission_id or file_id: validation (phase 1), wage calculation (phase 2) and premium calculation (phase 3). Money is in integer cents. Read the phases; do not parse file_status.',
+    inputSchema: fileLookupInput,
+    annotations: readOnly('Get submission status'),
+    async call({ app, agent, given }) {
+      return submissionStatus(await fileFor(app, agent, given))
+    },
+  },
+  {
+    name: 'get_validation_errors',
+    description:
+      'Read which rows of a submission failed validation and why, with a suggestion for each failing field. By submission_id or file_id; at most 100 rows, has_more tells whether there are others.',
+    inputSchema: fileLookupInput,
+    annotations: readOnly('Get validation errors'),
+    async call({ app, agent, given }) {
+      return validationErrors(app, await fileFor(app, agent, given))
+    },
+  },
+]
+
+async function submitPayrollData({ app, agent, given, requestId }: ToolCall): Promise<unknown> {
+  const wantsDryRun = optionalBoolean(given, 'dry_run')
+  const key = optionalIdempotencyKey(given)
+  const { employerId, policyId, rows } = submissionOf(given)
+  const employer = await employerFor(app, agent, employerId)
+  const find = () => policyFor(app, employer, policyId)
+  // a sandbox agent is never told: it sees the dry run that it got
+  if (wantsDryRun || agent.sandbox) return validatePayroll(app, (await find()).state, rows)
+
+  const context = {
+    actor: { type: 'agent', id: agent.credential_id } as const,
+    tenantId: employer.tenant_id,
+    environment: employer.environment,
+    correlationId: requestId,
+  }
+  const submit = async (policy: LoadedPolicy, commandId: string) => {
+    const submitted = await submitPayroll(
+      app,
+      {
+        source: 'tool',
+        senderId: agent.credential_id,
+        tenantId: employer.tenant_id,
+        environment: employer.environment,
+        employerId: employer.employer_id,
+        employerName: employer.legal_name,
+        policy,
+        rows,
+        vocabulary: TOOL_ROWS,
+        period: null,
+        waitFor: 'phase_1',
+      },
+      { ...context, commandId },
+    )
+    if (isRejection(submitted)) throw refused(submitted)
+    return submissionResult(app, submitted)
+  }
+  if (key === null) return submit(await find(), app.randomness.commandId())
+  const outcome = await runIdempotent(
+    app,
+    {
+      caller: `agent:${agent.credential_id}`,
+      operation: 'submit_payroll_data',
+      key,
+      requestHash: requestHash({ employerId, policyId, rows }),
+      context,
+      // before the key is claimed: a refused policy leaves it free for the corrected call
+      check: async () => {
+        await find()
+      },
+    },
+    async (commandId) => ({ status: 200, body: await submit(await find(), commandId) }),
+  )
+  if (isRejection(outcome)) {
+    throw invalidParams('idempotency_key', `${outcome.message}; send a new idempotency_key for other data`)
+  }
+  return outcome.body
+}
+
+/** The answer to a real submission. */
+async function submissionResult(
+  app: Application,
+  submitted: Exclude<Awaited<ReturnType<typeof submitPayroll>>, Rejection>,
+): Promise<Record<string, unknown>> {
+  const { fileId, submissionId, rowCount, outcome, error } = submitted
+  const { validated, failed } = (await app.commands.load(payrollFile, fileId)).state
+  const status =
+    outcome === 'failed'
+      ? 'submission_failed'
+      : outcome === 'background'
+        ? 'submitted_validation_pending'
+        : 'submitted_and_validated'
+  const message =
+    outcome === 'failed'
+      ? `The submission failed: ${error ?? 'the payroll pipeline did not finish'}`
+      : outcome === 'background'
+        ? `${rowCount} rows were stored; validation is still running. Follow it with get_submission_status.`
+        : `${rowCount} rows were submitted: ${validated.green} passed validation, ${validated.red} failed.${
+            validated.red > 0 ? ' Read the failed rows with get_validation_errors.' : ''
+          }`
+  return {
+    submission_id: submissionId,
+    // a file that could not even be created is no file to look at
+    file_id: failed?.stage === 'file_creation' ? null : fileId,
+    status,
+    row_count: rowCount,
+    message,
+  }
+}
+
+/** The arguments that dry runs and submissions share. */
+function submissionOf(given: Arguments) {
+  const employerId = requiredString(given, 'employer_id', EMPLOYER)
+  const policyId = requiredString(given, 'policy_id', POLICY)
+  return { employerId, policyId, rows: payrollRows(given) }
+}
+
+async function employerFor(app: Application, agent: AgentCredential, employerId: string): Promise<Employer> {
+  const employer = await employerInScope(app, agent, employerId)
+  if (employer) return employer
+  throw new RpcError(SCOPE_ERROR, 'This credential may not act for the employer named by employer_id')
+}
+
+async function policyFor(app: Application, employer: Employer, policyId: string): Promise<LoadedPolicy> {
+  const policy = await reportablePolicy(app, employer.employer_id, policyId)
+  if (policy) return policy
+  throw invalidParams(
+    'policy_id',
+    `policy_id names no active or expired policy of this employer: send ${POLICY}`,
+  )
+}
+
+/** The file that `submission_id` or `file_id` name, if the agent may see its employer. */
+async function fileFor(app: Application, agent: AgentCredential, given: Arguments): Promise<PayrollFileRow> {
+  const submissionId = optionalString(given, 'submission_id', 'the submission_id of submit_payroll_data')
+  const fileId = optionalString(given, 'file_id', 'the file_id of a payroll file')
+  if (submissionId === null && fileId === null) {
+    throw invalidParams('submission_id', 'submission_id or file_id is required: send at least one of them')
+  }
+  const file = await findPayrollFile(app, submissionId === null ? { fileId: fileId! } : { submissionId })
+  if (file === null) {
+    const field = submissionId === null ? 'file_id' : 'submission_id'
+    throw invalidParams(field, `${field} names no submission: send one that submit_payroll_data returned`)
+  }
+  if (!(await employerInScope(app, agent, file.employer_id))) {
+    throw new RpcError(SCOPE_ERROR, 'This credential may not act for the employer of this submission')
+  }
+  if (fileId !== null && file.file_id !== fileId) {
+    throw invalidParams('file_id', 'file_id is not the file of this submission_id: send one of the two')
+  }
+  return file
+}
+
+function refused(rejection: Rejection): RpcError {
+  if (rejection.kind === 'invalid' || rejection.kind === 'not_found') {
+    const { field, message } = rejection
+    return field === undefined ? new RpcError(INVALID_PARAMS, message) : invalidParams(field, message)
+  }
+  return new RpcError(INTERNAL_ERROR, rejection.message)
+}

@@ -1,0 +1,128 @@
+import { eraseSubject } from '../../application/commands/erasure.ts'
+import { recordOperatorAction } from '../../application/commands/operator-actions.ts'
+import { verifyLog, verifyStream } from '../../application/queries/audit.ts'
+import { employeeRegister } from '../../application/queries/employee-register.ts'
+import {
+  type EventFilter,
+  readLogEvents,
+  readStreamEvents,
+  stateAt,
+} from '../../application/queries/streams.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import type { Route } from '../http/server.ts'
+import { badRequest, flagParameter, parseTime, wholeNumberParameter } from './fields.ts'
+import { listAnswer, pageOf } from './lists.ts'
+import { accepted, type Call, notFound, type OperatorHost, operation } from './operations.ts'
+
+const DEFAULT_EVENTS = 100
+const MAX_EVENTS = 1000
+const MAX_POSITION = 2n ** 63n - 1n
+
+/** What auditors read: events, states, the employee register, the hash chains; and erasures. */
+export function auditRoutes(host: OperatorHost): readonly Route[] {
+  const { app } = host
+  /** Recorded before anything is shown: nobody sees a masked value without a trace. */
+  const recordReveal = (call: Call, target: string, details: Record<string, string | number | null>) =>
+    recordOperatorAction(app, { action: 'reveal', target, details }, call.context())
+
+  return [
+    operation(host, 'GET', '/streams/:stream', async (call) => {
+      const stream = call.parameter('stream')
+      const { limit, reveal, filter } = readingOf(call.query)
+      const from = wholeNumberParameter(call.query, 'from', { missing: 0, min: 0 })
+      const page = await readStreamEvents(app, stream, { from, limit, filter, reveal })
+      if (!page) throw notFound('There is no such stream')
+      if (reveal) await recordReveal(call, stream, { from, limit, values: page.revealed })
+      return { data: page.events, pagination: { next: page.next } }
+    }),
+    operation(host, 'GET', '/streams/:stream/state', async (call) => {
+      const point = pointOf(call.query)
+      const state = await stateAt(app, call.parameter('stream'), point)
+      if (!state) throw notFound('There is no such stream, or it was empty at that point')
+      return { data: state }
+    }),
+    operation(host, 'GET', '/events', async (call) => {
+      const { limit, reveal, filter } = readingOf(call.query)
+      const after = positionParameter(call.query, 'from')
+      const page = await readLogEvents(app, { after, limit, filter, reveal })
+      if (reveal) {
+        await recordReveal(call, 'events', { from: String(after), limit, values: page.revealed })
+      }
+      return { data: page.events, pagination: { next: page.next } }
+    }),
+
+    operation(host, 'GET', '/employers/:employer_id/register', async (call) => {
+      const page = pageOf(call.query)
+      const reveal = flagParameter(call.query, 'reveal')
+      const id = call.parameter('employer_id')
+      const found = isId(id) ? (await app.commands.load(employer, id)).state : null
+      if (!found) throw notFound('There is no such employer')
+      const register = await employeeRegister(app, id, { ...page, reveal })
+      if (reveal) {
+        const details = { page: page.page, limit: page.limit, values: register.items.length }
+        await recordReveal(call, `employer-${id}/register`, details)
+      }
+      return listAnswer(page, register)
+    }),
+
+    operation(host, 'POST', '/audit/verify', async (call) => {
+      const { fields } = await call.body()
+      const stream = fields.optionalText('stream')
+      if (stream === null) return { data: await verifyLog(app, call.signal) }
+      const report = await verifyStream(app, stream)
+      if (!report) throw notFound('There is no such stream')
+      return { data: report }
+    }),
+
+    operation(host, 'POST', '/erasures', async (call) => {
+      const { fields } = await call.body()
+      const subject = fields.text('subject')
+      accepted(await eraseSubject(app, subject, call.context()))
+      return { status: 201, data: { subject, erased: true } }
+    }),
+  ]
+}
+
+function readingOf(query: ReadonlyMap<string, string>): {
+  limit: number
+  reveal: boolean
+  filter: EventFilter
+} {
+  const limit = wholeNumberParameter(query, 'limit', { missing: DEFAULT_EVENTS, min: 1 })
+  const type = query.get('type')
+  const tenantId = query.get('tenant_id')
+  const correlationId = query.get('correlation_id')
+  if (tenantId !== undefined && !isId(tenantId)) throw badRequest('tenant_id must be an id')
+  return {
+    limit: Math.min(limit, MAX_EVENTS),
+    reveal: flagParameter(query, 'reveal'),
+    filter: {
+      ...(type === undefined ? {} : { type }),
+      ...(tenantId === undefined ? {} : { tenantId }),
+      ...(correlationId === undefined ? {} : { correlationId }),
+    },
+  }
+}
+
+function pointOf(query: ReadonlyMap<string, string>): { revision?: number; asOf?: number } {
+  const asOf = query.get('as_of')
+  if (query.has('revision')) {
+    if (asOf !== undefined) throw badRequest('as_of and revision cannot be given together')
+    return { revision: wholeNumberParameter(query, 'revision', { missing: 0, min: 0 }) }
+  }
+  if (asOf === undefined) return {}
+  // a plus sign that was not encoded arrives as a blank
+  const time = parseTime(asOf.replace(' ', '+'))
+  if (time === null)
+    throw badRequest('as_of must be a time in ISO 8601 with a zone, like 2026-01-31T12:00:00Z')
+  return { asOf: time }
+}
+
+function positionParameter(query: ReadonlyMap<string, string>, name: string): bigint {
+  const value = query.get(name)
+  if (value === undefined) return 0n
+  const position = /^\d{1,19}$/.test(value) ? BigInt(value) : MAX_POSITION + 1n
+  if (position > MAX_POSITION) throw badRequest(`${name} must be a position of the log`)
+  return position
+}

@@ -1,0 +1,189 @@
+import { STATUS_CODES } from 'node:http'
+import type express from 'express'
+import type { Application } from '../../application/application.ts'
+import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import { isIdempotencyKey, requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { requestIdOf, sendJson } from '../http/answers.ts'
+import type { OperatorGate } from '../http/bearer.ts'
+import { readBody, requireJson, SMALL_BODY } from '../http/body.ts'
+import { type ErrorWriter, HttpError } from '../http/errors.ts'
+import { type Method, queryOf, type Route } from '../http/server.ts'
+import { parseJson } from '../http/strict-json.ts'
+import { badRequest, Fields, isObject } from './fields.ts'
+
+/** Prefix of all operator routes that want the token. */
+export const OPERATIONS_PREFIX = '/ops/v1'
+
+/** The operator envelope of a refusal; the error word is the reason phrase of the status. */
+export const writeOperatorError: ErrorWriter = (response, status, _error, message) => {
+  sendJson(response, status, { ok: false, error: STATUS_CODES[status] ?? 'Error', message })
+}
+
+/** What a handler answers with. */
+export interface Answer {
+  readonly status?: number
+  readonly data: unknown
+  readonly pagination?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One request of an operator, past the token check. */
+export interface Call {
+  readonly request: express.Request
+  readonly query: ReadonlyMap<string, string>
+  /** A path parameter, decoded. */
+  parameter(name: string): string
+  /** The fields of the JSON body; no body reads as an empty object. @throws HttpError 400, 413, 415. */
+  body(): Promise<{ readonly fields: Fields; readonly value: Readonly<Record<string, unknown>> }>
+  /** The context of a command of this request, with a new command id. */
+  context(): CommandContext
+  /** Aborts when the caller goes away before the answer. */
+  readonly signal: AbortSignal
+}
+
+/** What every operator route works with. */
+export interface OperatorHost {
+  readonly app: Application
+  readonly gate: OperatorGate
+}
+
+/** Builds a route that wants the operator token and answers in the envelope. */
+export function operation(
+  host: OperatorHost,
+  method: Method,
+  path: string,
+  handle: (call: Call) => Promise<Answer>,
+): Route {
+  return {
+    method,
+    path: `${OPERATIONS_PREFIX}${path}`,
+    async handle(request, response) {
+      host.gate.require(request)
+      const gone = new AbortController()
+      response.once('close', () => {
+        if (!response.writableEnded) gone.abort()
+      })
+      const {
+        status = 200,
+        data,
+        pagination,
+        headers,
+      } = await handle(callOf(host, request, response, gone.signal))
+      for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value)
+      sendJson(
+        response,
+        status,
+        pagination === undefined ? { ok: true, data } : { ok: true, data, pagination },
+      )
+    },
+  }
+}
+
+/** A POST that creates something; it honours `Idempotency-Key`. */
+export interface Creation<Input, Created> {
+  readonly path: string
+  /** Reads the body. @throws HttpError 400. */
+  readonly parse: (fields: Fields) => Input
+  readonly create: (input: Input, context: CommandContext) => Promise<Created | Rejection>
+  readonly idOf: (created: Created) => string
+  /** The answer's data. */
+  readonly show: (created: Created) => Promise<unknown> | unknown
+  /** Answers of a repeated key: what was created, as it was then. `null` where a secret was handed out. */
+  readonly restore: ((id: string) => Promise<unknown>) | null
+}
+
+/** Builds the route of a creation: 201, or 200 with `Idempotent-Replayed: true` for a repeated key. */
+export function creation<Input, Created>(host: OperatorHost, definition: Creation<Input, Created>): Route {
+  const { path, parse, create, idOf, show, restore } = definition
+  return operation(host, 'POST', path, async (call) => {
+    const { fields, value } = await call.body()
+    const key = idempotencyKeyOf(call.request)
+    const input = parse(fields)
+    const context = call.context()
+    if (key === null) return { status: 201, data: await show(accepted(await create(input, context))) }
+
+    const outcome = await runIdempotent(
+      host.app,
+      {
+        caller: 'operator',
+        operation: `POST ${path}`,
+        key,
+        requestHash: requestHash(value),
+        context,
+        secretAnswer: restore === null,
+        restore: (stored) => restore?.((stored as { id: string }).id),
+      },
+      async (commandId) => {
+        const created = accepted(await create(input, { ...context, commandId }))
+        const id = idOf(created)
+        return { status: 201, body: await show(created), stored: { id }, createdId: id }
+      },
+    )
+    if (isRejection(outcome)) throw refusal(outcome)
+    return {
+      status: outcome.status,
+      data: await outcome.body,
+      ...(outcome.replayed ? { headers: { 'Idempotent-Replayed': 'true' } } : {}),
+    }
+  })
+}
+
+/** What a command yielded. @throws HttpError when it was rejected. */
+export function accepted<Outcome>(outcome: Outcome | Rejection): Outcome {
+  if (isRejection(outcome)) throw refusal(outcome)
+  return outcome
+}
+
+const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409 } as const
+
+/** A rejection as the refusal that answers it. */
+export function refusal(rejection: Rejection): HttpError {
+  return new HttpError(STATUS[rejection.kind], rejection.code, rejection.message)
+}
+
+/** The refusal of an id or name that names nothing. */
+export function notFound(message: string): HttpError {
+  return new HttpError(404, 'Not Found', message)
+}
+
+/** The refusal of what the present state or settings do not allow. */
+export function conflict(message: string): HttpError {
+  return new HttpError(409, 'Conflict', message)
+}
+
+function callOf(
+  host: OperatorHost,
+  request: express.Request,
+  response: express.Response,
+  signal: AbortSignal,
+): Call {
+  return {
+    request,
+    query: queryOf(request),
+    signal,
+    parameter: (name) => String(request.params[name]),
+    async body() {
+      const bytes = await readBody(request, SMALL_BODY)
+      if (bytes.length === 0) return { fields: new Fields({}), value: {} }
+      requireJson(request)
+      const parsed = parseJson(bytes)
+      if (!parsed.ok) throw badRequest(parsed.message)
+      if (!isObject(parsed.value)) throw badRequest('The body must be a JSON object')
+      return { fields: new Fields(parsed.value), value: parsed.value }
+    },
+    context: () => ({
+      actor: { type: 'operator', id: 'operator' },
+      tenantId: null,
+      environment: null,
+      correlationId: requestIdOf(response),
+      commandId: host.app.randomness.commandId(),
+    }),
+  }
+}
+
+function idempotencyKeyOf(request: express.Request): string | null {
+  const key = request.headers['idempotency-key']
+  if (key === undefined || isIdempotencyKey(key)) return key ?? null
+  throw badRequest('Idempotency-Key takes 1 to 255 visible ASCII characters')
+}

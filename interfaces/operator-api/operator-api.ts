@@ -1,0 +1,52 @@
+import type express from 'express'
+import type { Application } from '../../application/application.ts'
+import { OperatorGate } from '../http/bearer.ts'
+import type { RateLimits } from '../http/rate-limit.ts'
+import { createHost, type HostSettings } from '../http/server.ts'
+import { accessRoutes } from './access-routes.ts'
+import { auditRoutes } from './audit-routes.ts'
+import { machineryRoutes, probeRoutes } from './machinery-routes.ts'
+import { writeOperatorError } from './operations.ts'
+import { partyRoutes } from './party-routes.ts'
+import { policyRoutes } from './policy-routes.ts'
+import type { OperatorServices } from './services.ts'
+
+export type {
+  Health,
+  OperatorServices,
+  ProjectionOperations,
+  WorkOperations,
+} from './services.ts'
+
+export interface OperatorSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'> {
+  readonly operatorToken: string
+  /** Callers without the token are limited by address; the token itself is not. */
+  readonly limits: Pick<RateLimits, 'addresses'>
+}
+
+/**
+ * The operator API: issues parties, policies and credentials, runs the machinery, and shows auditors
+ * everything the log holds. Probes answer without the token.
+ */
+export function createOperatorApp(
+  app: Application,
+  services: OperatorServices,
+  settings: OperatorSettings,
+): express.Express {
+  const { operatorToken, limits, onFailure, onAnswer } = settings
+  const host = { app, gate: new OperatorGate(operatorToken, limits.addresses) }
+  return createHost({
+    routes: [
+      ...partyRoutes(host),
+      ...policyRoutes(host),
+      ...accessRoutes(host),
+      ...machineryRoutes(host, services),
+      ...auditRoutes(host),
+      ...probeRoutes(services),
+    ],
+    writeError: writeOperatorError,
+    newRequestId: () => app.randomness.id(),
+    onFailure,
+    ...(onAnswer ? { onAnswer } : {}),
+  })
+}

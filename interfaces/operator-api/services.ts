@@ -1,0 +1,56 @@
+import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { Rejection } from '../../domain/kernel/rejection.ts'
+
+/** What operators do with projections. Every method throws ProjectionError for what is not possible. */
+export interface ProjectionOperations {
+  list(): Promise<readonly unknown[]>
+  show(name: string): Promise<unknown>
+  /** Starts a rebuild beside the live tables; `manual` waits for {@link switch}. */
+  rebuild(name: string, options: { switch?: 'auto' | 'manual' }): Promise<unknown>
+  /** Puts the rebuilt tables in place of the live ones. */
+  switch(name: string): Promise<unknown>
+  /** Puts the tables that were live before back in place. */
+  rollback(name: string): Promise<unknown>
+  /** Gives a rebuild up; the live tables stay as they are. */
+  cancel(name: string): Promise<unknown>
+  pause(name: string): Promise<unknown>
+  resume(name: string): Promise<unknown>
+  /** Tries parked streams again (all, or one); a dry run only counts. */
+  redrive(name: string, options: { stream?: string; dryRun?: boolean }): Promise<unknown>
+}
+
+/** Work of the process managers, as operators see it. */
+export interface WorkOperations {
+  overview(): Promise<unknown>
+  /** Tries failed work again (all, or one piece); a dry run only counts. @returns how much of it there is. */
+  redrive(options: {
+    readonly key: { readonly processManager: string; readonly kind: string; readonly key: string } | null
+    readonly dryRun: boolean
+  }): Promise<number>
+}
+
+/** The state of this process and what it depends on. */
+export interface Health {
+  /** False: something this process needs does not answer, or events are parked. */
+  readonly ok: boolean
+  /** What was looked at, with a word or number each. */
+  readonly checks: Readonly<Record<string, unknown>>
+}
+
+/** What the operator API drives and the composition root provides. */
+export interface OperatorServices {
+  readonly projections: ProjectionOperations
+  readonly work: WorkOperations
+  /** Moves the virtual clock on, by seconds or to a time in epoch milliseconds, and does what falls due on the way. */
+  advanceClock(
+    by: { readonly seconds: number } | { readonly to: number },
+    context: CommandContext,
+  ): Promise<{ readonly now: number } | Rejection>
+  /** Waits until nothing is left to do at the present clock. `waiting_for` names what was left when the time ran out. */
+  drain(timeoutMs: number): Promise<{ readonly drained: boolean; readonly waiting_for?: unknown }>
+  /** Whether the process lives; never looks at anything outside it. */
+  health(): Health | Promise<Health>
+  /** Whether the process can serve: database, projections, parked events. */
+  readiness(): Health | Promise<Health>
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>
+}

@@ -1,0 +1,12 @@
+import type { Express } from 'express'
+import { createHost, type HostSettings } from '../http/server.ts'
+import { writePage } from './page.ts'
+
+/** The host of hosted pages. No page exists yet: every path is a page that says so, with 404. */
+export function createPortalApp(settings: Pick<HostSettings, 'newRequestId' | 'onFailure'>): Express {
+  return createHost({
+    ...settings,
+    routes: [],
+    writeError: (response, status, error, message) => writePage(response, status, error, message),
+  })
+}

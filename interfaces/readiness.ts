@@ -1,0 +1,126 @@
+import type { Clock } from '../application/ports/clock.ts'
+import type { EventLog } from '../application/ports/event-log.ts'
+import { FAULT_POINTS, type Faults } from '../application/ports/faults.ts'
+import type { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import type { WorkStore } from '../application/process-managers/work-store.ts'
+import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
+import type { Projections } from '../projections/runtime/projections.ts'
+import type { Health } from './operator-api/services.ts'
+
+interface Parts {
+  readonly log: EventLog
+  readonly projections: Projections
+  readonly runner: ProcessManagerRunner
+  readonly work: WorkStore
+  readonly clock: Clock
+  readonly faults: Faults
+}
+
+/** How long the log may take to answer a probe, in milliseconds. */
+const PROBE_MS = 2_000
+/** Pieces of failed work that an overview shows. */
+const FAILED_SHOWN = 100
+
+/** Whether this process can serve, what is late or stuck, and the figures behind both. */
+export class Readiness {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Not ok while the log does not answer, a projection is in error, or anything is parked or given up. */
+  async check(): Promise<Health> {
+    const head = await within(PROBE_MS, this.#parts.log.head())
+    if (head === null) return { ok: false, checks: { event_log: 'unreachable' } }
+    const [projections, processManagers, counts] = await Promise.all([
+      this.#parts.projections.list(),
+      this.#parts.runner.status(),
+      this.#counts(),
+    ])
+    const troubled = projections.filter(({ state }) => state === 'error' || state === 'parked')
+    const stuck = processManagers.filter(({ state }) => state === 'problem')
+    const ok = troubled.length === 0 && stuck.length === 0 && counts.failed === 0
+    return {
+      ok,
+      checks: {
+        event_log: 'ok',
+        head: head.toString(),
+        projections: Object.fromEntries(projections.map(({ name, state }) => [name, state])),
+        process_managers: Object.fromEntries(processManagers.map(({ name, state }) => [name, state])),
+        work_failed: counts.failed,
+      },
+    }
+  }
+
+  /** What a drain would still have to wait for. */
+  async unfinished(): Promise<unknown> {
+    const [projections, processManagers, counts, head] = await Promise.all([
+      this.#parts.projections.list(),
+      this.#parts.runner.status(),
+      this.#counts(),
+      this.#parts.log.head(),
+    ])
+    return {
+      head: head.toString(),
+      work_due: counts.due,
+      work_in_hand: counts.leased,
+      projections_behind: projections.filter(({ lag }) => lag.events > 0).map(({ name }) => name),
+      process_managers_behind: processManagers
+        .filter(({ position }) => position < head)
+        .map(({ name }) => name),
+    }
+  }
+
+  /** Work of the process managers: counts, what failed and why, where each manager stands. */
+  async workOverview(): Promise<unknown> {
+    const [counts, failed, processManagers] = await Promise.all([
+      this.#counts(),
+      this.#parts.runner.failedWork(FAILED_SHOWN),
+      this.#parts.runner.status(),
+    ])
+    return {
+      counts,
+      failed: failed.map((work) => ({
+        process_manager: work.processManager,
+        kind: work.kind,
+        key: work.key,
+        attempts: work.attempts,
+        error: work.error,
+        correlation_id: work.correlationId,
+        tenant_id: work.tenantId,
+      })),
+      process_managers: processManagers.map((one) => ({ ...one, position: one.position.toString() })),
+    }
+  }
+
+  /** Sets the gauges that are read on demand. */
+  async measure(metrics: Metrics): Promise<void> {
+    const [projections, counts] = await Promise.all([this.#parts.projections.list(), this.#counts()])
+    for (const { name, lag, parked_streams } of projections) {
+      metrics.lag(name, lag)
+      metrics.parked(name, parked_streams)
+    }
+    metrics.work('process-managers', counts)
+  }
+
+  #counts() {
+    const { work, clock, faults } = this.#parts
+    const holds = FAULT_POINTS.filter((point) => faults.holding(point))
+    return work.counts({ now: clock.now(), holds })
+  }
+}
+
+async function within<T>(limitMs: number, result: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), limitMs)
+  })
+  try {
+    return await Promise.race([result, late])
+  } catch {
+    return null
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,308 @@
+import type express from 'express'
+import type { Application } from '../application/application.ts'
+import { CommandHandler } from '../application/command-handling/command-handler.ts'
+import { advanceClock } from '../application/commands/advance-clock.ts'
+import { type DrainParts, drain } from '../application/commands/drain.ts'
+import { EventRegistry } from '../application/event-store.ts'
+import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
+import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import { aggregates } from '../domain/catalogue.ts'
+import { systemClock } from '../infrastructure/clock/system-clock.ts'
+import { VirtualClock } from '../infrastructure/clock/virtual-clock.ts'
+import type { Config } from '../infrastructure/config/config.ts'
+import { prepareDataDirectory } from '../infrastructure/config/data-directory.ts'
+import { EncryptedPersonalData } from '../infrastructure/crypto/personal-data.ts'
+import { rewrapAll } from '../infrastructure/crypto/rewrap.ts'
+import { PostgresLastUsed } from '../infrastructure/database/last-used.ts'
+import { HeldLeases, PostgresLeaseStore } from '../infrastructure/database/leases.ts'
+import { PostgresProjectionStore } from '../infrastructure/database/projection-store.ts'
+import { PostgresReadDatabase } from '../infrastructure/database/read-database.ts'
+import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
+import { PostgresWorkStore } from '../infrastructure/database/work-store.ts'
+import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
+import { InMemoryFaults } from '../infrastructure/faults/in-memory-faults.ts'
+import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
+import { SystemRandomness } from '../infrastructure/randomness.ts'
+import type { Logger } from '../infrastructure/telemetry/logger.ts'
+import { Metrics } from '../infrastructure/telemetry/metrics.ts'
+import { projections as readModels } from '../projections/index.ts'
+import { Projections } from '../projections/runtime/projections.ts'
+import { createCoreApp } from './core-api/app.ts'
+import { rateLimits } from './http/rate-limit.ts'
+import { type HostSettings, type Listener, listen } from './http/server.ts'
+import { createMcpApp } from './mcp/app.ts'
+import { createOperatorApp } from './operator-api/operator-api.ts'
+import { createPaymentsApp } from './payments-api/app.ts'
+import { createPortalApp } from './portal/app.ts'
+import { Readiness } from './readiness.ts'
+import { databaseLog, openStorage } from './storage.ts'
+
+/** A listener could not be bound; the message is one clear line. */
+export class CannotListen extends Error {
+  override readonly name = 'CannotListen'
+}
+
+export type HostName = 'mcp' | 'core' | 'payments' | 'portal' | 'ops'
+
+/** A running service. */
+export interface Service {
+  /** Real addresses by host; hosts that this process does not serve are left out. */
+  readonly addresses: Readonly<Partial<Record<HostName, string>>>
+  readonly app: Application
+  /** Resolves with the reason when the service can no longer work. */
+  readonly failure: Promise<string>
+  /** Finishes what is in flight and closes everything. Idempotent. */
+  stop(): Promise<void>
+}
+
+/**
+ * The one composition root: opens storage, wires ports to adapters, starts what the roles ask for
+ * and listens.
+ * @throws ConfigError, EmbeddedPostgresError, DatabaseUnavailable or {@link CannotListen} with one clear line.
+ */
+export async function startService(config: Config, logger: Logger): Promise<Service> {
+  for (const warning of config.warnings) logger.warn('setting', { text: warning })
+  const closers: (() => Promise<void>)[] = []
+  const closeAll = async () => {
+    for (const close of closers.splice(0).reverse()) {
+      try {
+        await close()
+      } catch (error) {
+        logger.warn('stopping part failed', {}, error)
+      }
+    }
+  }
+  try {
+    return await compose(config, logger, closers, closeAll)
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+async function compose(
+  config: Config,
+  logger: Logger,
+  closers: (() => Promise<void>)[],
+  closeAll: () => Promise<void>,
+): Promise<Service> {
+  const secrets = await prepareDataDirectory(config)
+  const storage = await openStorage(config, logger)
+  closers.push(() => storage.close())
+  const { database } = storage
+  const { pool } = database
+  const metrics = new Metrics()
+  const registry = new EventRegistry(aggregates)
+  const notices = new InProcessNotices()
+
+  const log = await openPostgresEventLog({ database, log: databaseLog(logger) })
+  closers.push(() => log.close())
+  const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
+  const vault = new PostgresSecretVault(pool, secrets.masterKeys, clock)
+  const personalData = await EncryptedPersonalData.open({
+    pool,
+    vault,
+    masterKeys: secrets.masterKeys,
+    clock,
+  })
+  const lastUsed = new PostgresLastUsed(pool, (error) => logger.warn('last use not written', {}, error))
+  closers.push(() => lastUsed.close())
+  const faults = new InMemoryFaults()
+  const randomness = new SystemRandomness(clock)
+  const commands = new CommandHandler(log, registry, clock)
+
+  const owner = randomness.hex(12)
+  const leaseStore = new PostgresLeaseStore(pool)
+  const leases = new HeldLeases(leaseStore, { owner })
+  const projections = new Projections({
+    projections: readModels,
+    log,
+    registry,
+    store: new PostgresProjectionStore(database),
+    leases,
+    holders: (names) => leaseStore.holders(names),
+    clock,
+    metrics: {
+      onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
+      lag: ({ name, events, seconds }) => metrics.lag(name, { events, seconds }),
+    },
+  })
+  const app: Application = {
+    log,
+    registry,
+    commands,
+    clock,
+    randomness,
+    personalData,
+    vault,
+    read: new PostgresReadDatabase(pool),
+    readModels: projections,
+    lastUsed,
+    faults,
+  }
+
+  const workStore = new PostgresWorkStore(pool)
+  const runner = new ProcessManagerRunner(
+    {
+      log,
+      registry,
+      clock,
+      store: workStore,
+      leases,
+      notices,
+      faults,
+      report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
+    },
+    [payrollPipeline(app)],
+  )
+  const following = new AbortController()
+  closers.push(async () => following.abort())
+  if (clock instanceof VirtualClock) {
+    void clock
+      .follow(log, registry, following.signal)
+      .catch((error) => logger.error('clock not followed', {}, error))
+  }
+  if (config.roles.has('projector')) {
+    // alone on the log means that whoever held leases is dead
+    await projections.start({ takeOver: log.soleWriter() })
+    closers.push(() => projections.stop())
+  }
+  if (config.roles.has('worker')) {
+    await runner.start()
+    closers.push(() => runner.stop())
+  }
+  void rewrapAll(pool, vault, secrets.masterKeys).then(
+    ({ dataKeys, secrets: rewrapped }) => {
+      if (dataKeys + rewrapped > 0)
+        logger.info('master key rotated', { data_keys: dataKeys, secrets: rewrapped })
+    },
+    (error) => logger.warn('master key rotation failed', {}, error),
+  )
+
+  const drainParts: DrainParts = {
+    log,
+    clock,
+    faults,
+    notices,
+    work: workStore,
+    processManagers: runner,
+    projections: { names: () => projections.names },
+    readModels: projections,
+  }
+  const readiness = new Readiness({ log, projections, runner, work: workStore, clock, faults })
+  metrics.refreshOnRead(() => readiness.measure(metrics))
+
+  const host = (
+    name: HostName,
+  ): Pick<HostSettings, 'onFailure' | 'onAnswer'> & { newRequestId(): string } => ({
+    newRequestId: () => randomness.id(),
+    onFailure: (error, request) =>
+      logger.error(
+        'request failed',
+        { interface: name, request_id: request.id, method: request.method },
+        error,
+      ),
+    onAnswer: (method, route, status, ms) => metrics.request(name, method, route, status, ms),
+  })
+  const rateLimitRps = config.rateLimitPerSecond
+  const hosts: { name: HostName; app: express.Express; port: number }[] = []
+  if (config.roles.has('api')) {
+    hosts.push(
+      {
+        name: 'mcp',
+        port: config.ports.mcp,
+        app: createMcpApp(app, {
+          ...host('mcp'),
+          operatorToken: secrets.operatorToken,
+          serverName: config.serverName,
+          host: config.host,
+          publicUrl: config.urls.mcp,
+          allowedOrigins: config.allowedOrigins,
+          rateLimitRps,
+        }),
+      },
+      { name: 'core', port: config.ports.core, app: createCoreApp(app, { ...host('core'), rateLimitRps }) },
+      { name: 'payments', port: config.ports.payments, app: createPaymentsApp(host('payments')) },
+    )
+    if (config.hasPortal) {
+      hosts.push({ name: 'portal', port: config.ports.portal, app: createPortalApp(host('portal')) })
+    }
+  }
+  hosts.push({
+    name: 'ops',
+    port: config.ports.ops,
+    app: createOperatorApp(
+      app,
+      {
+        projections,
+        work: {
+          overview: () => readiness.workOverview(),
+          redrive: (request) => runner.redrive(withKey(request)),
+        },
+        advanceClock: (by, context) =>
+          advanceClock(
+            { commands, clock, work: workStore, leases, notices, settle: (ms) => drain(drainParts, ms) },
+            by,
+            context,
+          ),
+        drain: async (timeoutMs) => {
+          const drained = await drain(drainParts, timeoutMs)
+          return drained ? { drained } : { drained, waiting_for: await readiness.unfinished() }
+        },
+        health: () => ({ ok: true, checks: {} }),
+        readiness: () => readiness.check(),
+        metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
+      },
+      { ...host('ops'), operatorToken: secrets.operatorToken, limits: rateLimits(rateLimitRps) },
+    ),
+  })
+
+  const addresses: Partial<Record<HostName, string>> = {}
+  const listeners: Listener[] = []
+  closers.push(async () => {
+    await Promise.all(listeners.map((listener) => listener.close()))
+  })
+  for (const { name, app: hostApp, port } of hosts) {
+    const listener = await listenOrExplain(hostApp, config.host, port, name)
+    listeners.push(listener)
+    addresses[name] = listener.url
+  }
+  logger.info('ready', {
+    ...addresses,
+    roles: [...config.roles].join(','),
+    ...(secrets.operatorTokenFile === null ? {} : { operator_token_file: secrets.operatorTokenFile }),
+  })
+  let stopped: Promise<void> | undefined
+  return {
+    addresses,
+    app,
+    failure: storage.failure,
+    stop() {
+      stopped ??= closeAll()
+      return stopped
+    },
+  }
+}
+
+async function listenOrExplain(
+  app: express.Express,
+  host: string,
+  port: number,
+  name: HostName,
+): Promise<Listener> {
+  try {
+    return await listen(app, host, port)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
+    const setting = `${name.toUpperCase()}_PORT`
+    const why = code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be bound (${code})`
+    throw new CannotListen(`${setting}: ${host}:${port} ${why}; set another port`)
+  }
+}
+
+function withKey<Key>(request: { readonly key: Key | null; readonly dryRun: boolean }): {
+  key?: Key
+  dryRun: boolean
+} {
+  return request.key === null ? { dryRun: request.dryRun } : { key: request.key, dryRun: request.dryRun }
+}

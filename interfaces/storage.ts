@@ -1,0 +1,63 @@
+import type { Config } from '../infrastructure/config/config.ts'
+import { type Database, type DatabaseLog, openDatabase } from '../infrastructure/database/database.ts'
+import { lockDataDirectory, startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
+import { migrate } from '../infrastructure/database/migrate.ts'
+import type { Logger } from '../infrastructure/telemetry/logger.ts'
+
+/** The database that holds the event log and the read models, ready to use. */
+export interface Storage {
+  readonly database: Database
+  /** Resolves with the reason when the embedded server ended by itself; never with a given one. */
+  readonly failure: Promise<string>
+  close(): Promise<void>
+}
+
+/** Connections for requests, projections and workers together. */
+const POOL_SIZE = 12
+
+/**
+ * Starts the embedded server, or takes the database that is given, and brings it up to date.
+ * @throws EmbeddedPostgresError, DatabaseUnavailable with one clear line.
+ */
+export async function openStorage(config: Config, logger: Logger): Promise<Storage> {
+  if (config.databaseUrl !== null) return open(config.databaseUrl, logger, new Promise(() => undefined))
+  const lock = await lockDataDirectory(config.dataDir)
+  try {
+    const server = await startEmbeddedPostgres({
+      dataDir: config.dataDir,
+      log: (line) => logger.warn('database server', { server_line: line }),
+    })
+    try {
+      const storage = await open(server.url, logger, server.unexpectedExit)
+      return {
+        ...storage,
+        async close() {
+          await storage.close()
+          await server.stop()
+          await lock.release()
+        },
+      }
+    } catch (error) {
+      await server.stop()
+      throw error
+    }
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+async function open(url: string, logger: Logger, failure: Promise<string>): Promise<Storage> {
+  const log = databaseLog(logger)
+  await migrate({ url, log })
+  const database = await openDatabase({ url, log, poolSize: POOL_SIZE })
+  return { database, failure, close: () => database.close() }
+}
+
+/** The database's own messages carry no data; they are logged as the text they are. */
+export function databaseLog(logger: Logger): DatabaseLog {
+  return {
+    info: (_fields, message) => logger.info('database', { text: message }),
+    warn: (_fields, message) => logger.warn('database', { text: message }),
+  }
+}

@@ -1,0 +1,15 @@
+import { agentCredentials } from './agent-credentials.ts'
+import { employeeRegister } from './employee-register.ts'
+import { employers } from './employers.ts'
+import { payrollFiles } from './payroll-files.ts'
+import { policies } from './policies.ts'
+import type { Projection } from './runtime/projection.ts'
+
+/** Every read model there is. */
+export const projections: readonly Projection[] = [
+  payrollFiles,
+  policies,
+  agentCredentials,
+  employeeRegister,
+  employers,
+]

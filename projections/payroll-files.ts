@@ -1,0 +1,247 @@
+import type { RecordedEvent } from '../application/event-store.ts'
+import { EmployeeChangesRecorded, EmployeeSyncReceived } from '../domain/parties/employee-sync.ts'
+import {
+  PayrollFileFailed,
+  PayrollFileNormalized,
+  PayrollFileReceived,
+  type PayrollFileStage,
+  PayrollPremiumCalculated,
+  PayrollRowsRecorded,
+  PayrollRowsValidated,
+  PayrollWagesCalculated,
+} from '../domain/payroll/payroll-file.ts'
+import { type FoldedTable, on, type Projection, type Row } from './runtime/projection.ts'
+
+/**
+ * What status and error queries answer from: one row per file (payroll or employee sync) with where
+ * its phases stand, and one per red row. Counters of an unfinished phase read as counted so far.
+ */
+
+const PHASE_OF_STAGE: Readonly<Record<PayrollFileStage, string | null>> = {
+  file_creation: null,
+  validation: 'phase_1_status',
+  wage_calculation: 'phase_2_status',
+  premium_calculation: 'phase_3_status',
+}
+
+/** A file before anything was made of it. */
+const UNPROCESSED = {
+  status: 'pending',
+  recorded_chunks: 0,
+  validated_chunks: 0,
+  green_rows: 0,
+  red_rows: 0,
+  phase_1_status: 'pending',
+  wages_chunks: 0,
+  wages_rows: 0,
+  total_auditable_wages_cents: 0,
+  phase_2_status: 'pending',
+  premium_chunks: 0,
+  premium_rows: 0,
+  total_premium_cents: 0,
+  phase_3_status: 'pending',
+}
+
+type FileEvent = RecordedEvent<{ type: string; data: { file_id: string } }>
+
+function ofFile(event: FileEvent) {
+  return { payroll_files: [[event.data.file_id]] }
+}
+
+/** Changes the row of a file: adds to counters, sets other columns. @throws when there is no such row. */
+function changeFile(
+  files: FoldedTable | undefined,
+  event: FileEvent,
+  add: Readonly<Record<string, number>>,
+  set: Row = {},
+): void {
+  const key = [event.data.file_id]
+  const row = files!.get(...key)
+  const columns: Row = { ...set, updated_at: event.metadata.recorded_at }
+  for (const column in add) columns[column] = ((row?.[column] as number | undefined) ?? 0) + add[column]!
+  files!.change(key, columns)
+}
+
+export const payrollFiles: Projection = {
+  name: 'payroll-files',
+  version: 1,
+  tables: [
+    {
+      name: 'payroll_files',
+      key: ['file_id'],
+      columns: {
+        file_id: 'text',
+        /** `payroll` or `sync`. */
+        kind: 'text',
+        tenant_id: 'text',
+        environment: 'text',
+        employer_id: 'text',
+        policy_id: 'text',
+        policy_number: 'text',
+        /** `tool`, `report` or `inbound_webhook`; null for a sync. */
+        source_kind: 'text',
+        submission_id: 'text',
+        /** Credential, client or connection. */
+        sender_id: 'text',
+        sync_id: 'text',
+        file_name: 'text',
+        /** `pending`, `NORMALIZED` or `failed`. */
+        status: 'text',
+        error: 'text',
+        created_at: 'timestamptz',
+        updated_at: 'timestamptz',
+        /** Order of receipt. */
+        seq: 'bigint',
+        row_count: 'integer',
+        chunk_count: 'integer',
+        period_start: 'text',
+        period_end: 'text',
+        recorded_chunks: 'integer',
+        validated_chunks: 'integer',
+        green_rows: 'integer',
+        red_rows: 'integer',
+        /** Phases read `pending`, `complete` or `failed`. */
+        phase_1_status: 'text',
+        wages_chunks: 'integer',
+        wages_rows: 'integer',
+        total_auditable_wages_cents: 'bigint',
+        phase_2_status: 'text',
+        premium_chunks: 'integer',
+        premium_rows: 'integer',
+        total_premium_cents: 'bigint',
+        phase_3_status: 'text',
+      },
+      indexes: [['submission_id'], ['employer_id', 'seq desc']],
+    },
+    {
+      name: 'payroll_row_errors',
+      key: ['file_id', 'row_number'],
+      columns: {
+        file_id: 'text',
+        row_number: 'integer',
+        /** Sealed JSON of the person, bound to field `rows.<row number>.person` of PayrollRowsRecorded; null when nobody is named. */
+        person: 'text',
+        /** `{ field, code, value? }` each. */
+        reasons: 'jsonb',
+        /** `{ class_codes, states }` that would have been valid. */
+        valid: 'jsonb',
+      },
+    },
+  ],
+  handlers: [
+    on(PayrollFileReceived, {
+      apply({ data, metadata, position }, { payroll_files }) {
+        payroll_files!.put({
+          ...UNPROCESSED,
+          file_id: data.file_id,
+          kind: 'payroll',
+          tenant_id: data.tenant_id,
+          environment: data.environment,
+          employer_id: data.employer_id,
+          policy_id: data.policy_id,
+          policy_number: data.policy_number,
+          source_kind: data.source.kind,
+          submission_id: data.source.submission_id,
+          sender_id: data.source.sender_id,
+          file_name: data.file_name,
+          created_at: metadata.recorded_at,
+          updated_at: metadata.recorded_at,
+          seq: position,
+          row_count: data.row_count,
+          chunk_count: data.chunk_count,
+          period_start: data.period?.start,
+          period_end: data.period?.end,
+        })
+      },
+    }),
+    on(PayrollRowsRecorded, {
+      reads: ofFile,
+      apply: (event, { payroll_files }) => changeFile(payroll_files, event, { recorded_chunks: 1 }),
+    }),
+    on(PayrollFileNormalized, {
+      reads: ofFile,
+      apply: (event, { payroll_files }) =>
+        changeFile(payroll_files, event, {}, { status: 'NORMALIZED', row_count: event.data.row_count }),
+    }),
+    on(PayrollRowsValidated, {
+      reads: ofFile,
+      apply(event, { payroll_files, payroll_row_errors }) {
+        const { file_id, green, red, last, failures, valid } = event.data
+        changeFile(
+          payroll_files,
+          event,
+          { validated_chunks: 1, green_rows: green, red_rows: red },
+          last ? { phase_1_status: 'complete' } : {},
+        )
+        for (const { row_number, person, reasons } of failures) {
+          payroll_row_errors!.put({ file_id, row_number, person, reasons, valid })
+        }
+      },
+    }),
+    on(PayrollWagesCalculated, {
+      reads: ofFile,
+      apply(event, { payroll_files }) {
+        const { rows_processed, auditable_cents, last } = event.data
+        changeFile(
+          payroll_files,
+          event,
+          { wages_chunks: 1, wages_rows: rows_processed, total_auditable_wages_cents: auditable_cents },
+          last ? { phase_2_status: 'complete' } : {},
+        )
+      },
+    }),
+    on(PayrollPremiumCalculated, {
+      reads: ofFile,
+      apply(event, { payroll_files }) {
+        const { rows_processed, premium_cents, last } = event.data
+        changeFile(
+          payroll_files,
+          event,
+          { premium_chunks: 1, premium_rows: rows_processed, total_premium_cents: premium_cents },
+          last ? { phase_3_status: 'complete' } : {},
+        )
+      },
+    }),
+    on(PayrollFileFailed, {
+      reads: ofFile,
+      apply(event, { payroll_files }) {
+        const phase = PHASE_OF_STAGE[event.data.stage]
+        changeFile(
+          payroll_files,
+          event,
+          {},
+          { status: 'failed', error: event.data.error, ...(phase ? { [phase]: 'failed' } : {}) },
+        )
+      },
+    }),
+    on(EmployeeSyncReceived, {
+      apply({ data, metadata, position }, { payroll_files }) {
+        payroll_files!.put({
+          ...UNPROCESSED,
+          file_id: data.file_id,
+          kind: 'sync',
+          tenant_id: data.tenant_id,
+          environment: data.environment,
+          employer_id: data.employer_id,
+          sender_id: data.sender_id,
+          sync_id: data.sync_id,
+          created_at: metadata.recorded_at,
+          updated_at: metadata.recorded_at,
+          seq: position,
+          row_count: data.record_count,
+          chunk_count: data.chunk_count,
+        })
+      },
+    }),
+    on(EmployeeChangesRecorded, {
+      reads: ofFile,
+      apply: (event, { payroll_files }) =>
+        changeFile(
+          payroll_files,
+          event,
+          { recorded_chunks: 1 },
+          event.data.last ? { status: 'NORMALIZED' } : {},
+        ),
+    }),
+  ],
+}

@@ -1,0 +1,249 @@
+import type { RecordedEvent } from '../../application/event-store.ts'
+import type { FoldedTable, Handler, Row, TableDefinition } from './projection.ts'
+import type { TableChanges } from './projection-store.ts'
+
+/** A handler asked for something impossible; the message names tables and columns, never values. */
+export class FoldError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'FoldError'
+  }
+}
+
+type Rows = Map<string, Row | null>
+type Undo = { readonly rows: Rows; readonly id: string; readonly before: Row | null | undefined }
+
+const KEY_SEPARATOR = '\u0000'
+
+function idOf(key: readonly unknown[]): string {
+  return key.length === 1 ? String(key[0]) : key.join(KEY_SEPARATOR)
+}
+
+/**
+ * One table in memory. A row is looked up in what this page changed, then in what is being written,
+ * then among the rows known from before; `null` stands for a row that is known not to exist. Rows
+ * are never changed in place, so that what is being written stays as it was.
+ */
+class TableFold implements FoldedTable {
+  readonly definition: TableDefinition
+  readonly #columns: readonly string[]
+  readonly #journal: Undo[]
+  /** Set once a handler reads the table: only then are its rows worth remembering. */
+  isRead = false
+  changed: Rows = new Map()
+  writing: Rows = new Map()
+  readonly known: Rows = new Map()
+
+  constructor(definition: TableDefinition, journal: Undo[]) {
+    this.definition = definition
+    this.#columns = Object.keys(definition.columns)
+    this.#journal = journal
+    for (const column of definition.key) {
+      if (!(column in definition.columns)) throw new Error(`${definition.name}: key ${column} is no column`)
+    }
+  }
+
+  lookUp(id: string): Row | null | undefined {
+    const changed = this.changed.get(id)
+    if (changed !== undefined) return changed
+    const writing = this.writing.get(id)
+    return writing !== undefined ? writing : this.known.get(id)
+  }
+
+  get(...key: readonly unknown[]): Readonly<Row> | undefined {
+    const row = this.lookUp(idOf(key))
+    if (row === undefined) {
+      throw new FoldError(`${this.definition.name}: a row was asked for that the handler's reads do not name`)
+    }
+    return row ?? undefined
+  }
+
+  put(row: Row): void {
+    const whole: Row = {}
+    for (const column of this.#columns) whole[column] = storable(row[column])
+    for (const column in row) {
+      if (!(column in whole)) throw new FoldError(`${this.definition.name} has no column ${column}`)
+    }
+    const key: unknown[] = []
+    for (const column of this.definition.key) {
+      if (whole[column] === null) throw new FoldError(`${this.definition.name}: key ${column} is null`)
+      key.push(whole[column])
+    }
+    this.#set(idOf(key), whole)
+  }
+
+  change(key: readonly unknown[], columns: Row): void {
+    const row = this.get(...key)
+    if (!row) throw new FoldError(`${this.definition.name}: the row to change is not there`)
+    const changed: Row = { ...row }
+    for (const column in columns) {
+      if (!(column in changed)) throw new FoldError(`${this.definition.name} has no column ${column}`)
+      if (this.definition.key.includes(column)) {
+        throw new FoldError(`${this.definition.name}: key ${column} cannot change`)
+      }
+      changed[column] = storable(columns[column])
+    }
+    this.#set(idOf(key), changed)
+  }
+
+  remove(...key: readonly unknown[]): void {
+    this.#set(idOf(key), null)
+  }
+
+  #set(id: string, row: Row | null): void {
+    this.#journal.push({ rows: this.changed, id, before: this.changed.get(id) })
+    this.changed.set(id, row)
+  }
+}
+
+/** A value as the database gives it back, so that rows read alike from memory and from a table. */
+function storable(value: unknown): unknown {
+  if (value === undefined) return null
+  if (typeof value !== 'bigint') return value
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : String(value)
+}
+
+/** Keys of rows, by table. */
+export type Keys = ReadonlyMap<string, readonly (readonly unknown[])[]>
+
+/**
+ * The tables of a projection while events are folded into them, in memory. Changes collect until
+ * they are taken for writing; an event that fails leaves no trace.
+ */
+export class Fold {
+  readonly #tables = new Map<string, TableFold>()
+  readonly #byName: Readonly<Record<string, FoldedTable>>
+  readonly #journal: Undo[] = []
+  readonly #rememberedRows: number
+
+  /** @param options.rememberedRows rows per table kept after they were written, default 20,000. */
+  constructor(tables: readonly TableDefinition[], options: { rememberedRows?: number } = {}) {
+    for (const definition of tables)
+      this.#tables.set(definition.name, new TableFold(definition, this.#journal))
+    this.#byName = Object.fromEntries(this.#tables)
+    this.#rememberedRows = options.rememberedRows ?? 20_000
+  }
+
+  /** Whether every row an event reads is in memory already. */
+  holds(reads: ReturnType<Handler['reads']>): boolean {
+    for (const name in reads) {
+      const table = this.#table(name)
+      table.isRead = true
+      for (const key of reads[name]!) if (table.lookUp(idOf(key)) === undefined) return false
+    }
+    return true
+  }
+
+  /** Which rows have to be fetched before these reads are possible. */
+  missing(all: Iterable<ReturnType<Handler['reads']>>): Keys {
+    const missing = new Map<string, Map<string, readonly unknown[]>>()
+    for (const reads of all) {
+      for (const name in reads) {
+        const table = this.#table(name)
+        for (const key of reads[name]!) {
+          const id = idOf(key)
+          if (table.lookUp(id) !== undefined) continue
+          const keys = missing.get(name) ?? new Map<string, readonly unknown[]>()
+          missing.set(name, keys.set(id, key))
+        }
+      }
+    }
+    return new Map([...missing].map(([name, keys]) => [name, [...keys.values()]]))
+  }
+
+  /** Takes fetched rows in; keys without a row are known to be absent from then on. */
+  learn(name: string, keys: readonly (readonly unknown[])[], rows: readonly Row[]): void {
+    const table = this.#table(name)
+    for (const key of keys) {
+      const id = idOf(key)
+      if (table.lookUp(id) === undefined) table.known.set(id, null)
+    }
+    for (const row of rows) {
+      const id = idOf(table.definition.key.map((column) => row[column]))
+      if (table.known.get(id) === null) table.known.set(id, row)
+    }
+  }
+
+  /** Applies one event. @throws whatever the handler throws, with everything the event did undone. */
+  apply(handlers: readonly Handler[], event: RecordedEvent): void {
+    const journal = this.#journal
+    journal.length = 0
+    try {
+      for (const handler of handlers) handler.apply(event, this.#byName)
+    } catch (error) {
+      for (let at = journal.length - 1; at >= 0; at -= 1) {
+        const { rows, id, before } = journal[at]!
+        if (before === undefined) rows.delete(id)
+        else rows.set(id, before)
+      }
+      throw error
+    }
+  }
+
+  /** Rows changed and not yet taken. */
+  get changedRows(): number {
+    let rows = 0
+    for (const table of this.#tables.values()) rows += table.changed.size
+    return rows
+  }
+
+  /** Takes the changes for writing. One write at a time: {@link written} ends it. */
+  take(): readonly TableChanges[] {
+    const changes: TableChanges[] = []
+    for (const table of this.#tables.values()) {
+      if (table.changed.size === 0) continue
+      table.writing = table.changed
+      table.changed = new Map()
+      const put: Row[] = []
+      const removed: Row[] = []
+      for (const [id, row] of table.writing) {
+        if (row) put.push(row)
+        else removed.push(this.#keyRow(table.definition, id))
+      }
+      changes.push({ table: table.definition.name, put, removed })
+    }
+    return changes
+  }
+
+  /** What was taken is in the database now. */
+  written(): void {
+    for (const table of this.#tables.values()) {
+      if (table.isRead) {
+        for (const [id, row] of table.writing) {
+          // set anew: a map iterates in insertion order, which makes the first one the longest unused
+          table.known.delete(id)
+          table.known.set(id, row)
+        }
+      }
+      table.writing = new Map()
+      let surplus = table.known.size - this.#rememberedRows
+      if (surplus <= 0) continue
+      for (const id of table.known.keys()) {
+        table.known.delete(id)
+        surplus -= 1
+        if (surplus === 0) break
+      }
+    }
+  }
+
+  /** Forgets everything: what was folded, and what is known of the database. */
+  forget(): void {
+    for (const table of this.#tables.values()) {
+      table.changed = new Map()
+      table.writing = new Map()
+      table.known.clear()
+    }
+  }
+
+  #table(name: string): TableFold {
+    const table = this.#tables.get(name)
+    if (!table) throw new FoldError(`There is no table ${name} in this projection`)
+    return table
+  }
+
+  #keyRow(definition: TableDefinition, id: string): Row {
+    const parts = definition.key.length === 1 ? [id] : id.split(KEY_SEPARATOR)
+    return Object.fromEntries(definition.key.map((column, index) => [column, parts[index]]))
+  }
+}

@@ -1,0 +1,487 @@
+import type { EventMetadata, EventRegistry } from '../../application/event-store.ts'
+import type { Clock } from '../../application/ports/clock.ts'
+import type { EventLog } from '../../application/ports/event-log.ts'
+import type { Leases } from '../../application/ports/leases.ts'
+import type { ReadModels } from '../../application/ports/read-models.ts'
+import { HeadHistory } from './head-history.ts'
+import type { Projection, ProjectionState } from './projection.ts'
+import { leaseOf, type ProjectionMetrics, ProjectionOwner } from './projection-owner.ts'
+import type {
+  Comparison,
+  Failure,
+  GenerationRecord,
+  ProjectionStore,
+  RequestKind,
+} from './projection-store.ts'
+import { elapsed, pause } from './real-time.ts'
+
+const REACH_TIMEOUT_MS = 5000
+const REQUEST_TIMEOUT_MS = 15_000
+/** How often requests from other processes are looked for. */
+const REQUEST_POLL_MS = 500
+const LAG_MS = 5000
+const POLL_MS = { first: 4, most: 100 }
+
+/** An operator asked for something that is not possible. */
+export class ProjectionError extends Error {
+  readonly kind: 'not_found' | 'conflict' | 'unavailable'
+  constructor(kind: 'not_found' | 'conflict' | 'unavailable', message: string) {
+    super(message)
+    this.name = 'ProjectionError'
+    this.kind = kind
+  }
+}
+
+/** How far behind the log something is. */
+export interface Lag {
+  /** Positions of the log that are not applied yet. */
+  readonly events: number
+  /** Real seconds since the oldest of them was recorded; 0 at the head. */
+  readonly seconds: number
+}
+
+/** A failure as operators see it. */
+export interface ShownFailure {
+  readonly category: string
+  readonly message: string
+  readonly position: number | null
+  readonly type: string | null
+}
+
+/** A projection as operators see it. Positions are numbers; times are ISO 8601 UTC. */
+export interface ProjectionStatus {
+  readonly name: string
+  readonly state: ProjectionState
+  readonly generation: number
+  readonly version: number
+  /** The version in the code; null when the code has no such projection. */
+  readonly code_version: number | null
+  readonly position: number
+  readonly head: number
+  readonly lag: Lag
+  readonly parked_streams: number
+  /** Who runs it; null when nobody does. */
+  readonly owner: string | null
+  readonly failure: ShownFailure | null
+  readonly rebuild: {
+    readonly generation: number
+    readonly version: number
+    readonly state: ProjectionState
+    readonly switch: 'auto' | 'manual'
+    readonly position: number
+    readonly head: number
+    /** Positions per second, lately. */
+    readonly events_per_second: number
+    /** Estimated; null while the rate is unknown. */
+    readonly seconds_left: number | null
+    readonly parked_streams: number
+    readonly failure: ShownFailure | null
+    /** With the live tables, at one position; null until the rebuild has caught up. */
+    readonly comparison: Comparison | null
+  } | null
+  /** The generation that `rollback` goes back to. */
+  readonly retired: {
+    readonly generation: number
+    readonly version: number
+    readonly position: number
+  } | null
+}
+
+/** A stream that waits for a redrive. */
+export interface ShownParkedStream {
+  readonly generation: number
+  readonly stream: string
+  readonly position: number
+  readonly revision: number
+  readonly type: string
+  readonly category: string
+  readonly message: string
+  readonly attempts: number
+  readonly parked_at: string
+}
+
+/**
+ * All projections, as the rest of the service sees them: waiting for them, and operating them. In a
+ * process with the role for it, {@link start} runs them here; every other method works in any process.
+ */
+export class Projections implements ReadModels {
+  readonly #projections: ReadonlyMap<string, Projection>
+  readonly #log: EventLog
+  readonly #registry: EventRegistry
+  readonly #store: ProjectionStore
+  readonly #leases: Leases
+  readonly #holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
+  readonly #clock: Clock
+  readonly #metrics: ProjectionMetrics
+  readonly #retryMs: number
+  readonly #owners = new Map<string, ProjectionOwner>()
+  readonly #heads = new HeadHistory()
+  #requestTimer: NodeJS.Timeout | null = null
+  #lagTimer: NodeJS.Timeout | null = null
+  #looking: Promise<void> | null = null
+
+  /**
+   * @param options.projections every projection the code has.
+   * @param options.holders who holds leases, by name.
+   * @param options.retryMs real milliseconds between attempts to take over from another process, default 1000.
+   * @throws Error when two projections share a name or a table, or handle a type the registry does not know.
+   */
+  constructor(options: {
+    projections: readonly Projection[]
+    log: EventLog
+    registry: EventRegistry
+    store: ProjectionStore
+    leases: Leases
+    holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
+    clock: Clock
+    metrics?: ProjectionMetrics
+    retryMs?: number
+  }) {
+    this.#projections = checked(options.projections, options.registry)
+    this.#log = options.log
+    this.#registry = options.registry
+    this.#store = options.store
+    this.#leases = options.leases
+    this.#holders = options.holders
+    this.#clock = options.clock
+    this.#metrics = options.metrics ?? {}
+    this.#retryMs = options.retryMs ?? 1000
+  }
+
+  /** Names of the projections in the code. */
+  get names(): readonly string[] {
+    return [...this.#projections.keys()]
+  }
+
+  /**
+   * Runs the projections here, each as soon as its lease is free.
+   * @param options.takeOver takes leases from whoever holds them: when no other process can be alive.
+   * @returns when each was tried once.
+   */
+  async start(options: { takeOver?: boolean } = {}): Promise<void> {
+    if (this.#owners.size > 0) return
+    await this.#store.detach(this.names)
+    for (const projection of this.#projections.values()) {
+      this.#owners.set(
+        projection.name,
+        new ProjectionOwner(projection, {
+          log: this.#log,
+          registry: this.#registry,
+          store: this.#store,
+          leases: this.#leases,
+          metrics: this.#metrics,
+          retryMs: this.#retryMs,
+        }),
+      )
+    }
+    this.#requestTimer = setInterval(() => void this.#lookForRequests(), REQUEST_POLL_MS)
+    this.#lagTimer = setInterval(() => void this.#measureLag(), LAG_MS)
+    await Promise.all(
+      [...this.#owners.values()].map((owner) => owner.start({ takeOver: options.takeOver ?? false })),
+    )
+  }
+
+  /** Finishes the pages under way and gives the leases back. */
+  async stop(): Promise<void> {
+    clearInterval(this.#requestTimer ?? undefined)
+    clearInterval(this.#lagTimer ?? undefined)
+    await Promise.all([...this.#owners.values()].map((owner) => owner.stop()))
+    await this.#looking
+    this.#owners.clear()
+  }
+
+  // ---- read your writes
+
+  async reached(
+    projections: readonly string[],
+    position: bigint,
+    options: { timeoutMs?: number } = {},
+  ): Promise<boolean> {
+    const timeoutMs = options.timeoutMs ?? REACH_TIMEOUT_MS
+    const waits: Promise<boolean>[] = []
+    for (const name of projections) {
+      if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
+      const progress = this.#owners.get(name)?.progress
+      if (!progress || progress.reached < position) waits.push(this.#reachedOne(name, position, timeoutMs))
+    }
+    if (waits.length === 0) return true
+    return (await Promise.all(waits)).every(Boolean)
+  }
+
+  async #reachedOne(name: string, position: bigint, timeoutMs: number): Promise<boolean> {
+    const deadline = elapsed() + timeoutMs
+    let wait = POLL_MS.first
+    for (;;) {
+      const left = deadline - elapsed()
+      const progress = this.#owners.get(name)?.progress
+      if (progress) {
+        if (await progress.waitFor(position, left)) return true
+      } else {
+        const stored = (await this.#store.positions([name])).get(name)
+        if (stored !== undefined && stored >= position) return true
+      }
+      if (elapsed() >= deadline) return false
+      await pause(Math.min(wait, deadline - elapsed()))
+      wait = Math.min(wait * 2, POLL_MS.most)
+    }
+  }
+
+  // ---- operating
+
+  /** Every projection, those without code included, by name. */
+  async list(): Promise<readonly ProjectionStatus[]> {
+    const [records, head] = await Promise.all([this.#store.generations(), this.#log.head()])
+    this.#heads.note(head)
+    const byName = new Map<string, GenerationRecord[]>(this.names.map((name) => [name, []]))
+    for (const record of records) {
+      byName.set(record.projection, [...(byName.get(record.projection) ?? []), record])
+    }
+    const holders = await this.#holders([...byName.keys()].map(leaseOf))
+    const all = [...byName].map(([name, generations]) =>
+      this.#status(name, generations, head, holders.get(leaseOf(name)) ?? null),
+    )
+    return Promise.all(all)
+  }
+
+  /** One projection with its parked streams. @throws ProjectionError `not_found` */
+  async show(name: string): Promise<ProjectionStatus & { readonly parked: readonly ShownParkedStream[] }> {
+    const status = (await this.list()).find((one) => one.name === name)
+    if (!status) throw new ProjectionError('not_found', `No projection ${name}`)
+    const generations = [status.generation, ...(status.rebuild ? [status.rebuild.generation] : [])]
+    const parked = await Promise.all(
+      generations.map(async (generation) =>
+        (await this.#store.parked({ projection: name, generation, tables: [] })).map(
+          ({ parkedAt, position, ...one }) => ({
+            generation,
+            ...one,
+            position: Number(position),
+            parked_at: parkedAt,
+          }),
+        ),
+      ),
+    )
+    return { ...status, parked: parked.flat() }
+  }
+
+  /** Stands still until {@link resume}, also across restarts; queries go on with what is there. */
+  pause(name: string): Promise<unknown> {
+    return this.#ask(name, 'pause')
+  }
+
+  resume(name: string): Promise<unknown> {
+    return this.#ask(name, 'resume')
+  }
+
+  /** Begins to build the tables anew beside the live ones; progress is shown by {@link show}. */
+  rebuild(name: string, options: { switch?: 'auto' | 'manual' } = {}): Promise<unknown> {
+    return this.#ask(name, 'rebuild', { switch: options.switch ?? 'auto' })
+  }
+
+  /** Lets the rebuilt tables answer. @throws ProjectionError `conflict` while they have not caught up. */
+  switch(name: string): Promise<unknown> {
+    return this.#ask(name, 'switch')
+  }
+
+  /** Lets the tables answer that did before the last switch. */
+  rollback(name: string): Promise<unknown> {
+    return this.#ask(name, 'rollback')
+  }
+
+  /** Gives a rebuild up. */
+  cancel(name: string): Promise<unknown> {
+    return this.#ask(name, 'cancel')
+  }
+
+  /** Applies parked streams again, one or all; a dry run only counts. @returns streams, events, remaining. */
+  redrive(name: string, options: { stream?: string; dryRun?: boolean } = {}): Promise<unknown> {
+    return this.#ask(name, 'redrive', { stream: options.stream, dryRun: options.dryRun ?? false })
+  }
+
+  /** True when every projection has applied the log up to its head, as of this call. */
+  async atHead(): Promise<boolean> {
+    return this.reached(this.names, await this.#log.head(), { timeoutMs: 0 })
+  }
+
+  /** Lag of the live generations, measured against the log itself. */
+  async lag(): Promise<ReadonlyMap<string, Lag>> {
+    return new Map((await this.list()).map((status) => [status.name, status.lag]))
+  }
+
+  async #ask(
+    name: string,
+    kind: RequestKind,
+    args: Readonly<Record<string, unknown>> = {},
+  ): Promise<unknown> {
+    if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
+    const id = await this.#store.ask(name, kind, args)
+    const deadline = elapsed() + REQUEST_TIMEOUT_MS
+    let wait = POLL_MS.first
+    for (;;) {
+      // where this process runs the projection, the request is carried out right now
+      await this.#lookForRequests()
+      const outcome = await this.#store.outcome(id)
+      if (outcome?.ok) return outcome.result
+      if (outcome) {
+        throw new ProjectionError(outcome.kind === 'conflict' ? 'conflict' : 'unavailable', outcome.message)
+      }
+      if (elapsed() >= deadline) break
+      await pause(wait)
+      wait = Math.min(wait * 2, POLL_MS.most)
+    }
+    await this.#store.answer(id, {
+      ok: false,
+      kind: 'expired',
+      message: 'nobody took the request up in time',
+    })
+    const late = await this.#store.outcome(id)
+    if (late?.ok) return late.result
+    throw new ProjectionError('unavailable', `No process runs the projection ${name} at present`)
+  }
+
+  /** Hands requests to the projections run here; one look at a time. */
+  #lookForRequests(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null
+    })
+    return this.#looking
+  }
+
+  async #look(): Promise<void> {
+    const owned = [...this.#owners.values()].filter((owner) => owner.owns)
+    if (owned.length === 0) return
+    try {
+      const requests = await this.#store.openRequests(owned.map((owner) => owner.name))
+      // a request that takes long must not hold up those of other projections
+      for (const owner of owned) {
+        void owner.answer(requests.filter((request) => request.projection === owner.name))
+      }
+    } catch {
+      // the database is away; the requests wait
+    }
+  }
+
+  // ---- what operators see
+
+  async #status(
+    name: string,
+    generations: readonly GenerationRecord[],
+    head: bigint,
+    owner: string | null,
+  ): Promise<ProjectionStatus> {
+    const code = this.#projections.get(name)
+    const local = this.#owners.get(name)
+    const live = generations.find((one) => one.role === 'live')
+    const shadow = generations.find((one) => one.role === 'shadow')
+    const retired = generations.find((one) => one.role === 'retired')
+    const position = this.#positionOf(local, live)
+    return {
+      name,
+      state: code ? stateOf(local, live) : 'detached',
+      generation: live?.generation ?? 0,
+      version: live?.version ?? 0,
+      code_version: code?.version ?? null,
+      position: Number(position),
+      head: Number(head),
+      lag: await this.#lagAt(position, head),
+      parked_streams: live?.parkedStreams ?? 0,
+      owner,
+      failure: shown(failureIn(local, live) ?? local?.problem ?? null),
+      rebuild: shadow ? this.#rebuildStatus(local, shadow, head) : null,
+      retired: retired
+        ? {
+            generation: retired.generation,
+            version: retired.version,
+            position: Number(retired.position),
+          }
+        : null,
+    }
+  }
+
+  #rebuildStatus(
+    local: ProjectionOwner | undefined,
+    shadow: GenerationRecord,
+    head: bigint,
+  ): NonNullable<ProjectionStatus['rebuild']> {
+    const position = this.#positionOf(local, shadow)
+    const rate = local?.runnerOf(shadow.generation)?.rate ?? shadow.rate
+    const left = Number(head > position ? head - position : 0n)
+    return {
+      generation: shadow.generation,
+      version: shadow.version,
+      state: stateOf(local, shadow),
+      switch: shadow.autoSwitch ? 'auto' : 'manual',
+      position: Number(position),
+      head: Number(head),
+      events_per_second: Math.round(rate),
+      seconds_left: left === 0 ? 0 : rate > 0 ? Math.ceil(left / rate) : null,
+      parked_streams: shadow.parkedStreams,
+      failure: shown(failureIn(local, shadow)),
+      comparison: shadow.comparison,
+    }
+  }
+
+  /** What is applied: this process knows a little more than what is stored. */
+  #positionOf(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): bigint {
+    if (!record) return 0n
+    const here = local?.runnerOf(record.generation)?.reached ?? 0n
+    return here > record.position ? here : record.position
+  }
+
+  async #lagAt(position: bigint, head: bigint): Promise<Lag> {
+    if (position >= head) return { events: 0, seconds: 0 }
+    const events = Number(head - position)
+    // a virtual clock stands still, so that the recorded times say nothing about real time
+    if (this.#clock.kind === 'virtual') return { events, seconds: this.#heads.secondsBehind(position) }
+    const [oldest] = (await this.#log.readAll({ after: position, maxCount: 1 })).events
+    if (!oldest) return { events, seconds: this.#heads.secondsBehind(position) }
+    const recordedAt = Date.parse((JSON.parse(oldest.metadata) as EventMetadata).recorded_at)
+    return { events, seconds: Math.max(0, (this.#clock.now() - recordedAt) / 1000) }
+  }
+
+  async #measureLag(): Promise<void> {
+    try {
+      for (const [name, lag] of await this.lag()) this.#metrics.lag?.({ name, ...lag })
+    } catch {
+      // no database, no figures; the failure shows elsewhere
+    }
+  }
+}
+
+function stateOf(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): ProjectionState {
+  if (!record) return local?.problem ? 'error' : 'new'
+  const runner = local?.runnerOf(record.generation)
+  return runner?.state === 'error' ? 'error' : record.state
+}
+
+function failureIn(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): Failure | null {
+  if (!record) return null
+  const runner = local?.runnerOf(record.generation)
+  return runner ? runner.failure : record.failure
+}
+
+function shown(failure: Failure | null): ShownFailure | null {
+  return failure && { ...failure, position: failure.position === null ? null : Number(failure.position) }
+}
+
+function checked(
+  projections: readonly Projection[],
+  registry: EventRegistry,
+): ReadonlyMap<string, Projection> {
+  const byName = new Map<string, Projection>()
+  const tables = new Set<string>()
+  for (const projection of projections) {
+    if (!/^[a-z][a-z0-9-]*$/.test(projection.name)) throw new Error(`Projection name ${projection.name}`)
+    if (byName.has(projection.name)) throw new Error(`Duplicate projection ${projection.name}`)
+    byName.set(projection.name, projection)
+    for (const table of projection.tables) {
+      if (tables.has(table.name)) throw new Error(`Duplicate read model table ${table.name}`)
+      tables.add(table.name)
+    }
+    for (const handler of projection.handlers) {
+      if (!registry.knows(handler.type)) {
+        throw new Error(`Projection ${projection.name} handles the unknown event type ${handler.type}`)
+      }
+    }
+  }
+  return byName
+}

@@ -1,0 +1,613 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type AppendResult,
+  EventIdTaken,
+  type EventLog,
+  type EventToAppend,
+  EventTooLarge,
+  LOG_START,
+  type LogPage,
+  MAX_APPEND_BYTES,
+  MAX_EVENT_BYTES,
+  type StoredEvent,
+  WrongExpectedRevision,
+} from '../../application/ports/event-log.ts'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
+
+/** One log that several adapter instances, as in several processes, can open. */
+export interface LogUnderTest {
+  /** Opens one more adapter instance on the same log. The suite closes it. */
+  open(): Promise<EventLog>
+  /** Removes the log. */
+  remove(): Promise<void>
+}
+
+/** An event with fresh id, for tests. */
+export function anEvent(fields: Partial<EventToAppend> = {}): EventToAppend {
+  return {
+    eventId: randomUUID(),
+    type: 'SomethingHappened',
+    data: '{"amount_cents":100}',
+    metadata: '{"schema_version":1}',
+    ...fields,
+  }
+}
+
+/** Events with fresh ids, numbered in their data. */
+export function someEvents(count: number, fields: Partial<EventToAppend> = {}): EventToAppend[] {
+  return Array.from({ length: count }, (_, n) => anEvent({ data: `{"n":${n}}`, ...fields }))
+}
+
+export function aStream(): string {
+  return `test-${randomUUID()}`
+}
+
+/** Follows a subscription until `done` says so, or fails after 20 s. @returns all events delivered. */
+export async function follow(
+  log: EventLog,
+  options: { after?: bigint; types?: readonly string[]; pageSize?: number },
+  done: (events: readonly StoredEvent[], page: LogPage) => boolean,
+): Promise<{ events: StoredEvent[]; pages: LogPage[] }> {
+  const { after = LOG_START, pageSize = 100, types } = options
+  const limit = AbortSignal.timeout(20_000)
+  const events: StoredEvent[] = []
+  const pages: LogPage[] = []
+  for await (const page of log.subscribe({ after, pageSize, signal: limit, ...(types ? { types } : {}) })) {
+    pages.push(page)
+    events.push(...page.events)
+    if (done(events, page)) return { events, pages }
+  }
+  throw new Error(`The subscription delivered only ${events.length} events`)
+}
+
+async function outcomes(attempts: readonly Promise<AppendResult>[]) {
+  const settled = await Promise.allSettled(attempts)
+  return {
+    won: settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+    lost: settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : [])),
+  }
+}
+
+/** What every event log adapter must do; run it on each. */
+export function eventLogContract(name: string, create: () => Promise<LogUnderTest>): void {
+  describe(`event log contract: ${name}`, () => {
+    let underTest: LogUnderTest
+    let log: EventLog
+    let other: EventLog
+
+    beforeAll(async () => {
+      underTest = await create()
+      log = await underTest.open()
+    })
+    afterAll(async () => {
+      await log?.close()
+      await other?.close()
+      await underTest?.remove()
+    })
+
+    const suite = (title: string, current: () => EventLog) => {
+      describe(title, () => {
+        test('an absent stream reads as empty', async () => {
+          expect(await current().readStream(aStream())).toEqual([])
+          expect(await current().readStream(aStream(), { direction: 'backwards' })).toEqual([])
+        })
+
+        test('stores an append and reads it back in both directions and in parts', async () => {
+          const stream = aStream()
+          const events = someEvents(5)
+          const result = await current().append(stream, 'noStream', events)
+          expect(result).toMatchObject({ revision: 4, repeated: false })
+          const stored = await current().readStream(stream)
+          expect(stored.map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4])
+          expect(stored.map(({ eventId }) => eventId)).toEqual(events.map(({ eventId }) => eventId))
+          expect(stored.map(({ data }) => data)).toEqual(events.map(({ data }) => data))
+          expect(stored[4]!.position).toBe(result.position)
+          expect(stored.every((event) => event.stream === stream && event.type === 'SomethingHappened')).toBe(
+            true,
+          )
+          const backwards = await current().readStream(stream, { direction: 'backwards' })
+          expect(backwards).toEqual([...stored].reverse())
+          expect(await current().readStream(stream, { from: 1, maxCount: 2 })).toEqual(stored.slice(1, 3))
+          expect(
+            await current().readStream(stream, { from: 3, direction: 'backwards', maxCount: 2 }),
+          ).toEqual([stored[3], stored[2]])
+        })
+
+        test('positions ascend over all streams', async () => {
+          const first = await current().append(aStream(), 'noStream', someEvents(2))
+          const second = await current().append(aStream(), 'noStream', someEvents(2))
+          expect(second.position).toBeGreaterThan(first.position)
+          expect(await current().head()).toBeGreaterThanOrEqual(second.position)
+        })
+
+        test('of fifty concurrent creations of a stream one wins', async () => {
+          const stream = aStream()
+          const { won, lost } = await outcomes(
+            Array.from({ length: 50 }, () => current().append(stream, 'noStream', someEvents(2))),
+          )
+          expect(won).toHaveLength(1)
+          expect(lost).toHaveLength(49)
+          for (const error of lost) {
+            expect(error).toBeInstanceOf(WrongExpectedRevision)
+            expect(error).toMatchObject({ stream, expected: 'noStream', actual: 1 })
+          }
+          expect(await current().readStream(stream)).toHaveLength(2)
+        })
+
+        test('of two writers on one revision one wins', async () => {
+          const stream = aStream()
+          await current().append(stream, 'noStream', someEvents(1))
+          for (let revision = 0; revision < 10; revision += 1) {
+            const { won, lost } = await outcomes([
+              current().append(stream, { exactly: revision }, [anEvent()]),
+              current().append(stream, { exactly: revision }, [anEvent()]),
+            ])
+            expect(won).toHaveLength(1)
+            expect(won[0]).toMatchObject({ revision: revision + 1 })
+            expect(lost[0]).toBeInstanceOf(WrongExpectedRevision)
+          }
+          expect(await current().readStream(stream)).toHaveLength(11)
+        })
+
+        test('refuses a stale revision after a creation, and a revision ahead', async () => {
+          const stream = aStream()
+          await current().append(stream, 'noStream', someEvents(3))
+          await expect(current().append(stream, 'noStream', [anEvent()])).rejects.toMatchObject({ actual: 2 })
+          await expect(current().append(stream, { exactly: 1 }, [anEvent()])).rejects.toThrow(
+            WrongExpectedRevision,
+          )
+          await expect(current().append(stream, { exactly: 7 }, [anEvent()])).rejects.toThrow(
+            WrongExpectedRevision,
+          )
+          await expect(current().append(aStream(), { exactly: 0 }, [anEvent()])).rejects.toMatchObject({
+            actual: -1,
+          })
+          expect(await current().readStream(stream)).toHaveLength(3)
+        })
+
+        test('"exists" refuses an absent stream and takes any present one; "any" takes both', async () => {
+          const stream = aStream()
+          await expect(current().append(stream, 'exists', [anEvent()])).rejects.toMatchObject({ actual: -1 })
+          expect(await current().append(stream, 'any', [anEvent()])).toMatchObject({ revision: 0 })
+          expect(await current().append(stream, 'exists', [anEvent()])).toMatchObject({ revision: 1 })
+          expect(await current().append(stream, 'any', [anEvent()])).toMatchObject({ revision: 2 })
+        })
+
+        test('an empty append checks the expectation and writes nothing', async () => {
+          const stream = aStream()
+          const head = await current().head()
+          expect(await current().append(stream, 'noStream', [])).toMatchObject({
+            revision: -1,
+            repeated: false,
+          })
+          await expect(current().append(stream, 'exists', [])).rejects.toThrow(WrongExpectedRevision)
+          const { position } = await current().append(stream, 'noStream', someEvents(2))
+          expect(await current().append(stream, { exactly: 1 }, [])).toEqual({
+            revision: 1,
+            position,
+            repeated: false,
+          })
+          await expect(current().append(stream, { exactly: 0 }, [])).rejects.toThrow(WrongExpectedRevision)
+          await expect(current().append(stream, 'noStream', [])).rejects.toThrow(WrongExpectedRevision)
+          expect(await current().readStream(stream)).toHaveLength(2)
+          expect(await current().head()).toBeGreaterThan(head)
+        })
+
+        test('the same events at the same place again are the same append', async () => {
+          const stream = aStream()
+          const created = someEvents(2)
+          const changed = someEvents(3)
+          const first = await current().append(stream, 'noStream', created)
+          const second = await current().append(stream, { exactly: 1 }, changed)
+          expect(await current().append(stream, 'noStream', created)).toEqual({ ...first, repeated: true })
+          expect(await current().append(stream, { exactly: 1 }, changed)).toEqual({
+            ...second,
+            repeated: true,
+          })
+          for (const expected of ['any', 'exists'] as const) {
+            expect(await current().append(stream, expected, created)).toEqual({ ...first, repeated: true })
+            expect(await current().append(stream, expected, changed)).toEqual({ ...second, repeated: true })
+          }
+          expect(await current().readStream(stream)).toHaveLength(5)
+        })
+
+        test('the same append sent many times at once is written once', async () => {
+          const stream = aStream()
+          for (const expected of ['noStream', { exactly: 1 }, 'any'] as const) {
+            const events = someEvents(2)
+            const { won, lost } = await outcomes(
+              Array.from({ length: 8 }, () => current().append(stream, expected, events)),
+            )
+            expect(lost).toEqual([])
+            expect(won.filter(({ repeated }) => !repeated)).toHaveLength(1)
+            expect(new Set(won.map(({ position }) => position)).size).toBe(1)
+          }
+          expect(await current().readStream(stream)).toHaveLength(6)
+        })
+
+        test('part of the events, or the same with more or others, is no repetition', async () => {
+          const stream = aStream()
+          const [first, second] = someEvents(2) as [EventToAppend, EventToAppend]
+          await current().append(stream, 'noStream', [first, second])
+          for (const expected of ['noStream', 'any', 'exists'] as const) {
+            for (const events of [
+              [first, anEvent()],
+              [second, first],
+              [first, second, anEvent()],
+            ]) {
+              await expect(current().append(stream, expected, events)).rejects.toThrow(WrongExpectedRevision)
+            }
+          }
+          expect(await current().readStream(stream)).toHaveLength(2)
+        })
+
+        test('an event id that stands elsewhere is refused, without harm to others', async () => {
+          const [known] = someEvents(1) as [EventToAppend]
+          await current().append(aStream(), 'noStream', [known])
+          const streams = Array.from({ length: 6 }, aStream)
+          const { won, lost } = await outcomes([
+            current().append(streams[0]!, 'noStream', someEvents(2)),
+            current().append(streams[1]!, 'noStream', [anEvent(), known]),
+            current().append(streams[2]!, 'noStream', someEvents(2)),
+            current().append(streams[3]!, 'any', [known]),
+            current().append(streams[4]!, 'noStream', someEvents(2)),
+          ])
+          expect(won).toHaveLength(3)
+          expect(lost).toHaveLength(2)
+          for (const error of lost) expect(error).toBeInstanceOf(EventIdTaken)
+          expect(await current().readStream(streams[1]!)).toEqual([])
+        })
+
+        test('an event id twice in one append is refused', async () => {
+          const event = anEvent()
+          const stream = aStream()
+          await expect(current().append(stream, 'noStream', [event, event])).rejects.toThrow(/twice/)
+          expect(await current().readStream(stream)).toEqual([])
+        })
+
+        test('appends sent together fail each for itself, and those to one stream see each other', async () => {
+          const fresh = Array.from({ length: 20 }, aStream)
+          const existing = aStream()
+          const chain = aStream()
+          await current().append(existing, 'noStream', [anEvent()])
+          const { won, lost } = await outcomes([
+            ...fresh.map((stream) => current().append(stream, 'noStream', someEvents(3))),
+            current().append(existing, 'noStream', [anEvent()]),
+            current().append(existing, { exactly: 5 }, [anEvent()]),
+            current().append(chain, 'noStream', someEvents(2)),
+            current().append(chain, { exactly: 1 }, someEvents(2)),
+            current().append(chain, { exactly: 3 }, someEvents(2)),
+            current().append(chain, { exactly: 3 }, someEvents(2)),
+            current().append(existing, { exactly: 0 }, [anEvent()]),
+          ])
+          expect(won).toHaveLength(24)
+          expect(lost).toHaveLength(3)
+          for (const error of lost) expect(error).toBeInstanceOf(WrongExpectedRevision)
+          expect(await current().readStream(chain)).toHaveLength(6)
+          expect(await current().readStream(existing)).toHaveLength(2)
+        })
+
+        test('data that is no JSON is refused, without harm to others', async () => {
+          const bad = aStream()
+          const good = Array.from({ length: 5 }, aStream)
+          const { won, lost } = await outcomes([
+            ...good.slice(0, 2).map((stream) => current().append(stream, 'noStream', [anEvent()])),
+            current().append(bad, 'noStream', [anEvent({ data: '{"ssn":"123-45-6789' })]),
+            ...good.slice(2).map((stream) => current().append(stream, 'noStream', [anEvent()])),
+          ])
+          expect(won).toHaveLength(5)
+          expect(lost).toHaveLength(1)
+          // neither the message nor anything else of the error quotes the data
+          expect(JSON.stringify(lost[0], Object.getOwnPropertyNames(lost[0]))).not.toContain('123-45')
+          expect(await current().readStream(bad)).toEqual([])
+        })
+
+        test('keeps JSON text byte for byte', async () => {
+          const texts = [
+            '{"nul":"\\u0000","bell":"\\u0007","del":"\u007f"}',
+            '{"lone":"\\ud800","pair":"\\ud83d\\ude00","direct":"😀 é ñ 漢字 \u2028\u2029"}',
+            '{"escapes":"\\"\\\\\\/\\b\\f\\n\\r\\t","slash":"/"}',
+            '{ "spaces" :  [ 1 , 2.50, 1e3, -0.0 , 12345678901234567890 ] }',
+            '{"twice":1,"twice":2,"b":1,"a":2}',
+            '"a text"',
+            '[{},[],"",null,true]',
+            '{"like an array":"{\\"a\\",NULL}","quote":"\'","dollar":"$1"}',
+            JSON.stringify({
+              all: Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)).join(''),
+            }),
+          ]
+          const stream = `test-${randomUUID()} ' " \\ $1 {}, é 漢`
+          await current().append(
+            stream,
+            'noStream',
+            texts.map((data, n) =>
+              anEvent({ data, type: `Ünusual "type" \\ ${n}`, metadata: `{"m":${data}}` }),
+            ),
+          )
+          const stored = await current().readStream(stream)
+          expect(stored.map(({ data }) => data)).toEqual(texts)
+          expect(stored.map(({ metadata }) => splitHash(metadata)?.metadata)).toEqual(
+            texts.map((text) => `{"m":${text}}`),
+          )
+          expect(stored[0]).toMatchObject({ stream, type: 'Ünusual "type" \\ 0' })
+        })
+
+        test('takes events and appends up to their limits and refuses larger ones', async () => {
+          const sized = (bytes: number) => anEvent({ data: `"${'é'.repeat((bytes - 22) / 2)}"` })
+          expect(Buffer.byteLength(sized(1000).data) + Buffer.byteLength(sized(1000).metadata)).toBe(1000)
+          const stream = aStream()
+          const large = sized(MAX_EVENT_BYTES)
+          await current().append(stream, 'noStream', [large])
+          await expect(current().append(stream, 'any', [sized(MAX_EVENT_BYTES + 2)])).rejects.toThrow(
+            EventTooLarge,
+          )
+          const rest = MAX_APPEND_BYTES - MAX_EVENT_BYTES
+          await expect(current().append(stream, 'any', [large, sized(rest + 2)])).rejects.toThrow(
+            EventTooLarge,
+          )
+          await current().append(stream, 'any', [sized(MAX_EVENT_BYTES), sized(rest)])
+          const stored = await current().readStream(stream)
+          expect(stored).toHaveLength(3)
+          expect(digest(stored[0]!.data)).toBe(digest(large.data))
+        })
+
+        test('many large events are delivered in full', async () => {
+          const after = await current().head()
+          const data = JSON.stringify({ rows: randomUUID().repeat(7000) })
+          const streams = Array.from({ length: 60 }, aStream)
+          await Promise.all(
+            streams.map((stream) => current().append(stream, 'noStream', [anEvent({ data })])),
+          )
+          const { events } = await follow(current(), { after, pageSize: 500 }, (all) => all.length >= 60)
+          expect(events).toHaveLength(60)
+          expect(events.every((event) => event.data === data)).toBe(true)
+        })
+
+        test('every event carries the hash over itself and its predecessor', async () => {
+          const stream = aStream()
+          await current().append(stream, 'noStream', someEvents(3))
+          await Promise.all([
+            current().append(stream, 'any', someEvents(2)),
+            current().append(stream, 'any', someEvents(2, { metadata: '{}' })),
+          ])
+          const stored = await current().readStream(stream)
+          expect(stored).toHaveLength(7)
+          let predecessor = NO_PREDECESSOR
+          for (const event of stored) {
+            expect(verifyEvent(predecessor, event)).toBe(true)
+            expect(verifyEvent(predecessor, { ...event, data: `${event.data} ` })).toBe(false)
+            expect(verifyEvent(predecessor, { ...event, revision: event.revision + 1 })).toBe(false)
+            predecessor = splitHash(event.metadata)!.hash
+          }
+        })
+
+        test('reads the whole log in order, in pages', async () => {
+          const after = await current().head()
+          const streams = Array.from({ length: 10 }, aStream)
+          await Promise.all(streams.map((stream) => current().append(stream, 'noStream', someEvents(3))))
+          const events: StoredEvent[] = []
+          let position = after
+          for (;;) {
+            const page = await current().readAll({ after: position, maxCount: 7 })
+            expect(page.events.length).toBeLessThanOrEqual(7)
+            events.push(...page.events)
+            position = page.checkpoint
+            if (page.atHead) break
+          }
+          expect(events).toHaveLength(30)
+          expect(position).toBe(await current().head())
+          expect(isAscending(events)).toBe(true)
+          expect(await current().readAll({ after: position, maxCount: 7 })).toEqual({
+            events: [],
+            checkpoint: position,
+            atHead: true,
+          })
+        })
+
+        test('filters by type, and its checkpoint moves over all other events', async () => {
+          const after = await current().head()
+          const type = `Rare${randomUUID()}`
+          const stream = aStream()
+          await current().append(stream, 'noStream', [
+            anEvent({ type }),
+            ...someEvents(20),
+            anEvent({ type }),
+          ])
+          const last = await current().append(stream, 'any', someEvents(5))
+          const first = await current().readAll({ after, maxCount: 1, types: [type] })
+          expect(first.events).toHaveLength(1)
+          expect(first.checkpoint).toBe(first.events[0]!.position)
+          const rest = await current().readAll({ after: first.checkpoint, maxCount: 10, types: [type] })
+          expect(rest).toMatchObject({ checkpoint: last.position, atHead: true })
+          expect(rest.events).toHaveLength(1)
+          const none = await current().readAll({ after, maxCount: 10, types: ['NeverHappened'] })
+          expect(none).toEqual({ events: [], checkpoint: last.position, atHead: true })
+        })
+
+        test('a subscription catches up, tells of the head and goes on live', async () => {
+          const after = await current().head()
+          const stream = aStream()
+          await current().append(stream, 'noStream', someEvents(25))
+          let later: Promise<AppendResult> | undefined
+          const { events, pages } = await follow(current(), { after, pageSize: 10 }, (all, page) => {
+            if (page.atHead && !later) {
+              expect(all).toHaveLength(25)
+              later = current().append(stream, { exactly: 24 }, someEvents(3))
+            }
+            return all.length >= 28
+          })
+          expect(events.map(({ revision }) => revision)).toEqual(Array.from({ length: 28 }, (_, n) => n))
+          expect(pages.every((page) => page.events.length <= 10)).toBe(true)
+          expect(pages.at(-1)!.checkpoint).toBe((await later)!.position)
+        })
+
+        test('a subscription at the head tells so at once, also with a filter that matches nothing', async () => {
+          const after = await current().head()
+          const first = await follow(current(), { after }, () => true)
+          expect(first.pages[0]).toEqual({ events: [], checkpoint: after, atHead: true })
+          const filtered = await follow(current(), { types: ['NeverHappened'] }, (_, page) => page.atHead)
+          expect(filtered.events).toEqual([])
+          expect(filtered.pages.at(-1)!.checkpoint).toBeGreaterThanOrEqual(after)
+        })
+
+        test('a filtered live subscription gets its types and the checkpoints of the rest', async () => {
+          const type = `Rare${randomUUID()}`
+          const after = await current().head()
+          let last: AppendResult | undefined
+          const { events } = await follow(current(), { after, types: [type] }, (all, page) => {
+            if (page.atHead && !last) {
+              last = { revision: 0, position: 2n ** 62n, repeated: false }
+              void (async () => {
+                await current().append(aStream(), 'noStream', someEvents(3))
+                await current().append(aStream(), 'noStream', [anEvent({ type })])
+                last = await current().append(aStream(), 'noStream', someEvents(3))
+              })()
+            }
+            return all.length === 1 && last !== undefined && page.checkpoint >= last.position
+          })
+          expect(events).toHaveLength(1)
+        })
+
+        test('a subscription that is aborted just ends, whether it waits or is being consumed', async () => {
+          const waiting = new AbortController()
+          const subscription = current().subscribe({
+            after: await current().head(),
+            pageSize: 10,
+            signal: waiting.signal,
+          })
+          const pages = subscription[Symbol.asyncIterator]()
+          await pages.next()
+          const next = pages.next()
+          waiting.abort()
+          expect(await next).toMatchObject({ done: true })
+          const consumed = new AbortController()
+          let count = 0
+          for await (const _ of current().subscribe({
+            after: LOG_START,
+            pageSize: 2,
+            signal: consumed.signal,
+          })) {
+            count += 1
+            consumed.abort()
+          }
+          expect(count).toBe(1)
+        })
+
+        test('a slow consumer misses nothing and gets nothing twice', async () => {
+          const after = await current().head()
+          const total = 300
+          const writing = (async () => {
+            for (let n = 0; n < total; n += 1) await current().append(aStream(), 'noStream', someEvents(1))
+          })()
+          const events: StoredEvent[] = []
+          const signal = AbortSignal.timeout(20_000)
+          for await (const page of current().subscribe({ after, pageSize: 7, signal })) {
+            events.push(...page.events)
+            await new Promise((resolve) => setImmediate(resolve))
+            if (events.length >= total) break
+          }
+          await writing
+          expect(events).toHaveLength(total)
+          expect(isAscending(events)).toBe(true)
+        })
+      })
+    }
+
+    suite('one process', () => log)
+
+    describe('a second process', () => {
+      test('joins', async () => {
+        expect(log.soleWriter()).toBe(true)
+        other = await underTest.open()
+        expect(log.soleWriter()).toBe(false)
+        expect(other.soleWriter()).toBe(false)
+      })
+    })
+
+    suite('the second process', () => other)
+
+    describe('both processes', () => {
+      test('of creations in both processes one wins', async () => {
+        for (let round = 0; round < 10; round += 1) {
+          const stream = aStream()
+          const { won, lost } = await outcomes(
+            Array.from({ length: 20 }, (_, n) =>
+              (n % 2 ? log : other).append(stream, 'noStream', [anEvent()]),
+            ),
+          )
+          expect(won).toHaveLength(1)
+          expect(lost.every((error) => error instanceof WrongExpectedRevision)).toBe(true)
+        }
+      })
+
+      test('one reads what the other has written, and writes on', async () => {
+        const stream = aStream()
+        await log.append(stream, 'noStream', someEvents(2))
+        expect(await other.readStream(stream)).toHaveLength(2)
+        await other.append(stream, { exactly: 1 }, someEvents(2))
+        await expect(log.append(stream, { exactly: 1 }, [anEvent()])).rejects.toMatchObject({ actual: 3 })
+        const last = await log.append(stream, { exactly: 3 }, someEvents(1))
+        expect(await other.head()).toBe(last.position)
+        let predecessor = NO_PREDECESSOR
+        for (const event of await other.readStream(stream)) {
+          expect(verifyEvent(predecessor, event)).toBe(true)
+          predecessor = splitHash(event.metadata)!.hash
+        }
+      })
+
+      test('while both write, subscribers in both see everything, in order, none twice', async () => {
+        const after = await log.head()
+        const [appends, perAppend] = [400, 2]
+        const total = 2 * appends * perAppend
+        const watching = [log, other, log, other].map((one, n) =>
+          follow(one, { after, pageSize: n < 2 ? 500 : 11 }, (all) => all.length >= total),
+        )
+        const write = async (one: EventLog) => {
+          const lanes = Array.from({ length: 20 }, async () => {
+            const stream = aStream()
+            for (let n = 0; n < appends / 20; n += 1) {
+              await one.append(
+                stream,
+                n === 0 ? 'noStream' : { exactly: n * perAppend - 1 },
+                someEvents(perAppend),
+              )
+            }
+          })
+          await Promise.all(lanes)
+        }
+        await Promise.all([write(log), write(other)])
+        const seen = await Promise.all(watching)
+        for (const { events } of seen) {
+          expect(events).toHaveLength(total)
+          expect(isAscending(events)).toBe(true)
+          expect(new Set(events.map(({ eventId }) => eventId)).size).toBe(total)
+        }
+        expect(seen[1]!.events).toEqual(seen[0]!.events)
+      })
+
+      test('a closed log takes nothing more; the other goes on', async () => {
+        const stream = aStream()
+        const underWay = Array.from({ length: 20 }, (_, n) =>
+          other.append(`${stream}-${n}`, 'noStream', [anEvent()]),
+        )
+        const subscription = follow(other, { after: await other.head() }, () => false).catch(
+          (error: Error) => error,
+        )
+        await other.close()
+        expect((await outcomes(underWay)).lost).toEqual([])
+        await expect(other.append(stream, 'noStream', [anEvent()])).rejects.toThrow(/closed/)
+        expect(await subscription).toBeInstanceOf(Error)
+        await log.append(stream, 'noStream', [anEvent()])
+      })
+    })
+  })
+}
+
+function isAscending(events: readonly StoredEvent[]): boolean {
+  return events.every((event, index) => index === 0 || event.position > events[index - 1]!.position)
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { post, reportBody, serviceTime, sign } from '../support/core.ts'
+import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+let service: RunningService
+let tenant: SeededTenant
+
+beforeAll(async () => {
+  service = await startService()
+  tenant = await seedTenant(service)
+})
+afterAll(() => service?.stop())
+
+const REPORTS = '/api/v1/payroll/reports'
+const PAYMENT_PATHS = [
+  '/payment-links',
+  '/subscriptions',
+  '/payment-sessions',
+  '/intake/policies',
+  '/bank-accounts',
+  '/bankconnect/link-token',
+  '/ach/debits',
+  '/ach/collections',
+  '/webhooks',
+]
+
+describe('routing comes before authentication', () => {
+  test.each(PAYMENT_PATHS)('%s is not served by the core host, with or without credentials', async (path) => {
+    for (const headers of [{}, tenant.clientHeaders]) {
+      for (const prefix of ['/api/v1', '/api/v2']) {
+        const answer = await post(service, `${prefix}${path}`, headers, {})
+        expect(answer.status).toBe(404)
+        expect(answer.body).toEqual({ error: 'Not found', message: expect.any(String) })
+      }
+    }
+  })
+
+  test.each([
+    '/',
+    '/api',
+    '/api/v1',
+    '/api/v3/payroll/reports',
+    '/payroll/reports',
+    '/API/v1/payroll/reports',
+  ])('%s is 404 in the core error body', async (path) => {
+    const answer = await send(`${service.coreUrl}${path}`)
+    expect(answer.status).toBe(404)
+    expect(answer.body).toEqual({ error: 'Not found', message: expect.any(String) })
+  })
+})
+
+describe('client credentials', () => {
+  test.each(['/api/v1', '/api/v2'])('%s: valid credentials pass', async (prefix) => {
+    const answer = await post(service, `${prefix}/payroll/reports`, tenant.clientHeaders, reportBody(tenant))
+    expect(answer.status).toBe(202)
+    expect(answer.headers.get('x-request-id')).toBeTruthy()
+  })
+
+  test.each(['X-Client-ID', 'X-Client-Secret'])('without %s', async (name) => {
+    const { [name]: _, ...headers } = tenant.clientHeaders
+    for (const path of [REPORTS, '/api/v2/employees/sync']) {
+      const answer = await post(service, path, headers, reportBody(tenant))
+      expect(answer.status).toBe(401)
+      expect(answer.body).toEqual({ error: 'Missing authentication headers', message: expect.any(String) })
+    }
+    const status = await send(`${service.coreUrl}/api/v1/files/status/${'0'.repeat(24)}`, { headers })
+    expect(status.body.error).toBe('Missing authentication headers')
+  })
+
+  test.each([
+    ['unknown', `service_live_cli_${'0'.repeat(32)}`],
+    ['malformed', 'nobody'],
+    ['with a path in it', '../../etc/passwd'],
+  ])('an %s client id', async (_what, id) => {
+    const headers = { ...tenant.clientHeaders, 'X-Client-ID': id }
+    const answer = await post(service, REPORTS, headers, reportBody(tenant))
+    expect(answer.status).toBe(401)
+    expect(answer.body).toEqual({ error: 'Invalid client_id', message: expect.any(String) })
+  })
+
+  test('a wrong secret, and the secret of another client', async () => {
+    const other = await seedTenant(service)
+    for (const secret of ['wrong', other.clientSecret, `${tenant.clientSecret}x`]) {
+      const headers = { ...tenant.clientHeaders, 'X-Client-Secret': secret }
+      const answer = await post(service, REPORTS, headers, reportBody(tenant))
+      expect(answer.status).toBe(401)
+      expect(answer.body).toEqual({ error: 'Invalid client_secret', message: expect.any(String) })
+      expect(answer.text).not.toContain(secret)
+    }
+  })
+
+  test('a rotated secret and a deactivated client are refused by the very next request', async () => {
+    const { clientId, clientHeaders } = await seedTenant(service)
+    const { client_secret } = await operate(service, 'POST', `/api-clients/${clientId}/rotate`, {})
+    expect((await post(service, REPORTS, clientHeaders, {})).body.error).toBe('Invalid client_secret')
+    const renewed = { ...clientHeaders, 'X-Client-Secret': client_secret }
+    expect((await post(service, REPORTS, renewed, {})).body.error).toBe('Missing required fields')
+    await operate(service, 'POST', `/api-clients/${clientId}/deactivate`, {})
+    expect((await post(service, REPORTS, renewed, {})).body.error).toBe('Invalid client_id')
+  })
+
+  test('authentication comes before the body', async () => {
+    expect((await post(service, REPORTS, {}, '{oops')).status).toBe(401)
+    expect((await post(service, REPORTS, {}, 'x'.repeat(11 * 1024 * 1024))).status).toBe(401)
+    const answer = await post(service, REPORTS, tenant.clientHeaders, '{oops')
+    expect(answer.status).toBe(400)
+    expect(answer.body).toEqual({ error: 'Invalid JSON', message: expect.any(String) })
+  })
+})
+
+describe('signed requests', () => {
+  test('signature headers of a client that need not sign are ignored', async () => {
+    const headers = { ...tenant.clientHeaders, 'X-Signature': 'anything', 'X-Timestamp': 'whenever' }
+    expect((await post(service, REPORTS, headers, reportBody(tenant))).status).toBe(202)
+  })
+
+  describe('of a client that must sign', () => {
+    let signing: SeededTenant
+    let body: string
+    let now: number
+
+    beforeAll(async () => {
+      signing = await seedTenant(service, { apiClient: { request_signing: 'required' } })
+      body = JSON.stringify(reportBody(signing), null, 1)
+      now = await serviceTime(service)
+    })
+
+    const signed = (timestamp: number | string, over = body, secret = signing.clientSecret) => ({
+      ...signing.clientHeaders,
+      'X-Timestamp': String(timestamp),
+      'X-Signature': sign(secret, timestamp, over),
+    })
+
+    test('a right signature passes, up to exactly 5 minutes either way', async () => {
+      for (const offset of [0, 300_000, -300_000]) {
+        expect((await post(service, REPORTS, signed(now + offset), body)).status).toBe(202)
+      }
+    })
+
+    test('everything else is 401 Invalid signature', async () => {
+      const { 'X-Signature': _s, ...withoutSignature } = signed(now)
+      const { 'X-Timestamp': _t, ...withoutTimestamp } = signed(now)
+      const cases = {
+        'no signature': withoutSignature,
+        'no timestamp': withoutTimestamp,
+        'another body': signed(now, `${body} `),
+        'another secret': signed(now, body, 'other'),
+        'another timestamp': { ...signed(now), 'X-Timestamp': String(now + 1) },
+        'too old': signed(now - 300_001),
+        'too new': signed(now + 300_001),
+        seconds: signed(Math.floor(now / 1000)),
+        'not a number': signed('soon'),
+        'cut short': { ...signed(now), 'X-Signature': signed(now)['X-Signature'].slice(0, 63) },
+      }
+      for (const [what, headers] of Object.entries(cases)) {
+        const answer = await post(service, REPORTS, headers, body)
+        expect(answer.status, what).toBe(401)
+        expect(answer.body, what).toEqual({ error: 'Invalid signature', message: expect.any(String) })
+      }
+    })
+
+    test('a read without a body is signed over the empty body', async () => {
+      const url = `${service.coreUrl}/api/v1/files/status/${'0'.repeat(24)}`
+      expect((await send(url, { headers: signed(now, '') })).status).toBe(404)
+      expect((await send(url, { headers: signing.clientHeaders })).status).toBe(401)
+    })
+  })
+})

@@ -1,0 +1,319 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import { CommandHandler } from '../../application/command-handling/command-handler.ts'
+import {
+  type IdempotentAnswer,
+  type IdempotentOutcome,
+  type IdempotentRequest,
+  requestHash,
+  runIdempotent,
+} from '../../application/commands/idempotent.ts'
+import { EventRegistry } from '../../application/event-store.ts'
+import { aggregates } from '../../domain/catalogue.ts'
+import type { Rejection } from '../../domain/kernel/rejection.ts'
+import { tenant } from '../../domain/parties/tenant.ts'
+import { systemClock } from '../../infrastructure/clock/system-clock.ts'
+import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
+import { EncryptedPersonalData } from '../../infrastructure/crypto/personal-data.ts'
+import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
+import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
+import { SystemRandomness } from '../../infrastructure/randomness.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+/** What one process of the service has of the application here. */
+type Process = Pick<Application, 'commands' | 'personalData' | 'randomness' | 'log'>
+
+let database: TestDatabase
+const opened: { database: Database; process: Process }[] = []
+const masterKeys = new MasterKeys([randomBytes(32)])
+
+/** Another process on the same database: a log, caches and a connection pool of its own. */
+async function startProcess(): Promise<Process> {
+  const connection = await openDatabase({ url: database.url, poolSize: 3 })
+  const vault = new PostgresSecretVault(connection.pool, masterKeys, systemClock)
+  const personalData = await EncryptedPersonalData.open({
+    pool: connection.pool,
+    vault,
+    masterKeys,
+    clock: systemClock,
+  })
+  const log = await openPostgresEventLog({ database: connection })
+  const process = {
+    log,
+    personalData,
+    randomness: new SystemRandomness(systemClock),
+    commands: new CommandHandler(log, new EventRegistry(aggregates), systemClock),
+  }
+  opened.push({ database: connection, process })
+  return process
+}
+
+let one: Process
+let sequence = 0
+let request: IdempotentRequest
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  one = await startProcess()
+})
+afterAll(async () => {
+  for (const { database: connection, process } of opened) {
+    await process.log.close()
+    await connection.close()
+  }
+  await database?.drop()
+})
+beforeEach(() => {
+  sequence += 1
+  request = {
+    caller: 'client-1',
+    operation: 'register',
+    key: `key-${sequence}`,
+    requestHash: requestHash({ sequence }),
+    context: {
+      actor: { type: 'api_client', id: 'client-1' },
+      tenantId: null,
+      environment: null,
+      correlationId: `request-${sequence}`,
+    },
+  }
+})
+
+/** Work with a trace in the log: registers a tenant whose id derives from the command id. */
+function register(process: Process, status = 201): (commandId: string) => Promise<IdempotentAnswer> {
+  return async (commandId) => {
+    const tenant_id = commandId.replaceAll('-', '').slice(0, 24)
+    await process.commands.execute(
+      tenant,
+      tenant_id,
+      { type: 'Register', data: { tenant_id, name: 'Once' } },
+      { ...request.context, commandId },
+    )
+    return { status, body: { tenant_id }, createdId: tenant_id }
+  }
+}
+
+async function registered(): Promise<string[]> {
+  const page = await one.log.readAll({ after: 0n, maxCount: 1000, types: ['TenantRegistered'] })
+  return page.events.map((event) => (JSON.parse(event.data) as { tenant_id: string }).tenant_id)
+}
+
+function succeeded(outcome: IdempotentOutcome | Rejection): IdempotentOutcome {
+  if ('rejected' in outcome) throw new Error(outcome.message)
+  return outcome
+}
+
+describe('the same request again', () => {
+  test('is answered with the first answer; a creation reads 200 then', async () => {
+    const before = await registered()
+    const first = succeeded(await runIdempotent(one, request, register(one)))
+    const again = succeeded(await runIdempotent(one, request, register(one)))
+    expect(first).toEqual({ replayed: false, status: 201, body: { tenant_id: expect.any(String) } })
+    expect(again).toEqual({ replayed: true, status: 200, body: first.body })
+    expect(await registered()).toHaveLength(before.length + 1)
+  })
+
+  test('keeps every other status', async () => {
+    await runIdempotent(one, request, register(one, 202))
+    const again = await runIdempotent(one, request, register(one, 202))
+    expect(again).toMatchObject({ replayed: true, status: 202 })
+  })
+
+  test('is known to another caller or operation as nothing', async () => {
+    const first = succeeded(await runIdempotent(one, request, register(one)))
+    for (const other of [
+      { ...request, caller: 'client-2' },
+      { ...request, operation: 'other' },
+    ]) {
+      const outcome = succeeded(await runIdempotent(one, other, register(one)))
+      expect(outcome.replayed).toBe(false)
+      expect(outcome.body).not.toEqual(first.body)
+    }
+  })
+
+  test('restores what the log must not hold', async () => {
+    const restoring = {
+      ...request,
+      restore: (stored: unknown) => ({ ...(stored as object), fein: '12-3456789' }),
+    }
+    const run = async () => ({ status: 202, body: { id: 'a', fein: '12-3456789' }, stored: { id: 'a' } })
+    const first = succeeded(await runIdempotent(one, restoring, run))
+    const again = succeeded(await runIdempotent(one, restoring, run))
+    expect(again.body).toEqual(first.body)
+    const page = await one.log.readAll({ after: 0n, maxCount: 1000 })
+    expect(page.events.map((event) => event.data + event.metadata).join()).not.toContain('12-3456789')
+  })
+
+  test('many times at once runs once', async () => {
+    let runs = 0
+    const work = register(one)
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        runIdempotent(one, request, (commandId) => {
+          runs += 1
+          return work(commandId)
+        }),
+      ),
+    )
+    expect(runs).toBe(1)
+    const bodies = outcomes.map((outcome) => succeeded(outcome).body)
+    expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1)
+    expect(outcomes.filter((outcome) => !succeeded(outcome).replayed)).toHaveLength(1)
+  })
+})
+
+describe('another request under the same key', () => {
+  test('is a conflict and runs nothing, also while the first is running', async () => {
+    const other = { ...request, requestHash: requestHash('other') }
+    const conflict = { rejected: true, kind: 'conflict', code: 'idempotency_key_reused' }
+    const never = () => Promise.reject(new Error('must not run'))
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const first = runIdempotent(one, request, async (commandId) => {
+      await held
+      return register(one)(commandId)
+    })
+    expect(await runIdempotent(one, other, never)).toMatchObject(conflict)
+    release()
+    await first
+    expect(await runIdempotent(one, other, never)).toMatchObject(conflict)
+    expect(await runIdempotent(await startProcess(), other, never)).toMatchObject(conflict)
+  })
+})
+
+describe('an answer that holds a secret', () => {
+  test('is not stored; the repeated key is a conflict that names what was created', async () => {
+    const secret = { ...request, secretAnswer: true }
+    const run = async (commandId: string) => {
+      const answer = await register(one)(commandId)
+      return { ...answer, body: { api_key: 'mcp_very-secret' } }
+    }
+    const [first, parallel] = await Promise.all([
+      runIdempotent(one, secret, run),
+      runIdempotent(one, secret, run),
+    ])
+    expect(first).toMatchObject({ replayed: false, status: 201, body: { api_key: 'mcp_very-secret' } })
+    const created = (await registered()).at(-1)
+    for (const repeated of [parallel, await runIdempotent(one, secret, run)]) {
+      expect(repeated).toMatchObject({
+        kind: 'conflict',
+        code: 'idempotency_key_used',
+        message: expect.stringContaining(created!),
+      })
+    }
+    const page = await one.log.readAll({ after: 0n, maxCount: 1000 })
+    expect(page.events.map((event) => event.data).join()).not.toContain('very-secret')
+  })
+})
+
+describe('a failed attempt', () => {
+  test('that threw half way is finished under the same command id, not doubled', async () => {
+    const before = await registered()
+    const ids: string[] = []
+    const work = register(one)
+    await expect(
+      runIdempotent(one, request, async (commandId) => {
+        ids.push(commandId)
+        await work(commandId)
+        throw new Error('crashed')
+      }),
+    ).rejects.toThrow('crashed')
+    const retry = await runIdempotent(one, request, (commandId) => {
+      ids.push(commandId)
+      return work(commandId)
+    })
+    expect(retry).toMatchObject({ replayed: false, status: 201 })
+    expect(ids[0]).toBe(ids[1])
+    expect(await registered()).toHaveLength(before.length + 1)
+  })
+
+  test('that was refused is asked again, and shared by those who waited', async () => {
+    const refuse = async () => ({ status: 404, body: { error: 'Not found' } })
+    const refused = await Promise.all([1, 2].map(() => runIdempotent(one, request, refuse)))
+    for (const outcome of refused) expect(outcome).toMatchObject({ replayed: false, status: 404 })
+    expect(await runIdempotent(one, request, register(one))).toMatchObject({ replayed: false, status: 201 })
+  })
+
+  test('that a check refused stores nothing and leaves the key to another request', async () => {
+    const head = await one.log.head()
+    const checked = { ...request, check: () => Promise.reject(new Error('no such policy')) }
+    await expect(runIdempotent(one, checked, register(one))).rejects.toThrow('no such policy')
+    expect(await one.log.head()).toBe(head)
+    const corrected = { ...request, requestHash: requestHash('corrected') }
+    expect(await runIdempotent(one, corrected, register(one))).toMatchObject({ status: 201 })
+  })
+})
+
+describe('two processes', () => {
+  test('with one key: the second waits for the first and answers the same', async () => {
+    const two = await startProcess()
+    const before = await registered()
+    let claimed = () => {}
+    const isClaimed = new Promise<void>((resolve) => {
+      claimed = resolve
+    })
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const first = runIdempotent(one, request, async (commandId) => {
+      claimed()
+      await held
+      return register(one)(commandId)
+    })
+    await isClaimed
+    const reads = vi.spyOn(two.log, 'readStream')
+    let runsOfSecond = 0
+    const second = runIdempotent(two, request, (commandId) => {
+      runsOfSecond += 1
+      return register(two)(commandId)
+    })
+    // it reads the key before and for its claim; a third time means that it polls
+    await vi.waitFor(() => expect(reads.mock.calls.length).toBeGreaterThan(2))
+    release()
+    const [a, b] = [succeeded(await first), succeeded(await second)]
+    expect(b.body).toEqual(a.body)
+    expect([a.replayed, b.replayed]).toEqual([false, true])
+    expect(runsOfSecond).toBe(0)
+    expect(await registered()).toHaveLength(before.length + 1)
+  })
+
+  test('the second finishes what the first died over', async () => {
+    const two = await startProcess()
+    const before = await registered()
+    let firstId = ''
+    const died = runIdempotent(one, request, async (commandId) => {
+      firstId = commandId
+      await register(one)(commandId)
+      throw new Error('died')
+    })
+    await expect(died).rejects.toThrow('died')
+    let secondId = ''
+    const outcome = await runIdempotent(two, request, (commandId) => {
+      secondId = commandId
+      return register(two)(commandId)
+    })
+    expect(outcome).toMatchObject({ replayed: false, status: 201 })
+    expect(secondId).toBe(firstId)
+    expect(await registered()).toHaveLength(before.length + 1)
+    expect(await runIdempotent(one, request, register(one))).toMatchObject({ replayed: true })
+  })
+
+  test('racing for one key from the start make one thing', async () => {
+    const two = await startProcess()
+    const before = await registered()
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => {
+        const process = index % 2 === 0 ? one : two
+        return runIdempotent(process, request, register(process))
+      }),
+    )
+    const bodies = outcomes.map((outcome) => JSON.stringify(succeeded(outcome).body))
+    expect(new Set(bodies).size).toBe(1)
+    expect(await registered()).toHaveLength(before.length + 1)
+  })
+})

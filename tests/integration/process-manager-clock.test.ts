@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import { type AdvanceClockParts, advanceClock } from '../../application/commands/advance-clock.ts'
+import { drain } from '../../application/commands/drain.ts'
+import type { ProcessManager, WorkHandler } from '../../application/process-managers/process-manager.ts'
+import type { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
+import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+
+let testDatabase: TestDatabase
+let bench: Workbench
+let runner: ProcessManagerRunner
+const fired: { key: string; at: number }[] = []
+let onRing: WorkHandler = async () => ({ outcome: 'done' })
+
+const alarms: ProcessManager = {
+  name: 'alarms',
+  handles: [],
+  react: () => [],
+  work: {
+    ring(item) {
+      fired.push({ key: item.key, at: bench.clock.now() })
+      return onRing(item)
+    },
+  },
+}
+
+beforeEach(async () => {
+  fired.length = 0
+  onRing = async () => ({ outcome: 'done' })
+  testDatabase = await createTestDatabase()
+  bench = await openWorkbench(testDatabase.url)
+  runner = await bench.run([alarms])
+})
+
+afterEach(async () => {
+  await bench.close()
+  await testDatabase.drop()
+})
+
+function setAlarm(key: string, dueAt: number): Promise<void> {
+  const alarm = { processManager: 'alarms', kind: 'ring', key, payload: {}, dueAt }
+  const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
+  return bench.store.change({ store: [{ ...alarm, ...because }], cancel: [] })
+}
+
+function partsOf(at: Workbench, positions = runner): AdvanceClockParts {
+  const { commands, clock, store: work, leases, notices } = at
+  return { commands, clock, work, leases, notices, settle: (ms) => drain(at.drainParts(positions), ms) }
+}
+
+const context = (): CommandContext => ({
+  actor: { type: 'operator', id: 'test' },
+  ...{ tenantId: null, environment: null, correlationId: 'advance', commandId: randomUUID() },
+})
+
+const advance = (by: { seconds: number } | { to: number }) => advanceClock(partsOf(bench), by, context())
+
+describe('advancing the virtual clock', () => {
+  test('timers fire in order, each at its own due time, and those they set on the way too', async () => {
+    const start = bench.clock.now()
+    onRing = async ({ key }) => {
+      // slow enough that a clock which did not wait would have moved on
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      if (key === 'b') await setAlarm('set by b', start + 25_000)
+      return key === 'twice' && bench.clock.now() < start + 35_000
+        ? { outcome: 'reschedule', at: start + 35_000 }
+        : { outcome: 'done' }
+    }
+    await setAlarm('c', start + 30_000)
+    await setAlarm('b', start + 20_000)
+    await setAlarm('twice', start + 15_000)
+    await setAlarm('a', start + 10_000)
+    await setAlarm('at the end', start + 40_000)
+    await setAlarm('beyond', start + 40_001)
+    expect(await advance({ seconds: 40 })).toEqual({ now: start + 40_000 })
+    expect(bench.clock.now()).toBe(start + 40_000)
+    await drain(bench.drainParts(runner), 10_000)
+    expect(fired).toEqual([
+      { key: 'a', at: start + 10_000 },
+      { key: 'twice', at: start + 15_000 },
+      { key: 'b', at: start + 20_000 },
+      { key: 'set by b', at: start + 25_000 },
+      { key: 'c', at: start + 30_000 },
+      { key: 'twice', at: start + 35_000 },
+      { key: 'at the end', at: start + 40_000 },
+    ])
+  })
+
+  test('the time survives a restart', async () => {
+    const start = bench.clock.now()
+    await advance({ seconds: 86_400.5 })
+    const reopened = await VirtualClock.open(bench.log, bench.registry, bench.notices)
+    expect(reopened.now()).toBe(start + 86_400_500)
+  })
+
+  test('moves asked for at the same time add up, in one process and across processes', async () => {
+    const other = await openWorkbench(testDatabase.url)
+    const theirs = partsOf(other)
+    const start = bench.clock.now()
+    const moves = await Promise.all([
+      advance({ seconds: 1 }),
+      advanceClock(theirs, { seconds: 2 }, context()),
+      advance({ seconds: 4 }),
+      advanceClock(theirs, { seconds: 8 }, context()),
+    ])
+    expect(new Set(moves.map((moved) => 'now' in moved && moved.now)).size).toBe(4)
+    expect(await advanceClock(theirs, { seconds: 0 }, context())).toEqual({ now: start + 15_000 })
+    await other.close()
+  })
+
+  test('another process sees the clock move, and its timers fire', async () => {
+    const other = await openWorkbench(testDatabase.url)
+    const following = new AbortController()
+    const clock = bench.clock as VirtualClock
+    const ended = clock.follow(bench.log, bench.registry, following.signal)
+    const start = clock.now()
+    await setAlarm('a', start + 1_000)
+    await setAlarm('b', start + 2_000)
+    expect(await advanceClock(partsOf(other), { seconds: 3 }, context())).toEqual({ now: start + 3_000 })
+    await until(() => clock.now() === start + 3_000)
+    expect(fired).toEqual([
+      { key: 'a', at: start + 1_000 },
+      { key: 'b', at: start + 2_000 },
+    ])
+    following.abort()
+    await ended
+    await other.close()
+  })
+
+  test('it only moves forward, and only to times that exist', async () => {
+    const now = bench.clock.now()
+    expect(await advance({ to: now - 1 })).toMatchObject({ rejected: true, code: 'clock_moves_forward' })
+    expect(await advance({ seconds: -1 })).toMatchObject({ rejected: true, code: 'clock_moves_forward' })
+    expect(await advance({ seconds: Number.NaN })).toMatchObject({ rejected: true, code: 'invalid_time' })
+    expect(await advance({ to: 8.64e15 + 1 })).toMatchObject({ rejected: true, code: 'invalid_time' })
+    expect(await advance({ to: now })).toEqual({ now })
+    expect(await bench.log.readStream('virtualClock-service')).toHaveLength(1)
+  })
+
+  test('the system clock is not moved', async () => {
+    const parts = { ...partsOf(bench), clock: { kind: 'system', now: () => 0 } as const }
+    expect(await advanceClock(parts, { seconds: 1 }, context())).toMatchObject({ code: 'clock_not_virtual' })
+  })
+
+  test('a timer that goes on failing does not stop the clock', async () => {
+    const start = bench.clock.now()
+    onRing = async ({ key }) => {
+      if (key === 'broken') return { outcome: 'stop', why: 'broken' }
+      return { outcome: 'done' }
+    }
+    await setAlarm('broken', start + 1_000)
+    await setAlarm('sound', start + 2_000)
+    expect(await advance({ seconds: 5 })).toEqual({ now: start + 5_000 })
+    expect(fired.map(({ key }) => key)).toEqual(['broken', 'sound'])
+  })
+})
+
+test('two processes that start at the same moment agree on the time', async () => {
+  const fresh = await createTestDatabase()
+  const both = await Promise.all([openWorkbench(fresh.url), openWorkbench(fresh.url)])
+  expect(both[0].clock.now()).toBe(both[1].clock.now())
+  expect(await both[0].log.readStream('virtualClock-service')).toHaveLength(1)
+  await Promise.all(both.map((each) => each.close()))
+  await fresh.drop()
+})

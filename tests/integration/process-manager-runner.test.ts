@@ -1,0 +1,543 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { derivedEventId } from '../../application/event-store.ts'
+import type {
+  Intent,
+  ProcessManager,
+  WorkHandler,
+  WorkItem,
+} from '../../application/process-managers/process-manager.ts'
+import type { RunnerOptions } from '../../application/process-managers/runner.ts'
+import {
+  CheckpointMoved,
+  type WorkStore,
+  type WorkToStore,
+} from '../../application/process-managers/work-store.ts'
+import type { Decider } from '../../domain/kernel/decider.ts'
+import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { systemClock } from '../../infrastructure/clock/system-clock.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+
+// a parcel service: what a process manager does is easy to see in it
+const ParcelSent = eventType({
+  name: 'ParcelSent',
+  schema: z.object({ parcel: z.string(), dueAt: z.number().nullable() }),
+})
+const ParcelRecalled = eventType({ name: 'ParcelRecalled', schema: z.object({ parcel: z.string() }) })
+type ParcelEvent = EventOf<typeof ParcelSent | typeof ParcelRecalled>
+const parcel: Decider<null, ParcelEvent, ParcelEvent> = {
+  category: 'parcel',
+  events: [ParcelSent, ParcelRecalled],
+  initialState: null,
+  evolve: () => null,
+  decide: (command) => [command],
+}
+
+function parcels(deliver: WorkHandler): ProcessManager {
+  return {
+    name: 'parcels',
+    handles: [ParcelSent, ParcelRecalled],
+    react: (events) =>
+      events.map((event): Intent => {
+        const data = event.data as EventOf<typeof ParcelSent>['data']
+        if (data.parcel === 'unthinkable') throw new Error('cannot be reacted to')
+        const work = { kind: 'deliver', key: data.parcel }
+        if (event.type === ParcelRecalled.name) return { intent: 'cancel', ...work }
+        const due = data.dueAt === null ? {} : { dueAt: data.dueAt }
+        return { intent: 'do', ...work, payload: { parcel: data.parcel }, because: event, ...due }
+      }),
+    work: { deliver },
+  }
+}
+
+let testDatabase: TestDatabase
+let bench: Workbench
+const more: Workbench[] = []
+
+beforeEach(async () => {
+  testDatabase = await createTestDatabase()
+  bench = await openWorkbench(testDatabase.url, { aggregates: [parcel] })
+})
+
+afterEach(async () => {
+  await Promise.all([bench, ...more.splice(0)].map((each) => each.close()))
+  await testDatabase.drop()
+})
+
+async function another(clock = bench.clock): Promise<Workbench> {
+  const other = await openWorkbench(testDatabase.url, { aggregates: [parcel], clock })
+  more.push(other)
+  return other
+}
+
+async function happen(event: ParcelEvent, id = event.data.parcel): Promise<void> {
+  const done = await bench.commands.execute(parcel, id, event, {
+    actor: { type: 'system', id: 'test' },
+    tenantId: null,
+    environment: null,
+    correlationId: `about-${event.data.parcel}`,
+    commandId: randomUUID(),
+  })
+  if (isRejection(done)) throw new Error(done.message)
+}
+
+const send = (name: string, dueAt: number | null = null) => happen(ParcelSent.of({ parcel: name, dueAt }))
+const recall = (name: string) => happen(ParcelRecalled.of({ parcel: name }))
+
+/** A handler that notes what it is given and then does as told. */
+function courier(then: WorkHandler = async () => ({ outcome: 'done' })) {
+  const deliveries: WorkItem[] = []
+  const handler: WorkHandler = (item) => {
+    deliveries.push(item)
+    return then(item)
+  }
+  return { handler, deliveries, names: () => deliveries.map(({ key }) => key) }
+}
+
+const counts = () => bench.store.counts({ now: bench.clock.now(), holds: [] })
+
+describe('reacting to the log', () => {
+  test('every event leads to its work once, with its correlation and its cause', async () => {
+    const { handler, deliveries, names } = courier()
+    await send('before')
+    const runner = await bench.run([parcels(handler)])
+    await send('after')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names().sort()).toEqual(['after', 'before'])
+    const [stored] = await bench.log.readStream('parcel-after')
+    expect(deliveries.find(({ key }) => key === 'after')).toMatchObject({
+      payload: { parcel: 'after' },
+      attempt: 1,
+      correlationId: 'about-after',
+      causationId: stored!.eventId,
+    })
+    expect(await counts()).toEqual({ due: 0, leased: 0, held: 0, later: 0, failed: 0 })
+  })
+
+  test('a new owner goes on from the checkpoint', async () => {
+    const { handler, names } = courier()
+    const first = await bench.run([parcels(handler)])
+    await send('one')
+    await bench.drain(first)
+    await first.stop()
+    await send('two')
+    const second = await bench.run([parcels(handler)])
+    await bench.drain(second)
+    expect(names()).toEqual(['one', 'two'])
+  })
+
+  for (const [how, sabotage] of [
+    ['before it is written', async () => Promise.reject(new Error('cut off'))],
+    [
+      'after it was written, with its outcome unknown',
+      async (write: () => Promise<void>) => {
+        await write()
+        throw new Error('cut off')
+      },
+    ],
+  ] as const) {
+    test(`work is stored exactly once when storing it fails ${how}`, async () => {
+      const { handler, names } = courier()
+      let failures = 3
+      const store = replaced(bench.store, {
+        advance: (...args) => {
+          const write = () => bench.store.advance(...args)
+          if (args[3].store.length === 0 || failures === 0) return write()
+          failures -= 1
+          return sabotage(write)
+        },
+      })
+      const runner = await bench.run([parcels(handler)], {}, { store })
+      await send('a')
+      await send('b')
+      expect(await bench.drain(runner)).toBe(true)
+      await send('c')
+      await send('d')
+      expect(await bench.drain(runner)).toBe(true)
+      expect(failures).toBeLessThan(3)
+      expect(names().sort()).toEqual(['a', 'b', 'c', 'd'])
+    })
+  }
+
+  test('an owner that was replaced can no longer store anything', async () => {
+    const { store } = bench
+    expect(await store.takeOver('parcels', 1)).toBe(0n)
+    await store.advance('parcels', { position: 0n, epoch: 1 }, 5n, { store: [], cancel: [] })
+    expect(await store.takeOver('parcels', 2)).toBe(5n)
+    const late = store.advance('parcels', { position: 5n, epoch: 1 }, 6n, { store: [work('x')], cancel: [] })
+    await expect(late).rejects.toBeInstanceOf(CheckpointMoved)
+    await expect(store.takeOver('parcels', 1)).rejects.toBeInstanceOf(CheckpointMoved)
+    expect((await counts()).due).toBe(0)
+    const wrong = store.advance('parcels', { position: 4n, epoch: 2 }, 6n, { store: [work('x')], cancel: [] })
+    await expect(wrong).rejects.toBeInstanceOf(CheckpointMoved)
+    expect((await counts()).due).toBe(0)
+  })
+
+  test('a second process stands by and takes over when the first stops', async () => {
+    const mine = courier()
+    const theirs = courier()
+    const other = await another()
+    const first = await bench.run([parcels(mine.handler)])
+    await send('one')
+    await bench.drain(first)
+    const second = await other.run([parcels(theirs.handler)])
+    await first.stop()
+    await send('two')
+    expect(await bench.drain(second)).toBe(true)
+    expect([...mine.names(), ...theirs.names()]).toEqual(['one', 'two'])
+  })
+
+  test('an event that cannot be reacted to holds up its own stream only, until it is redriven', async () => {
+    const { handler, names } = courier()
+    const manager = parcels(handler)
+    let broken = true
+    const react: ProcessManager['react'] = (events) =>
+      manager.react(
+        events.map((event) => (broken ? event : { ...event, data: { parcel: 'mended', dueAt: null } })),
+      )
+    const runner = await bench.run([{ ...manager, react }], { maxAttempts: 2 })
+    await happen(ParcelSent.of({ parcel: 'unthinkable', dueAt: null }), 'odd')
+    await happen(ParcelSent.of({ parcel: 'behind', dueAt: null }), 'odd')
+    await send('elsewhere')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names()).toEqual(['elsewhere'])
+    expect((await runner.failedWork(10)).map(({ key }) => key)).toEqual(['parcel-odd@0', 'parcel-odd@1'])
+
+    broken = false
+    expect(await runner.redrive({ dryRun: true })).toBe(2)
+    expect(await runner.redrive({ dryRun: false })).toBe(2)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names()).toContain('mended')
+    expect((await counts()).failed).toBe(0)
+  })
+
+  test('an event that cannot be read is parked by name, without its contents', async () => {
+    const { handler, names } = courier()
+    const runner = await bench.run([parcels(handler)], { maxAttempts: 1 })
+    const metadata = {
+      ...{ tenant_id: null, environment: null, actor: { type: 'system', id: 'test' } },
+      ...{
+        correlation_id: 'c',
+        causation_id: 'c',
+        recorded_at: '2026-01-01T00:00:00.000Z',
+        schema_version: 1,
+      },
+    }
+    await bench.log.append('parcel-odd', 'noStream', [
+      {
+        eventId: derivedEventId('odd', 0),
+        type: 'ParcelSent',
+        data: '{"parcel":{"first_name":"Zebulon"}}',
+        metadata: JSON.stringify(metadata),
+      },
+    ])
+    await send('elsewhere')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names()).toEqual(['elsewhere'])
+    const [failed] = await runner.failedWork(10)
+    expect(failed).toMatchObject({ key: 'parcel-odd@0', attempts: 1 })
+    expect(failed!.error).toContain('parcel')
+    expect(
+      JSON.stringify([failed, bench.reports], (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
+    ).not.toContain('Zebulon')
+  })
+})
+
+describe('working', () => {
+  test('what throws is tried again after a pause, and given up at the cap, visibly', async () => {
+    let broken = true
+    const { handler, deliveries } = courier(async () => {
+      if (broken) throw new Error('Bob Smith is not valid JSON')
+      return { outcome: 'done' }
+    })
+    const runner = await bench.run([parcels(handler)], { maxAttempts: 3 })
+    await send('heavy')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(deliveries.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
+    const [failed] = await runner.failedWork(10)
+    expect(failed).toMatchObject({ processManager: 'parcels', kind: 'deliver', key: 'heavy', attempts: 3 })
+    expect(failed!.error).toMatch(/^Error at .*process-manager-runner\.test\.ts:\d+$/)
+    expect(bench.reports.filter((report) => report.startsWith('work_failed'))).toHaveLength(1)
+
+    broken = false
+    expect(
+      await runner.redrive({
+        key: { processManager: 'parcels', kind: 'deliver', key: 'other' },
+        dryRun: false,
+      }),
+    ).toBe(0)
+    expect(await runner.redrive({ key: failed!, dryRun: false })).toBe(1)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await counts()).toMatchObject({ due: 0, failed: 0 })
+  })
+
+  test('work that is stopped is not tried again', async () => {
+    const { handler, deliveries } = courier(async () => ({ outcome: 'stop', why: 'nobody lives there' }))
+    const runner = await bench.run([parcels(handler)])
+    await send('lost')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(deliveries).toHaveLength(1)
+    expect(await runner.failedWork(10)).toMatchObject([{ key: 'lost', error: 'nobody lives there' }])
+  })
+
+  test('no more than the given number of pieces is worked on at once', async () => {
+    const doors: (() => void)[] = []
+    const { handler, deliveries } = courier(async () => {
+      await new Promise<void>((resolve) => doors.push(resolve))
+      return { outcome: 'done' }
+    })
+    const runner = await bench.run([parcels(handler)], { workers: 2 })
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await send(name)
+    for (let done = 0; done < 5; done += 1) {
+      await until(() => doors.length > 0)
+      expect((await counts()).leased).toBeLessThanOrEqual(2)
+      expect(deliveries.length - done).toBeLessThanOrEqual(2)
+      doors.shift()!()
+    }
+    expect(await bench.drain(runner)).toBe(true)
+    expect(deliveries).toHaveLength(5)
+  })
+
+  test('work wanted again while it is in hands is done once more', async () => {
+    const { handler, deliveries, names } = courier()
+    const door = gate()
+    const manager = parcels(async (item) => {
+      await handler(item)
+      if (deliveries.length === 1) await door.opened
+      return { outcome: 'done' }
+    })
+    const runner = await bench.run([manager])
+    await send('twice')
+    await until(() => deliveries.length === 1)
+    await happen(ParcelSent.of({ parcel: 'twice', dueAt: null }))
+    await until(
+      async () => (await bench.database.pool.query('SELECT 1 FROM runtime.work WHERE again')).rowCount === 1,
+    )
+    door.open()
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names()).toEqual(['twice', 'twice'])
+  })
+
+  test('a late finisher ends neither its own lost claim nor that of its successor', async () => {
+    const { store } = bench
+    await store.change({ store: [work('x')], cancel: [] })
+    const claim = (owner: string, leaseMs: number) =>
+      store.claim({ processManagers: ['parcels'], owner, leaseMs, now: 10, holds: [], limit: 10 })
+    const [first] = await claim('late', 1)
+    let second: typeof first
+    await until(async () => {
+      second = (await claim('successor', 60_000))[0]
+      return second !== undefined
+    })
+    expect(second!.attempt).toBe(2)
+    for (const end of ['done', 'interrupted'] as const) expect(await store.end(first!, { end })).toBe(false)
+    expect(await store.end(first!, { end: 'retry', afterMs: 0, why: 'late' })).toBe(false)
+    expect(await store.renew([first!.token, second!.token], 60_000)).toEqual(new Set([second!.token]))
+    // nor when the same owner has it in hands again, in a row that was made anew
+    expect(await store.end(second!, { end: 'done' })).toBe(true)
+    await store.change({ store: [work('x')], cancel: [] })
+    const [third] = await claim('late', 60_000)
+    expect(third!.attempt).toBe(1)
+    expect(await store.end(first!, { end: 'done' })).toBe(false)
+    expect(await counts()).toMatchObject({ leased: 1 })
+  })
+
+  test('work of a dead worker is taken over when its lease runs out', async () => {
+    const { store } = bench
+    // no longer the only writer, so that nothing is taken over at once
+    const other = await another()
+    await send('orphan')
+    await store.change({ store: [{ ...work('orphan'), dueAt: 0 }], cancel: [] })
+    const dead = { processManagers: ['parcels'], owner: 'dead', leaseMs: 600, now: 1, holds: [], limit: 1 }
+    const [claim] = await store.claim(dead)
+    expect(claim!.key).toBe('orphan')
+    const diedAt = performance.now()
+    const { handler, deliveries } = courier()
+    const runner = await other.run([{ ...parcels(handler), react: () => [] }])
+    await until(() => deliveries.length === 1)
+    expect(performance.now() - diedAt).toBeGreaterThan(550)
+    expect(deliveries[0]).toMatchObject({ attempt: 2 })
+    expect(await bench.drain(runner)).toBe(true)
+  })
+
+  test('the sole process takes over what a dead predecessor held, at once', async () => {
+    expect(bench.log.soleWriter()).toBe(true)
+    await bench.store.change({ store: [{ ...work('orphan'), dueAt: 0 }], cancel: [] })
+    const dead = {
+      processManagers: ['parcels'],
+      owner: 'dead',
+      leaseMs: 3_600_000,
+      now: 1,
+      holds: [],
+      limit: 1,
+    }
+    expect(await bench.store.claim(dead)).toHaveLength(1)
+    await bench.database.pool.query(
+      `INSERT INTO runtime.leases VALUES ('process-manager/parcels', 'dead', 7, clock_timestamp() + interval '1 hour')`,
+    )
+    const { handler, names } = courier()
+    const runner = await bench.run([parcels(handler)])
+    await send('new')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names().sort()).toEqual(['new', 'orphan'])
+  })
+
+  test('a worker whose lease is lost is told to stop, and its outcome counts for nothing', async () => {
+    const told: unknown[] = []
+    const { handler, deliveries } = courier(async ({ signal }) => {
+      if (deliveries.length > 1) return { outcome: 'done' }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      told.push(signal.reason)
+      return { outcome: 'stop', why: 'must not be stored' }
+    })
+    const runner = await bench.run([parcels(handler)], { workLeaseMs: 300 })
+    await send('contested')
+    await until(() => deliveries.length === 1)
+    // as if it had slept through its lease and another had taken it
+    await bench.database.pool.query(
+      `UPDATE runtime.work SET lease_owner = 'other', lease_token = nextval('runtime.work_claims'),
+         lease_until = clock_timestamp() + interval '500 milliseconds'`,
+    )
+    await until(() => deliveries.length === 2)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(told).toHaveLength(1)
+    expect((told[0] as Error).name).toBe('LeaseLost')
+    expect(await counts()).toMatchObject({ failed: 0, leased: 0 })
+  })
+
+  test('stopping interrupts work at its next safe point, and the attempt does not count', async () => {
+    const { handler, deliveries } = courier(async ({ signal }) => {
+      if (deliveries.length > 1) return { outcome: 'done' }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      throw signal.reason
+    })
+    const first = await bench.run([parcels(handler)])
+    await send('interrupted')
+    await until(() => deliveries.length === 1)
+    await first.stop()
+    expect(await counts()).toMatchObject({ due: 1, leased: 0 })
+    const second = await bench.run([parcels(handler)])
+    expect(await bench.drain(second)).toBe(true)
+    expect(deliveries.map(({ attempt }) => attempt)).toEqual([1, 1])
+  })
+
+  test('held work is no reason to wait, and goes on when the hold is cleared', async () => {
+    const { handler, names } = courier(async () =>
+      bench.faults.holding('pipeline') ? { outcome: 'held', at: 'pipeline' } : { outcome: 'done' },
+    )
+    bench.faults.inject('pipeline', 'hold', 1)
+    const runner = await bench.run([parcels(handler)])
+    await send('held')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await bench.store.counts({ now: bench.clock.now(), holds: ['pipeline'] })).toMatchObject({
+      due: 0,
+      held: 1,
+    })
+    const tries = names().length
+
+    bench.faults.inject('pipeline', 'hold', 0)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names().length).toBe(tries + 1)
+    expect(await counts()).toMatchObject({ due: 0, held: 0 })
+  })
+
+  test('draining ends without success when the time is up', async () => {
+    const door = gate()
+    const { handler, deliveries } = courier(async () => {
+      await door.opened
+      return { outcome: 'done' }
+    })
+    const runner = await bench.run([parcels(handler)])
+    await send('slow')
+    await until(() => deliveries.length === 1)
+    expect(await bench.drain(runner, 100)).toBe(false)
+    door.open()
+    expect(await bench.drain(runner)).toBe(true)
+  })
+
+  test('a real killed process loses no work: another does it after the lease ran out', {
+    timeout: 60_000,
+  }, async () => {
+    const { startWorkerProcess } = await import('../support/worker-process.ts')
+    const child = await startWorkerProcess(testDatabase.url)
+    await child.line('working')
+    expect(await counts()).toMatchObject({ leased: 1 })
+    await child.kill()
+    const { handler, deliveries } = courier()
+    const runner = await bench.run([{ ...parcels(handler), name: 'endless' }], { workLeaseMs: 1_000 })
+    await until(() => deliveries.length === 1, 30_000)
+    expect(deliveries[0]).toMatchObject({ key: 'never-done', attempt: 2 })
+    expect(await bench.drain(runner)).toBe(true)
+  })
+})
+
+describe('timers', () => {
+  const options: RunnerOptions = { pollMs: 5_000 }
+
+  test('fire at their time by the system clock, between two looks at the table', async () => {
+    const other = await another(systemClock)
+    const firedAt: number[] = []
+    const runner = await other.run(
+      [
+        parcels(async () => {
+          firedAt.push(systemClock.now())
+          return { outcome: 'done' }
+        }),
+      ],
+      options,
+    )
+    const dueAt = systemClock.now() + 400
+    await send('later', dueAt)
+    await until(() => firedAt.length === 1)
+    expect(firedAt[0]! - dueAt).toBeGreaterThanOrEqual(0)
+    expect(firedAt[0]! - dueAt).toBeLessThan(1_000)
+    expect(await other.drain(runner)).toBe(true)
+  })
+
+  test('do not fire while a virtual clock stands still; cancelled ones never do', async () => {
+    const { handler, names } = courier()
+    const runner = await bench.run([parcels(handler)])
+    await send('later', bench.clock.now() + 1)
+    await send('recalled', bench.clock.now() + 1)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await counts()).toMatchObject({ later: 2 })
+    await recall('recalled')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await counts()).toMatchObject({ later: 1 })
+    expect(names()).toEqual([])
+  })
+
+  test('of the same work the last due time counts', async () => {
+    const runner = await bench.run([parcels(courier().handler)])
+    const now = bench.clock.now()
+    await send('moved', now + 10)
+    await send('moved', now + 99)
+    await bench.drain(runner)
+    expect(await bench.store.nextDue(now)).toBe(now + 99)
+  })
+})
+
+function gate() {
+  let open: () => void = () => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open }
+}
+
+const work = (key: string): WorkToStore => ({
+  ...{ processManager: 'parcels', kind: 'deliver', key, payload: { parcel: key }, dueAt: 5 },
+  ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+})
+
+function replaced(store: WorkStore, changes: Partial<WorkStore>): WorkStore {
+  return new Proxy(store, {
+    get(target, name: keyof WorkStore) {
+      const value = changes[name] ?? target[name]
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}

@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { daysInMonth, isCalendarDate, isoTime, utcDate } from '../../domain/kernel/calendar.ts'
+
+const DAY_MS = 86_400_000
+/** Every day from year 1 to 9999, by number from 1970-01-01. */
+const FIRST = new Date(0).setUTCFullYear(1, 0, 1) / DAY_MS
+const LAST = Date.UTC(9999, 11, 31) / DAY_MS
+const days = fc.integer({ min: FIRST, max: LAST })
+const dateOf = (day: number): string => {
+  const date = new Date(day * DAY_MS)
+  const part = (value: number, length: number) => String(value).padStart(length, '0')
+  return `${part(date.getUTCFullYear(), 4)}-${part(date.getUTCMonth() + 1, 2)}-${part(date.getUTCDate(), 2)}`
+}
+
+describe('calendar dates', () => {
+  test('that exist are dates, and the moments of a day belong to it', () => {
+    fc.assert(
+      fc.property(days, fc.nat({ max: DAY_MS - 1 }), (day, ms) => {
+        expect(isCalendarDate(dateOf(day))).toBe(true)
+        expect(utcDate(day * DAY_MS + ms)).toBe(dateOf(day))
+        expect(isoTime(day * DAY_MS + ms).startsWith(dateOf(day))).toBe(true)
+      }),
+    )
+  })
+
+  test('compare as text like the days they are', () => {
+    fc.assert(fc.property(days, days, (a, b) => void expect(dateOf(a) < dateOf(b)).toBe(a < b)))
+  })
+
+  test('are exactly those that a year has', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 9999 }),
+        fc.integer({ min: 0, max: 14 }),
+        fc.integer({ min: 0, max: 33 }),
+        (year, month, day) => {
+          const text = `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`
+          const moment = new Date(0)
+          moment.setUTCFullYear(year, month - 1, day)
+          // a date that does not exist runs over into another month
+          const exists =
+            moment.getUTCMonth() === month - 1 &&
+            moment.getUTCDate() === day &&
+            moment.getUTCFullYear() === year
+          expect(isCalendarDate(text)).toBe(exists)
+        },
+      ),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('of a month are as many as the next month begins later', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 9998 }), fc.integer({ min: 1, max: 12 }), (year, month) => {
+        const from = new Date(0).setUTCFullYear(year, month - 1, 1)
+        const to = new Date(0).setUTCFullYear(year, month, 1)
+        expect(daysInMonth(year, month)).toBe((to - from) / DAY_MS)
+      }),
+    )
+  })
+
+  test('take no other form', () => {
+    const others = [
+      '',
+      '2026-1-01',
+      '2026-01-1',
+      '26-01-01',
+      '2026/01/01',
+      '01-01-2026',
+      ' 2026-01-01',
+      '2026-01-01T00:00:00Z',
+      '0000-01-01',
+      '2026-01-01\n',
+    ]
+    for (const text of others) expect(isCalendarDate(text)).toBe(false)
+    fc.assert(
+      fc.property(fc.anything(), (value) => {
+        if (typeof value !== 'string' || !/^\d{4}-\d{2}-\d{2}$/.test(value))
+          expect(isCalendarDate(value)).toBe(false)
+      }),
+    )
+  })
+})

@@ -1,0 +1,82 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseJson } from '../../interfaces/http/strict-json.ts'
+
+const parse = (text: string) => parseJson(Buffer.from(text))
+
+/** Object keys as texts of JSON, so that an object may repeat one. */
+const members = fc.array(
+  fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e:', '"', '}'), fc.jsonValue({ maxDepth: 2 })),
+  {
+    maxLength: 6,
+  },
+)
+
+describe('parseJson', () => {
+  it('agrees with JSON.parse on every value that may be stored', () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue({ noUnicodeString: false, stringUnit: 'binary' }),
+        fc.boolean(),
+        (value, spaced) => {
+          const text = JSON.stringify(value, null, spaced ? 1 : 0)
+          const answer = parse(text)
+          if (text.includes('\\u0000') || text.includes('"__proto__"')) return
+          expect(answer).toEqual({ ok: true, value: JSON.parse(text) })
+        },
+      ),
+    )
+  })
+
+  it('refuses exactly the texts that JSON.parse refuses, never throwing', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:\\ 1anul') }), (text) => {
+        let valid = true
+        try {
+          JSON.parse(text)
+        } catch {
+          valid = false
+        }
+        const answer = parse(text)
+        if (!valid) expect(answer.ok).toBe(false)
+        else if (!answer.ok) expect(answer.kind).toBe('duplicate_key')
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('refuses an object exactly when it repeats a key', () => {
+    fc.assert(
+      fc.property(members, fc.nat({ max: 3 }), (entries, wraps) => {
+        const object = `{${entries.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join()}}`
+        const text = `${'['.repeat(wraps)}${object}${']'.repeat(wraps)}`
+        const repeats = new Set(entries.map(([key]) => key)).size < entries.length
+        const answer = parse(text)
+        if (text.includes('\\u0000') || text.includes('"__proto__"')) return
+        expect(answer.ok ? null : answer.kind).toBe(repeats ? 'duplicate_key' : null)
+      }),
+    )
+  })
+
+  it('finds NUL and lone surrogates wherever they stand, and only those', () => {
+    const character = fc.constantFrom('\0', '\ud800', '\udc00', '😀', 'a', '\\', '"', '\u0001')
+    fc.assert(
+      fc.property(fc.string({ unit: character, maxLength: 6 }), fc.nat({ max: 3 }), (text, wraps) => {
+        let value: unknown = text
+        for (let level = 0; level < wraps; level += 1) value = level % 2 === 0 ? { k: value } : [0, value]
+        const refused = text.includes('\0') || Buffer.from(text).toString() !== text
+        const answer = parse(JSON.stringify(value))
+        expect(answer.ok ? null : answer.kind).toBe(refused ? 'characters' : null)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('never throws on arbitrary bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        expect(typeof parseJson(Buffer.from(bytes)).ok).toBe('boolean')
+      }),
+    )
+  })
+})

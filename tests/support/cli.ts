@@ -1,0 +1,43 @@
+import { Readable, Writable } from 'node:stream'
+import { runCli } from '../../interfaces/cli/cli.ts'
+
+/** What a command line left behind. */
+export interface CliRun {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  /** The one JSON document of stdout. @throws when it is none. */
+  json(): ReturnType<typeof JSON.parse>
+}
+
+/** Runs a command line in this process, with its own input, output and environment. */
+export async function cli(
+  args: readonly string[],
+  options: { env?: Record<string, string | undefined>; stdin?: string; isTTY?: boolean } = {},
+): Promise<CliRun> {
+  const stdout = collector()
+  const stderr = Object.assign(collector(), { isTTY: options.isTTY ?? false })
+  const code = await runCli(args, {
+    stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
+    stdout,
+    stderr,
+    env: options.env ?? {},
+  })
+  return {
+    code,
+    stdout: stdout.text(),
+    stderr: stderr.text(),
+    json: () => JSON.parse(stdout.text()),
+  }
+}
+
+function collector(): Writable & { text(): string } {
+  const parts: Buffer[] = []
+  const stream = new Writable({
+    write(part: Buffer, _encoding, done) {
+      parts.push(Buffer.from(part))
+      done()
+    },
+  })
+  return Object.assign(stream, { text: () => Buffer.concat(parts).toString() })
+}

@@ -1,0 +1,99 @@
+import { createHmac } from 'node:crypto'
+import { type Answer, operate, type SeedableService, type SeededTenant, send } from './seed.ts'
+
+/** An employee record that the default policy accepts: 1,000.50 dollars, premium 25.01. */
+export function employeeRecord(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    employee_id: 'E-1',
+    first_name: 'Ada',
+    last_name: 'Baker',
+    class_code: '8810',
+    state: 'CA',
+    gross_wages: 1000.5,
+    ...overrides,
+  }
+}
+
+/** A report body about the seeded employer and policy. */
+export function reportBody(
+  tenant: Pick<SeededTenant, 'fein' | 'policyNumber'>,
+  overrides: Record<string, unknown> = {},
+): Record<string, unknown> {
+  return {
+    employer_fein: tenant.fein,
+    policy_number: tenant.policyNumber,
+    employees: [employeeRecord()],
+    pay_period: { start_date: '2026-01-01', end_date: '2026-01-15' },
+    ...overrides,
+  }
+}
+
+/** POST to the core API. */
+export function post(
+  service: SeedableService,
+  path: string,
+  headers: Record<string, string>,
+  body: unknown,
+): Promise<Answer> {
+  return send(`${service.coreUrl}${path}`, { method: 'POST', headers, body })
+}
+
+/** POST /payroll/reports. */
+export function report(
+  service: SeedableService,
+  tenant: SeededTenant,
+  overrides: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const body = reportBody(tenant, overrides)
+  return post(service, '/api/v1/payroll/reports', { ...tenant.clientHeaders, ...headers }, body)
+}
+
+/** GET /files/status/:file_id. */
+export function status(service: SeedableService, tenant: SeededTenant, fileId: string): Promise<Answer> {
+  return send(`${service.coreUrl}/api/v1/files/status/${fileId}`, { headers: tenant.clientHeaders })
+}
+
+/** Lower-case hex HMAC-SHA256 over `${timestamp}.${body}`. */
+export function sign(secret: string, timestamp: number | string, body: string): string {
+  return createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')
+}
+
+/** The service's time in milliseconds. */
+export async function serviceTime(service: SeedableService): Promise<number> {
+  const { now } = await operate(service, 'GET', '/clock')
+  return typeof now === 'number' ? now : Date.parse(now)
+}
+
+/** An event as the operator API shows it. */
+export interface ShownEvent {
+  readonly position: string | number
+  readonly stream: string
+  readonly type: string
+  readonly data: Record<string, unknown>
+  readonly metadata: Record<string, unknown>
+}
+
+/** All events of the log in order, or those of one type, read page by page. */
+export async function allEvents(service: SeedableService, type?: string): Promise<ShownEvent[]> {
+  const events: ShownEvent[] = []
+  let from: string | null = null
+  do {
+    const query = new URLSearchParams({ limit: '1000' })
+    if (from !== null) query.set('from', from)
+    if (type !== undefined) query.set('type', type)
+    const { body }: Answer = await send(`${service.opsUrl}/ops/v1/events?${query}`, {
+      headers: { Authorization: `Bearer ${service.operatorToken}` },
+    })
+    if (body?.ok !== true) throw new Error(`The operator API refused to list events: ${body?.message}`)
+    events.push(...body.data)
+    from = body.data.length === 0 || body.pagination.next === null ? null : String(body.pagination.next)
+  } while (from !== null)
+  return events
+}
+
+/** How far the log goes: it changes exactly when something is stored. */
+export async function logHead(service: SeedableService): Promise<string> {
+  const events = await allEvents(service)
+  return `${events.length} events, last at ${events.at(-1)?.position}`
+}

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { migrate } from '../../infrastructure/database/migrate.ts'
+
+export interface TestDatabase {
+  /** Superuser url. */
+  readonly url: string
+  readonly name: string
+  /** Drops the database, ending every connection to it. */
+  drop(): Promise<void>
+}
+
+/** Creates an empty database, migrated unless told otherwise. Each test file uses its own. */
+export async function createTestDatabase(options: { migrate?: boolean } = {}): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await withServer(async (server) => {
+    if (options.migrate ?? true) {
+      await ensureTemplate(server)
+      await server.query(`CREATE DATABASE ${name} TEMPLATE ${inject('postgresTemplate')}`)
+    } else {
+      await server.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
+    }
+  })
+  return {
+    url: urlOf(name),
+    name,
+    drop: () =>
+      withServer(async (server) => {
+        await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+      }),
+  }
+}
+
+/** The url of another database on the test server. */
+export function urlOf(database: string): string {
+  const url = new URL(inject('postgresUrl'))
+  url.pathname = `/${database}`
+  return url.toString()
+}
+
+/** Runs `work` with a superuser connection to the test server's own database. */
+export async function withServer<T>(work: (server: pg.Client) => Promise<T>): Promise<T> {
+  const server = new pg.Client(inject('postgresUrl'))
+  await server.connect()
+  try {
+    return await work(server)
+  } finally {
+    await server.end()
+  }
+}
+
+/** The first test file that needs it migrates the template; the others wait for it. */
+async function ensureTemplate(server: pg.Client): Promise<void> {
+  const template = inject('postgresTemplate')
+  await server.query("SELECT pg_advisory_lock(hashtext('compstream test template'))")
+  try {
+    const { rowCount } = await server.query('SELECT 1 FROM pg_database WHERE datname = $1', [template])
+    if (rowCount === 1) return
+    const draft = `${template}_draft`
+    await server.query(`DROP DATABASE IF EXISTS ${draft} WITH (FORCE)`)
+    await server.query(`CREATE DATABASE ${draft} TEMPLATE template0 ENCODING 'UTF8'`)
+    await migrate({ url: urlOf(draft) })
+    await server.query(`ALTER DATABASE ${draft} RENAME TO ${template}`)
+  } finally {
+    await server.query("SELECT pg_advisory_unlock(hashtext('compstream test template'))")
+  }
+}

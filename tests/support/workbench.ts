@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import { CommandHandler } from '../../application/command-handling/command-handler.ts'
+import { type DrainParts, drain } from '../../application/commands/drain.ts'
+import { EventRegistry } from '../../application/event-store.ts'
+import type { Clock } from '../../application/ports/clock.ts'
+import type { EventLog } from '../../application/ports/event-log.ts'
+import type { Faults } from '../../application/ports/faults.ts'
+import type { Leases } from '../../application/ports/leases.ts'
+import type { Notices } from '../../application/ports/notices.ts'
+import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
+import { ProcessManagerRunner, type RunnerOptions } from '../../application/process-managers/runner.ts'
+import type { WorkStore } from '../../application/process-managers/work-store.ts'
+import { aggregates } from '../../domain/catalogue.ts'
+import type { Aggregate } from '../../domain/kernel/decider.ts'
+import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
+import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
+import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
+import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
+import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
+import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
+
+/** What process managers run on, as one process of the service has it: on a real database and log. */
+export interface Workbench {
+  readonly database: Database
+  readonly log: EventLog
+  readonly registry: EventRegistry
+  readonly clock: Clock
+  readonly commands: CommandHandler
+  readonly store: WorkStore
+  readonly leases: Leases
+  readonly notices: Notices
+  readonly faults: Faults
+  /** What runners reported, as `what process_manager kind key error`. */
+  readonly reports: string[]
+  /** Starts a runner with short real times; it is stopped with the workbench. */
+  run(
+    managers: readonly ProcessManager[],
+    options?: RunnerOptions,
+    parts?: Partial<Parts>,
+  ): Promise<ProcessManagerRunner>
+  /** Waits until everything has come to rest; there are no projections here. */
+  drain(runner: Pick<ProcessManagerRunner, 'positions'>, timeoutMs?: number): Promise<boolean>
+  drainParts(runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts
+  close(): Promise<void>
+}
+
+type Parts = Pick<Workbench, 'log' | 'store' | 'leases'>
+
+/** Short times, so that what waits for them is seen to happen. */
+export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 1_000, backoffMs: 2 }
+
+/**
+ * Opens a workbench as a process of its own would: own log, own leases, own clock.
+ * @param options.aggregates of the test's own, beside the service's.
+ * @param options.clock `virtual` (default) stands where the log says.
+ */
+export async function openWorkbench(
+  url: string,
+  options: { aggregates?: readonly Aggregate[]; clock?: Clock } = {},
+): Promise<Workbench> {
+  const database = await openDatabase({ url })
+  const log = await openPostgresEventLog({ database })
+  const registry = new EventRegistry([...aggregates, ...(options.aggregates ?? [])])
+  const notices = new InProcessNotices()
+  const clock = options.clock ?? (await VirtualClock.open(log, registry, notices))
+  const faults = new InMemoryFaults()
+  const store = new PostgresWorkStore(database.pool)
+  const leases = new HeldLeases(new PostgresLeaseStore(database.pool), { owner: randomUUID(), ttlMs: 1_500 })
+  const reports: string[] = []
+  const runners: ProcessManagerRunner[] = []
+  const drainParts = (runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts => ({
+    ...{ log, clock, faults, notices, work: store, processManagers: runner },
+    projections: { names: () => [] },
+    readModels: { reached: async () => true },
+  })
+  return {
+    ...{ database, log, registry, clock, store, leases, notices, faults, reports, drainParts },
+    commands: new CommandHandler(log, registry, clock),
+    async run(managers, runnerOptions = {}, parts = {}) {
+      const report = (what: string, fields: Readonly<Record<string, string | number>>) =>
+        void reports.push([what, ...Object.values(fields)].join(' '))
+      const runner = new ProcessManagerRunner(
+        { log, registry, clock, store, leases, notices, faults, report, ...parts },
+        managers,
+        { ...QUICK, ...runnerOptions },
+      )
+      runners.push(runner)
+      await runner.start()
+      return runner
+    },
+    drain: (runner, timeoutMs = 15_000) => drain(drainParts(runner), timeoutMs),
+    drainParts,
+    async close() {
+      await Promise.all(runners.map((runner) => runner.stop()))
+      await log.close()
+      await database.close()
+    },
+  }
+}
+
+/** Waits for a condition, for at most some real milliseconds. @throws when it is not met. */
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 15_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error('the condition was not met in time')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}

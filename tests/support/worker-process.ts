@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { build } from 'esbuild'
+
+/** A process of its own with a process manager runner whose work never ends. */
+export interface WorkerProcess {
+  /** Waits until the process has printed a line. */
+  line(text: string): Promise<void>
+  /** kill -9; resolves when it is gone. */
+  kill(): Promise<void>
+}
+
+const PROGRAM = `
+  import { openWorkbench } from './workbench.ts'
+  const bench = await openWorkbench(process.env.DATABASE)
+  const key = 'never-done'
+  const work = { processManager: 'endless', kind: 'deliver', key, payload: {}, dueAt: 0 }
+  const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
+  await bench.store.change({ store: [{ ...work, ...because }], cancel: [] })
+  const deliver = () => new Promise(() => console.log('working'))
+  await bench.run([{ name: 'endless', handles: [], react: () => [], work: { deliver } }])
+`
+
+/** Starts it on a database; the program is bundled in memory. */
+export async function startWorkerProcess(databaseUrl: string): Promise<WorkerProcess> {
+  const bundle = await build({
+    stdin: { contents: PROGRAM, resolveDir: import.meta.dirname, loader: 'ts' },
+    ...{
+      bundle: true,
+      write: false,
+      platform: 'node',
+      format: 'esm',
+      target: 'node20',
+      packages: 'external',
+    },
+  })
+  const child = spawn(process.execPath, ['--input-type=module', '-'], {
+    cwd: `${import.meta.dirname}/../..`,
+    env: { PATH: process.env.PATH, DATABASE: databaseUrl },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const lines = new Set<string>()
+  const listeners = new Set<() => void>()
+  const tell = () => {
+    for (const listener of listeners) listener()
+  }
+  createInterface({ input: child.stdout }).on('line', (text) => {
+    lines.add(text)
+    tell()
+  })
+  child.once('exit', tell)
+  child.stdin.end(bundle.outputFiles[0]!.text)
+  return {
+    line: (text) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          if (lines.has(text)) resolve()
+          else if (child.exitCode !== null) reject(new Error(`the worker ended with code ${child.exitCode}`))
+          else return
+          listeners.delete(look)
+        }
+        listeners.add(look)
+        look()
+      }),
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}

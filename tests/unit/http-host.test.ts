@@ -1,0 +1,241 @@
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { sendJson } from '../../interfaces/http/answers.ts'
+import { readJson } from '../../interfaces/http/body.ts'
+import { HttpError, writeCoreError } from '../../interfaces/http/errors.ts'
+import { createHost, type Listener, listen, queryOf } from '../../interfaces/http/server.ts'
+
+const LIMIT = 1024 * 1024
+
+let listener: Listener
+let failures: unknown[]
+let answered: string[]
+let release: () => void
+let entered: Promise<void>
+
+beforeEach(async () => {
+  failures = []
+  answered = []
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let enter = () => {}
+  entered = new Promise((resolve) => {
+    enter = resolve
+  })
+  let count = 0
+  const app = createHost({
+    routes: [
+      { method: 'GET', path: '/things/:id', handle: (q, r) => sendJson(r, 200, { id: q.params.id }) },
+      { method: 'GET', path: '/query', handle: (q, r) => sendJson(r, 200, Object.fromEntries(queryOf(q))) },
+      {
+        method: 'POST',
+        path: '/things',
+        async handle(request, response) {
+          sendJson(response, 201, (await readJson(request, LIMIT)).value)
+        },
+      },
+      {
+        method: 'GET',
+        path: '/broken',
+        handle() {
+          throw new Error('secret internals')
+        },
+      },
+      {
+        method: 'GET',
+        path: '/refused',
+        handle() {
+          throw new HttpError(409, 'Conflict', 'It is so', { 'X-Why': 'because' })
+        },
+      },
+      {
+        method: 'GET',
+        path: '/slow',
+        async handle(_request, response) {
+          enter()
+          await held
+          sendJson(response, 200, { slow: true })
+        },
+      },
+    ],
+    writeError: writeCoreError,
+    newRequestId: () => `generated-${++count}`,
+    onFailure: (error) => failures.push(error),
+    onAnswer: (method, path, status) => answered.push(`${method} ${path} ${status}`),
+  })
+  listener = await listen(app, '127.0.0.1', 0)
+})
+
+afterEach(async () => {
+  release()
+  await listener.close()
+})
+
+const url = (path: string) => `${listener.url}${path}`
+const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
+  fetch(url('/things'), {
+    method: 'POST',
+    body,
+    headers: { 'Content-Type': 'application/json', ...headers },
+  })
+
+/** A request of which every byte is under the test's control; resolves with all that came back. */
+function raw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(listener.port, '127.0.0.1', () => socket.write(text))
+    let received = ''
+    socket.on('data', (part) => {
+      received += part
+    })
+    socket.on('end', () => resolve(received))
+    socket.on('error', reject)
+  })
+}
+
+describe('a host', () => {
+  it('answers JSON with a request id and without telling what it runs on', async () => {
+    const answer = await fetch(url('/things/7'))
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toEqual({ id: '7' })
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(answer.headers.get('x-request-id')).toBe('generated-1')
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(answer.headers.has('x-powered-by')).toBe(false)
+    expect(answer.headers.has('etag')).toBe(false)
+  })
+
+  it('keeps a usable request id and replaces any other', async () => {
+    const idFor = async (given: string) =>
+      (await fetch(url('/things/7'), { headers: { 'X-Request-Id': given } })).headers.get('x-request-id')
+    expect(await idFor('my-id.1')).toBe('my-id.1')
+    expect(await idFor('x'.repeat(128))).toBe('x'.repeat(128))
+    expect(await idFor('x'.repeat(129))).toMatch(/^generated-/)
+    expect(await idFor('two words')).toMatch(/^generated-/)
+  })
+
+  it('answers 404 for unknown paths and 405 with Allow for other methods, in its own error body', async () => {
+    const unknown = await fetch(url('/nothing'))
+    expect(unknown.status).toBe(404)
+    expect(await unknown.json()).toEqual({ error: 'Not found', message: expect.any(String) })
+    expect(unknown.headers.get('x-request-id')).toBeTruthy()
+    const wrong = await fetch(url('/things'), { method: 'DELETE' })
+    expect(wrong.status).toBe(405)
+    expect(wrong.headers.get('allow')).toBe('POST')
+    expect(await wrong.json()).toMatchObject({ error: 'Method not allowed' })
+    expect((await fetch(url('/things/1'), { method: 'PATCH' })).headers.get('allow')).toBe('GET, HEAD')
+    expect((await fetch(url('/things/1'), { method: 'HEAD' })).status).toBe(200)
+    expect((await fetch(url('/THINGS/1'))).status).toBe(404)
+    expect((await fetch(url('/things/%ff'))).status).toBe(400)
+  })
+
+  it('hides what went wrong inside, and reports it', async () => {
+    const answer = await fetch(url('/broken'))
+    expect(answer.status).toBe(500)
+    const text = await answer.text()
+    expect(JSON.parse(text)).toMatchObject({ error: 'Server error' })
+    expect(text).not.toContain('secret internals')
+    expect(failures).toMatchObject([{ message: 'secret internals' }])
+  })
+
+  it('writes refusals with their headers', async () => {
+    const answer = await fetch(url('/refused'))
+    expect(answer.status).toBe(409)
+    expect(answer.headers.get('x-why')).toBe('because')
+    expect(await answer.json()).toEqual({ error: 'Conflict', message: 'It is so' })
+    expect(failures).toEqual([])
+  })
+
+  it('tells of every answer by its route, not its address', async () => {
+    await (await fetch(url('/things/secret-id'))).text()
+    await (await fetch(url('/nothing'))).text()
+    await expect.poll(() => answered).toEqual(['GET /things/:id 200', 'GET (none) 404'])
+  })
+
+  it('reads queries on demand', async () => {
+    expect(await (await fetch(url('/query?a=1&a=2&b=x%20y'))).json()).toEqual({ a: '2', b: 'x y' })
+  })
+})
+
+describe('a body', () => {
+  it('is read whole, also in many parts', async () => {
+    const value = { text: 'é'.repeat(200_000) }
+    expect(await (await post(JSON.stringify(value))).json()).toEqual(value)
+  })
+
+  it('is refused when it is larger than the limit, announced or not', async () => {
+    const large = Buffer.alloc(LIMIT + 1, 0x20)
+    expect((await post(large)).status).toBe(413)
+    const { status, headers } = await new Promise<{ status?: number; headers: IncomingHttpHeaders }>(
+      (resolve, reject) => {
+        const chunked = httpRequest(url('/things'), { method: 'POST' }, (answer) => {
+          answer.resume()
+          resolve({ ...(answer.statusCode ? { status: answer.statusCode } : {}), headers: answer.headers })
+        })
+        chunked.on('error', reject)
+        chunked.write(large)
+        chunked.end(large)
+      },
+    )
+    expect(status).toBe(413)
+    expect(headers['x-request-id']).toBeTruthy()
+    expect((await post(Buffer.concat([Buffer.from('1'), Buffer.alloc(LIMIT - 1, 0x20)]))).status).toBe(201)
+  })
+
+  it('is refused compressed, in another media type or in another charset', async () => {
+    expect((await post(gzipSync('{}'), { 'Content-Encoding': 'gzip' })).status).toBe(415)
+    expect((await post('{}', { 'Content-Type': 'text/plain' })).status).toBe(415)
+    expect((await post('{}', { 'Content-Type': 'application/json; charset=utf-16' })).status).toBe(415)
+    expect((await post('{}', { 'Content-Type': 'application/json; charset=UTF-8' })).status).toBe(201)
+    expect((await post('{}', { 'Content-Type': 'application/vnd.api+json' })).status).toBe(201)
+  })
+
+  it('that is no JSON is refused with where', async () => {
+    const answer = await post('{oops')
+    expect(answer.status).toBe(400)
+    expect(await answer.json()).toMatchObject({ error: 'Invalid JSON' })
+  })
+
+  it('of a caller that goes away is nobody’s failure', async () => {
+    await new Promise<void>((resolve) => {
+      const socket = connect(listener.port, '127.0.0.1', () => {
+        socket.write('POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"a"')
+        setImmediate(() => {
+          socket.destroy()
+          resolve()
+        })
+      })
+    })
+    expect((await fetch(url('/things/1'))).status).toBe(200)
+    expect(failures).toEqual([])
+  })
+})
+
+describe('a listener', () => {
+  it('answers what is not HTTP and closes', async () => {
+    expect(await raw('NONSENSE\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
+    expect(await raw(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 431 /,
+    )
+  })
+
+  it('finishes requests in flight when it closes, and takes no new ones', async () => {
+    const slow = fetch(url('/slow'))
+    await entered
+    const closed = listener.close()
+    await expect(fetch(url('/things/1'))).rejects.toThrow()
+    release()
+    expect((await slow).status).toBe(200)
+    await closed
+  })
+
+  it('cuts what does not finish within the grace', async () => {
+    const slow = fetch(url('/slow'))
+    await entered
+    const failed = expect(slow).rejects.toThrow()
+    await listener.close(20)
+    await failed
+  })
+})

@@ -1,0 +1,120 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isIdempotencyKey, requestHash } from '../../application/commands/idempotent.ts'
+import { fold } from '../../domain/kernel/decider.ts'
+import {
+  IdempotencyKeyAnswered,
+  IdempotencyKeyClaimed,
+  type IdempotencyKeyEvent,
+  idempotencyKey,
+} from '../../domain/uniqueness/idempotency-key.ts'
+
+const claim = { fingerprint: 'f'.repeat(24), request_hash: 'a'.repeat(24), command_id: 'command-1' }
+const answer = { fingerprint: claim.fingerprint, status: 202, body: { file_id: 'x' }, created_id: null }
+
+function decide(
+  given: readonly IdempotencyKeyEvent[],
+  command: Parameters<typeof idempotencyKey.decide>[0],
+): ReturnType<typeof idempotencyKey.decide> {
+  return idempotencyKey.decide(command, fold(idempotencyKey, given))
+}
+
+describe('idempotency key', () => {
+  test('the first claim fixes the command id', () => {
+    expect(decide([], { type: 'Claim', data: claim })).toEqual([IdempotencyKeyClaimed.of(claim)])
+  })
+
+  test('a second claim of the same request changes nothing', () => {
+    const again = { ...claim, command_id: 'command-2' }
+    expect(decide([IdempotencyKeyClaimed.of(claim)], { type: 'Claim', data: again })).toEqual([])
+    expect(fold(idempotencyKey, [IdempotencyKeyClaimed.of(claim)]).claimed?.command_id).toBe('command-1')
+  })
+
+  test('a claim for another request is refused, before and after the answer', () => {
+    const other = { ...claim, request_hash: 'b'.repeat(24) }
+    const claimed = IdempotencyKeyClaimed.of(claim)
+    for (const given of [[claimed], [claimed, IdempotencyKeyAnswered.of(answer)]]) {
+      expect(decide(given, { type: 'Claim', data: other })).toMatchObject({
+        rejected: true,
+        kind: 'conflict',
+        code: 'idempotency_key_reused',
+      })
+    }
+  })
+
+  test('the first answer stays', () => {
+    const given = [IdempotencyKeyClaimed.of(claim), IdempotencyKeyAnswered.of(answer)]
+    expect(decide(given, { type: 'Answer', data: { ...answer, status: 500 } })).toEqual([])
+    expect(fold(idempotencyKey, given).answered).toEqual(answer)
+  })
+})
+
+describe('Idempotency-Key header', () => {
+  test.each([
+    ['a', true],
+    ['~!"#$%&', true],
+    ['k'.repeat(255), true],
+    ['', false],
+    ['k'.repeat(256), false],
+    ['with space', false],
+    ['tab\t', false],
+    ['ümlaut', false],
+    ['nul\0', false],
+    [undefined, false],
+    [['a', 'b'], false],
+  ])('%j is usable: %s', (value, usable) => {
+    expect(isIdempotencyKey(value)).toBe(usable)
+  })
+})
+
+describe('request hash', () => {
+  test('does not depend on the order of members', () => {
+    expect(requestHash({ a: 1, b: [{ c: null, d: 'x' }] })).toBe(
+      requestHash({ b: [{ d: 'x', c: null }], a: 1 }),
+    )
+  })
+
+  test.each([
+    [{ a: 1 }, { a: '1' }],
+    [{ a: [1, 2] }, { a: [2, 1] }],
+    [{ a: [[1], 2] }, { a: [1, [2]] }],
+    [{ a: { b: 1 }, c: 2 }, { a: { b: 1, c: 2 } }],
+    [{ a: null }, {}],
+    [[], {}],
+    [['a,b'], ['a', 'b']],
+  ])('%j and %j are different requests', (one, other) => {
+    expect(requestHash(one)).not.toBe(requestHash(other))
+  })
+
+  test('stays the same when members are written in another order', () => {
+    const reversed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(reversed)
+      if (typeof value !== 'object' || value === null) return value
+      return Object.fromEntries(
+        Object.entries(value)
+          .reverse()
+          .map(([key, part]) => [key, reversed(part)]),
+      )
+    }
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        expect(requestHash(reversed(value))).toBe(requestHash(value))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('differs when any one value differs', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ name: fc.string(), gross_wages: fc.double({ noNaN: true }) }), { minLength: 1 }),
+        fc.nat(),
+        (employees, pick) => {
+          const changed = structuredClone(employees)
+          changed[pick % changed.length]!.name += 'x'
+          expect(requestHash({ employees: changed })).not.toBe(requestHash({ employees }))
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest'
+import { normalizeRow, REPORT_RECORDS, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
+import { describeReason, type PayrollTerms, validateRow } from '../../domain/payroll/row-validation.ts'
+import { TERMS } from '../support/payroll.ts'
+
+const VALID = { employee_first_name: 'Ann', employee_last_name: 'Lee', class_code: '8810', state: 'CA' }
+
+function judge(raw: Record<string, unknown>, terms: PayrollTerms = TERMS, vocabulary = TOOL_ROWS) {
+  return validateRow(normalizeRow(raw, 1, vocabulary).row, terms)
+}
+const errorsOf = (raw: Record<string, unknown>, terms?: PayrollTerms) =>
+  judge(raw, terms).errors.map(({ field, code }) => `${field} ${code}`)
+const warningsOf = (raw: Record<string, unknown>) =>
+  judge(raw).warnings.map(({ field, code }) => `${field} ${code}`)
+const paid = (fields: Record<string, unknown>) => ({ ...VALID, gross_wages: 100, ...fields })
+
+describe('wages', () => {
+  test.each([
+    ['gross wages alone', { gross_wages: 100 }, []],
+    ['no wages at all is green', { gross_wages: 0 }, []],
+    ['hours with rate', { hours: 40, rate: 25.5 }, []],
+    ['neither form', {}, ['gross_wages missing_wage']],
+    ['hours without rate', { hours: 40 }, ['rate missing_rate']],
+    ['rate without hours', { rate: 25 }, ['hours missing_hours']],
+    ['null counts as left out', { gross_wages: null }, ['gross_wages missing_wage']],
+    ['a number in quotes', { gross_wages: '100' }, ['gross_wages not_a_number']],
+    ['hours in quotes, one error for one field', { hours: '40', rate: 25 }, ['hours not_a_number']],
+    ['infinite', { gross_wages: Number.POSITIVE_INFINITY }, ['gross_wages not_finite']],
+    ['not a number', { gross_wages: Number.NaN }, ['gross_wages not_finite']],
+    ['negative', { gross_wages: -1 }, ['gross_wages negative']],
+    ['negative hours', { hours: -1, rate: 1 }, ['hours negative']],
+    ['ten millions', { gross_wages: 10_000_000 }, []],
+    ['a cent above ten millions', { gross_wages: 10_000_000.01 }, ['gross_wages too_large']],
+    ['a product above ten millions', { hours: 5_000, rate: 5_000 }, ['gross_wages too_large']],
+  ])('%s', (_, fields, errors) => {
+    expect(errorsOf({ ...VALID, ...fields })).toEqual(errors)
+  })
+
+  test('overtime is optional, and held to the same bounds', () => {
+    expect(errorsOf(paid({ overtime: 20 }))).toEqual([])
+    expect(errorsOf(paid({ overtime: 'x' }))).toEqual(['overtime not_a_number'])
+    expect(errorsOf(paid({ overtime: -0.01 }))).toEqual(['overtime negative'])
+  })
+
+  test('gross wages win over hours and rate; a product that differs is a warning', () => {
+    expect(judge(paid({ hours: 1, rate: 50 }))).toEqual({
+      errors: [],
+      warnings: [{ field: 'gross_wages', code: 'wage_forms_differ', value: '100' }],
+    })
+    // exact, not 0.1 * 3 = 0.30000000000000004
+    expect(warningsOf({ ...VALID, gross_wages: 0.3, hours: 3, rate: 0.1 })).toEqual([])
+  })
+})
+
+describe('class codes and states', () => {
+  const one: PayrollTerms = { ...TERMS, class_codes: ['8810'], states: ['CA'] }
+
+  test.each([
+    ['an unknown class code', { class_code: '9999' }, ['class_code unknown_value']],
+    ['an unknown state', { state: 'ZZ' }, ['state unknown_value']],
+    ['a class code as a number', { class_code: 8810 }, ['class_code not_a_string']],
+    ['a state in lower case, padded', { state: ' ca ' }, []],
+    ['class codes differ in case and form', { class_code: '08810' }, ['class_code unknown_value']],
+    [
+      'left out with several valid ones',
+      { class_code: undefined, state: '' },
+      ['class_code missing_value', 'state missing_value'],
+    ],
+  ])('%s', (_, fields, errors) => {
+    expect(errorsOf(paid(fields))).toEqual(errors)
+  })
+
+  test('left out, the only valid one is meant; another one is still an error', () => {
+    expect(errorsOf({ gross_wages: 1 }, one)).toEqual([])
+    expect(errorsOf({ gross_wages: 1, class_code: '5606', state: 'NV' }, one)).toEqual([
+      'class_code unknown_value',
+      'state unknown_value',
+    ])
+  })
+
+  test('the sentence names the value and lists the valid ones', () => {
+    const [error] = judge(paid({ class_code: '9999' })).errors
+    const { message, suggestion } = describeReason(error!, TERMS)
+    for (const part of ['9999', '8810', '5606']) expect(message).toContain(part)
+    expect(suggestion).toContain('8810')
+  })
+})
+
+describe('dates and names', () => {
+  test.each([
+    [
+      'dates that exist',
+      { check_date: '2026-02-28', pay_period_start: '2026-02-01', pay_period_end: '2026-02-01' },
+      [],
+    ],
+    ['another notation', { check_date: '08/01/2026' }, ['check_date not_a_date']],
+    ['a month that does not exist', { pay_period_start: '2026-13-01' }, ['pay_period_start not_a_date']],
+    ['a day that does not exist', { check_date: '2026-02-30' }, ['check_date not_a_date']],
+    [
+      'a period that ends before it starts',
+      { pay_period_start: '2026-02-02', pay_period_end: '2026-02-01' },
+      ['pay_period_end period_ends_before_start'],
+    ],
+  ])('%s', (_, fields, errors) => {
+    expect(errorsOf(paid(fields))).toEqual(errors)
+  })
+
+  test('a check date outside the policy term is a warning', () => {
+    expect(warningsOf(paid({ check_date: '2025-12-31' }))).toEqual(['check_date outside_policy_term'])
+    expect(warningsOf(paid({ check_date: '2026-01-01' }))).toEqual([])
+    expect(warningsOf(paid({ check_date: '2026-12-31' }))).toEqual([])
+    expect(warningsOf(paid({ check_date: '2027-01-01' }))).toEqual(['check_date outside_policy_term'])
+  })
+
+  test('a missing name and unknown fields are warnings', () => {
+    const anonymous = { class_code: '8810', state: 'CA', gross_wages: 1 }
+    expect(warningsOf(anonymous)).toEqual(['employee_first_name missing_name'])
+    expect(warningsOf({ ...anonymous, employee_first_name: 'Ann' })).toEqual([
+      'employee_last_name missing_name',
+    ])
+    expect(warningsOf(paid({ shoe_size: 43 }))).toEqual(['shoe_size unknown_field'])
+    expect(errorsOf(paid({ shoe_size: 43 }))).toEqual([])
+  })
+
+  test('flexible records name their fields differently, and further fields are expected in them', () => {
+    const record = {
+      first_name: 'Ann',
+      last_name: 'Lee',
+      hours_worked: 40,
+      rate: 10,
+      class_code: '8810',
+      state: 'CA',
+    }
+    expect(judge({ ...record, department: 'x' }, TERMS, REPORT_RECORDS)).toEqual({ errors: [], warnings: [] })
+  })
+
+  test('no message quotes a name or an identifier', () => {
+    const raw = paid({ employee_first_name: 7, ssn: 'garbage', class_code: '123-45-6789', '987654321': 1 })
+    const { errors, warnings } = judge(raw)
+    const said = JSON.stringify([...errors, ...warnings].map((reason) => describeReason(reason, TERMS)))
+    for (const secret of ['garbage', '123-45-6789', '987654321', '7']) {
+      expect(said.replaceAll('8810', '')).not.toContain(secret)
+    }
+  })
+})

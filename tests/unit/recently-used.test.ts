@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { RecentlyUsed } from '../../application/command-handling/recently-used.ts'
+
+test('keeps at least the last half of its limit and never more than the limit', () => {
+  const limit = 100
+  const entries = new RecentlyUsed<number, number>(limit)
+  for (let key = 0; key < 1000; key += 1) {
+    entries.set(key, key)
+    for (let back = 0; back < limit / 2; back += 1) {
+      if (key >= back) expect(entries.get(key - back)).toBe(key - back)
+    }
+  }
+  const kept = Array.from({ length: 1000 }, (_, key) => entries.get(key)).filter(
+    (value) => value !== undefined,
+  )
+  expect(kept.length).toBeLessThanOrEqual(limit)
+})
+
+test('what is used stays while others go', () => {
+  const entries = new RecentlyUsed<string, number>(10)
+  entries.set('used', 1)
+  for (let key = 0; key < 100; key += 1) {
+    entries.set(`k${key}`, key)
+    expect(entries.get('used')).toBe(1)
+  }
+  expect(entries.get('k0')).toBeUndefined()
+})
+
+test('a new value replaces the old one, and a deleted key is gone', () => {
+  const entries = new RecentlyUsed<string, number>(4)
+  entries.set('a', 1)
+  entries.set('b', 1)
+  entries.set('a', 2)
+  expect(entries.get('a')).toBe(2)
+  entries.delete('a')
+  expect(entries.get('a')).toBeUndefined()
+  const one = new RecentlyUsed<string, number>(1)
+  one.set('a', 1)
+  expect(one.get('a')).toBe(1)
+  one.set('b', 2)
+  expect([one.get('a'), one.get('b')]).toEqual([undefined, 2])
+})
