@@ -43,10 +43,13 @@ export class UnreadableEvent extends Error {
   }
 }
 
+/** Where a stored event keeps what it was decoded to: a property costs the garbage collector far less than a WeakMap. */
+const DECODED = Symbol('decoded')
+type Decodable = StoredEvent & { [DECODED]?: { readonly by: EventRegistry; readonly event: RecordedEvent } }
+
 /** Every event type by name: the one place where stored JSON becomes typed events and back. */
 export class EventRegistry {
   readonly #types = new Map<string, EventType>()
-  readonly #decoded = new WeakMap<StoredEvent, RecordedEvent>()
 
   /** @throws Error when two types share a name, or two aggregates a category. */
   constructor(aggregates: readonly Aggregate[]) {
@@ -99,9 +102,9 @@ export class EventRegistry {
    * with the stored event, so that several readers of one page parse it once; treat it as immutable.
    * @throws UnreadableEvent
    */
-  decode(stored: StoredEvent): RecordedEvent {
-    const known = this.#decoded.get(stored)
-    if (known) return known
+  decode(stored: Decodable): RecordedEvent {
+    const known = stored[DECODED]
+    if (known?.by === this) return known.event
     const type = this.#types.get(stored.type)
     if (!type) throw new UnreadableEvent(stored, 'unknown event type')
     const metadata = JSON.parse(stored.metadata) as RecordedEvent['metadata']
@@ -115,7 +118,7 @@ export class EventRegistry {
     }
     const { position, stream, revision, eventId } = stored
     const recorded = { position, stream, revision, eventId, type: stored.type, data: parsed.data, metadata }
-    this.#decoded.set(stored, recorded)
+    stored[DECODED] = { by: this, event: recorded }
     return recorded
   }
 }

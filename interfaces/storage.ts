@@ -25,7 +25,11 @@ export async function openStorage(config: Config, logger: Logger): Promise<Stora
   try {
     const server = await startEmbeddedPostgres({
       dataDir: config.dataDir,
-      log: (line) => logger.warn('database server', { server_line: line }),
+      log: (line) => {
+        // the server's own word for what happens in the ordinary course is LOG
+        if (line.includes(': LOG:')) logger.debug('database server', { server_line: line })
+        else logger.warn('database server', { server_line: line })
+      },
     })
     try {
       const storage = await open(server.url, logger, server.unexpectedExit)

@@ -319,7 +319,7 @@ async function watchPhases(url, partner, submittedAt) {
     const phases = [1, 2, 3].map((n) => answer[`phase_${n}`]?.status ?? 'pending')
     const line = `file ${answer.status.padEnd(10)}  ${phases.map((phase, n) => `phase ${n + 1} ${phase.padEnd(8)}`).join('  ')}`
     const elapsed = `${((performance.now() - submittedAt) / 1000).toFixed(2)} s`
-    if (line !== last) say(`${dim(elapsed.padStart(7))}  ${line}`)
+    if (line !== last) say(`${dim(elapsed.padStart(7))}  ${line.trimEnd()}`)
     last = line
     if (answer.status === 'failed') throw new Error(`The file failed: ${answer.error}`)
     if (phases[2] === 'complete') return answer

@@ -1,8 +1,34 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { dataSubject } from '../../domain/operations/data-subject.ts'
+import { normalizeRow, REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
 import { recordOperatorAction } from './operator-actions.ts'
+import { personSubject } from './submit-payroll.ts'
+
+/** What is known of a person to be erased; each that is given leads to one data subject. */
+export interface PersonIdentity {
+  readonly employeeId: string | null
+  readonly ssn: string | null
+  readonly firstName: string | null
+  readonly lastName: string | null
+}
+
+/**
+ * The data subjects under which an employer's reports may have sealed a person: one by employee id,
+ * one by national identifier, one by name, as far as they are given.
+ */
+export function personSubjects(
+  app: Application,
+  employerId: string,
+  { employeeId, ssn, firstName, lastName }: PersonIdentity,
+): readonly string[] {
+  const named = firstName === null && lastName === null ? {} : { first_name: firstName, last_name: lastName }
+  return [{ employee_id: employeeId }, { ssn }, named]
+    .map((row) => normalizeRow(row, 1, REPORT_RECORDS).identity)
+    .filter((identity) => identity !== null)
+    .map((identity) => personSubject(app, employerId, identity))
+}
 
 const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
 

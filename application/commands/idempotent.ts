@@ -57,6 +57,9 @@ type Replayable = Rejection | { readonly fresh: boolean; readonly answer: Idempo
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/
 
+/** Characters of the canonical text that are kept before they are hashed. */
+const HASHED_AT_ONCE = 64 * 1024
+
 /** Waits for another process that holds the key, in real milliseconds: about 2 seconds in all. */
 const POLL_MS = [20, 40, 80, 160, 300, 600, 800] as const
 
@@ -73,28 +76,33 @@ export function isIdempotencyKey(value: unknown): value is string {
  */
 export function requestHash(value: unknown): string {
   const hash = createHash('sha256')
+  let text = ''
   const write = (part: unknown): void => {
     if (Array.isArray(part)) {
-      hash.update('[')
+      text += '['
       for (const element of part) {
         write(element)
-        hash.update(',')
+        text += ','
       }
-      hash.update(']')
+      text += ']'
     } else if (typeof part === 'object' && part !== null) {
-      hash.update('{')
+      text += '{'
       for (const key of Object.keys(part).sort()) {
-        hash.update(`${JSON.stringify(key)}:`)
+        text += `${JSON.stringify(key)}:`
         write((part as Record<string, unknown>)[key])
-        hash.update(',')
+        text += ','
       }
-      hash.update('}')
+      text += '}'
     } else {
-      hash.update(JSON.stringify(part) ?? 'undefined')
+      text += JSON.stringify(part) ?? 'undefined'
+    }
+    if (text.length > HASHED_AT_ONCE) {
+      hash.update(text)
+      text = ''
     }
   }
   write(value)
-  return hash.digest('hex')
+  return hash.update(text).digest('hex')
 }
 
 /**

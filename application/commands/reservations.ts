@@ -46,7 +46,7 @@ const ABANDONED_AFTER_MS = 10 * 60_000
  * @returns null when the value is the owner's now, else the rejection.
  */
 export async function reserve(
-  app: Application,
+  app: Pick<Application, 'commands' | 'log' | 'registry' | 'clock'>,
   value: ReservedValue,
   ownerId: string,
   hasLost: (holderId: string) => Promise<boolean | null>,
@@ -72,7 +72,7 @@ export async function reserve(
 
 /** Gives a value back, if the owner holds it. */
 export async function release(
-  app: Application,
+  app: Pick<Application, 'commands'>,
   value: ReservedValue,
   ownerId: string,
   context: CommandContext,
@@ -86,7 +86,10 @@ export async function release(
   )
 }
 
-async function isAbandoned(app: Application, reservationId: string): Promise<boolean> {
+async function isAbandoned(
+  app: Pick<Application, 'log' | 'registry' | 'clock'>,
+  reservationId: string,
+): Promise<boolean> {
   const [last] = await app.log.readStream(`${reservation.category}-${reservationId}`, {
     direction: 'backwards',
     maxCount: 1,

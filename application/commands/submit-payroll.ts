@@ -22,7 +22,7 @@ import {
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, decideAll, type Loaded } from '../command-handling/command-handler.ts'
-import { inlinePipeline } from '../payroll/pipeline-steps.ts'
+import { inlinePhases, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
 import { sealContext } from '../ports/personal-data.ts'
@@ -130,27 +130,14 @@ function wholeFile(
   fault: FaultMode | null,
   held: boolean,
 ): readonly PayrollFileEvent[] | Rejection {
-  const decided = decideAll(payrollFile, start, payrollFile.initialState)
-  if (isRejection(decided)) return decided
-  if (fault !== null) {
-    return decideUntilFailed([...start, { type: 'Fail', stage: 'file_creation', error: faultMessage(fault) }])
+  const commands: readonly PayrollFileCommand[] =
+    fault === null ? start : [...start, { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) }]
+  const recorded = decideAll(payrollFile, commands, payrollFile.initialState)
+  if (isRejection(recorded) || fault !== null || held) {
+    return isRejection(recorded) ? recorded : recorded.events
   }
-  if (held) return decided.events
-  return decideUntilFailed([...start, ...inlinePipeline(decided.events, policy.state, policy.revision)])
-}
-
-/** Decides in a row; a file that fails on the way (a missing rate) ends the row, it is no rejection. */
-function decideUntilFailed(commands: readonly PayrollFileCommand[]): readonly PayrollFileEvent[] | Rejection {
-  let state = payrollFile.initialState
-  const events: PayrollFileEvent[] = []
-  for (const command of commands) {
-    const decided = decideAll(payrollFile, [command], state)
-    if (isRejection(decided)) return decided
-    events.push(...decided.events)
-    state = decided.state
-    if (state.failed) break
-  }
-  return events
+  const phases = inlinePhases(recorded.events, policy.state, policy.revision)
+  return isRejection(phases) ? phases : [...recorded.events, ...phases]
 }
 
 /** Stores a file in one append; a file that an earlier attempt under the same command stored stays as it is. */
@@ -330,10 +317,4 @@ function outcomeOf(file: PayrollFile, waitFor: PayrollSubmission['waitFor']): Su
   if (file.failed) return 'failed'
   if (nextStep(file).step === 'complete') return 'complete'
   return isSettled(file, waitFor) ? 'validated' : 'background'
-}
-
-function faultMessage(mode: FaultMode): string {
-  return mode === 'timeout'
-    ? 'The payroll pipeline did not answer in time'
-    : 'The payroll pipeline refused the file'
 }

@@ -1,5 +1,5 @@
 import { fold } from '../../domain/kernel/decider.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import {
   type NextStep,
   nextStep,
@@ -83,22 +83,22 @@ export function pipelineFault(mode: FaultMode): string {
 }
 
 /**
- * The commands that take a file whose rows are all at hand through every phase, so that they can be
+ * The events that take a file whose rows are all at hand through every phase, so that they can be
  * stored together with the rows. They end early where one fails the file (a missing rate).
- * @param events everything in the file's stream so far: received and all rows.
+ * @param recorded everything in the file's stream so far: received and all rows.
  * @param policyRevision revision of the policy's stream that `policy` is the state at.
  */
-export function inlinePipeline(
-  events: readonly PayrollFileEvent[],
+export function inlinePhases(
+  recorded: readonly PayrollFileEvent[],
   policy: Policy,
   policyRevision: number,
-): readonly PayrollFileCommand[] {
+): readonly PayrollFileEvent[] | Rejection {
   const terms = pipelineTerms(policy)
   const rows: RecordedRows[] = []
   const wages: CalculatedWages[] = []
-  const commands: PayrollFileCommand[] = []
-  for (const event of events) if (event.type === 'PayrollRowsRecorded') rows.push(event.data)
-  let file = fold(payrollFile, events)
+  for (const event of recorded) if (event.type === 'PayrollRowsRecorded') rows.push(event.data)
+  const events: PayrollFileEvent[] = []
+  let file = fold(payrollFile, recorded)
   for (;;) {
     const next = nextStep(file)
     let command: PayrollFileCommand
@@ -106,13 +106,13 @@ export function inlinePipeline(
     else if (next.step === 'validate' || next.step === 'calculate_wages') {
       command = rowsCommand(next.step, rows[next.chunk]!, terms)
     } else if (next.step === 'calculate_premium') command = premiumCommand(wages[next.chunk]!, terms)
-    else return commands
-    commands.push(command)
+    else return events
     const decided = payrollFile.decide(command, file)
-    if (isRejection(decided)) return commands
+    if (isRejection(decided)) return decided
     for (const event of decided) {
       if (event.type === 'PayrollWagesCalculated') wages.push(event.data)
       file = payrollFile.evolve(file, event)
+      events.push(event)
     }
   }
 }

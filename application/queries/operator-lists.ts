@@ -61,6 +61,15 @@ const POLICY_COUNT: Statement = {
 /** A policy with the status it has today. */
 export type ShownPolicy = Omit<Policy, 'status'> & { readonly status: Policy['status'] | 'expired' }
 
+/** A policy as of a moment in epoch milliseconds: what it is and whose, then its terms. */
+export function showPolicy(state: Policy, now: number): ShownPolicy {
+  const { policy_id, policy_number, tenant_id, environment, employer_id, carrier_id, ...rest } = state
+  const { status: _status, effective_date, expiration_date, ...terms } = rest
+  const whose = { tenant_id, environment, employer_id, carrier_id }
+  const term = { status: statusOn(state, now), effective_date, expiration_date }
+  return { policy_id, policy_number, ...whose, ...term, ...terms }
+}
+
 /** Policies, newest first. The read model tells which there are; their terms come from the log. */
 export async function listPolicies(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
@@ -73,7 +82,7 @@ export async function listPolicies(
   const loaded = await Promise.all(ids.map(async (id) => (await app.commands.load(policy, id)).state))
   const now = app.clock.now()
   const policies = loaded.filter((state): state is Policy => state !== null)
-  return { items: policies.map((state) => ({ ...state, status: statusOn(state, now) })), total }
+  return { items: policies.map((state) => showPolicy(state, now)), total }
 }
 
 async function idsOf(

@@ -28,7 +28,11 @@ export async function measureAppending(server: BenchServer): Promise<Row[]> {
     }
     const appendEmmett = (count: number) => async () => emmett.append(idOf(randomUUID()), count)
     // outside the time taken: these rows are the machine's work, not the program's
-    const rowsToInsert = () => Array.from({ length: SINGLE.ours }, () => eventRow((inserted += 1)))
+    const rowsToInsert = () =>
+      Array.from({ length: SINGLE.ours }, () => {
+        inserted += 1
+        return eventRow(inserted)
+      })
     const insertInto = (table: typeof plain) => async () => {
       const rows = rowsToInsert()
       const started = performance.now()

@@ -97,6 +97,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const openPool: Database['openPool'] = ({ purpose, poolSize, settings }) => {
     const pool = new pg.Pool({ ...configure(purpose, settings), max: poolSize })
     // an idle connection was lost: the pool has dropped it and opens another when needed
+    // without a listener the loss of a connection in use would end the process; who uses it hears of it anyway
+    pool.on('connect', (client) => client.on('error', () => undefined))
     pool.on('error', (error) => log.warn({ reason: oneLine(error) }, 'a database connection was lost'))
     return pool
   }
@@ -121,18 +123,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const withClient: Database['withClient'] = async (work) => {
     const client = await checkOut(pool, target)
     let broken: Error | undefined
-    // without a listener the loss of a connection in use would end the process
-    const note = (error: Error) => {
-      broken = error
-    }
-    client.on('error', note)
     try {
       return await work(client)
     } catch (error) {
       if (isConnectionLoss(error)) broken = error as Error
       throw error
     } finally {
-      client.off('error', note)
       client.release(broken)
     }
   }

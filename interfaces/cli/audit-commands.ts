@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { CliError, type CliIo } from './io.ts'
+import { CliError, type CliIo, UsageError } from './io.ts'
 import { type Output, resource, rows } from './output.ts'
 import { given, part, verb, wholeNumber } from './verbs.ts'
 
@@ -62,14 +62,40 @@ export function auditCommands(io: CliIo, program: Command): void {
     },
   )
 
-  verb(
+  verb<EraseOptions>(
     io,
     program
       .command('erase')
       .description('destroy the data key of a person or employer; there is no way back')
-      .argument('<subject>', 'person/<24 hex> or employer/<24 hex>'),
-    async ({ client, args }) => resource((await client().post('/erasures', { subject: args[0] })).data),
+      .argument('[subject]', 'person/<24 hex> or employer/<24 hex>')
+      .option('--employer-id <id>', 'instead: a person by what the reports of this employer say')
+      .option('--employee-id <text>')
+      .option('--ssn <text>')
+      .option('--first-name <text>')
+      .option('--last-name <text>'),
+    async ({ client, args, options }) => {
+      if ((args[0] === undefined) === (options.employerId === undefined)) {
+        throw new UsageError('Give either a subject or --employer-id.')
+      }
+      const body = given({
+        subject: args[0],
+        employer_id: options.employerId,
+        employee_id: options.employeeId,
+        ssn: options.ssn,
+        first_name: options.firstName,
+        last_name: options.lastName,
+      })
+      return resource((await client().post('/erasures', body)).data)
+    },
   )
+}
+
+interface EraseOptions {
+  readonly employerId?: string
+  readonly employeeId?: string
+  readonly ssn?: string
+  readonly firstName?: string
+  readonly lastName?: string
 }
 
 function eventOptions(command: Command, from: string): Command {

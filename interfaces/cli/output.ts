@@ -8,7 +8,11 @@ export interface Output {
 
 type Json = Readonly<Record<string, unknown>>
 
-const PLAIN = { style: { head: [], border: [] } }
+/** Without colours, and without lines between rows. */
+const PLAIN = {
+  style: { head: [], border: [] },
+  chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' },
+}
 
 /** One resource: its fields one below another. */
 export function resource(data: unknown): Output {
@@ -42,9 +46,18 @@ export function dollars(cents: unknown): string {
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '–'
   if (typeof value === 'string') return printable(value)
-  if (Array.isArray(value) && value.every((one) => typeof one !== 'object'))
-    return printable(value.join(', '))
-  return typeof value === 'object' ? printable(JSON.stringify(value, null, 1)) : String(value)
+  if (typeof value !== 'object') return String(value)
+  if (Array.isArray(value)) {
+    if (value.length === 0) return '–'
+    const flat = value.every((one) => typeof one !== 'object')
+    return value.map(cell).join(flat ? ', ' : '\n')
+  }
+  return Object.entries(value)
+    .map(
+      ([name, member]) =>
+        `${name}: ${typeof member === 'object' ? printable(JSON.stringify(member)) : cell(member)}`,
+    )
+    .join(', ')
 }
 
 /** What came from outside must not steer the terminal. */

@@ -12,8 +12,7 @@ import {
 } from '../../application/commands/sync-employees.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
-import { accepted, missingFields, requireSomeEmployees, sendOutcome } from './payroll-reports.ts'
-import { asHttpError } from './requests.ts'
+import { accepted, asHttpError, missingFields, requireSomeEmployees, sendOutcome } from './requests.ts'
 
 /**
  * Checks a sync as a whole, takes it over and answers 202; one bad record refuses it all with

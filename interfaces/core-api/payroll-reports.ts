@@ -25,7 +25,14 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
-import { asHttpError, isObject } from './requests.ts'
+import {
+  accepted,
+  asHttpError,
+  isObject,
+  missingFields,
+  requireSomeEmployees,
+  sendOutcome,
+} from './requests.ts'
 
 /** What a successful report is answered with. */
 export interface ReportAnswer {
@@ -74,26 +81,6 @@ export function parseReport(body: Readonly<Record<string, unknown>>, bodyBytes: 
     }
   }
   return { fein, policyNumber: (policy_number as string).trim(), employees, period }
-}
-
-/** @throws HttpError 400 `employees must be non-empty`, 413. */
-export function requireSomeEmployees(employees: readonly unknown[]): void {
-  if (employees.length === 0) {
-    throw new HttpError(400, 'employees must be non-empty', 'Send at least one element in employees')
-  }
-  if (employees.length > MAX_ROWS) {
-    throw new HttpError(413, 'Payload too large', `employees takes at most ${MAX_ROWS} elements`)
-  }
-}
-
-/** The refusal of a body without some required fields, or with a wrong type in them. */
-export function missingFields(names: readonly string[]): HttpError {
-  const verb = names.length === 1 ? 'is' : 'are'
-  return new HttpError(
-    400,
-    'Missing required fields',
-    `${names.join(', ')} ${verb} missing or of the wrong type`,
-  )
 }
 
 function isBlank(value: unknown): boolean {
@@ -224,18 +211,6 @@ export async function answerReport(
     outcome = replayed ? { ...byHeader, replayed } : byHeader
   }
   sendOutcome(response, outcome)
-}
-
-/** @throws HttpError 409 when the key was used for something else. */
-export function accepted(outcome: Awaited<ReturnType<typeof runIdempotent>>): IdempotentOutcome {
-  if (isRejection(outcome)) throw asHttpError(outcome)
-  return outcome
-}
-
-/** Answers with an outcome; a replay says so. */
-export function sendOutcome(response: ServerResponse, outcome: IdempotentOutcome): void {
-  if (outcome.replayed) response.setHeader('Idempotent-Replayed', 'true')
-  sendJson(response, outcome.status, outcome.body)
 }
 
 function withFein(answer: ReportAnswer, fein: string): ReportAnswer {

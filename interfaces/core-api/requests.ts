@@ -1,6 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
-import type { Rejection } from '../../domain/kernel/rejection.ts'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { type IdempotentOutcome, isIdempotencyKey } from '../../application/commands/idempotent.ts'
+import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { sendJson } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
 import { parseJson } from '../http/strict-json.ts'
 
@@ -29,6 +31,26 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** @throws HttpError 400 `employees must be non-empty`, 413. */
+export function requireSomeEmployees(employees: readonly unknown[]): void {
+  if (employees.length === 0) {
+    throw new HttpError(400, 'employees must be non-empty', 'Send at least one element in employees')
+  }
+  if (employees.length > MAX_ROWS) {
+    throw new HttpError(413, 'Payload too large', `employees takes at most ${MAX_ROWS} elements`)
+  }
+}
+
+/** The refusal of a body without some required fields, or with a wrong type in them. */
+export function missingFields(names: readonly string[]): HttpError {
+  const verb = names.length === 1 ? 'is' : 'are'
+  return new HttpError(
+    400,
+    'Missing required fields',
+    `${names.join(', ')} ${verb} missing or of the wrong type`,
+  )
+}
+
 /** The `Idempotency-Key` of a request, null when it has none. @throws HttpError 400. */
 export function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
   const key = headers['idempotency-key']
@@ -55,4 +77,16 @@ const GENERAL_WORDS = {
 /** A rejection in the words of the core API. */
 export function asHttpError({ kind, code, message }: Rejection): HttpError {
   return new HttpError(STATUS[kind], ERROR_WORDS[code] ?? GENERAL_WORDS[kind], message)
+}
+
+/** @throws HttpError 409 when the key was used for something else. */
+export function accepted(outcome: IdempotentOutcome | Rejection): IdempotentOutcome {
+  if (isRejection(outcome)) throw asHttpError(outcome)
+  return outcome
+}
+
+/** Answers with an outcome; a replay says so. */
+export function sendOutcome(response: ServerResponse, outcome: IdempotentOutcome): void {
+  if (outcome.replayed) response.setHeader('Idempotent-Replayed', 'true')
+  sendJson(response, outcome.status, outcome.body)
 }

@@ -1,4 +1,4 @@
-import { eraseSubject } from '../../application/commands/erasure.ts'
+import { eraseSubject, personSubjects } from '../../application/commands/erasure.ts'
 import { recordOperatorAction } from '../../application/commands/operator-actions.ts'
 import { verifyLog, verifyStream } from '../../application/queries/audit.ts'
 import { employeeRegister } from '../../application/queries/employee-register.ts'
@@ -11,13 +11,16 @@ import {
 import { isId } from '../../domain/kernel/ids.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Route } from '../http/server.ts'
-import { badRequest, flagParameter, parseTime, wholeNumberParameter } from './fields.ts'
+import { badRequest, type Fields, flagParameter, parseTime, wholeNumberParameter } from './fields.ts'
 import { listAnswer, pageOf } from './lists.ts'
 import { accepted, type Call, notFound, type OperatorHost, operation } from './operations.ts'
 
 const DEFAULT_EVENTS = 100
 const MAX_EVENTS = 1000
 const MAX_POSITION = 2n ** 63n - 1n
+const MAX_REVISION = 2 ** 31 - 1
+const STREAM = /^[\x21-\x7e]{1,255}$/
+const EVENT_TYPE = /^\w{1,100}$/
 
 /** What auditors read: events, states, the employee register, the hash chains; and erasures. */
 export function auditRoutes(host: OperatorHost): readonly Route[] {
@@ -28,9 +31,9 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
 
   return [
     operation(host, 'GET', '/streams/:stream', async (call) => {
-      const stream = call.parameter('stream')
+      const stream = streamName(call.parameter('stream'))
       const { limit, reveal, filter } = readingOf(call.query)
-      const from = wholeNumberParameter(call.query, 'from', { missing: 0, min: 0 })
+      const from = wholeNumberParameter(call.query, 'from', { missing: 0, min: 0, max: MAX_REVISION })
       const page = await readStreamEvents(app, stream, { from, limit, filter, reveal })
       if (!page) throw notFound('There is no such stream')
       if (reveal) await recordReveal(call, stream, { from, limit, values: page.revealed })
@@ -38,7 +41,7 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
     }),
     operation(host, 'GET', '/streams/:stream/state', async (call) => {
       const point = pointOf(call.query)
-      const state = await stateAt(app, call.parameter('stream'), point)
+      const state = await stateAt(app, streamName(call.parameter('stream')), point)
       if (!state) throw notFound('There is no such stream, or it was empty at that point')
       return { data: state }
     }),
@@ -70,18 +73,44 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
       const { fields } = await call.body()
       const stream = fields.optionalText('stream')
       if (stream === null) return { data: await verifyLog(app, call.signal) }
-      const report = await verifyStream(app, stream)
+      const report = await verifyStream(app, streamName(stream))
       if (!report) throw notFound('There is no such stream')
       return { data: report }
     }),
 
     operation(host, 'POST', '/erasures', async (call) => {
       const { fields } = await call.body()
-      const subject = fields.text('subject')
-      accepted(await eraseSubject(app, subject, call.context()))
-      return { status: 201, data: { subject, erased: true } }
+      const subjects = await subjectsOf(fields)
+      for (const subject of subjects) accepted(await eraseSubject(app, subject, call.context()))
+      return { status: 201, data: { subject: subjects[0], subjects, erased: true } }
     }),
   ]
+
+  /** The data subject that is named, or those that a person of an employer may stand under. */
+  async function subjectsOf(fields: Fields): Promise<readonly string[]> {
+    if (fields.raw('employer_id') === null) return [fields.text('subject')]
+    if (fields.raw('subject') !== null) throw badRequest('subject and employer_id cannot be given together')
+    const employerId = fields.id('employer_id')
+    const identity = {
+      employeeId: fields.optionalText('employee_id'),
+      ssn: fields.optionalText('ssn'),
+      firstName: fields.optionalText('first_name'),
+      lastName: fields.optionalText('last_name'),
+    }
+    if (Object.values(identity).every((value) => value === null)) {
+      throw badRequest('employee_id, ssn, or first_name and last_name is required with employer_id')
+    }
+    if (!(await app.commands.load(employer, employerId)).state) {
+      throw notFound('employer_id: there is no such employer')
+    }
+    return personSubjects(app, employerId, identity)
+  }
+}
+
+/** What no stream can be called is not looked up. @throws HttpError 404. */
+function streamName(text: string): string {
+  if (!STREAM.test(text)) throw notFound('There is no such stream')
+  return text
 }
 
 function readingOf(query: ReadonlyMap<string, string>): {
@@ -93,6 +122,7 @@ function readingOf(query: ReadonlyMap<string, string>): {
   const type = query.get('type')
   const tenantId = query.get('tenant_id')
   const correlationId = query.get('correlation_id')
+  if (type !== undefined && !EVENT_TYPE.test(type)) throw badRequest('type must be the name of an event type')
   if (tenantId !== undefined && !isId(tenantId)) throw badRequest('tenant_id must be an id')
   return {
     limit: Math.min(limit, MAX_EVENTS),

@@ -185,12 +185,15 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 export function wholeNumberParameter(
   query: ReadonlyMap<string, string>,
   name: string,
-  options: { missing: number; min: number },
+  options: { missing: number; min: number; max?: number },
 ): number {
   const value = query.get(name)
   if (value === undefined) return options.missing
   const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
   if (!(number >= options.min)) throw badRequest(`${name} must be a whole number of ${options.min} or more`)
+  if (options.max !== undefined && number > options.max) {
+    throw badRequest(`${name} must not exceed ${options.max}`)
+  }
   return number
 }
 

@@ -6,7 +6,7 @@ import { isIdempotencyKey, requestHash, runIdempotent } from '../../application/
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import type { OperatorGate } from '../http/bearer.ts'
-import { readBody, requireJson, SMALL_BODY } from '../http/body.ts'
+import { CallerGone, readBody, requireJson, SMALL_BODY } from '../http/body.ts'
 import { type ErrorWriter, HttpError } from '../http/errors.ts'
 import { type Method, queryOf, type Route } from '../http/server.ts'
 import { parseJson } from '../http/strict-json.ts'
@@ -62,7 +62,7 @@ export function operation(
       host.gate.require(request)
       const gone = new AbortController()
       response.once('close', () => {
-        if (!response.writableEnded) gone.abort()
+        if (!response.writableEnded) gone.abort(new CallerGone())
       })
       const {
         status = 200,

@@ -1,8 +1,8 @@
 import type { CommandContext } from '../../application/command-handling/command-handler.ts'
 import { cancelPolicy, changePolicy, issuePolicy } from '../../application/commands/policies.ts'
-import { listPolicies, type ShownPolicy } from '../../application/queries/operator-lists.ts'
+import { listPolicies, type ShownPolicy, showPolicy } from '../../application/queries/operator-lists.ts'
 import { isId } from '../../domain/kernel/ids.ts'
-import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/policies/policy.ts'
+import { type Policy, type PolicyTerms, policy } from '../../domain/policies/policy.ts'
 import type { Route } from '../http/server.ts'
 import { badRequest, type Fields } from './fields.ts'
 import { listAnswer, pageOf, scopeOf } from './lists.ts'
@@ -88,7 +88,7 @@ export function policyRoutes(host: OperatorHost): readonly Route[] {
 
   /** A policy with the status it has today. */
   function show(state: Policy): ShownPolicy {
-    return { ...state, status: statusOn(state, app.clock.now()) }
+    return showPolicy(state, app.clock.now())
   }
 }
 

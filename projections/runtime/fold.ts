@@ -30,6 +30,8 @@ class TableFold implements FoldedTable {
   readonly #journal: Undo[]
   /** Set once a handler reads the table: only then are its rows worth remembering. */
   isRead = false
+  /** True while every row there is stands in memory, so that what is not there does not exist. */
+  isComplete = false
   changed: Rows = new Map()
   writing: Rows = new Map()
   readonly known: Rows = new Map()
@@ -47,7 +49,9 @@ class TableFold implements FoldedTable {
     const changed = this.changed.get(id)
     if (changed !== undefined) return changed
     const writing = this.writing.get(id)
-    return writing !== undefined ? writing : this.known.get(id)
+    if (writing !== undefined) return writing
+    const known = this.known.get(id)
+    return known === undefined && this.isComplete ? null : known
   }
 
   get(...key: readonly unknown[]): Readonly<Row> | undefined {
@@ -209,30 +213,39 @@ export class Fold {
   /** What was taken is in the database now. */
   written(): void {
     for (const table of this.#tables.values()) {
-      if (table.isRead) {
-        for (const [id, row] of table.writing) {
-          // set anew: a map iterates in insertion order, which makes the first one the longest unused
-          table.known.delete(id)
-          table.known.set(id, row)
-        }
-      }
+      const { writing, known } = table
       table.writing = new Map()
-      let surplus = table.known.size - this.#rememberedRows
+      if (!table.isRead && !table.isComplete) continue
+      for (const [id, row] of writing) {
+        // set anew: a map iterates in insertion order, which makes the first one the longest unused
+        known.delete(id)
+        known.set(id, row)
+      }
+      let surplus = known.size - this.#rememberedRows
       if (surplus <= 0) continue
-      for (const id of table.known.keys()) {
-        table.known.delete(id)
+      table.isComplete = false
+      if (!table.isRead) {
+        known.clear()
+        continue
+      }
+      for (const id of known.keys()) {
+        known.delete(id)
         surplus -= 1
         if (surplus === 0) break
       }
     }
   }
 
-  /** Forgets everything: what was folded, and what is known of the database. */
-  forget(): void {
+  /**
+   * Forgets everything: what was folded, and what is known of the database.
+   * @param empty the tables have no rows yet, so nothing needs to be fetched.
+   */
+  forget(empty: boolean): void {
     for (const table of this.#tables.values()) {
       table.changed = new Map()
       table.writing = new Map()
       table.known.clear()
+      table.isComplete = empty
     }
   }
 

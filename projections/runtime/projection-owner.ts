@@ -369,7 +369,7 @@ export class ProjectionOwner {
     const live = this.#live!.runner
     const shadow = this.#shadow!.runner
     const [a, b] = [live.reached, shadow.reached]
-    // biome-ignore lint/complexity/useMathMinMax: bigint
+    // no Math.max: positions are bigints
     const position = a > b ? a : b
     await live.runTo(position, this.#lost.signal)
     await shadow.runTo(position, this.#lost.signal)

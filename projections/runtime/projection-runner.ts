@@ -1,5 +1,5 @@
 import type { EventRegistry } from '../../application/event-store.ts'
-import type { EventLog, StoredEvent } from '../../application/ports/event-log.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { categoryOf, failureOf, safeMessage } from './failures.ts'
 import { Fold } from './fold.ts'
 import { type Batch, bytesOf, PageFeed } from './page-feed.ts'
@@ -544,11 +544,11 @@ export class ProjectionRunner {
 
   /** Starts over from what is stored: after a failed write nobody knows whether it went through. */
   async #recover(): Promise<void> {
-    this.#fold.forget()
     this.#newlyParked = []
     this.#pending = 0
     this.#pendingBytes = 0
     this.#stored = await this.#store.position(this.#generation, this.#epoch)
+    this.#fold.forget(this.#stored === LOG_START)
     this.#seen = this.#stored
     this.#advance(this.#stored)
     const parked = await this.#store.parked(this.#generation)

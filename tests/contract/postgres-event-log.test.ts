@@ -1,11 +1,17 @@
-import { openDatabase } from '../../infrastructure/database/database.ts'
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { AppendResult, EventLog, StoredEvent } from '../../application/ports/event-log.ts'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
+import { type Database, DatabaseUnavailable, openDatabase } from '../../infrastructure/database/database.ts'
+import { migrate } from '../../infrastructure/database/migrate.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { eventLogContract } from './event-log.contract.ts'
+import { createTestDatabase, type TestDatabase, urlOf, withServer } from '../support/database.ts'
+import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
 
 eventLogContract('PostgreSQL', async () => {
   const test = await createTestDatabase()
-  const databases: { close(): Promise<void> }[] = []
+  const databases: Database[] = []
   return {
     open: async () => {
       const database = await openDatabase({ url: test.url })
@@ -18,3 +24,443 @@ eventLogContract('PostgreSQL', async () => {
     },
   }
 })
+
+describe('event log in PostgreSQL', () => {
+  let testDatabase: TestDatabase
+  const cleanups: (() => Promise<unknown>)[] = []
+  const cleanup = (work: () => Promise<unknown>) => cleanups.unshift(work)
+
+  beforeEach(async () => {
+    testDatabase = await createTestDatabase()
+    cleanup(() => testDatabase.drop())
+  })
+  afterEach(async () => {
+    for (const work of cleanups.splice(0)) await work()
+  })
+
+  async function openLog(
+    options: { url?: string; joinTimeoutMs?: number; patienceMs?: number } = {},
+  ): Promise<EventLog> {
+    const { url = testDatabase.url, ...rest } = options
+    const database = await openDatabase({ url })
+    cleanup(() => database.close())
+    const log = await openPostgresEventLog({ database, ...rest })
+    cleanup(() => log.close())
+    return log
+  }
+
+  async function superuser(url = testDatabase.url): Promise<pg.Client> {
+    const client = new pg.Client(url)
+    client.on('error', () => undefined)
+    await client.connect()
+    cleanup(() => client.end())
+    return client
+  }
+
+  async function everything(log: EventLog): Promise<StoredEvent[]> {
+    return (await follow(log, {}, (_, page) => page.atHead)).events
+  }
+
+  function expectIntactChains(events: readonly StoredEvent[]): void {
+    const last = new Map<string, StoredEvent>()
+    for (const event of events) {
+      const predecessor = last.get(event.stream)
+      expect(event.revision).toBe((predecessor?.revision ?? -1) + 1)
+      expect(verifyEvent(predecessor ? splitHash(predecessor.metadata)!.hash : NO_PREDECESSOR, event)).toBe(
+        true,
+      )
+      last.set(event.stream, event)
+    }
+  }
+
+  /** Ends connections to the test database whose application name is like a pattern. */
+  async function terminate(pattern: string): Promise<number> {
+    return withServer(async (server) => {
+      const { rowCount } = await server.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = $1 AND application_name LIKE $2`,
+        [testDatabase.name, pattern],
+      )
+      return rowCount ?? 0
+    })
+  }
+
+  describe('positions', () => {
+    test('are contiguous from 1 and become visible in order', async () => {
+      const log = await openLog()
+      await Promise.all(Array.from({ length: 100 }, () => log.append(aStream(), 'noStream', someEvents(2))))
+      const positions = (await everything(log)).map(({ position }) => position)
+      expect(positions).toEqual(Array.from({ length: 200 }, (_, n) => BigInt(n + 1)))
+    })
+
+    test('leave no gap where an append failed', async () => {
+      const log = await openLog()
+      const first = await log.append(aStream(), 'noStream', someEvents(2))
+      await expect(log.append(aStream(), 'noStream', [anEvent({ data: 'no json' })])).rejects.toThrow(
+        /refused/,
+      )
+      expect(await log.append(aStream(), 'noStream', [anEvent()])).toMatchObject({
+        position: first.position + 1n,
+      })
+    })
+
+    test('other transactions that stay open in the cluster neither stall nor hide anything', async () => {
+      const here = await superuser()
+      await here.query('CREATE TABLE elsewhere (n int); BEGIN; INSERT INTO elsewhere VALUES (1)')
+      await here.query('SELECT pg_current_xact_id(), count(*) FROM event_log.events')
+      const otherDatabase = await createTestDatabase({ migrate: false })
+      cleanup(() => otherDatabase.drop())
+      const there = await superuser(otherDatabase.url)
+      await there.query('CREATE TABLE t (n int); BEGIN; INSERT INTO t VALUES (1)')
+
+      const log = await openLog()
+      const second = await openLog()
+      const watching = [log, second].map((one) => follow(one, {}, (all) => all.length >= 40))
+      for (let n = 0; n < 20; n += 1) {
+        await (n % 2 ? log : second).append(aStream(), 'noStream', someEvents(2))
+      }
+      for (const { events } of await Promise.all(watching)) expect(events).toHaveLength(40)
+      await here.query('ROLLBACK')
+      await there.query('ROLLBACK')
+    })
+
+    test('an append that waits in an open transaction of another writer is not overtaken', async () => {
+      const log = await openLog()
+      const second = await openLog()
+      await log.append(aStream(), 'noStream', [anEvent()])
+      const foreign = await superuser()
+      // as a writer does it: lock, position, insert, and only later the commit
+      await foreign.query('BEGIN; SELECT pg_advisory_xact_lock(7305420017320845001)')
+      await foreign.query(
+        `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+         SELECT max(position) + 1, 0, gen_random_uuid(), 'foreign-1', 'Foreign', '{}',
+                '{"hash":"${'a'.repeat(64)}"}' FROM event_log.events`,
+      )
+      const waiting = second.append(aStream(), 'noStream', [anEvent()])
+      expect(await Promise.race([waiting, waitForLockWaiter(foreign)])).toBe('waiting')
+      expect((await log.readAll({ after: 0n, maxCount: 10 })).events).toHaveLength(1)
+      await foreign.query('COMMIT')
+      expect(await waiting).toMatchObject({ position: 3n })
+      expect((await everything(log)).map(({ type }) => type)).toEqual([
+        'SomethingHappened',
+        'Foreign',
+        'SomethingHappened',
+      ])
+    })
+
+    test('what is written without a notification is found all the same', async () => {
+      const log = await openLog()
+      await openLog()
+      const foreign = await superuser()
+      const { events } = await follow(log, {}, (all, page) => {
+        if (page.atHead && all.length === 0) {
+          void foreign.query(
+            `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+             VALUES (1, 0, gen_random_uuid(), 'foreign-1', 'Foreign', '{}', '{"hash":"${'a'.repeat(64)}"}')`,
+          )
+        }
+        return all.length > 0
+      })
+      expect(events[0]!.type).toBe('Foreign')
+    })
+  })
+
+  describe('a copy of the database', () => {
+    async function filled(): Promise<StoredEvent[]> {
+      const log = await openLog()
+      for (let n = 0; n < 3; n += 1) {
+        await Promise.all(Array.from({ length: 20 }, () => log.append(aStream(), 'noStream', someEvents(3))))
+      }
+      const events = await everything(log)
+      for (const work of cleanups.splice(0, cleanups.length - 1)) await work()
+      return events
+    }
+
+    async function expectContinues(url: string, before: readonly StoredEvent[]): Promise<void> {
+      const log = await openLog({ url })
+      expect(await everything(log)).toEqual(before)
+      const { stream } = before[0]!
+      const result = await log.append(stream, { exactly: 2 }, [anEvent()])
+      expect(result).toEqual({ revision: 3, position: before.at(-1)!.position + 1n, repeated: false })
+      expectIntactChains(await everything(log))
+      await log.close()
+    }
+
+    test('made by the server keeps the order and continues', async () => {
+      const before = await filled()
+      const name = `${testDatabase.name}_copy`
+      await withServer((server) => server.query(`CREATE DATABASE ${name} TEMPLATE ${testDatabase.name}`))
+      cleanup(() => withServer((server) => server.query(`DROP DATABASE ${name} WITH (FORCE)`)))
+      await expectContinues(urlOf(name), before)
+    })
+
+    test('restored row by row, in any order of rows, keeps the order and continues', async () => {
+      const before = await filled()
+      const copy = await createTestDatabase()
+      cleanup(() => copy.drop())
+      const source = await superuser()
+      const target = await superuser(copy.url)
+      const { rows } = await source.query<Record<string, string>>(
+        `SELECT position, revision, event_id, stream, type, data::text, metadata::text
+           FROM event_log.events ORDER BY md5(event_id::text)`,
+      )
+      for (const row of rows) {
+        await target.query(
+          `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+           VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+          Object.values(row),
+        )
+      }
+      await expectContinues(copy.url, before)
+    })
+  })
+
+  describe('stored events', () => {
+    test('cannot be changed or removed by the role that the service runs as', async () => {
+      const database = await openDatabase({ url: testDatabase.url })
+      cleanup(() => database.close())
+      expect(database.serviceRole).toBe(true)
+      for (const statement of CHANGES) {
+        await expect(database.pool.query(statement)).rejects.toThrow(/permission denied/)
+      }
+      await expect(database.pool.query('DROP TABLE event_log.events')).rejects.toThrow(/must be owner/)
+      await expect(
+        database.pool.query('ALTER TABLE event_log.events DISABLE TRIGGER immutable'),
+      ).rejects.toThrow(/must be owner/)
+    })
+
+    test('cannot be changed or removed by anybody else either', async () => {
+      const log = await openLog()
+      await log.append(aStream(), 'noStream', someEvents(2))
+      const client = await superuser()
+      for (const statement of CHANGES) {
+        await expect(client.query(statement)).rejects.toThrow(/events are immutable/)
+      }
+      // how replication and restore tools get past ordinary triggers
+      await client.query('SET session_replication_role = replica')
+      for (const statement of CHANGES) {
+        await expect(client.query(statement)).rejects.toThrow(/events are immutable/)
+      }
+      expect(await everything(log)).toHaveLength(2)
+    })
+
+    test.each([
+      [
+        'a byte of the data',
+        `UPDATE event_log.events SET data = replace(data::text, '100', '101')::json WHERE revision = 1`,
+      ],
+      ['the type', `UPDATE event_log.events SET type = 'SomethingElse' WHERE revision = 1`],
+      [
+        'the metadata',
+        `UPDATE event_log.events SET metadata = replace(metadata::text, '"schema_version":1', '"schema_version":2')::json WHERE revision = 1`,
+      ],
+      [
+        'the order',
+        `UPDATE event_log.events SET revision = CASE revision WHEN 1 THEN 12 ELSE 11 END WHERE revision IN (1, 2)`,
+      ],
+    ])('show when %s was changed with the triggers off', async (_, change) => {
+      const log = await openLog()
+      const stream = aStream()
+      await log.append(
+        stream,
+        'noStream',
+        Array.from({ length: 4 }, () => anEvent()),
+      )
+      expectIntactChains(await log.readStream(stream))
+      const client = await superuser()
+      await client.query(`ALTER TABLE event_log.events DISABLE TRIGGER immutable; ${change}`)
+      await client.query('UPDATE event_log.events SET revision = revision - 10 WHERE revision > 10')
+      const stored = await log.readStream(stream)
+      expect(stored).toHaveLength(4)
+      let predecessor = NO_PREDECESSOR
+      const intact = stored.map((event) => {
+        const isRight = verifyEvent(predecessor, event)
+        predecessor = splitHash(event.metadata)!.hash
+        return isRight
+      })
+      expect(intact[0]).toBe(true)
+      expect(intact[1]).toBe(false)
+    })
+
+    test('are protected by triggers alone when the database user may make no roles, which is logged', async () => {
+      const user = `plain_${randomBytes(4).toString('hex')}`
+      const empty = await createTestDatabase({ migrate: false })
+      cleanup(() => empty.drop())
+      await withServer(async (server) => {
+        await server.query(`CREATE ROLE ${user} LOGIN PASSWORD 'plain' NOCREATEROLE`)
+        await server.query(`ALTER DATABASE ${empty.name} OWNER TO ${user}`)
+      })
+      cleanup(async () => {
+        await empty.drop()
+        await withServer((server) => server.query(`DROP ROLE ${user}`))
+      })
+      const url = new URL(empty.url)
+      url.username = user
+      url.password = 'plain'
+      await migrate({ url: url.toString() })
+      const warn = vi.fn()
+      const database = await openDatabase({ url: url.toString(), log: { info: () => undefined, warn } })
+      cleanup(() => database.close())
+      expect(database.serviceRole).toBe(false)
+      expect(warn).toHaveBeenCalledWith({}, expect.stringContaining('triggers alone'))
+      const log = await openPostgresEventLog({ database })
+      cleanup(() => log.close())
+      await log.append(aStream(), 'noStream', someEvents(2))
+      for (const statement of CHANGES) {
+        await expect(database.pool.query(statement)).rejects.toThrow(/events are immutable/)
+      }
+    })
+  })
+
+  describe('lost connections', () => {
+    test.each([
+      ['the only process', 1],
+      ['one of two processes', 2],
+    ])('nothing acknowledged is lost and nothing is repeated: %s', async (_, processes) => {
+      const log = await openLog()
+      if (processes > 1) await openLog()
+      const watched = [1000, 3].map((pageSize) =>
+        follow(log, { pageSize }, (all) => all.at(-1)?.type === 'LastOne'),
+      )
+      const acknowledged: AppendResult[] = []
+      let running = true
+      const lanes = Array.from({ length: 10 }, async () => {
+        const stream = aStream()
+        for (let n = 0; running; n += 1) {
+          acknowledged.push(await log.append(stream, n === 0 ? 'noStream' : { exactly: n - 1 }, [anEvent()]))
+        }
+      })
+      let killed = 0
+      for (let n = 0; n < 12; n += 1) {
+        const before = acknowledged.length
+        killed += await terminate(n % 2 ? 'compstream%' : 'compstream event log writer')
+        // the next one when appends have gone through again
+        await vi.waitUntil(() => acknowledged.length > before + 10, { timeout: 10_000, interval: 1 })
+      }
+      running = false
+      await Promise.all(lanes)
+      await log.append(aStream(), 'noStream', [anEvent({ type: 'LastOne' })])
+      expect(killed).toBeGreaterThanOrEqual(12)
+      expect(log.soleWriter()).toBe(false)
+      const stored = await everything(log)
+      expectIntactChains(stored)
+      expect(stored).toHaveLength(acknowledged.length + 1)
+      expect(new Set(acknowledged.map(({ position }) => position)).size).toBe(acknowledged.length)
+      for (const { events } of await Promise.all(watched)) expect(events).toEqual(stored)
+    })
+
+    test('a read goes on with the next connection', async () => {
+      const log = await openLog()
+      await log.append(aStream(), 'noStream', someEvents(2))
+      for (let n = 0; n < 5; n += 1) {
+        await terminate('compstream event log')
+        expect((await log.readAll({ after: 0n, maxCount: 10 })).events).toHaveLength(2)
+      }
+    })
+
+    test('when the database stays away, appends and reads end with one clear error', async () => {
+      const log = await openLog({ patienceMs: 500 })
+      await log.append(aStream(), 'noStream', [anEvent()])
+      await withServer(async (server) => {
+        await server.query(`ALTER DATABASE ${testDatabase.name} ALLOW_CONNECTIONS false`)
+      })
+      await terminate('compstream%')
+      await expect(log.head()).rejects.toThrow(DatabaseUnavailable)
+      const stream = aStream()
+      const event = anEvent()
+      await expect(log.append(stream, 'noStream', [event])).rejects.toThrow(/^PostgreSQL at the event log: /)
+      await withServer(async (server) => {
+        await server.query(`ALTER DATABASE ${testDatabase.name} ALLOW_CONNECTIONS true`)
+      })
+      // the same append may be sent again
+      expect(await log.append(stream, 'noStream', [event])).toMatchObject({ revision: 0 })
+      expect(await log.readStream(stream)).toHaveLength(1)
+    })
+  })
+
+  describe('the sole writer', () => {
+    test('is the first process, until another one joins; never again afterwards', async () => {
+      const first = await openLog()
+      expect(first.soleWriter()).toBe(true)
+      const second = await openLog()
+      expect([first.soleWriter(), second.soleWriter()]).toEqual([false, false])
+      await second.close()
+      await first.append(aStream(), 'noStream', [anEvent()])
+      expect(first.soleWriter()).toBe(false)
+      await first.close()
+      expect((await openLog()).soleWriter()).toBe(true)
+    })
+
+    test('ends at once with its connection', async () => {
+      const log = await openLog()
+      await terminate('compstream event log writer')
+      await vi.waitUntil(() => !log.soleWriter(), { timeout: 5_000 })
+      await log.append(aStream(), 'noStream', [anEvent()])
+      expect(log.soleWriter()).toBe(false)
+    })
+
+    test('knows nothing outdated when another process takes over its streams', async () => {
+      const log = await openLog()
+      const stream = aStream()
+      await log.append(stream, 'noStream', someEvents(2))
+      const joining = openLog()
+      // appends go on while the other one joins
+      for (let n = 2; n < 40; n += 1) await log.append(stream, { exactly: n - 1 }, [anEvent()])
+      const second = await joining
+      const revision = (await second.readStream(stream, { direction: 'backwards', maxCount: 1 }))[0]!.revision
+      await second.append(stream, { exactly: revision }, [anEvent()])
+      await expect(log.append(stream, { exactly: revision }, [anEvent()])).rejects.toMatchObject({
+        actual: revision + 1,
+      })
+      expectIntactChains(await everything(log))
+    })
+
+    test('notices a writer that ignores the rules, and fails nobody for it', async () => {
+      const log = await openLog()
+      const stream = aStream()
+      await log.append(stream, 'noStream', someEvents(1))
+      const foreign = await superuser()
+      await foreign.query(
+        `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+         VALUES (2, 1, gen_random_uuid(), $1, 'Foreign', '{}', $2)`,
+        [stream, `{"hash":"${'a'.repeat(64)}"}`],
+      )
+      await expect(log.append(stream, { exactly: 0 }, [anEvent()])).rejects.toMatchObject({ actual: 1 })
+      expect(log.soleWriter()).toBe(false)
+      expect(await log.append(stream, { exactly: 1 }, [anEvent()])).toMatchObject({
+        revision: 2,
+        position: 3n,
+      })
+    })
+
+    test('that does not make room is named, and the other process does not open', async () => {
+      const holder = await superuser()
+      await holder.query('SELECT pg_advisory_lock(7305420017320845002)')
+      const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      await expect(openLog({ joinTimeoutMs: 600 })).rejects.toThrow(
+        `does not make room for another process (database session ${rows[0]!.pid})`,
+      )
+    })
+  })
+})
+
+const CHANGES = [
+  `UPDATE event_log.events SET data = '{}'`,
+  'DELETE FROM event_log.events',
+  'TRUNCATE event_log.events',
+]
+
+/** Resolves when some session waits for an advisory lock. */
+async function waitForLockWaiter(client: pg.Client): Promise<'waiting'> {
+  await vi.waitUntil(
+    async () => {
+      const { rowCount } = await client.query(
+        `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      )
+      return rowCount === 1
+    },
+    { timeout: 10_000, interval: 20 },
+  )
+  return 'waiting'
+}

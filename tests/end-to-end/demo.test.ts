@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 
 interface Terms {
   readonly class_codes: readonly string[]
@@ -50,9 +51,21 @@ function premiumCents(line: Line, terms: Terms): bigint {
   return (auditable * hundredths(rate.rate_per_100) + 5_000n) / 10_000n
 }
 
+/** Where the demo puts its files; nobody else's are in there. */
+let temporary: string
+
+beforeEach(async () => {
+  temporary = await mkdtemp(join(tmpdir(), 'compstream-demo-test-'))
+  // as root the embedded server runs as another user
+  await chmod(temporary, 0o711)
+})
+
+afterEach(() => rm(temporary, { recursive: true, force: true }))
+
 function run(args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['scripts/demo.mjs', ...args], {
+      env: { ...process.env, TMPDIR: temporary },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let stdout = ''
@@ -68,9 +81,6 @@ function run(args: readonly string[]): Promise<{ code: number | null; stdout: st
   })
 }
 
-const leftovers = async () =>
-  (await readdir(tmpdir())).filter((name) => name.startsWith('compstream-demo-')).sort()
-
 it('takes the example payroll to the premium, shows every red row, and leaves nothing behind', async () => {
   const terms = JSON.parse(await readFile('examples/policy.json', 'utf8')) as Terms
   const csv = await readFile('examples/payroll-2026-q3.csv', 'utf8')
@@ -80,7 +90,6 @@ it('takes the example payroll to the premium, shows every red row, and leaves no
   const premium = green.reduce((sum, line) => sum + premiumCents(line, terms), 0n)
   expect(lines).toHaveLength(1200)
   expect(red).toHaveLength(25)
-  const before = await leftovers()
 
   const { code, stdout, stderr } = await run([])
 
@@ -94,15 +103,13 @@ it('takes the example payroll to the premium, shows every red row, and leaves no
   expect(stdout).toContain(`premium    $${dollars}`)
   expect(stdout).toMatch(/^curl -s -X POST http:\/\/127\.0\.0\.1:\d+\/api\/v1\/payroll\/reports /m)
   expect(stdout).not.toContain('\x1b[')
-  expect(await leftovers()).toEqual(before)
+  expect(await readdir(temporary)).toEqual([])
 }, 120_000)
 
 it('says what is wrong and cleans up when the payroll file is missing', async () => {
-  const before = await leftovers()
-
   const { code, stderr } = await run(['--file', 'examples/no-such-file.csv'])
 
   expect(code).toBe(1)
   expect(stderr).toContain('no-such-file.csv')
-  expect(await leftovers()).toEqual(before)
+  expect(await readdir(temporary)).toEqual([])
 }, 120_000)

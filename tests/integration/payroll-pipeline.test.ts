@@ -126,16 +126,24 @@ describe('the payroll pipeline', () => {
     }
   })
 
-  test('works on several files at once, each by its own policy as of its own normalization', async () => {
+  test('works with the policy as of its normalization, whatever changes while it is under way', async () => {
     const terms = await issuePolicy()
+    let appends = 0
+    const holding = replacedAppend(bench.log, (append) => {
+      appends += 1
+      if (appends === 1) bench.faults.inject('pipeline', 'hold', 1)
+      return append()
+    })
+    const runner = await runPipeline(holding)
     const first = await upload(terms, chunksOf(2))
-    const runner = await runPipeline()
-    await until(async () => (await fileOf(first)).policy_revision === 0)
-    const change = {
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await steps(first)).toEqual(wholeStory(2).slice(0, 4))
+    const change: PolicyCommand = {
       type: 'ChangeTerms',
       terms: { rates: [], class_codes: ['8810', '5606', '9999'] },
-    } as const
+    }
     await commands.execute(policy, terms.policy_id, change, context())
+    bench.faults.inject('pipeline', 'hold', 0)
     const second = await upload(terms, chunksOf(2))
     expect(await bench.drain(runner)).toBe(true)
     expect(await fileOf(first)).toMatchObject({ validated: { red: 1 }, premium: { cents: 505 } })
@@ -180,17 +188,17 @@ describe('interrupted', () => {
   for (const stored of [false, true]) {
     for (let cut = 1; cut <= APPENDS; cut += 1) {
       test(`${stored ? 'after' : 'before'} append ${cut}, it goes on with exactly one event per step`, async () => {
-        const id = await upload(await issuePolicy(), chunksOf(CHUNKS))
+        const terms = await issuePolicy()
         let appends = 0
-        let first: ProcessManagerRunner | null = null
         const cutting = replacedAppend(bench.log, async (append) => {
           appends += 1
           if (appends !== cut) return append()
           if (stored) await append()
-          void first?.stop()
+          void first.stop()
           throw new Error('cut')
         })
-        first = await runPipeline(cutting, { backoffMs: 60_000 })
+        const first = await runPipeline(cutting)
+        const id = await upload(terms, chunksOf(CHUNKS))
         await until(() => appends >= cut)
         await first.stop()
         expect((await steps(id)).length).toBeLessThan(
@@ -198,8 +206,6 @@ describe('interrupted', () => {
         )
 
         const second = await runPipeline()
-        // an error that came before the stop is waited for with patience; an operator would not
-        await bench.database.pool.query(`UPDATE runtime.work SET not_before = '-infinity'`)
         expect(await bench.drain(second)).toBe(true)
         expect(await steps(id)).toEqual(wholeStory(CHUNKS))
         expect(await fileOf(id)).toMatchObject({ wages: { cents: 1_010_125 }, failed: null })
@@ -234,12 +240,35 @@ describe('interrupted', () => {
     expect(await steps(id)).toEqual(wholeStory(CHUNKS))
   })
 
+  test('by somebody else on the file, it goes on from what they stored', async () => {
+    const terms = await issuePolicy()
+    const chunks = chunksOf(CHUNKS)
+    let appends = 0
+    const racing = replacedAppend(bench.log, async (append) => {
+      appends += 1
+      if (appends === 2) {
+        // a single chunk, not the eight that this worker is about to store
+        const other = new CommandHandler(bench.log, bench.registry, bench.clock)
+        const rows = recorded(newId(), 0, false, chunks[0]!).data
+        const command = { type: 'ValidateChunk', recorded: { ...rows, file_id: id }, terms } as const
+        await other.execute(payrollFile, id, command, context())
+      }
+      return append()
+    })
+    const id = await upload(terms, chunks)
+    const runner = await runPipeline(racing)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await steps(id)).toEqual(wholeStory(CHUNKS))
+    expect(bench.reports).toEqual([])
+  })
+
   test('by errors that go on, it gives the file up with an error that quotes nothing', async () => {
+    const terms = await issuePolicy()
     const broken = replacedAppend(bench.log, () => Promise.reject(new TypeError('Bob Smith')), {
-      unless: (type) => type === 'PayrollFileFailed',
+      only: 'PayrollFileNormalized',
     })
     const runner = await runPipeline(broken, { backoffMs: 1, longestBackoffMs: 2 })
-    const id = await upload(await issuePolicy(), chunksOf(1))
+    const id = await upload(terms, chunksOf(1))
     expect(await bench.drain(runner)).toBe(true)
     const { failed } = await fileOf(id)
     expect(failed?.stage).toBe('file_creation')
@@ -333,18 +362,20 @@ describe('injected faults', () => {
   })
 })
 
-/** The log with another way to append to payroll files. */
+/** The log with another way to append what the pipeline appends, or only one type of it. */
 function replacedAppend(
   log: EventLog,
   replacement: (append: () => ReturnType<EventLog['append']>) => ReturnType<EventLog['append']>,
-  { unless = () => false }: { unless?: (type: string) => boolean } = {},
+  { only }: { only?: string } = {},
 ): EventLog {
   return new Proxy(log, {
     get(target, name: keyof EventLog) {
       if (name === 'append') {
         return (...args: Parameters<EventLog['append']>) => {
           const append = () => target.append(...args)
-          return unless(args[2][0]!.type) ? append() : replacement(append)
+          const { type } = args[2][0]!
+          const isPhase = type.startsWith('Payroll') && type !== 'PayrollFileReceived'
+          return isPhase && (only ?? type) === type ? replacement(append) : append()
         }
       }
       const value = target[name]

@@ -21,15 +21,22 @@ let database: TestDatabase
 let pool: pg.Pool
 /** Statements that the pool ran, by their names or texts. */
 const statements: string[] = []
+/** Keeps back what the next look-up of keys has read. */
+let holdNextRead: (() => Promise<void>) | null = null
 
 beforeAll(async () => {
   database = await createTestDatabase()
   pool = new pg.Pool({ connectionString: database.url, max: 6 })
-  const query = pool.query.bind(pool) as (...given: unknown[]) => unknown
-  pool.query = ((...given: unknown[]) => {
+  const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
+  pool.query = (async (...given: unknown[]) => {
     const [first] = given as [{ name?: string; text?: string } | string]
-    statements.push(typeof first === 'string' ? first : (first.name ?? first.text ?? ''))
-    return query(...given)
+    const name = typeof first === 'string' ? first : (first.name ?? first.text ?? '')
+    statements.push(name)
+    const hold = name === 'data-keys/read' ? holdNextRead : null
+    if (hold) holdNextRead = null
+    const result = await query(...given)
+    await hold?.()
+    return result
   }) as typeof pool.query
 })
 
@@ -59,6 +66,21 @@ async function sealOne(
 
 async function openOne(personalData: EncryptedPersonalData, value: Sealed): Promise<string> {
   return (await personalData.open([{ value, context }]))[0]!
+}
+
+/** Lets the next look-up of keys read, and answer only after `release`. */
+function heldRead(): { reading: Promise<void>; release: () => void } {
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const reading = new Promise<void>((resolve) => {
+    holdNextRead = () => {
+      resolve()
+      return released
+    }
+  })
+  return { reading, release }
 }
 
 function newSubject(): string {
@@ -250,14 +272,46 @@ describe('erasure', () => {
   })
 
   test('an erasure between reading a key and using it is not undone by memory', async () => {
-    const { personalData } = await openProcess()
     const subject = newSubject()
-    const sealing = sealOne(personalData, subject, 'Ada')
-    const [during] = await Promise.all([sealing, personalData.destroyKey(subject)])
+    await sealOne((await openProcess()).personalData, subject, 'Ada')
+    const { personalData } = await openProcess()
+    const { reading, release } = heldRead()
+    const before = sealOne(personalData, subject, 'Ada')
+    await reading
     await personalData.destroyKey(subject)
-    expect(await openOne(personalData, during)).toBe(ERASED)
-    const after = await sealOne(personalData, subject, 'Ada')
-    expect(await openOne(personalData, after)).toBe('Ada')
+    const after = sealOne(personalData, subject, 'Ada')
+    release()
+    expect(await openOne(personalData, await before)).toBe(ERASED)
+    expect(await openOne(personalData, await after)).toBe('Ada')
+    expect(await openOne(personalData, await sealOne(personalData, subject, 'Ada'))).toBe('Ada')
+  })
+
+  test('a key read before an erasure and answered after it is not remembered', async () => {
+    const subject = newSubject()
+    await sealOne((await openProcess()).personalData, subject, 'Ada')
+    const { personalData } = await openProcess()
+    const { reading, release } = heldRead()
+    const before = sealOne(personalData, subject, 'Ada')
+    await reading
+    await personalData.destroyKey(subject)
+    release()
+    expect(await openOne(personalData, await before)).toBe(ERASED)
+    expect(await openOne(personalData, await sealOne(personalData, subject, 'Ada'))).toBe('Ada')
+  })
+
+  test('no two keys of a subject ever share a number', async () => {
+    const [here, there] = [await openProcess(), await openProcess()]
+    const subject = newSubject()
+    await sealOne(here.personalData, subject, 'first')
+    await here.personalData.destroyKey(subject)
+    const { reading, release } = heldRead()
+    const slow = sealOne(there.personalData, subject, 'third')
+    await reading
+    const second = await sealOne(here.personalData, subject, 'second')
+    await here.personalData.destroyKey(subject)
+    release()
+    expect(await openOne(here.personalData, await slow)).toBe('third')
+    expect(await openOne(here.personalData, second)).toBe(ERASED)
   })
 
   test('nobody is erased where there is nothing to erase', async () => {

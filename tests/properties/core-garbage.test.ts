@@ -677,7 +677,8 @@ describe('the tool server', () => {
             created_by: 'tests',
           }
           fc.pre(!(field === 'sandbox' && (typeof value === 'boolean' || value === null)))
-          fc.pre(!(field === 'agent_name' && typeof value === 'string'))
+          // a name is any text, and an entity that exists nowhere is accepted and grants nothing
+          fc.pre(!(['agent_name', 'entity_id'].includes(field) && typeof value === 'string'))
           const body = field === '' ? value : { ...valid, [field]: value }
           const answer = await exchange(`${service.mcpUrl}/api/v1/agents`, {
             headers: { Authorization: `Bearer ${service.operatorToken}` },

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { decideAll } from '../../application/command-handling/command-handler.ts'
-import { inlinePipeline, pipelineTerms, wagesRevision } from '../../application/payroll/pipeline-steps.ts'
+import { inlinePhases, pipelineTerms, wagesRevision } from '../../application/payroll/pipeline-steps.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import {
@@ -240,9 +239,9 @@ describe('a payroll file', () => {
 
 describe('the inline pipeline', () => {
   const decide = (events: readonly PayrollFileEvent[], on = policy) => {
-    const decided = decideAll(payrollFile, inlinePipeline(events, on, 7), fold(payrollFile, events))
+    const decided = inlinePhases(events, on, 7)
     if (isRejection(decided)) throw new Error(decided.message)
-    return decided.events
+    return decided
   }
 
   test('takes a file through the same steps that the background pipeline takes', () => {

@@ -26,9 +26,8 @@ const CACHED_HEADS = 50_000
 const READY_LIMIT = 2_048
 /** From so many appends on, what arrived at once is written in two halves: one is prepared while the other commits. */
 const WORTH_HALVING = 64
-/** How long an append may wait for the database to come back. */
-const PATIENCE_MS = 10_000
 const MISPLACED_RETRIES = 5
+const INTRUDER = 'somebody else appends, whatever the lock says'
 
 const NOTHING_FOUND: ReadonlyMap<string, EventPlace> = new Map()
 
@@ -43,6 +42,7 @@ const NOTHING_FOUND: ReadonlyMap<string, EventPlace> = new Map()
 export class Appender {
   readonly #session: WriterSession
   readonly #readers: Queryable
+  readonly #patienceMs: number
   readonly #committed: (base: bigint, events: readonly StoredEvent[]) => void
   /** Arrived; heads of their streams not yet looked up. */
   readonly #arrived: Pending[] = []
@@ -62,15 +62,18 @@ export class Appender {
 
   /**
    * @param readers for look-ups beside the writer's connection.
+   * @param patienceMs how long an append waits for the database to come back.
    * @param committed hears of every batch after its commit, in order, with the position before its first event.
    */
   constructor(
     session: WriterSession,
     readers: Queryable,
+    patienceMs: number,
     committed: (base: bigint, events: readonly StoredEvent[]) => void,
   ) {
     this.#session = session
     this.#readers = readers
+    this.#patienceMs = patienceMs
     this.#committed = committed
   }
 
@@ -83,7 +86,7 @@ export class Appender {
   ): Promise<AppendResult> {
     if (this.#closed) return Promise.reject(new DatabaseUnavailable('the event log', 'it is closed'))
     return new Promise((resolve, reject) => {
-      const deadline = performance.now() + PATIENCE_MS
+      const deadline = performance.now() + this.#patienceMs
       this.#arrived.push({ stream, expected, events, bytes, deadline, resolve, reject })
       this.#lookUp()
     })
@@ -141,8 +144,9 @@ export class Appender {
           continue
         }
       }
-      const { batch, landed }: Flight = flight
-      if (await landed) {
+      const { batch, failure }: Flight = flight
+      const error = await failure
+      if (error === undefined) {
         this.#session.alive()
         // on its way before the callers of this one go on
         flight = this.#launch()
@@ -150,6 +154,8 @@ export class Appender {
       } else {
         flight = undefined
         this.#undo(batch)
+        // a stream believed absent explains a taken revision, nothing explains a taken position
+        if (takenPlace(error) === 'position') this.#session.makeRoom(INTRUDER)
         await this.#persist(batch.appends)
       }
     }
@@ -169,12 +175,12 @@ export class Appender {
     const batch = this.#next
     if (!batch) return undefined
     this.#next = undefined
-    const landed = batch.insert(connected).then(
-      () => true,
-      () => false,
+    const failure = batch.insert(connected).then(
+      () => undefined,
+      (error: Error) => error,
     )
     this.#prepare()
-    return { batch, landed }
+    return { batch, failure }
   }
 
   /** Puts what is ready into the next batch, as far as what is known suffices. */
@@ -248,10 +254,9 @@ export class Appender {
         if (isConnectionLoss(error)) {
           rest = this.#giveUpLate(rest, error)
           if (rest.length > 0) await this.#session.retryPause(attempt)
-        } else if (isPlaceTaken(error) && misplaced < MISPLACED_RETRIES) {
-          // somebody else appends, whatever the lock says
+        } else if (takenPlace(error) && misplaced < MISPLACED_RETRIES) {
           misplaced += 1
-          this.#session.makeRoom('events of another writer were found')
+          this.#session.makeRoom(INTRUDER)
         } else if (rest.length > 1 && isDataError(error)) {
           // one of them cannot be stored; the others must not suffer
           await this.#persist(rest.slice(0, rest.length >>> 1))
@@ -332,8 +337,8 @@ export class Appender {
 /** A batch on its way. */
 interface Flight {
   readonly batch: Batch
-  /** Whether it was committed. */
-  readonly landed: Promise<boolean>
+  /** Why it was not committed, or nothing when it was. */
+  readonly failure: Promise<Error | undefined>
 }
 
 /** Adds appends to a batch; `heads` moves on with them. */
@@ -353,10 +358,12 @@ function looseIds(appends: readonly Pending[]): string[] {
   return appends.flatMap((append) => (isLoose(append.expected) ? idsOf(append) : []))
 }
 
-/** Another session has put an event where this one wanted to put its own. */
-function isPlaceTaken(error: unknown): boolean {
+/** What another session has taken, if that is what went wrong. */
+function takenPlace(error: unknown): 'position' | 'revision' | undefined {
   const { code, constraint } = error as { code?: string; constraint?: string }
-  return code === '23505' && (constraint === 'events_position' || constraint === 'events_stream_revision')
+  if (code !== '23505') return undefined
+  if (constraint === 'events_position') return 'position'
+  return constraint === 'events_stream_revision' ? 'revision' : undefined
 }
 
 /** An error that lies in what is stored (data exception, constraint, limit), not in the server's condition. */

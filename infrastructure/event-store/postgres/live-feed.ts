@@ -1,7 +1,8 @@
 import type { LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
 
 const MAX_EVENTS = 8192
-const MAX_BYTES = 16 * 1024 * 1024
+/** Of JSON text; what it is decoded to, which readers keep with the events, takes several times as much. */
+const MAX_BYTES = 8 * 1024 * 1024
 
 /**
  * The youngest stretch of the log in memory, without gaps. Every subscriber that has caught up reads from here, so

@@ -15,11 +15,13 @@ import {
 import { DatabaseUnavailable, isConnectionLoss, oneLine } from '../../database/connection.ts'
 import type { Database, DatabaseLog } from '../../database/database.ts'
 import { APPENDED_CHANNEL, Appender } from './appender.ts'
-import { LOG_SESSION, readHead, readPage, readStream } from './event-queries.ts'
+import { LOG_SESSION, type Queryable, readHead, readPage, readStream } from './event-queries.ts'
 import { LiveFeed } from './live-feed.ts'
 import { WriterSession } from './writer-session.ts'
 
 const READERS = 4
+const JOIN_TIMEOUT_MS = 15_000
+const PATIENCE_MS = 10_000
 const READ_RETRIES = 3
 const POLL_MS = 1_000
 const FEED_PAGE = 1_000
@@ -33,6 +35,10 @@ export interface PostgresEventLogOptions {
   /** A database with the log's schema. Stays open when the log is closed. */
   readonly database: Database
   readonly log?: DatabaseLog
+  /** How long to wait for the sole writer to make room, in milliseconds, default 15000. */
+  readonly joinTimeoutMs?: number
+  /** How long an append waits for a lost database to come back, in milliseconds, default 10000. */
+  readonly patienceMs?: number
 }
 
 /**
@@ -42,24 +48,57 @@ export interface PostgresEventLogOptions {
 export async function openPostgresEventLog(options: PostgresEventLogOptions): Promise<PostgresEventLog> {
   const { database } = options
   const log = options.log ?? { info: () => undefined, warn: () => undefined }
-  const session = new WriterSession(database, log)
+  const session = new WriterSession(database, log, options.joinTimeoutMs ?? JOIN_TIMEOUT_MS)
   await session.open()
-  const readers = database.openPool({ purpose: 'event log', poolSize: READERS, settings: LOG_SESSION })
+  const readers = new Readers(
+    database.openPool({ purpose: 'event log', poolSize: READERS, settings: LOG_SESSION }),
+  )
   try {
-    const eventLog = new PostgresEventLog(session, readers, log, await readHead(readers))
+    const eventLog = new PostgresEventLog(
+      { session, readers, log, patienceMs: options.patienceMs ?? PATIENCE_MS },
+      await readHead(readers),
+    )
     await eventLog.follow(database)
     return eventLog
   } catch (error) {
     await session.close()
-    await readers.end()
+    await readers.close()
     throw error
+  }
+}
+
+/** Connections for reading. A connection that cannot be had is told apart from a query that fails. */
+class Readers implements Queryable {
+  readonly #pool: pg.Pool
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool
+  }
+
+  async query<Row extends unknown[]>(config: pg.QueryArrayConfig): Promise<pg.QueryArrayResult<Row>> {
+    const client = await this.#pool.connect().catch((error: unknown) => {
+      throw new DatabaseUnavailable('the event log', oneLine(error))
+    })
+    let broken: Error | undefined
+    try {
+      return await client.query<Row>(config)
+    } catch (error) {
+      if (isConnectionLoss(error)) broken = error as Error
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#pool.end()
   }
 }
 
 /** Made by {@link openPostgresEventLog}. */
 export class PostgresEventLog implements EventLog {
   readonly #session: WriterSession
-  readonly #readers: pg.Pool
+  readonly #readers: Readers
   readonly #log: DatabaseLog
   readonly #appender: Appender
   readonly #feed: LiveFeed
@@ -68,14 +107,20 @@ export class PostgresEventLog implements EventLog {
   #stopListening: () => void = () => undefined
   #closed: Promise<void> | undefined
 
-  constructor(session: WriterSession, readers: pg.Pool, log: DatabaseLog, head: bigint) {
+  constructor(
+    parts: { session: WriterSession; readers: Readers; log: DatabaseLog; patienceMs: number },
+    head: bigint,
+  ) {
+    const { session, readers, log, patienceMs } = parts
     this.#session = session
     this.#readers = readers
     this.#log = log
     this.#feed = new LiveFeed(head, (after) =>
       this.#untilItWorks(() => readPage(readers, { after, maxCount: FEED_PAGE }), this.#closing.signal),
     )
-    this.#appender = new Appender(session, readers, (base, events) => this.#feed.publish(base, events))
+    this.#appender = new Appender(session, readers, patienceMs, (base, events) =>
+      this.#feed.publish(base, events),
+    )
   }
 
   /** Begins to hear of what other processes append: by notification, and by asking in case one was missed. */
@@ -141,8 +186,18 @@ export class PostgresEventLog implements EventLog {
     let toldOfHead = false
     let ahead: Promise<LogPage> | undefined
     while (!signal.aborted) {
-      const known = ahead ?? this.#feed.after(position, pageSize, wanted)
+      let known = ahead ?? this.#feed.after(position, pageSize, wanted)
       ahead = undefined
+      // the feed may be a moment behind other processes, and being at the head is to be true when first told
+      if (
+        !toldOfHead &&
+        !this.#session.sole &&
+        typeof known === 'object' &&
+        'atHead' in known &&
+        known.atHead
+      ) {
+        known = 'nothing'
+      }
       let page: LogPage
       if (known === 'behind' || (known === 'nothing' && !toldOfHead)) {
         page = await read(position).catch(() => NO_PAGE)
@@ -177,7 +232,7 @@ export class PostgresEventLog implements EventLog {
       this.#stopListening()
       this.#feed.close()
       await this.#session.close()
-      await this.#readers.end()
+      await this.#readers.close()
     })()
     return this.#closed
   }
@@ -197,7 +252,9 @@ export class PostgresEventLog implements EventLog {
       } catch (error) {
         if (!isConnectionLoss(error)) throw error
         if (attempt >= READ_RETRIES || this.#closing.signal.aborted) {
-          throw new DatabaseUnavailable('the event log', oneLine(error))
+          throw error instanceof DatabaseUnavailable
+            ? error
+            : new DatabaseUnavailable('the event log', oneLine(error))
         }
         await delay(20 * 4 ** attempt)
       }

@@ -14,7 +14,6 @@ const JOIN_CHANNEL = 'event_log_join'
 /** A writer that answers nothing for so long no longer counts as alive; the server gives it up only later. */
 const SILENCE_LIMIT_MS = 15_000
 const HEARTBEAT_MS = 1_000
-const JOIN_LIMIT_MS = 15_000
 const JOIN_REPEAT_MS = 500
 const LONGEST_BACKOFF_MS = 1_000
 
@@ -40,6 +39,7 @@ const SETTINGS = {
 export class WriterSession {
   readonly #database: Database
   readonly #log: DatabaseLog
+  readonly #joinTimeoutMs: number
   readonly #id = randomUUID()
   readonly #closing = new AbortController()
   #client: pg.Client | undefined
@@ -49,8 +49,10 @@ export class WriterSession {
   #heartbeat: NodeJS.Timeout | undefined
   #stopListening: () => void = () => undefined
 
-  constructor(database: Database, log: DatabaseLog) {
+  /** @param joinTimeoutMs how long to wait for the sole writer to make room. */
+  constructor(database: Database, log: DatabaseLog, joinTimeoutMs: number) {
     this.#database = database
+    this.#joinTimeoutMs = joinTimeoutMs
     this.#log = log
   }
 
@@ -145,7 +147,7 @@ export class WriterSession {
 
   /** Waits for the shared lock; the request is repeated, because notifications reach only who listens just then. */
   async #join(client: pg.Client): Promise<void> {
-    const deadline = performance.now() + JOIN_LIMIT_MS
+    const deadline = performance.now() + this.#joinTimeoutMs
     await client.query(`SET lock_timeout = ${JOIN_REPEAT_MS}`)
     for (;;) {
       await client.query('SELECT pg_notify($1, $2)', [JOIN_CHANNEL, this.#id])

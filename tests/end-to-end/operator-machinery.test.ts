@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { employeeRecord, report, status } from '../support/core.ts'
+import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+import { until } from '../support/workbench.ts'
+
+let service: RunningService
+let seeded: SeededTenant
+
+beforeAll(async () => {
+  service = await startService()
+  seeded = await seedTenant(service)
+})
+afterAll(() => service?.stop())
+
+function ops(method: string, path: string, body?: unknown, host = service): Promise<Answer> {
+  return send(`${host.opsUrl}/ops/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${host.operatorToken}` },
+    ...(body === undefined ? {} : { body }),
+  })
+}
+
+async function actions(): Promise<string[]> {
+  const { body } = await ops('GET', '/events?type=OperatorActed&limit=1000')
+  return body.data.map(
+    ({ data }: { data: { action: string; target: string } }) => `${data.action} ${data.target}`,
+  )
+}
+
+describe('the clock', () => {
+  test('stands still, and moves by seconds or to a time', async () => {
+    const before = await operate(service, 'GET', '/clock')
+    expect(before).toEqual({ now: expect.stringMatching(/Z$/), kind: 'virtual' })
+    expect(await operate(service, 'GET', '/clock')).toEqual(before)
+    const moved = await operate(service, 'POST', '/clock/advance', { seconds: 90.5 })
+    expect(Date.parse(moved.now) - Date.parse(before.now)).toBe(90_500)
+    const to = new Date(Date.parse(moved.now) + 1_000).toISOString()
+    expect((await operate(service, 'POST', '/clock/advance', { to })).now).toBe(to)
+  })
+
+  test.each([
+    [{}, 400, /^seconds/],
+    [{ seconds: -1 }, 400, /^seconds/],
+    [{ seconds: '5' }, 400, /^seconds/],
+    [{ seconds: 1e300 }, 400, /^seconds/],
+    [{ to: 'tomorrow' }, 400, /^to/],
+    [{ seconds: 1, to: '2099-01-01T00:00:00Z' }, 400, /seconds and to/],
+    [{ to: '2000-01-01T00:00:00Z' }, 409, /forward/],
+  ])('%j is %i', async (body, code, message) => {
+    const answer = await ops('POST', '/clock/advance', body)
+    expect([answer.status, answer.body.ok]).toEqual([code, false])
+    expect(answer.body.message).toMatch(message)
+  })
+})
+
+describe('faults', () => {
+  test('hold the pipeline until they are cleared; drain waits for what is not held', async () => {
+    expect((await ops('POST', '/faults', { point: 'pipeline', mode: 'hold' })).status).toBe(200)
+    const { body } = await report(service, seeded, { employees: [employeeRecord()] })
+    const held = await status(service, seeded, body.file_id)
+    expect(held.body.phase_3?.status).not.toBe('complete')
+    expect((await ops('POST', '/faults', { point: 'pipeline', times: 0 })).body.data).toEqual({
+      point: 'pipeline',
+      mode: null,
+      times: 0,
+    })
+    const drained = await ops('POST', '/drain')
+    expect([drained.status, drained.body.data.drained]).toEqual([200, true])
+    expect((await status(service, seeded, body.file_id)).body.phase_3.status).toBe('complete')
+    expect(await actions()).toEqual(expect.arrayContaining(['inject-fault pipeline', 'clear-fault pipeline']))
+  })
+
+  test.each([
+    [{ mode: 'hold' }, /^point is required/],
+    [{ point: 'moon', mode: 'hold' }, /^point/],
+    [{ point: 'pipeline' }, /^mode is required/],
+    [{ point: 'pipeline', mode: 'explode' }, /^mode/],
+    [{ point: 'pipeline', mode: 'hold', times: -1 }, /^times/],
+  ])('%j is 400 and names the field', async (body, message) => {
+    const answer = await ops('POST', '/faults', body)
+    expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(message)])
+  })
+})
+
+describe('draining', () => {
+  test('refuses a time limit that is none', async () => {
+    for (const timeout_seconds of [-1, 1.5, '5', 601]) {
+      const { status: code, body } = await ops('POST', '/drain', { timeout_seconds })
+      expect([code, body.message]).toEqual([400, expect.stringMatching(/^timeout_seconds/)])
+    }
+  })
+
+  test('is 504 in the envelope while a projection stands still', async () => {
+    expect((await ops('POST', '/projections/employers/pause')).status).toBe(200)
+    try {
+      await operate(service, 'PATCH', `/employers/${seeded.employerId}`, { legal_name: 'Paused' })
+      const { status: code, body } = await ops('POST', '/drain', { timeout_seconds: 0 })
+      expect([code, body.ok, body.error]).toEqual([504, false, 'Gateway Timeout'])
+      expect(body.message).toContain('employers')
+    } finally {
+      expect((await ops('POST', '/projections/employers/resume')).status).toBe(200)
+    }
+    expect((await ops('POST', '/drain')).status).toBe(200)
+  })
+})
+
+describe('projections', () => {
+  test('are listed and shown with state, position and lag', async () => {
+    await operate(service, 'POST', '/drain')
+    const list = await operate(service, 'GET', '/projections')
+    const names = list.map(({ name }: { name: string }) => name).sort()
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'agent-credentials',
+        'employee-register',
+        'employers',
+        'payroll-files',
+        'policies',
+      ]),
+    )
+    for (const projection of list) {
+      expect(projection).toMatchObject({ state: 'active', lag: { events: 0, seconds: 0 }, parked_streams: 0 })
+    }
+    const one = await operate(service, 'GET', '/projections/employers')
+    expect(one).toMatchObject({ name: 'employers', parked: [], rebuild: null })
+  })
+
+  test.each(['', '/rebuild', '/switch', '/rollback', '/cancel', '/pause', '/resume', '/redrive'])(
+    'that do not exist are 404 (%s), and nothing is recorded of them',
+    async (verb) => {
+      const answer = await ops(verb === '' ? 'GET' : 'POST', `/projections/nothing${verb}`)
+      expect([answer.status, answer.body.error]).toEqual([404, 'Not Found'])
+      expect((await actions()).filter((action) => action.endsWith(' nothing'))).toEqual([])
+    },
+  )
+
+  test('are rebuilt beside the live one, switched and rolled back', async () => {
+    const path = '/projections/employers'
+    const { employerId } = await seedEmployer(service, seeded)
+    const listed = () => operate(service, 'GET', '/employers?limit=200')
+    const before = await listed()
+    const first = await operate(service, 'GET', path)
+
+    const started = await ops('POST', `${path}/rebuild`, { switch: 'manual' })
+    expect(started.status).toBe(202)
+    expect((await ops('POST', `${path}/rebuild`, { switch: 'sometimes' })).status).toBe(400)
+    await until(async () => (await operate(service, 'GET', path)).rebuild?.comparison != null)
+    const built = await operate(service, 'GET', path)
+    expect(built.generation).toBe(first.generation)
+    expect(built.rebuild).toMatchObject({ switch: 'manual', comparison: { equal: true } })
+
+    expect((await ops('POST', `${path}/switch`)).status).toBe(200)
+    expect((await operate(service, 'GET', path)).generation).toBeGreaterThan(first.generation)
+    expect(await listed()).toEqual(before)
+    await operate(service, 'PATCH', `/employers/${employerId}`, { legal_name: 'After the switch' })
+
+    expect((await ops('POST', `${path}/rollback`)).status).toBe(200)
+    expect((await operate(service, 'GET', path)).generation).toBe(first.generation)
+    await operate(service, 'POST', '/drain')
+    expect((await listed())[0].legal_name).toBe('After the switch')
+    expect((await ops('POST', `${path}/switch`)).status).toBe(409)
+    expect(await actions()).toEqual(
+      expect.arrayContaining(['rebuild employers', 'switch employers', 'rollback employers']),
+    )
+  })
+
+  test('redrive nothing where nothing is parked; a dry run is not recorded', async () => {
+    const dry = await ops('POST', '/projections/policies/redrive', { dry_run: true })
+    expect([dry.status, dry.body.ok]).toEqual([200, true])
+    expect(await actions()).not.toContain('redrive policies')
+    expect((await ops('POST', '/projections/policies/redrive')).status).toBe(200)
+    expect(await actions()).toContain('redrive policies')
+  })
+})
+
+describe('work', () => {
+  test('is shown, and redriven where it failed', async () => {
+    await operate(service, 'POST', '/drain')
+    const work = await operate(service, 'GET', '/work')
+    expect(work).toMatchObject({ counts: { due: 0, leased: 0, failed: 0 }, failed: [] })
+    const redriven = await ops('POST', '/work/redrive', { dry_run: true })
+    expect(redriven.body.data).toEqual({ redriven: 0, dry_run: true })
+    const partial = await ops('POST', '/work/redrive', { kind: 'advance' })
+    expect([partial.status, partial.body.message]).toEqual([400, 'process_manager is required'])
+  })
+})
+
+describe('with the machine clock', () => {
+  test('neither the clock nor faults can be moved by hand', async () => {
+    const real = await startService({ env: { CLOCK: 'system' } })
+    try {
+      const { body } = await ops('GET', '/clock', undefined, real)
+      expect(body.data.kind).toBe('system')
+      for (const [path, what] of [
+        ['/clock/advance', { seconds: 1 }],
+        ['/faults', { point: 'pipeline', mode: 'hold' }],
+      ] as const) {
+        const answer = await ops('POST', path, what, real)
+        expect([path, answer.status, answer.body.error]).toEqual([path, 409, 'Conflict'])
+      }
+    } finally {
+      await real.stop()
+    }
+  })
+})

@@ -1,0 +1,196 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Projection } from '../../projections/runtime/projection.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  accounts,
+  opened,
+  openProcess,
+  type ProjectionProcess,
+  paid,
+  refused,
+} from '../support/projection-process.ts'
+
+let database: TestDatabase
+const open: ProjectionProcess[] = []
+const databases: TestDatabase[] = []
+
+async function start(projection: Projection = accounts()) {
+  const process = await openProcess(database.url, projection)
+  open.push(process)
+  return process
+}
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  databases.push(database)
+})
+afterEach(async () => {
+  for (const process of open.splice(0)) await process.close()
+})
+afterAll(async () => {
+  for (const one of databases) await one.drop()
+})
+
+describe.each([
+  ['its handler cannot take', 'handler'],
+  ['the database refuses', 'data'],
+])('an event that %s', (_, category) => {
+  let broken = true
+  const projection = accounts({ breaks: (account) => broken && account === 'bad' && category === 'handler' })
+  const poison = () => (category === 'data' ? refused('bad') : paid('bad'))
+
+  beforeEach(() => {
+    broken = true
+  })
+
+  it('parks its stream and nothing else', async () => {
+    const process = await start(projection)
+    await process.append('bad', opened('bad'))
+    await process.append('good', opened('good'))
+    const position = await process.append('bad', poison())
+    await process.append('good', paid('good'))
+    await process.append('bad', paid('bad'), paid('bad'))
+    await process.append('good', paid('good'))
+    await process.caughtUp()
+    expect(await process.accounts()).toMatchObject([
+      { account: 'bad', payments: 0 },
+      { account: 'good', payments: 2 },
+    ])
+    const status = await process.until(({ state }) => state === 'parked')
+    expect(status).toMatchObject({ parked_streams: 1, lag: { events: 0 } })
+    const { parked } = await process.projections.show('accounts')
+    expect(parked).toMatchObject([
+      {
+        stream: 'account-bad',
+        position: Number(position),
+        revision: 1,
+        type: 'Paid',
+        category,
+        attempts: 1,
+        parked_at: expect.stringMatching(/Z$/),
+      },
+    ])
+    expect(parked[0]!.message).toMatch(category === 'data' ? /SQLSTATE 22P05/ : /Error at projection-process/)
+    expect(JSON.stringify(parked)).not.toMatch(/secret|NUL/)
+  })
+
+  it('stays parked over a restart, with what came after it still held back', async () => {
+    const process = await start(projection)
+    await process.append('bad', opened('bad'), poison())
+    await process.caughtUp()
+    await process.projections.stop()
+    const next = await start(projection)
+    await next.append('bad', paid('bad'))
+    await next.append('good', opened('good'))
+    await next.caughtUp()
+    expect(await next.accounts()).toMatchObject([{ account: 'bad', payments: 0 }, { account: 'good' }])
+    expect((await next.status()).parked_streams).toBe(1)
+  })
+
+  it('is counted by a dry run, which changes nothing', async () => {
+    const process = await start(projection)
+    await process.append('bad', opened('bad'), poison(), paid('bad'), paid('bad'))
+    await process.caughtUp()
+    expect(await process.projections.redrive('accounts', { dryRun: true })).toEqual({
+      streams: 1,
+      events: 3,
+      remaining: 1,
+      dry_run: true,
+    })
+    expect((await process.status()).parked_streams).toBe(1)
+    expect(
+      await process.projections.redrive('accounts', { stream: 'account-other', dryRun: true }),
+    ).toMatchObject({
+      streams: 0,
+      events: 0,
+    })
+  })
+
+  it('that still fails stays parked, with one more attempt', async () => {
+    const process = await start(projection)
+    await process.append('bad', opened('bad'), poison(), paid('bad'))
+    await process.caughtUp()
+    expect(await process.projections.redrive('accounts')).toMatchObject({
+      streams: 1,
+      events: 0,
+      remaining: 1,
+    })
+    const { parked } = await process.projections.show('accounts')
+    expect(parked).toMatchObject([{ stream: 'account-bad', revision: 1, category, attempts: 2 }])
+  })
+})
+
+describe('redrive', () => {
+  it('applies what was held back, in order, once the cause is gone', async () => {
+    let broken = true
+    const process = await start(accounts({ breaks: (account) => broken && account.startsWith('bad') }))
+    for (const account of ['bad-1', 'bad-2']) {
+      await process.append(account, opened(account), paid(account, 1, 'first'), paid(account, 2, 'second'))
+    }
+    await process.caughtUp()
+    broken = false
+    expect(await process.projections.redrive('accounts', { stream: 'account-bad-1' })).toEqual({
+      streams: 1,
+      events: 2,
+      remaining: 1,
+      dry_run: false,
+    })
+    expect(await process.accounts()).toMatchObject([
+      { account: 'bad-1', balance: 3, note: 'second' },
+      { account: 'bad-2', balance: 0 },
+    ])
+    expect(await process.projections.redrive('accounts')).toMatchObject({
+      streams: 1,
+      events: 2,
+      remaining: 0,
+    })
+    await process.until(({ state }) => state === 'active')
+    await process.append('bad-2', paid('bad-2', 4, 'third'))
+    await process.caughtUp()
+    expect(await process.accounts()).toMatchObject([{ balance: 3 }, { balance: 7, note: 'third' }])
+  })
+
+  it('goes through long streams page by page and parks again at the event that fails', async () => {
+    let broken = true
+    const process = await start(accounts({ breaks: () => broken }))
+    await process.append('long', opened('long'))
+    for (let index = 0; index < 9; index += 1) {
+      await process.append('long', ...Array.from({ length: 50 }, () => paid('long', 1)))
+    }
+    const poison = await process.append('long', refused('long'))
+    await process.append('long', paid('long', 1))
+    await process.caughtUp()
+    broken = false
+    expect(await process.projections.redrive('accounts')).toMatchObject({ events: 450, remaining: 1 })
+    const { parked } = await process.projections.show('accounts')
+    expect(parked).toMatchObject([{ revision: 451, position: Number(poison), category: 'data' }])
+    expect(await process.accounts()).toMatchObject([{ payments: 450 }])
+  })
+})
+
+describe('many bad events among many good ones', () => {
+  it('are found, each parks its own stream, and every good event is applied once', async () => {
+    const process = await start(accounts({ breaks: (account) => account.endsWith('3') }))
+    await process.projections.pause('accounts')
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const account = String(index).padStart(2, '0')
+        const events = Array.from({ length: 5 }, (_, at) =>
+          account.endsWith('7') && at === 2 ? refused(account) : paid(account, 1),
+        )
+        await process.append(account, opened(account), ...events)
+      }),
+    )
+    await process.projections.resume('accounts')
+    await process.caughtUp()
+    const rows = await process.accounts()
+    expect(rows).toHaveLength(60)
+    for (const { account, payments } of rows) {
+      expect([account, payments]).toEqual([
+        account,
+        account.endsWith('3') ? 0 : account.endsWith('7') ? 2 : 5,
+      ])
+    }
+    expect((await process.status()).parked_streams).toBe(12)
+  })
+})

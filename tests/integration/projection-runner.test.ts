@@ -1,0 +1,312 @@
+import pg from 'pg'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Clock } from '../../application/ports/clock.ts'
+import type { LeaseStore } from '../../application/ports/leases.ts'
+import { schemaName } from '../../infrastructure/database/projection-store.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  accounts,
+  Noted,
+  opened,
+  openProcess,
+  type ProjectionProcess,
+  paid,
+} from '../support/projection-process.ts'
+
+const LIVE = { projection: 'accounts', generation: 1, tables: accounts().tables }
+const TABLE = `"${schemaName(LIVE)}"."accounts"`
+
+let database: TestDatabase
+const open: ProjectionProcess[] = []
+const databases: TestDatabase[] = []
+
+async function start(...args: Parameters<typeof openProcess> extends [string, ...infer Rest] ? Rest : never) {
+  const process = await openProcess(database.url, ...args)
+  open.push(process)
+  return process
+}
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  databases.push(database)
+})
+afterEach(async () => {
+  for (const process of open.splice(0)) await process.close()
+})
+afterAll(async () => {
+  for (const one of databases) await one.drop()
+})
+
+/** Holds a lock on the physical table, so that every page has to wait. */
+async function blockWrites(): Promise<() => Promise<void>> {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query(`BEGIN; LOCK TABLE ${TABLE} IN ACCESS EXCLUSIVE MODE`)
+  return () => client.end()
+}
+
+async function storedPosition(process: ProjectionProcess): Promise<bigint> {
+  return (await process.store.positions(['accounts'])).get('accounts')!
+}
+
+describe('a projection that follows the log', () => {
+  it('applies what is appended, and tells who waits for it', async () => {
+    const process = await start(accounts())
+    const position = await process.append('a', opened('a'), paid('a', 250), paid('a', 50, 'thanks'))
+    expect(await process.projections.reached(['accounts'], position)).toBe(true)
+    const [row] = await process.accounts()
+    expect(row).toMatchObject({
+      account: 'a',
+      owner: 'owner of a',
+      balance: 300,
+      payments: 2,
+      note: 'thanks',
+    })
+    expect(row!.updated_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    expect(await storedPosition(process)).toBe(position)
+    expect(await process.status()).toMatchObject({
+      state: 'active',
+      position: Number(position),
+      lag: { events: 0, seconds: 0 },
+      owner: process.owner,
+      failure: null,
+    })
+  })
+
+  it('catches up with what was there before, with rows that it has to fetch', async () => {
+    const process = await start(accounts())
+    await process.append('a', opened('a'), paid('a'))
+    await process.caughtUp()
+    await process.projections.stop()
+    for (let index = 0; index < 20; index += 1) await process.append('a', paid('a'))
+    await process.append('b', opened('b'), paid('b', 7))
+    const next = await start(accounts())
+    await next.caughtUp()
+    expect(await next.accounts()).toMatchObject([
+      { account: 'a', balance: 2100, payments: 21 },
+      { account: 'b', balance: 7, payments: 1 },
+    ])
+  })
+
+  it('answers false when the position is not reached in time, and refuses unknown names', async () => {
+    const process = await start(accounts())
+    const head = await process.log.head()
+    expect(await process.projections.reached(['accounts'], head + 100n, { timeoutMs: 30 })).toBe(false)
+    await expect(process.projections.reached(['nothing'], 0n)).rejects.toThrow('No projection nothing')
+  })
+
+  it('lets other processes wait for it', async () => {
+    const runner = await start(accounts())
+    const other = await start(accounts(), { start: false })
+    const position = await other.append('a', opened('a'))
+    expect(await other.projections.reached(['accounts'], position)).toBe(true)
+    expect(await other.accounts()).toHaveLength(1)
+    expect((await other.status()).owner).toBe(runner.owner)
+  })
+
+  it('moves over events of other types, so that a quiet filter shows no lag', async () => {
+    const process = await start(accounts())
+    let position = 0n
+    for (let index = 0; index < 50; index += 1) {
+      position = await process.append('a', Noted.of({ text: 'nothing for this one' }))
+    }
+    expect(await process.projections.reached(['accounts'], position)).toBe(true)
+    expect((await process.status()).lag).toEqual({ events: 0, seconds: 0 })
+    await expect.poll(() => storedPosition(process)).toBe(position)
+  })
+
+  it('folds a burst into few transactions without losing any of it', async () => {
+    const process = await start(accounts())
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) => process.append(`${index}`, opened(`${index}`))),
+    )
+    await Promise.all(
+      Array.from({ length: 600 }, (_, index) => process.append(`${index % 20}`, paid(`${index % 20}`, 1))),
+    )
+    await process.caughtUp()
+    const rows = await process.accounts()
+    expect(rows.map((row) => row.balance)).toEqual(Array.from({ length: 20 }, () => 30))
+  })
+
+  it('stays paused across a restart, and goes on where it stood', async () => {
+    const process = await start(accounts())
+    await process.append('a', opened('a'))
+    await process.caughtUp()
+    await process.projections.pause('accounts')
+    await process.append('a', paid('a'))
+    await process.projections.stop()
+    const next = await start(accounts())
+    expect(await next.status()).toMatchObject({ state: 'paused', lag: { events: 1 } })
+    expect(await next.accounts()).toMatchObject([{ payments: 0 }])
+    await next.projections.resume('accounts')
+    await next.caughtUp()
+    expect(await next.accounts()).toMatchObject([{ payments: 1 }])
+    await next.until((status) => status.state === 'active')
+    await expect(next.projections.resume('accounts')).rejects.toMatchObject({ kind: 'conflict' })
+  })
+
+  it('tells operators when nobody runs a projection, and of projections without code', async () => {
+    const process = await start(accounts())
+    await process.caughtUp()
+    await process.projections.stop()
+    const other = await start({ ...accounts(), name: 'renamed', tables: [], handlers: [] })
+    await expect.poll(async () => (await other.projections.list())[0]?.state).toBe('active')
+    const states = (await other.projections.list()).map(({ name, state }) => [name, state])
+    expect(states).toEqual([
+      ['renamed', 'active'],
+      ['accounts', 'detached'],
+    ])
+    await expect(other.projections.pause('accounts')).rejects.toMatchObject({ kind: 'not_found' })
+  })
+})
+
+describe('lag', () => {
+  const virtual: Clock = { kind: 'virtual', now: () => 0 }
+
+  it.each([
+    ['the system clock', undefined],
+    ['a virtual clock that stands still', virtual],
+  ])('of a stuck projection grows by %s', async (_, clock) => {
+    const process = await start(accounts(), clock ? { clock } : {})
+    await process.append('a', opened('a'))
+    await process.caughtUp()
+    const release = await blockWrites()
+    await process.append('a', paid('a'), paid('a'))
+    const first = await process.until(({ lag }) => lag.events === 2)
+    const later = await process.until(({ lag }) => lag.seconds > first.lag.seconds + 0.05)
+    expect(later.lag.events).toBe(2)
+    await release()
+    await process.caughtUp()
+    expect((await process.status()).lag).toEqual({ events: 0, seconds: 0 })
+  })
+})
+
+describe('a page', () => {
+  const row = { account: 'x', owner: 'o', balance: 1, payments: 1, note: null, updated_at: null }
+  const page = { tables: [{ table: 'accounts', put: [row], removed: [] }], park: [], unpark: [], rate: 0 }
+
+  it.each([
+    ['an outdated epoch', { epoch: -1 }],
+    ['a checkpoint that is not where it was left', { from: 1n }],
+  ])('is not written under %s', async (_, wrong: { epoch?: number; from?: bigint }) => {
+    const process = await start(accounts())
+    await process.caughtUp()
+    await process.projections.stop()
+    const [record] = await process.store.generations()
+    await expect(
+      process.store.write(LIVE, {
+        ...page,
+        to: 5n,
+        epoch: wrong.epoch ?? record!.epoch,
+        from: wrong.from ?? record!.position,
+      }),
+    ).rejects.toMatchObject({ category: 'fenced' })
+    expect(await process.accounts()).toEqual([])
+    expect(await storedPosition(process)).toBe(record!.position)
+  })
+
+  it('moves the checkpoint with its rows or not at all', async () => {
+    const process = await start(accounts())
+    await process.caughtUp()
+    await process.projections.stop()
+    const [record] = await process.store.generations()
+    const at = { epoch: record!.epoch, from: record!.position, to: 5n }
+    const bad = [{ table: 'accounts', put: [row, { ...row, account: 'y', balance: 'none' }], removed: [] }]
+    await expect(process.store.write(LIVE, { ...page, ...at, tables: bad })).rejects.toMatchObject({
+      category: 'data',
+      message: expect.not.stringContaining('none'),
+    })
+    expect(await process.accounts()).toEqual([])
+    expect(await storedPosition(process)).toBe(record!.position)
+    await process.store.write(LIVE, { ...page, ...at })
+    expect(await process.accounts()).toMatchObject([{ account: 'x', balance: 1 }])
+    expect(await storedPosition(process)).toBe(5n)
+  })
+})
+
+describe('ownership', () => {
+  it('is one process at a time; the next takes over when the lease is given back', async () => {
+    const first = await start(accounts())
+    const second = await start(accounts())
+    expect((await second.status()).owner).toBe(first.owner)
+    await first.append('a', opened('a'))
+    await second.caughtUp()
+    await first.projections.stop()
+    await second.until((status) => status.owner === second.owner)
+    await second.append('a', paid('a'))
+    await second.caughtUp()
+    expect(await second.accounts()).toMatchObject([{ payments: 1 }])
+  })
+
+  it('taken over in the middle of a page applies each event once', async () => {
+    const first = await start(accounts())
+    await first.append('a', opened('a'))
+    await first.caughtUp()
+    const release = await blockWrites()
+    for (let index = 0; index < 10; index += 1) await first.append('a', paid('a', 1))
+    await first.until(({ lag }) => lag.events === 10)
+    // the page of the first is under way; the second takes the lease from it and finds the same events
+    const second = await start(accounts(), { takeOver: true })
+    await first.append('a', paid('a', 1))
+    await release()
+    await second.caughtUp()
+    expect(await second.accounts()).toMatchObject([{ balance: 11, payments: 11 }])
+    // the first has noticed: it no longer writes, and waits for its turn
+    await first.append('a', paid('a', 1))
+    await second.caughtUp()
+    expect(await first.accounts()).toMatchObject([{ balance: 12, payments: 12 }])
+    expect((await first.status()).owner).toBe(second.owner)
+  })
+
+  it('goes to the next when an owner no longer renews its lease, and leaves the old one', async () => {
+    let cutOff = false
+    const through = (store: LeaseStore): LeaseStore => ({
+      acquire: async (...args) => (cutOff ? lost() : store.acquire(...args)),
+      renew: async (...args) => (cutOff ? lost() : store.renew(...args)),
+      renewAll: async (...args) => (cutOff ? lost() : store.renewAll(...args)),
+      release: async (...args) => (cutOff ? lost() : store.release(...args)),
+      holders: async (...args) => store.holders(...args),
+    })
+    const first = await start(accounts(), { ttlMs: 400, leasesThrough: through })
+    const second = await start(accounts(), { ttlMs: 400 })
+    await first.append('a', opened('a'))
+    await first.caughtUp()
+    cutOff = true
+    await second.until((status) => status.owner === second.owner)
+    await first.append('a', paid('a'))
+    await second.caughtUp()
+    await first.caughtUp()
+    expect(await second.accounts()).toMatchObject([{ payments: 1 }])
+  })
+})
+
+function lost(): never {
+  throw new Error('connection lost')
+}
+
+describe('failures that pass', () => {
+  it('are retried from the checkpoint: connections cut in the middle of writes lose and repeat nothing', async () => {
+    const process = await start(accounts())
+    await process.append('a', opened('a'))
+    await process.caughtUp()
+    const server = new pg.Client(database.url)
+    await server.connect()
+    let cut = 0
+    for (let index = 0; index < 60; index += 1) {
+      await process.append('a', paid('a', 1)).catch(async () => process.append('a', paid('a', 1)))
+      if (index % 15 !== 7) continue
+      const { rowCount } = await server.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()
+           AND query LIKE '%runtime.projections SET position%'`,
+      )
+      cut += rowCount ?? 0
+    }
+    await server.end()
+    expect(cut).toBeGreaterThan(0)
+    await process.caughtUp()
+    const events = await process.log.readStream('account-a')
+    expect(await process.accounts()).toMatchObject([{ payments: events.length - 1 }])
+    await process.until((status) => status.state === 'active' && status.failure === null)
+  })
+})

@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { derivedEventId, EventRegistry } from '../../application/event-store.ts'
+import type { Clock } from '../../application/ports/clock.ts'
+import type { EventLog } from '../../application/ports/event-log.ts'
+import type { LeaseStore } from '../../application/ports/leases.ts'
+import { type DomainEvent, eventType } from '../../domain/kernel/event-type.ts'
+import { systemClock } from '../../infrastructure/clock/system-clock.ts'
+import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
+import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
+import { PostgresReadDatabase } from '../../infrastructure/database/read-database.ts'
+import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
+import { on, type Projection } from '../../projections/runtime/projection.ts'
+import { type ProjectionStatus, Projections } from '../../projections/runtime/projections.ts'
+
+// ---- accounts, a domain small enough to break on purpose
+
+export const Opened = eventType({
+  name: 'Opened',
+  schema: z.object({ account: z.string(), owner: z.string() }),
+})
+export const Paid = eventType({
+  name: 'Paid',
+  schema: z.object({ account: z.string(), cents: z.number().int(), note: z.string() }),
+})
+/** Nothing projects it. */
+export const Noted = eventType({ name: 'Noted', schema: z.object({ text: z.string() }) })
+
+const accountAggregate = {
+  category: 'account',
+  events: [Opened, Paid, Noted],
+  initialState: null,
+  evolve: () => null,
+}
+
+export const opened = (account: string) => Opened.of({ account, owner: `owner of ${account}` })
+export const paid = (account: string, cents = 100, note = '') => Paid.of({ account, cents, note })
+/** The database refuses it: no text holds a NUL. */
+export const refused = (account: string) => paid(account, 100, 'NUL \u0000')
+
+/** One row per account. `breaks` makes the handler of a payment throw. */
+export function accounts(
+  options: { version?: number; breaks?: (account: string) => boolean; extra?: boolean; times?: number } = {},
+): Projection {
+  const times = options.times ?? 1
+  return {
+    name: 'accounts',
+    version: options.version ?? 1,
+    tables: [
+      {
+        name: 'accounts',
+        key: ['account'],
+        columns: {
+          account: 'text',
+          owner: 'text',
+          balance: 'bigint',
+          payments: 'integer',
+          note: 'text',
+          updated_at: 'timestamptz',
+          ...(options.extra ? { extra: 'text' as const } : {}),
+        },
+        indexes: [['owner', 'balance desc']],
+      },
+    ],
+    handlers: [
+      on(Opened, {
+        apply: ({ data, metadata }, { accounts }) =>
+          accounts!.put({ ...data, balance: 0, payments: 0, updated_at: metadata.recorded_at }),
+      }),
+      on(Paid, {
+        reads: ({ data }) => ({ accounts: [[data.account]] }),
+        apply({ data, metadata }, { accounts }) {
+          if (options.breaks?.(data.account)) throw new Error(`the secret of ${data.account}`)
+          const row = accounts!.get(data.account)!
+          accounts!.change([data.account], {
+            balance: (row.balance as number) + data.cents * times,
+            payments: (row.payments as number) + 1,
+            note: data.note,
+            updated_at: metadata.recorded_at,
+            ...(options.extra ? { extra: 'more' } : {}),
+          })
+        },
+      }),
+    ],
+  }
+}
+
+// ---- processes
+
+/** One process of the service, as far as projections go. */
+export interface ProjectionProcess {
+  readonly owner: string
+  readonly database: Database
+  readonly log: EventLog
+  readonly registry: EventRegistry
+  readonly store: PostgresProjectionStore
+  readonly read: PostgresReadDatabase
+  readonly projections: Projections
+  /** Appends to the account's stream, whatever its revision. @returns the position of the last event. */
+  append(account: string, ...events: readonly DomainEvent[]): Promise<bigint>
+  /** Waits for the projection to reach the head of the log; fails when it does not. */
+  caughtUp(timeoutMs?: number): Promise<void>
+  status(): Promise<ProjectionStatus>
+  /** Waits until the status is as wanted. */
+  until(what: (status: ProjectionStatus) => boolean, timeoutMs?: number): Promise<ProjectionStatus>
+  accounts(): Promise<readonly AccountRow[]>
+  close(): Promise<void>
+}
+
+export interface AccountRow {
+  readonly account: string
+  readonly owner: string
+  readonly balance: number
+  readonly payments: number
+  readonly note: string | null
+  readonly updated_at: string
+}
+
+export async function openProcess(
+  url: string,
+  projection: Projection,
+  options: {
+    owner?: string
+    clock?: Clock
+    ttlMs?: number
+    start?: boolean
+    takeOver?: boolean
+    /** Puts something between the runtime and the store of leases. */
+    leasesThrough?: (store: LeaseStore) => LeaseStore
+  } = {},
+): Promise<ProjectionProcess> {
+  const owner = options.owner ?? randomUUID()
+  const database = await openDatabase({ url })
+  const log = await openPostgresEventLog({ database })
+  const registry = new EventRegistry([accountAggregate])
+  const store = new PostgresProjectionStore(database)
+  const leaseStore = new PostgresLeaseStore(database.pool)
+  const projections = new Projections({
+    projections: [projection],
+    log,
+    registry,
+    store,
+    leases: new HeldLeases(options.leasesThrough?.(leaseStore) ?? leaseStore, {
+      owner,
+      ttlMs: options.ttlMs ?? 10_000,
+    }),
+    holders: (names) => leaseStore.holders(names),
+    clock: options.clock ?? systemClock,
+    retryMs: 20,
+  })
+  if (options.start ?? true) await projections.start({ takeOver: options.takeOver ?? false })
+  const read = new PostgresReadDatabase(database.pool)
+  const status = async () => (await projections.list()).find((one) => one.name === projection.name)!
+  return {
+    ...{ owner, database, log, registry, store, read, projections, status },
+    async append(account, ...events) {
+      const encoded = events.map((event, index) =>
+        registry.encode(event, derivedEventId(randomUUID(), index), {
+          tenant_id: null,
+          environment: null,
+          actor: { type: 'system', id: 'test' },
+          correlation_id: 'test',
+          causation_id: 'test',
+          recorded_at: new Date(systemClock.now()).toISOString(),
+        }),
+      )
+      return (await log.append(`account-${account}`, 'any', encoded)).position
+    },
+    async caughtUp(timeoutMs = 15_000) {
+      const head = await log.head()
+      if (!(await projections.reached([projection.name], head, { timeoutMs }))) {
+        throw new Error(`not caught up: ${JSON.stringify(await status())}`)
+      }
+    },
+    async until(what, timeoutMs = 15_000) {
+      await expect.poll(async () => what(await status()), { timeout: timeoutMs, interval: 10 }).toBe(true)
+      return status()
+    },
+    accounts: () =>
+      read.query<AccountRow>(
+        {
+          name: 'test/accounts',
+          text: 'SELECT account, owner, balance, payments, note, updated_at FROM read_model.accounts ORDER BY account',
+        },
+        [],
+      ),
+    async close() {
+      await projections.stop()
+      await log.close()
+      await database.close()
+    },
+  }
+}

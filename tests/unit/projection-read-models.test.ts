@@ -1,0 +1,495 @@
+import { describe, expect, it } from 'vitest'
+import { EventRegistry } from '../../application/event-store.ts'
+import { AgentCredentialIssued, AgentCredentialRevoked } from '../../domain/access/agent-credential.ts'
+import { aggregates } from '../../domain/catalogue.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
+import { CarrierRegistered } from '../../domain/parties/carrier.ts'
+import {
+  type EmployeeChange,
+  EmployeeChangesRecorded,
+  EmployeeSyncReceived,
+} from '../../domain/parties/employee-sync.ts'
+import {
+  EmployerDetailsChanged,
+  EmployerLinkedToPayrollCompany,
+  EmployerRegistered,
+  EmployerUnlinkedFromPayrollCompany,
+} from '../../domain/parties/employer.ts'
+import {
+  PayrollFileFailed,
+  PayrollFileNormalized,
+  PayrollFileReceived,
+  PayrollPremiumCalculated,
+  PayrollRowsRecorded,
+  PayrollRowsValidated,
+  PayrollWagesCalculated,
+} from '../../domain/payroll/payroll-file.ts'
+import { PolicyCancelled, PolicyIssued, PolicyTermsChanged } from '../../domain/policies/policy.ts'
+import { agentCredentials } from '../../projections/agent-credentials.ts'
+import { employeeRegister } from '../../projections/employee-register.ts'
+import { employers } from '../../projections/employers.ts'
+import { projections } from '../../projections/index.ts'
+import { payrollFiles } from '../../projections/payroll-files.ts'
+import { policies } from '../../projections/policies.ts'
+import { specifyProjection, TENANT } from '../support/projection-spec.ts'
+
+const id = (digit: string) => digit.repeat(24)
+const FILE = id('f')
+const EMPLOYER = id('e')
+const POLICY = id('b')
+const sealed = (text: string) => `sld1.person/${id('5')}.${Buffer.from(text).toString('base64url')}` as Sealed
+
+describe('read models as a whole', () => {
+  it('handle only event types that exist', () => {
+    const registry = new EventRegistry(aggregates)
+    const handled = projections.flatMap((projection) => projection.handlers.map((handler) => handler.type))
+    expect(handled.filter((type) => !registry.knows(type))).toEqual([])
+  })
+
+  it('have names and tables of their own', () => {
+    const tables = projections.flatMap((projection) => projection.tables.map((table) => table.name))
+    expect(new Set(tables).size).toBe(tables.length)
+    expect(projections.map((projection) => projection.name)).toEqual([
+      'payroll-files',
+      'policies',
+      'agent-credentials',
+      'employee-register',
+      'employers',
+    ])
+  })
+})
+
+describe('payroll files', () => {
+  const spec = specifyProjection(payrollFiles)
+  const received = (chunks: number, rows: number) =>
+    PayrollFileReceived.of({
+      file_id: FILE,
+      tenant_id: TENANT,
+      environment: 'live',
+      employer_id: EMPLOYER,
+      policy_id: POLICY,
+      policy_number: 'WC-1',
+      source: { kind: 'tool', submission_id: id('1'), sender_id: id('c') },
+      file_name: 'payroll.json',
+      row_count: rows,
+      chunk_count: chunks,
+      period: { start: '2026-01-01', end: '2026-01-14' },
+    })
+  const row = (n: number) => ({ n, name: 'none' as const, gross_wages: 100 })
+  const recorded = (chunk: number, last: boolean, rows: number[]) =>
+    PayrollRowsRecorded.of({ file_id: FILE, chunk, last, rows: rows.map(row) })
+  const normalized = PayrollFileNormalized.of({ file_id: FILE, row_count: 3, policy_revision: 0 })
+  const validated = (chunk: number, last: boolean, green: number, red: number[]) =>
+    PayrollRowsValidated.of({
+      file_id: FILE,
+      chunk,
+      last,
+      green,
+      red: red.length,
+      failures: red.map((row_number) => ({
+        row_number,
+        person: sealed(`person ${row_number}`),
+        reasons: [{ field: 'state', code: 'unknown_value' as const, value: 'ZZ' }],
+      })),
+      ...(red.length > 0 ? { valid: { class_codes: ['8810'], states: ['CA'] } } : {}),
+    })
+  const wages = (chunk: number, last: boolean, rows: number, cents: number) =>
+    PayrollWagesCalculated.of({
+      file_id: FILE,
+      chunk,
+      last,
+      rows_processed: rows,
+      auditable_cents: cents,
+      wages: [],
+    })
+  const premium = (chunk: number, last: boolean, rows: number, cents: number) =>
+    PayrollPremiumCalculated.of({
+      file_id: FILE,
+      chunk,
+      last,
+      rows_processed: rows,
+      premium_cents: cents,
+      premiums: [],
+    })
+  const stream = `payrollFile-${FILE}`
+
+  it('shows a received file as pending in everything', () => {
+    spec.given({ stream, events: [received(2, 3)] }).thenRows({
+      payroll_files: [
+        {
+          file_id: FILE,
+          kind: 'payroll',
+          tenant_id: TENANT,
+          environment: 'live',
+          employer_id: EMPLOYER,
+          policy_id: POLICY,
+          source_kind: 'tool',
+          submission_id: id('1'),
+          sender_id: id('c'),
+          sync_id: null,
+          file_name: 'payroll.json',
+          status: 'pending',
+          error: null,
+          created_at: '2026-03-01T12:00:00.000Z',
+          updated_at: '2026-03-01T12:00:00.000Z',
+          row_count: 3,
+          period_start: '2026-01-01',
+          period_end: '2026-01-14',
+          chunk_count: 2,
+          green_rows: 0,
+          red_rows: 0,
+          phase_1_status: 'pending',
+          phase_2_status: 'pending',
+          phase_3_status: 'pending',
+          total_premium_cents: 0,
+        },
+      ],
+      payroll_row_errors: [],
+    })
+  })
+
+  it('completes each phase with its last chunk and adds the chunks up', () => {
+    const events = [
+      received(2, 3),
+      recorded(0, false, [1, 2]),
+      recorded(1, true, [3]),
+      normalized,
+      validated(0, false, 1, [2]),
+      validated(1, true, 1, []),
+      wages(0, false, 1, 10_000),
+      wages(1, true, 1, 20_050),
+      premium(0, false, 1, 120),
+      premium(1, true, 1, 241),
+    ]
+    spec.given({ stream, events }).thenRows({
+      payroll_files: [
+        {
+          status: 'NORMALIZED',
+          error: null,
+          recorded_chunks: 2,
+          green_rows: 2,
+          red_rows: 1,
+          phase_1_status: 'complete',
+          wages_rows: 2,
+          total_auditable_wages_cents: 30_050,
+          phase_2_status: 'complete',
+          premium_rows: 2,
+          total_premium_cents: 361,
+          phase_3_status: 'complete',
+          created_at: '2026-03-01T12:00:00.000Z',
+          updated_at: '2026-03-01T12:00:09.000Z',
+        },
+      ],
+      payroll_row_errors: [
+        {
+          file_id: FILE,
+          row_number: 2,
+          person: sealed('person 2'),
+          reasons: [{ field: 'state', code: 'unknown_value', value: 'ZZ' }],
+          valid: { class_codes: ['8810'], states: ['CA'] },
+        },
+      ],
+    })
+  })
+
+  it('reads the counters of an unfinished phase as counted so far', () => {
+    const events = [
+      received(2, 3),
+      recorded(0, false, [1, 2]),
+      recorded(1, true, [3]),
+      normalized,
+      validated(0, false, 2, []),
+    ]
+    spec.given({ stream, events }).thenRows({
+      payroll_files: [{ green_rows: 2, validated_chunks: 1, phase_1_status: 'pending' }],
+    })
+  })
+
+  it.each([
+    ['file_creation', ['pending', 'pending', 'pending']],
+    ['validation', ['failed', 'pending', 'pending']],
+    ['wage_calculation', ['pending', 'failed', 'pending']],
+    ['premium_calculation', ['pending', 'pending', 'failed']],
+  ] as const)('marks the phase of a file that failed in %s', (stage, [one, two, three]) => {
+    const failed = PayrollFileFailed.of({ file_id: FILE, stage, error: 'no rate' })
+    spec.given({ stream, events: [received(1, 3), failed] }).thenRows({
+      payroll_files: [
+        {
+          status: 'failed',
+          error: 'no rate',
+          phase_1_status: one,
+          phase_2_status: two,
+          phase_3_status: three,
+        },
+      ],
+    })
+  })
+
+  it('keeps what was complete when a later phase fails', () => {
+    const events = [
+      received(1, 3),
+      recorded(0, true, [1, 2, 3]),
+      normalized,
+      validated(0, true, 3, []),
+      wages(0, true, 3, 30_000),
+      PayrollFileFailed.of({ file_id: FILE, stage: 'premium_calculation', error: 'no rate' }),
+    ]
+    spec.given({ stream, events }).thenRows({
+      payroll_files: [
+        {
+          status: 'failed',
+          phase_1_status: 'complete',
+          phase_2_status: 'complete',
+          phase_3_status: 'failed',
+        },
+      ],
+    })
+  })
+
+  it('takes a sync as normalized with its last chunk', () => {
+    const sync = EmployeeSyncReceived.of({
+      file_id: FILE,
+      sync_id: id('2'),
+      tenant_id: TENANT,
+      environment: 'sandbox',
+      employer_id: EMPLOYER,
+      sender_id: id('c'),
+      record_count: 2,
+      chunk_count: 2,
+    })
+    const chunk = (number: number, last: boolean) =>
+      EmployeeChangesRecorded.of({
+        file_id: FILE,
+        employer_id: EMPLOYER,
+        chunk: number,
+        last,
+        changes: [
+          { subject: `person/${number}`, action: 'update', record: sealed('x'), effective_date: null },
+        ],
+      })
+    const syncStream = `employeeSync-${FILE}`
+    spec.given({ stream: syncStream, events: [sync, chunk(0, false)] }).thenRows({
+      payroll_files: [{ kind: 'sync', sync_id: id('2'), status: 'pending', row_count: 2 }],
+    })
+    spec.given({ stream: syncStream, events: [sync, chunk(0, false), chunk(1, true)] }).thenRows({
+      payroll_files: [{ kind: 'sync', policy_id: null, status: 'NORMALIZED', recorded_chunks: 2 }],
+    })
+  })
+
+  it('refuses events of a file it has never seen', () => {
+    spec.given({ stream, events: [normalized] }).thenFails(/payroll_files: the row to change is not there/)
+  })
+})
+
+describe('policies', () => {
+  const spec = specifyProjection(policies)
+  const issued = PolicyIssued.of({
+    policy_id: POLICY,
+    tenant_id: TENANT,
+    environment: 'live',
+    employer_id: EMPLOYER,
+    carrier_id: id('d'),
+    policy_number: 'WC-1',
+    status: 'active',
+    effective_date: '2026-01-01',
+    expiration_date: '2026-12-31',
+    class_codes: ['8810'],
+    states: ['CA', 'NV'],
+    locations: [{ id: 'hq', state: 'CA' }],
+    rates: [{ class_code: '8810', state: 'CA', rate_per_100: '1.20' }],
+    payroll_frequency: 'WEEKLY',
+    fees: [{ label: 'Expense constant', amount_cents: 16_000 }],
+    billing_type: null,
+    annual_premium_cents: null,
+    overtime_exclusion: true,
+  })
+
+  it('shows the terms as issued, in order of issue', () => {
+    spec.given({ stream: `policy-${POLICY}`, events: [issued] }).thenRows({
+      policies: [
+        {
+          policy_id: POLICY,
+          status: 'active',
+          effective_date: '2026-01-01',
+          class_codes: ['8810'],
+          states: ['CA', 'NV'],
+          fee_count: 1,
+          billing_type: null,
+          seq: 1,
+        },
+      ],
+    })
+  })
+
+  it('changes only the terms that changed', () => {
+    const changed = PolicyTermsChanged.of({ policy_id: POLICY, fees: [], billing_type: 'DIRECT_BILLING' })
+    spec.given({ stream: `policy-${POLICY}`, events: [issued, changed] }).thenRows({
+      policies: [{ fees: [], fee_count: 0, billing_type: 'DIRECT_BILLING', class_codes: ['8810'] }],
+    })
+  })
+
+  it('takes a change of rates alone as no change', () => {
+    const changed = PolicyTermsChanged.of({ policy_id: POLICY, rates: [] })
+    spec
+      .given({ stream: `policy-${POLICY}`, events: [issued, changed] })
+      .thenRows({ policies: [{ fee_count: 1 }] })
+  })
+
+  it('shows cancellations and carriers', () => {
+    const carrier = CarrierRegistered.of({
+      carrier_id: id('d'),
+      tenant_id: TENANT,
+      name: 'Carrier of Last Resort',
+      settlement_type: null,
+    })
+    spec
+      .given(
+        { stream: `carrier-${id('d')}`, events: [carrier] },
+        {
+          stream: `policy-${POLICY}`,
+          events: [issued, PolicyCancelled.of({ policy_id: POLICY, reason: null })],
+        },
+      )
+      .thenRows({
+        policies: [{ status: 'cancelled' }],
+        carriers: [{ carrier_id: id('d'), tenant_id: TENANT, name: 'Carrier of Last Resort' }],
+      })
+  })
+})
+
+describe('agent credentials', () => {
+  const spec = specifyProjection(agentCredentials)
+  const issued = AgentCredentialIssued.of({
+    credential_id: id('1'),
+    agent_name: 'Agent',
+    entity_type: 'employer',
+    entity_id: EMPLOYER,
+    sandbox: false,
+    key_hash: '0'.repeat(64),
+    api_key_prefix: 'mcp_1234',
+    created_by: null,
+  })
+  const stream = `agentCredential-${id('1')}`
+
+  it('lists a credential without anything of its key but the prefix', () => {
+    const [row] = spec.given({ stream, events: [issued] }).rows().agent_credentials!
+    expect(row).toEqual({
+      credential_id: id('1'),
+      agent_name: 'Agent',
+      entity_type: 'employer',
+      entity_id: EMPLOYER,
+      sandbox: false,
+      api_key_prefix: 'mcp_1234',
+      status: 'active',
+      created_at: '2026-03-01T12:00:00.000Z',
+      seq: 1,
+    })
+  })
+
+  it('shows a revocation', () => {
+    spec
+      .given({ stream, events: [issued, AgentCredentialRevoked.of({ credential_id: id('1') })] })
+      .thenRows({ agent_credentials: [{ status: 'revoked' }] })
+  })
+})
+
+describe('employers', () => {
+  const spec = specifyProjection(employers)
+  const registered = EmployerRegistered.of({
+    employer_id: EMPLOYER,
+    tenant_id: TENANT,
+    environment: 'live',
+    legal_name: 'Acme',
+    fein: sealed('12-3456789'),
+    address: null,
+    contact_email: null,
+    payroll_company_ids: [id('1')],
+  })
+  const stream = `employer-${EMPLOYER}`
+
+  it('follows name and links, and holds nothing sealed', () => {
+    const link = (payroll_company_id: string) =>
+      EmployerLinkedToPayrollCompany.of({ employer_id: EMPLOYER, payroll_company_id })
+    const rows = spec
+      .given({
+        stream,
+        events: [
+          registered,
+          EmployerDetailsChanged.of({ employer_id: EMPLOYER, legal_name: 'Acme Ltd' }),
+          link(id('2')),
+          EmployerUnlinkedFromPayrollCompany.of({ employer_id: EMPLOYER, payroll_company_id: id('1') }),
+          link(id('3')),
+        ],
+      })
+      .rows().employers!
+    expect(rows).toMatchObject([{ legal_name: 'Acme Ltd', payroll_company_ids: [id('2'), id('3')] }])
+    expect(JSON.stringify(rows)).not.toContain('sld1.')
+  })
+
+  it('leaves the name alone when only sealed details change', () => {
+    const changed = EmployerDetailsChanged.of({ employer_id: EMPLOYER, address: sealed('{}') })
+    spec.given({ stream, events: [registered, changed] }).thenRows({ employers: [{ legal_name: 'Acme' }] })
+  })
+})
+
+describe('employee register', () => {
+  const spec = specifyProjection(employeeRegister)
+  const change = (action: EmployeeChange['action'], date: string | null, text = action): EmployeeChange => ({
+    subject: 'person/1',
+    action,
+    record: sealed(text),
+    effective_date: date,
+  })
+  const sync = (file: string, ...changes: EmployeeChange[]) => ({
+    stream: `employeeSync-${id(file)}`,
+    events: [
+      EmployeeChangesRecorded.of({ file_id: id(file), employer_id: EMPLOYER, chunk: 0, last: true, changes }),
+    ],
+  })
+
+  it('keeps the last record with the place it is sealed for', () => {
+    spec.given(sync('1', change('hire', '2026-01-05')), sync('2', change('update', null))).thenRows({
+      employee_register: [
+        {
+          employer_id: EMPLOYER,
+          subject: 'person/1',
+          tenant_id: TENANT,
+          environment: 'live',
+          status: 'employed',
+          hire_date: '2026-01-05',
+          last_action: 'update',
+          record: sealed('update'),
+          record_stream: `employeeSync-${id('2')}`,
+          record_field: 'chunks.0.changes.0.record',
+          changes: 2,
+        },
+      ],
+    })
+  })
+
+  it('terminates and hires again', () => {
+    spec
+      .given(sync('1', change('hire', '2026-01-05'), change('terminate', '2026-02-01')))
+      .thenRows({ employee_register: [{ status: 'terminated', termination_date: '2026-02-01' }] })
+    spec
+      .given(
+        sync('1', change('hire', '2026-01-05'), change('terminate', '2026-02-01')),
+        sync('2', change('hire', '2026-03-01')),
+      )
+      .thenRows({
+        employee_register: [{ status: 'employed', hire_date: '2026-03-01', termination_date: null }],
+      })
+  })
+
+  it('takes an update of somebody unknown as employment', () => {
+    spec
+      .given(sync('1', change('update', null)))
+      .thenRows({ employee_register: [{ status: 'employed', hire_date: null, changes: 1 }] })
+  })
+
+  it('keeps a termination when an update follows', () => {
+    spec
+      .given(sync('1', change('terminate', '2026-02-01')), sync('2', change('update', null)))
+      .thenRows({ employee_register: [{ status: 'terminated', last_action: 'update' }] })
+  })
+})
