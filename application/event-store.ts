@@ -45,7 +45,9 @@ export class UnreadableEvent extends Error {
 
 /** Where a stored event keeps what it was decoded to: a property costs the garbage collector far less than a WeakMap. */
 const DECODED = Symbol('decoded')
-type Decodable = StoredEvent & { [DECODED]?: { readonly by: EventRegistry; readonly event: RecordedEvent } }
+type Decodable = StoredEvent & {
+  [DECODED]?: { readonly by: EventRegistry; readonly of: StoredEvent; readonly event: RecordedEvent }
+}
 
 /** Every event type by name: the one place where stored JSON becomes typed events and back. */
 export class EventRegistry {
@@ -104,7 +106,8 @@ export class EventRegistry {
    */
   decode(stored: Decodable): RecordedEvent {
     const known = stored[DECODED]
-    if (known?.by === this) return known.event
+    // a copy with other data carries the mark along: it is not what was decoded
+    if (known?.by === this && known.of === stored) return known.event
     const type = this.#types.get(stored.type)
     if (!type) throw new UnreadableEvent(stored, 'unknown event type')
     const metadata = JSON.parse(stored.metadata) as RecordedEvent['metadata']
@@ -118,7 +121,7 @@ export class EventRegistry {
     }
     const { position, stream, revision, eventId } = stored
     const recorded = { position, stream, revision, eventId, type: stored.type, data: parsed.data, metadata }
-    stored[DECODED] = { by: this, event: recorded }
+    stored[DECODED] = { by: this, of: stored, event: recorded }
     return recorded
   }
 }

@@ -5,7 +5,13 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Actor, derivedEventId, type EventMetadata, type EventRegistry } from '../event-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import { type EventLog, type ExpectedRevision, LOG_START, WrongExpectedRevision } from '../ports/event-log.ts'
+import {
+  EventIdTaken,
+  type EventLog,
+  type ExpectedRevision,
+  LOG_START,
+  WrongExpectedRevision,
+} from '../ports/event-log.ts'
 import { RecentlyUsed } from './recently-used.ts'
 
 /** On whose behalf and because of what a command runs. */
@@ -124,6 +130,11 @@ export class CommandHandler {
       } catch (error) {
         // also after an unknown outcome: the append may have been stored
         this.#cache.delete(stream)
+        if (error instanceof EventIdTaken) {
+          // a retry that decided on fresh state: its first attempt was stored, at an earlier revision
+          const done = await this.#alreadyDone(decider, stream, context.commandId)
+          if (done) return done
+        }
         if (!(error instanceof WrongExpectedRevision) || attempt >= ATTEMPTS) throw error
       }
     }

@@ -20,8 +20,8 @@ export interface LeaseStore {
   ): Promise<{ epoch: number } | null>
   /** Prolongs one lease. @returns false when it is no longer this owner's under that epoch. */
   renew(name: string, owner: string, epoch: number, ttlMs: number): Promise<boolean>
-  /** Prolongs all leases of an owner in one statement. @returns the epochs of those it still holds, by name. */
-  renewAll(owner: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
+  /** Prolongs those of the named leases that an owner still holds, in one statement. @returns their epochs by name. */
+  renewAll(owner: string, names: readonly string[], ttlMs: number): Promise<ReadonlyMap<string, number>>
   /** Gives a lease back; nothing happens when it is no longer this owner's under that epoch. */
   release(name: string, owner: string, epoch: number): Promise<void>
   /** Names of the leases that somebody holds now, with their owners. */

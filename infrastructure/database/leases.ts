@@ -39,12 +39,16 @@ export class PostgresLeaseStore implements LeaseStore {
     return result.rowCount === 1
   }
 
-  async renewAll(owner: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
+  async renewAll(
+    owner: string,
+    names: readonly string[],
+    ttlMs: number,
+  ): Promise<ReadonlyMap<string, number>> {
     const result = await this.#pool.query<{ name: string; epoch: string }>({
       name: 'leases/renew-all',
-      text: `UPDATE runtime.leases SET expires_at = clock_timestamp() + $2 * interval '1 millisecond'
-             WHERE owner = $1 RETURNING name, epoch`,
-      values: [owner, ttlMs],
+      text: `UPDATE runtime.leases SET expires_at = clock_timestamp() + $3 * interval '1 millisecond'
+             WHERE owner = $1 AND name = ANY($2) RETURNING name, epoch`,
+      values: [owner, names, ttlMs],
     })
     return new Map(result.rows.map((row) => [row.name, Number(row.epoch)]))
   }
@@ -133,7 +137,7 @@ export class HeldLeases implements Leases {
     try {
       const before = new Map(this.#held)
       const askedAt = performance.now()
-      const mine = await this.#store.renewAll(this.owner, this.#ttlMs)
+      const mine = await this.#store.renewAll(this.owner, [...before.keys()], this.#ttlMs)
       this.#renewedAt = askedAt
       this.#lose(
         [...before]

@@ -7,8 +7,12 @@ import { isConnectionLoss } from './connection.ts'
  */
 export const SERVICE_ROLE = 'compstream_service'
 
-/** Schemas in which the service role reads and writes all tables, present and future ones of the owner. */
+/**
+ * Schemas in which the service role reads and writes all tables, present and future ones of the owner; those of the
+ * generations of projections (`rm_…`) are made while the service runs.
+ */
 const SERVICE_SCHEMAS = ['runtime', 'read_model']
+const GENERATION_SCHEMAS = 'rm\\_%'
 
 const ATTEMPTS = 20
 
@@ -44,8 +48,9 @@ export async function grantToServiceRole(client: pg.ClientBase): Promise<void> {
     GRANT SELECT, INSERT ON event_log.events TO ${SERVICE_ROLE};
   `)
   const { rows } = await client.query<{ name: string }>(
-    'SELECT nspname AS name FROM pg_namespace WHERE nspname = ANY ($1)',
-    [SERVICE_SCHEMAS],
+    `SELECT nspname AS name FROM pg_namespace
+      WHERE (nspname = ANY ($1) OR nspname LIKE $2) AND pg_has_role(current_user, nspowner, 'MEMBER')`,
+    [SERVICE_SCHEMAS, GENERATION_SCHEMAS],
   )
   for (const { name } of rows) await grantSchemaToServiceRole(client, name)
 }

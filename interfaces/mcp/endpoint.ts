@@ -4,7 +4,7 @@ import type { Application } from '../../application/application.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { requestIdOf, sendEmpty, sendJson, sendJsonText } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'
-import { CallerGone, LARGE_BODY, readBody, requireJson } from '../http/body.ts'
+import { CallerGone, LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
 import { addressKey, type RateLimits, unauthenticatedCost } from '../http/rate-limit.ts'
 import { parseJson } from '../http/strict-json.ts'
@@ -104,7 +104,7 @@ export class McpEndpoint {
       return
     }
 
-    requireJson(request)
+    requireUtf8(request)
     const parsed = parseJson(await readBody(request, LARGE_BODY))
     if (!parsed.ok) {
       refuseJson(response, parsed)

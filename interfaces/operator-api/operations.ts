@@ -6,7 +6,7 @@ import { isIdempotencyKey, requestHash, runIdempotent } from '../../application/
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import type { OperatorGate } from '../http/bearer.ts'
-import { CallerGone, readBody, requireJson, SMALL_BODY } from '../http/body.ts'
+import { CallerGone, readBody, requireUtf8, SMALL_BODY } from '../http/body.ts'
 import { type ErrorWriter, HttpError } from '../http/errors.ts'
 import { type Method, queryOf, type Route } from '../http/server.ts'
 import { parseJson } from '../http/strict-json.ts'
@@ -166,7 +166,7 @@ function callOf(
     async body() {
       const bytes = await readBody(request, SMALL_BODY)
       if (bytes.length === 0) return { fields: new Fields({}), value: {} }
-      requireJson(request)
+      requireUtf8(request)
       const parsed = parseJson(bytes)
       if (!parsed.ok) throw badRequest(parsed.message)
       if (!isObject(parsed.value)) throw badRequest('The body must be a JSON object')

@@ -223,7 +223,7 @@ export class ProjectionOwner {
         },
       })
       return
-    } else if (live.state !== 'detached') {
+    } else {
       await store.note(live, lease.epoch, {
         state: 'detached',
         failure: {

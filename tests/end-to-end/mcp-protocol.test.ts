@@ -257,14 +257,15 @@ describe('HTTP', () => {
     expect(status).toBe(403)
   })
 
-  it('refuses bodies that are too large, compressed or no JSON by their type', async () => {
+  it('refuses bodies that are too large, compressed or in another charset', async () => {
     const large = await rpc(`"${'x'.repeat(10 * 1024 * 1024)}"`)
     expect([large.status, code(large.body), large.body.id]).toEqual([413, -32600, null])
     const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
     const compressed = await rpc(gzipSync(text), { 'Content-Encoding': 'gzip' })
     expect([compressed.status, code(compressed.body)]).toEqual([415, -32600])
-    const plain = await rpc(text, { 'Content-Type': 'text/plain' })
-    expect([plain.status, code(plain.body)]).toEqual([415, -32600])
+    const utf16 = await rpc(text, { 'Content-Type': 'application/json; charset=utf-16' })
+    expect([utf16.status, code(utf16.body)]).toEqual([415, -32600])
+    expect((await rpc(text, { 'Content-Type': 'text/plain' })).status).toBe(200)
     expect((await rpc(text, { Accept: 'text/html' })).status).toBe(200)
   })
 })

@@ -136,7 +136,7 @@ describe('redrive', () => {
       dry_run: false,
     })
     expect(await process.accounts()).toMatchObject([
-      { account: 'bad-1', balance: 3, note: 'second' },
+      { account: 'bad-1', balance: 3, note: 'firstsecond' },
       { account: 'bad-2', balance: 0 },
     ])
     expect(await process.projections.redrive('accounts')).toMatchObject({
@@ -147,7 +147,7 @@ describe('redrive', () => {
     await process.until(({ state }) => state === 'active')
     await process.append('bad-2', paid('bad-2', 4, 'third'))
     await process.caughtUp()
-    expect(await process.accounts()).toMatchObject([{ balance: 3 }, { balance: 7, note: 'third' }])
+    expect(await process.accounts()).toMatchObject([{ balance: 3 }, { balance: 7, note: 'firstsecondthird' }])
   })
 
   it('goes through long streams page by page and parks again at the event that fails', async () => {

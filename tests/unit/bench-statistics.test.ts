@@ -74,7 +74,7 @@ describe('verdict', () => {
 })
 
 describe('a row of the result', () => {
-  const row = { work: 'append', ours: '20/s', peer: { name: 'peer', value: '10/s' }, value: 2 } as const
+  const row = { work: 'append', ours: '20/s', peer: { name: 'peer', value: '10/s' }, ratio: 2 } as const
 
   it('shows the ratio in the unit of its target', () => {
     const times = cells({ ...row, target: { kind: 'at least', ratio: 3, unit: 'times' } })
@@ -83,8 +83,19 @@ describe('a row of the result', () => {
     expect(percent).toMatchObject({ ratio: '200 %', target: '>= 60 %', verdict: 'met' })
   })
 
+  it('holds an absolute target against the value, whatever the ratio', () => {
+    const late = cells({ ...row, ratio: 0.04, target: { kind: 'below', value: 1, unit: 's' }, value: 1.2 })
+    expect(late).toMatchObject({ ratio: '0.04x', target: '< 1 s', verdict: 'MISSED' })
+  })
+
   it('shows no ratio without a peer', () => {
-    const alone = cells({ ...row, peer: null, target: { kind: 'below', value: 6, unit: 's' } })
+    const alone = cells({
+      ...row,
+      peer: null,
+      ratio: null,
+      target: { kind: 'below', value: 6, unit: 's' },
+      value: 5.9,
+    })
     expect(alone).toMatchObject({ peer: '', ratio: '', target: '< 6 s', verdict: 'met' })
   })
 })

@@ -31,7 +31,8 @@ import { employers } from '../../projections/employers.ts'
 import { projections } from '../../projections/index.ts'
 import { payrollFiles } from '../../projections/payroll-files.ts'
 import { policies } from '../../projections/policies.ts'
-import { specifyProjection, TENANT } from '../support/projection-spec.ts'
+import { Fold } from '../../projections/runtime/fold.ts'
+import { recorded, specifyProjection, TENANT } from '../support/projection-spec.ts'
 
 const id = (digit: string) => digit.repeat(24)
 const FILE = id('f')
@@ -434,7 +435,11 @@ describe('employers', () => {
 
 describe('employee register', () => {
   const spec = specifyProjection(employeeRegister)
-  const change = (action: EmployeeChange['action'], date: string | null, text = action): EmployeeChange => ({
+  const change = (
+    action: EmployeeChange['action'],
+    date: string | null,
+    text: string = action,
+  ): EmployeeChange => ({
     subject: 'person/1',
     action,
     record: sealed(text),
@@ -491,5 +496,27 @@ describe('employee register', () => {
     spec
       .given(sync('1', change('terminate', '2026-02-01')), sync('2', change('update', null)))
       .thenRows({ employee_register: [{ status: 'terminated', last_action: 'update' }] })
+  })
+
+  it('is not set back by a stream that is applied late', () => {
+    const registry = new EventRegistry(aggregates)
+    const history = [
+      sync('1', change('hire', '2026-01-05', 'early')),
+      sync('2', change('terminate', '2026-02-01', 'late')),
+    ]
+    const [early, late] = recorded(registry, history)
+    const fold = new Fold(employeeRegister.tables)
+    fold.forget(true)
+    for (const event of [late!, early!]) fold.apply(employeeRegister.handlers, event)
+    expect(fold.take()[0]!.put).toMatchObject([
+      {
+        status: 'terminated',
+        hire_date: '2026-01-05',
+        termination_date: '2026-02-01',
+        last_action: 'terminate',
+        record: sealed('late'),
+        changes: 2,
+      },
+    ])
   })
 })
