@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Aggregate } from '../domain/kernel/decider.ts'
 import { type DomainEvent, type EventType, upcast } from '../domain/kernel/event-type.ts'
 import type { Environment } from '../domain/kernel/ids.ts'
 import type { EventToAppend, StoredEvent } from './ports/event-log.ts'
+import { hashOf } from './ports/hash-chain.ts'
 
 /** Who caused an event. */
 export interface Actor {
@@ -86,11 +87,14 @@ export class EventRegistry {
       const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
       throw new Error(`Event ${event.type} does not fit its schema: ${where}`)
     }
+    const whole = { ...metadata, schema_version: type.version }
+    const text = JSON.stringify(parsed.data)
     return {
       eventId,
       type: event.type,
-      data: JSON.stringify(parsed.data),
-      metadata: JSON.stringify({ ...metadata, schema_version: type.version }),
+      data: text,
+      metadata: JSON.stringify(whole),
+      writtenFrom: { by: this, text, data: parsed.data, metadata: whole },
     }
   }
 
@@ -102,12 +106,19 @@ export class EventRegistry {
   /**
    * Parses a stored event, brings it to the current version and checks it. The result is remembered
    * with the stored event, so that several readers of one page parse it once; treat it as immutable.
+   * @param remember false for who reads long stretches alone: it would only keep garbage alive.
    * @throws UnreadableEvent
    */
-  decode(stored: Decodable): RecordedEvent {
+  decode(stored: Decodable, remember = true): RecordedEvent {
     const known = stored[DECODED]
     // a copy with other data carries the mark along: it is not what was decoded
     if (known?.by === this && known.of === stored) return known.event
+    const written = stored.writtenFrom
+    if (written?.by === this && written.text === stored.data) {
+      const { position, stream, revision, eventId } = stored
+      const metadata = { ...(written.metadata as EventMetadata), hash: hashOf(stored.metadata) }
+      return { position, stream, revision, eventId, type: stored.type, data: written.data, metadata }
+    }
     const type = this.#types.get(stored.type)
     if (!type) throw new UnreadableEvent(stored, 'unknown event type')
     const metadata = JSON.parse(stored.metadata) as RecordedEvent['metadata']
@@ -121,7 +132,7 @@ export class EventRegistry {
     }
     const { position, stream, revision, eventId } = stored
     const recorded = { position, stream, revision, eventId, type: stored.type, data: parsed.data, metadata }
-    stored[DECODED] = { by: this, of: stored, event: recorded }
+    if (remember) stored[DECODED] = { by: this, of: stored, event: recorded }
     return recorded
   }
 }
@@ -131,7 +142,7 @@ export class EventRegistry {
  * ids, which is what makes a retry of unknown outcome safe in every engine. A version 8 UUID.
  */
 export function derivedEventId(commandId: string, index: number): string {
-  const hex = createHash('sha256').update(`${commandId}/${index}`).digest('hex')
+  const hex = hash('sha256', `${commandId}/${index}`, 'hex')
   const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }

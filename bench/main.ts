@@ -33,6 +33,8 @@ async function bench(names: readonly string[], format: 'table' | 'json' | 'markd
     throw new Error(`Nothing is called ${names.join(' ')}; there are ${Object.keys(MEASUREMENTS).join(', ')}`)
   }
   const server = await startBenchServer()
+  // the server has a process group of its own: Ctrl-C does not reach it
+  process.once('SIGINT', () => void server.stop().finally(() => process.exit(130)))
   try {
     const machine = await describeMachine(server)
     const rows: Row[] = []

@@ -9,26 +9,36 @@ export interface Row {
   readonly ours: string
   /** Who else did the same work, and how fast; null when the target is absolute. */
   readonly peer: { readonly name: string; readonly value: string } | null
+  /** Ours to the peer's, more is better; null without a peer. */
+  readonly ratio: number | null
   readonly target: Target
-  /** Ours to the peer's, more is better; of absolute targets the value in the target's unit. */
-  readonly value: number
+  /** The value that an absolute target is about, in its unit. */
+  readonly value?: number
   readonly note?: string
 }
 
 const COLUMNS = ['work', 'ours', 'peer', 'ratio', 'target', 'verdict'] as const
 
+/** Whether the row meets its target. */
+export function verdictOf({ target, ratio, value }: Row): ReturnType<typeof verdict> {
+  return verdict(target, (target.kind === 'below' ? value : ratio) ?? Number.NaN)
+}
+
 export function cells(row: Row): Record<(typeof COLUMNS)[number], string> {
-  const { target, value } = row
+  const { target, ratio } = row
   const percent = target.kind === 'at least' && target.unit === 'percent'
-  const ratio = percent ? `${Math.round(value * 100)} %` : `${value.toFixed(value < 10 ? 2 : 1)}x`
   return {
     work: row.note ? `${row.work} (${row.note})` : row.work,
     ours: row.ours,
     peer: row.peer ? `${row.peer.value} ${row.peer.name}` : '',
-    ratio: row.peer ? ratio : '',
+    ratio: ratio === null ? '' : percent ? `${Math.round(ratio * 100)} %` : times(ratio),
     target: targetText(target),
-    verdict: verdict(target, value),
+    verdict: verdictOf(row),
   }
+}
+
+function times(ratio: number): string {
+  return `${ratio.toFixed(ratio < 10 ? 2 : 1)}x`
 }
 
 function targetText(target: Target): string {
@@ -58,7 +68,7 @@ export function asMarkdown(rows: readonly Row[]): string {
 }
 
 export function asJson(machine: Machine, rows: readonly Row[]): string {
-  const results = rows.map((row) => ({ ...row, verdict: verdict(row.target, row.value) }))
+  const results = rows.map((row) => ({ ...row, verdict: verdictOf(row) }))
   return JSON.stringify({ machine, results }, null, 2)
 }
 

@@ -62,6 +62,8 @@ export async function openOurLog(
   }
 }
 
+const READY_LIMIT_MS = 60_000
+
 /** A process of ours that said it is ready, and how long that took. */
 export interface StartedProcess<Ready> {
   readonly ready: Ready
@@ -89,11 +91,20 @@ export async function startProcess<Ready>(
     createInterface({ input: child.stdout }).on('line', (line) => {
       if (lines.push(line) > 50) lines.shift()
       const parsed = jsonOf(line)
-      if (isReady(parsed)) resolve(parsed)
+      if (!isReady(parsed)) return
+      clearTimeout(limit)
+      resolve(parsed)
     })
-    child.once('exit', (code) =>
-      reject(new Error(`${args.join(' ')} ended with code ${code}:\n${lines.join('\n')}`)),
-    )
+    const limit = setTimeout(() => {
+      child.kill('SIGKILL')
+      reject(
+        new Error(`${args.join(' ')} was not ready after ${READY_LIMIT_MS / 1000} s:\n${lines.join('\n')}`),
+      )
+    }, READY_LIMIT_MS)
+    child.once('exit', (code) => {
+      clearTimeout(limit)
+      reject(new Error(`${args.join(' ')} ended with code ${code}:\n${lines.join('\n')}`))
+    })
   })
   return {
     ready,
@@ -143,7 +154,7 @@ export function startService(
       ...env,
     },
     (line): line is ServiceAddresses =>
-      typeof line === 'object' && line !== null && 'msg' in line && line.msg === 'ready' && 'core' in line,
+      typeof line === 'object' && line !== null && 'core' in line && 'ops' in line,
   )
 }
 

@@ -58,7 +58,7 @@ export type Target =
   | { readonly kind: 'below'; readonly value: number; readonly unit: 's' | 'MiB' }
   | { readonly kind: 'none' }
 
-/** Whether a target is met. @param value the ratio to the peer, or the measured value itself. */
+/** Whether a target is met. @param value the ratio to the peer, or of absolute targets the measured value. */
 export function verdict(target: Target, value: number): 'met' | 'MISSED' | '' {
   if (target.kind === 'none') return ''
   const met = target.kind === 'at least' ? value >= target.ratio : value < target.value

@@ -13,6 +13,20 @@ export type ExpectedRevision =
   /** The revision of the stream's last event, from 0. */
   | { readonly exactly: number }
 
+/**
+ * What an event's JSON texts were written from. An adapter hands it on with an event that it stored
+ * itself, so that readers in the same process need not parse what was written a moment ago.
+ */
+export interface WrittenFrom {
+  /** Who wrote it, and alone may read it. */
+  readonly by: object
+  /** The JSON text of the data; it tells a copy with other data. */
+  readonly text: string
+  readonly data: unknown
+  /** Without the hash. */
+  readonly metadata: object
+}
+
 /** An event to append: its JSON texts are stored as they are. */
 export interface EventToAppend {
   /** UUID, derived from the command id and the index of the event in the append. */
@@ -22,6 +36,7 @@ export interface EventToAppend {
   readonly data: string
   /** JSON text of an object, without `hash`, which the log adds as the last member (see hash-chain.ts). */
   readonly metadata: string
+  readonly writtenFrom?: WrittenFrom
 }
 
 /** An event as it stands in the log. */
@@ -37,6 +52,7 @@ export interface StoredEvent {
   readonly data: string
   /** JSON text with `hash` as its last member, byte for byte as stored. */
   readonly metadata: string
+  readonly writtenFrom?: WrittenFrom
 }
 
 export interface AppendResult {

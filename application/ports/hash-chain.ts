@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { EventToAppend, StoredEvent } from './event-log.ts'
 
 /**
@@ -21,16 +21,21 @@ export function chainHash(
   revision: number,
   event: Pick<EventToAppend, 'eventId' | 'type' | 'data' | 'metadata'>,
 ): string {
-  return createHash('sha256')
-    .update(
-      `${predecessor}${stream}\0${revision}\0${event.eventId}\0${event.type}\0${event.data}\0${event.metadata}`,
-    )
-    .digest('hex')
+  return hash(
+    'sha256',
+    `${predecessor}${stream}\0${revision}\0${event.eventId}\0${event.type}\0${event.data}\0${event.metadata}`,
+    'hex',
+  )
 }
 
 /** Metadata JSON with the hash as its last member. */
-export function withHash(metadata: string, hash: string): string {
-  return metadata === '{}' ? `{"hash":"${hash}"}` : `${metadata.slice(0, -1)},"hash":"${hash}"}`
+export function withHash(metadata: string, chained: string): string {
+  return metadata === '{}' ? `{"hash":"${chained}"}` : `${metadata.slice(0, -1)},"hash":"${chained}"}`
+}
+
+/** The hash of metadata that {@link withHash} made. */
+export function hashOf(metadata: string): string {
+  return metadata.slice(-66, -2)
 }
 
 const HASH_MEMBER = /,?"hash":"([0-9a-f]{64})"\}$/

@@ -58,7 +58,7 @@ export interface RunnerOptions {
   readonly backoffMs?: number
   /** Default 60000. */
   readonly longestBackoffMs?: number
-  /** Events in a page at the most, default 32. */
+  /** Events in a page at the most, default 1000; the log ends pages of large events earlier. */
   readonly pageSize?: number
 }
 
@@ -125,7 +125,7 @@ export class ProcessManagerRunner {
       maxAttempts: 12,
       backoffMs: 250,
       longestBackoffMs: 60_000,
-      pageSize: 32,
+      pageSize: 1_000,
       ...options,
     }
   }

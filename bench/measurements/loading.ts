@@ -38,7 +38,7 @@ export async function measureLoading(server: BenchServer): Promise<Row[]> {
         ours: perSecond(rates.ours),
         peer: { name: 'emmett', value: perSecond(rates.emmett) },
         target: { kind: 'at least', ratio: 1.3, unit: 'times' },
-        value: rates.ours / rates.emmett,
+        ratio: rates.ours / rates.emmett,
       },
     ]
   } finally {

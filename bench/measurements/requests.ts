@@ -115,6 +115,6 @@ async function compare(
     ours: value('ours'),
     peer: { name: `bare Express, ${bareWork}`, value: value('bare') },
     target: { kind: 'at least', ratio: target, unit: 'percent' },
-    value: rates.ours / rates.bare,
+    ratio: rates.ours / rates.bare,
   }
 }

@@ -103,12 +103,18 @@ export const REPORT_RECORDS: RowVocabulary = {
 }
 
 const MAX_UNKNOWN_FIELDS = 20
-const IDENTIFIER_LIKE = /\d{3}-?\d{2}-?\d{4}/
+/** Social security numbers, with or without their hyphens, and e-mail addresses. */
+const IDENTIFIER_LIKE = /\d{3}[- ]?\d{2}[- ]?\d{4}|\S@\S/
+const MASKED = '(masked)'
 
-/** A value as it may be shown in messages: short, and masked where it looks like a person's identifier. */
+/**
+ * A value as it may be shown in messages: short, and masked where it looks like a person's identifier.
+ * What stands inside an array or object is not shown: anything may.
+ */
 export function showValue(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
-  if (IDENTIFIER_LIKE.test(text)) return '(masked)'
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? '[…]' : '{…}'
+  const text = String(value)
+  if (IDENTIFIER_LIKE.test(text)) return MASKED
   return text.length > 40 ? `${text.slice(0, 39)}…` : text
 }
 
@@ -132,8 +138,11 @@ export function normalizeRow(
   const text = (key: string, field: string): string | undefined => {
     const value = raw[key]
     if (value === undefined || value === null) return undefined
-    if (typeof value === 'string') return value.trim() === '' ? undefined : value.trim()
-    malformed.push({ field, code: 'not_a_string', value: showValue(value) })
+    if (typeof value !== 'string') malformed.push({ field, code: 'not_a_string', value: showValue(value) })
+    else if (value.trim() === '') return undefined
+    // a person's identifier that got into the wrong column is kept with the person
+    else if (showValue(value) === MASKED) malformed.push({ field, code: 'unknown_value', value: MASKED })
+    else return value.trim()
     other[key] = value
     return undefined
   }

@@ -11,7 +11,33 @@ export class FoldError extends Error {
 }
 
 type Rows = Map<string, Row | null>
-type Undo = { readonly rows: Rows; readonly id: string; readonly before: Row | null | undefined }
+
+/** What one event changed, as it was before; parallel lists, because this is written for every row of every event. */
+class Journal {
+  readonly #rows: Rows[] = []
+  readonly #ids: string[] = []
+  readonly #before: (Row | null | undefined)[] = []
+
+  begin(): void {
+    this.#rows.length = 0
+    this.#ids.length = 0
+    this.#before.length = 0
+  }
+
+  note(rows: Rows, id: string, before: Row | null | undefined): void {
+    this.#rows.push(rows)
+    this.#ids.push(id)
+    this.#before.push(before)
+  }
+
+  undo(): void {
+    for (let at = this.#rows.length - 1; at >= 0; at -= 1) {
+      const before = this.#before[at]
+      if (before === undefined) this.#rows[at]!.delete(this.#ids[at]!)
+      else this.#rows[at]!.set(this.#ids[at]!, before)
+    }
+  }
+}
 
 const KEY_SEPARATOR = '\u0000'
 
@@ -27,7 +53,7 @@ function idOf(key: readonly unknown[]): string {
 class TableFold implements FoldedTable {
   readonly definition: TableDefinition
   readonly #columns: readonly string[]
-  readonly #journal: Undo[]
+  readonly #journal: Journal
   /** Set once a handler reads the table: only then are its rows worth remembering. */
   isRead = false
   /** True while every row there is stands in memory, so that what is not there does not exist. */
@@ -36,7 +62,7 @@ class TableFold implements FoldedTable {
   writing: Rows = new Map()
   readonly known: Rows = new Map()
 
-  constructor(definition: TableDefinition, journal: Undo[]) {
+  constructor(definition: TableDefinition, journal: Journal) {
     this.definition = definition
     this.#columns = Object.keys(definition.columns)
     this.#journal = journal
@@ -95,7 +121,7 @@ class TableFold implements FoldedTable {
   }
 
   #set(id: string, row: Row | null): void {
-    this.#journal.push({ rows: this.changed, id, before: this.changed.get(id) })
+    this.#journal.note(this.changed, id, this.changed.get(id))
     this.changed.set(id, row)
   }
 }
@@ -118,7 +144,7 @@ export type Keys = ReadonlyMap<string, readonly (readonly unknown[])[]>
 export class Fold {
   readonly #tables = new Map<string, TableFold>()
   readonly #byName: Readonly<Record<string, FoldedTable>>
-  readonly #journal: Undo[] = []
+  readonly #journal = new Journal()
   readonly #rememberedRows: number
 
   /** @param options.rememberedRows rows per table kept after they were written, default 20,000. */
@@ -171,16 +197,11 @@ export class Fold {
 
   /** Applies one event. @throws whatever the handler throws, with everything the event did undone. */
   apply(handlers: readonly Handler[], event: RecordedEvent): void {
-    const journal = this.#journal
-    journal.length = 0
+    this.#journal.begin()
     try {
       for (const handler of handlers) handler.apply(event, this.#byName)
     } catch (error) {
-      for (let at = journal.length - 1; at >= 0; at -= 1) {
-        const { rows, id, before } = journal[at]!
-        if (before === undefined) rows.delete(id)
-        else rows.set(id, before)
-      }
+      this.#journal.undo()
       throw error
     }
   }

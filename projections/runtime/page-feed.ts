@@ -7,9 +7,9 @@ export interface Batch {
   readonly atHead: boolean
 }
 
-/** How far reading runs ahead of folding. */
-const AHEAD_EVENTS = 4000
-const AHEAD_BYTES = 8 * 1024 * 1024
+/** How far reading runs ahead of folding: little, because what waits long is moved about by the garbage collector. */
+const AHEAD_EVENTS = 500
+const AHEAD_BYTES = 4 * 1024 * 1024
 
 /**
  * Reads ahead: takes pages from a subscription while earlier ones are folded and written, and hands

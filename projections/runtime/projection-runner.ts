@@ -351,14 +351,15 @@ export class ProjectionRunner {
     for (let index = 0; index < events.length; index += 1) {
       const stored = events[index]!
       const handlers = this.#handlers.get(stored.type)
-      if (!handlers || this.#parked.has(stored.stream)) continue
-      const refused = this.#refused.get(stored.position)
+      if (!handlers || (this.#parked.size > 0 && this.#parked.has(stored.stream))) continue
+      const refused = this.#refused.size > 0 ? this.#refused.get(stored.position) : undefined
       if (refused) {
         this.#park(refused)
         continue
       }
       try {
-        const event = this.#registry.decode(stored)
+        // only pages at the head are shared with other readers
+        const event = this.#registry.decode(stored, this.#caughtUp)
         for (const handler of handlers) {
           if (!this.#fold.holds(handler.reads(event))) await this.#load(events, index)
         }

@@ -69,6 +69,7 @@ export async function serviceTime(service: SeedableService): Promise<number> {
 export interface ShownEvent {
   readonly position: string | number
   readonly stream: string
+  readonly revision: number
   readonly type: string
   readonly data: Record<string, unknown>
   readonly metadata: Record<string, unknown>

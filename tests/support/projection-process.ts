@@ -77,7 +77,7 @@ export function accounts(
           accounts!.change([data.account], {
             balance: (row.balance as number) + data.cents * times,
             payments: (row.payments as number) + 1,
-            note: data.note,
+            note: `${row.note ?? ''}${data.note}`,
             updated_at: metadata.recorded_at,
             ...(options.extra ? { extra: 'more' } : {}),
           })

@@ -142,4 +142,24 @@ describe('dates and names', () => {
       expect(said.replaceAll('8810', '')).not.toContain(secret)
     }
   })
+
+  test.each([
+    ['class_code', '123-45-6789'],
+    ['class_code', 'ann@example.com'],
+    ['state', '123456789'],
+    ['check_date', '123 45 6789'],
+    ['gross_wages', '123-45-6789'],
+    ['hours', { of: 'Ann Lee' }],
+    ['class_code', ['Ann Lee']],
+  ])(
+    'an identifier in the wrong column is one error and kept with the person alone: %s %j',
+    (field, value) => {
+      const { row, person } = normalizeRow(paid({ [field]: value }), 1, TOOL_ROWS)
+      const { errors } = validateRow(row, TERMS)
+      expect(errors.map((reason) => reason.field)).toEqual([field])
+      expect(person?.other).toEqual({ [field]: value })
+      const stored = JSON.stringify([row, errors, describeReason(errors[0]!, TERMS)])
+      for (const part of ['6789', 'ann@example.com', 'Ann Lee']) expect(stored).not.toContain(part)
+    },
+  )
 })

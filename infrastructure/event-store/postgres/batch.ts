@@ -140,9 +140,10 @@ export class Batch {
       position += 1n
       revision += 1
       hash = chainHash(hash, stream, revision, event)
-      const { eventId, type, data } = event
+      const { eventId, type, data, writtenFrom } = event
       const metadata = withHash(event.metadata, hash)
-      this.stored.push({ position, stream, revision, eventId, type, data, metadata })
+      const stored = { position, stream, revision, eventId, type, data, metadata }
+      this.stored.push(writtenFrom === undefined ? stored : { ...stored, writtenFrom })
     }
     return { revision, hash, position }
   }

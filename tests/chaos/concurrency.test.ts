@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { allEvents, employeeRecord, report, status } from '../support/core.ts'
+import {
+  type Answer,
+  callTool,
+  newFein,
+  newPolicyNumber,
+  operate,
+  payrollRow,
+  policyDefaults,
+  type SeededTenant,
+  seedAgent,
+  seedEmployer,
+  seedTenant,
+  send,
+} from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+let service: RunningService
+let one: SeededTenant
+let two: SeededTenant
+
+beforeAll(async () => {
+  service = await startService()
+  one = await seedTenant(service)
+  two = await seedTenant(service)
+})
+afterAll(() => service?.stop())
+
+const TWENTY = Array.from({ length: 20 }, (_, index) => index)
+
+function ops(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return send(`${service.opsUrl}/ops/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${service.operatorToken}`, ...headers },
+    ...(body === undefined ? {} : { body }),
+  })
+}
+
+async function filesOf(tenant: SeededTenant): Promise<string[]> {
+  const events = await allEvents(service, 'PayrollFileReceived')
+  return events
+    .filter(({ data }) => data.tenant_id === tenant.tenantId)
+    .map(({ data }) => String(data.file_id))
+}
+
+/** How many of each status there are. */
+function tally(answers: readonly Answer[]): Record<number, number> {
+  const counts: Record<number, number> = {}
+  for (const { status: code } of answers) counts[code] = (counts[code] ?? 0) + 1
+  return counts
+}
+
+describe('one idempotency key sent twenty times at once', () => {
+  test('by each of two tenants is one file of each', async () => {
+    const before = { one: await filesOf(one), two: await filesOf(two) }
+    const key = { 'Idempotency-Key': 'the-same-for-both' }
+    const all = await Promise.all(
+      TWENTY.map(async () => Promise.all([report(service, one, {}, key), report(service, two, {}, key)])),
+    )
+    for (const [index, tenant] of [one, two].entries()) {
+      const answers = all.map((pair) => pair[index]!)
+      expect(tally(answers)).toEqual({ 202: 20 })
+      expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+      const files = (await filesOf(tenant)).slice((index === 0 ? before.one : before.two).length)
+      expect(files).toEqual([answers[0]!.body.file_id])
+      const fresh = answers.filter(({ headers }) => headers.get('idempotent-replayed') === null)
+      expect(fresh).toHaveLength(1)
+      expect((await status(service, tenant, files[0]!)).body.status).toBe('NORMALIZED')
+    }
+  })
+
+  test('with different reports takes one of them and refuses the others', async () => {
+    const before = (await filesOf(one)).length
+    const answers = await Promise.all(
+      TWENTY.map((index) =>
+        report(
+          service,
+          one,
+          { employees: [employeeRecord({ gross_wages: 1000 + (index % 2) })] },
+          { 'Idempotency-Key': 'two-reports' },
+        ),
+      ),
+    )
+    expect(tally(answers)).toEqual({ 202: 10, 409: 10 })
+    expect(await filesOf(one)).toHaveLength(before + 1)
+  })
+
+  test('above 500 employees is one file, too', async () => {
+    const employees = Array.from({ length: 1_200 }, (_, index) =>
+      employeeRecord({ employee_id: `E-${index}` }),
+    )
+    const before = (await filesOf(two)).length
+    const answers = await Promise.all(
+      TWENTY.slice(0, 6).map(() => report(service, two, { employees }, { 'Idempotency-Key': 'large' })),
+    )
+    expect(tally(answers)).toEqual({ 202: 6 })
+    expect(new Set(answers.map(({ body }) => body.report_id)).size).toBe(1)
+    expect(await filesOf(two)).toHaveLength(before + 1)
+    await operate(service, 'POST', '/drain')
+    expect((await status(service, two, answers[0]!.body.report_id)).body).toMatchObject({
+      phase_1: { green_rows: 1_200, red_rows: 0 },
+    })
+  })
+
+  test('creates one tenant, employer and policy, and one client whose secret is told once', async () => {
+    const creations: [string, number, Record<string, unknown>][] = [
+      ['/tenants', 200, { name: 'Once' }],
+      ['/employers', 200, { tenant_id: one.tenantId, legal_name: 'Once LLC', fein: newFein() }],
+      ['/policies', 200, { ...policyDefaults(), employer_id: one.employerId, carrier_id: one.carrierId }],
+      ['/api-clients', 409, { tenant_id: one.tenantId, name: 'Once', products: ['all'] }],
+    ]
+    for (const [path, repeated, body] of creations) {
+      const answers = await Promise.all(
+        TWENTY.map(() => ops('POST', path, body, { 'Idempotency-Key': `create${path}` })),
+      )
+      expect(tally(answers), path).toEqual({ 201: 1, [repeated]: 19 })
+      const created = answers.find(({ status: code }) => code === 201)!.body.data
+      for (const answer of answers) {
+        if (repeated === 200) expect(answer.body.data).toEqual(created)
+        else if (answer.status === 409) expect(answer.text).toContain(created.client_id)
+      }
+    }
+    const named = async (type: string, name: string) =>
+      (await allEvents(service, type)).filter(({ data }) => Object.values(data).includes(name))
+    expect(await named('TenantRegistered', 'Once')).toHaveLength(1)
+    expect(await named('EmployerRegistered', 'Once LLC')).toHaveLength(1)
+    expect(await named('ApiClientIssued', 'Once')).toHaveLength(1)
+  })
+})
+
+describe('what must be unique, created twenty times at once', () => {
+  test('has one winner: the FEIN within an environment, whichever tenant asks', async () => {
+    const fein = newFein()
+    const answers = await Promise.all(
+      TWENTY.map((index) =>
+        ops('POST', '/employers', {
+          tenant_id: (index % 2 === 0 ? one : two).tenantId,
+          legal_name: `Contender ${index}`,
+          fein: index % 3 === 0 ? fein.replace('-', '') : fein,
+        }),
+      ),
+    )
+    expect(tally(answers)).toEqual({ 201: 1, 409: 19 })
+    const sandbox = await ops('POST', '/employers', {
+      ...{ tenant_id: one.tenantId, environment: 'sandbox', legal_name: 'Elsewhere', fein },
+    })
+    expect(sandbox.status).toBe(201)
+  })
+
+  test('has one winner: the policy number within a tenant', async () => {
+    const policy_number = newPolicyNumber()
+    const answers = await Promise.all(
+      TWENTY.map((index) => {
+        const { employerId, carrierId } = index % 2 === 0 ? one : two
+        return ops('POST', '/policies', {
+          ...policyDefaults(),
+          ...{ employer_id: employerId, carrier_id: carrierId, policy_number },
+        })
+      }),
+    )
+    for (const parity of [0, 1]) {
+      expect(tally(answers.filter((_, index) => index % 2 === parity))).toEqual({ 201: 1, 409: 9 })
+    }
+    const winner = answers.find(({ status: code }) => code === 201)!
+    const issued = (await allEvents(service, 'PolicyIssued')).filter(
+      ({ data }) => data.policy_number === policy_number,
+    )
+    expect(issued).toHaveLength(2)
+    expect(issued.map(({ data }) => data.policy_id)).toContain(winner.body.data.policy_id)
+  })
+})
+
+describe('while a client or an agent is sending', () => {
+  test('an employer that is unlinked is out of reach of the next request', async () => {
+    const { employerId } = await seedEmployer(service, one)
+    const { policy_id } = await operate(service, 'POST', '/policies', {
+      ...{ ...policyDefaults(), employer_id: employerId, carrier_id: one.carrierId },
+    })
+    const { apiKey } = await seedAgent(service, {
+      entity_type: 'payroll_company',
+      entity_id: one.payrollCompanyId,
+    })
+    const submit = () =>
+      callTool(service, apiKey, 'submit_payroll_data', {
+        ...{ employer_id: employerId, policy_id, rows: [payrollRow()] },
+      })
+    let unlinked = false
+    let accepted = 0
+    let refused = 0
+    const sender = async () => {
+      for (;;) {
+        const sentAfterwards = unlinked
+        const { result, error } = await submit()
+        if (result) {
+          expect(sentAfterwards).toBe(false)
+          accepted += 1
+        } else {
+          expect(error?.code).toBe(-32002)
+          refused += 1
+          return
+        }
+      }
+    }
+    const operator = async () => {
+      while (accepted < 12) await new Promise((resolve) => setImmediate(resolve))
+      await operate(service, 'PATCH', `/employers/${employerId}`, { payroll_company_ids: [] })
+      unlinked = true
+    }
+    await Promise.all([operator(), ...TWENTY.slice(0, 6).map(sender)])
+    expect(refused).toBe(6)
+    const files = (await allEvents(service, 'PayrollFileReceived')).filter(
+      ({ data }) => data.employer_id === employerId,
+    )
+    expect(files).toHaveLength(accepted)
+    await operate(service, 'PATCH', `/employers/${employerId}`, {
+      payroll_company_ids: [one.payrollCompanyId],
+    })
+    expect((await submit()).result.status).toBe('submitted_and_validated')
+  })
+
+  test('a client that is deactivated and a credential that is revoked are refused from the next request on', async () => {
+    const client = await operate(service, 'POST', '/api-clients', {
+      ...{ tenant_id: one.tenantId, name: 'Short', environment: 'live', products: ['all'] },
+    })
+    const agent = await seedAgent(service, { entity_type: 'employer', entity_id: one.employerId })
+    const mine = {
+      ...one,
+      clientHeaders: { 'X-Client-ID': client.client_id, 'X-Client-Secret': client.client_secret },
+    }
+    let ended = false
+    let answered = 0
+    const reporter = async () => {
+      for (;;) {
+        const sentAfterwards = ended
+        const { status: code } = await report(service, mine)
+        if (code === 401) return
+        expect([code, sentAfterwards]).toEqual([202, false])
+        answered += 1
+      }
+    }
+    const asker = async () => {
+      for (;;) {
+        const sentAfterwards = ended
+        const { error } = await callTool(service, agent.apiKey, 'list_employer_policies', {
+          employer_id: one.employerId,
+        })
+        if (error) {
+          expect(error.code).toBe(-32001)
+          return
+        }
+        expect(sentAfterwards).toBe(false)
+        answered += 1
+      }
+    }
+    const operator = async () => {
+      while (answered < 20) await new Promise((resolve) => setImmediate(resolve))
+      await Promise.all([
+        operate(service, 'POST', `/api-clients/${client.client_id}/deactivate`, {}),
+        ops('GET', '/clock').then(() =>
+          send(`${service.mcpUrl}/api/v1/agents/${agent.credentialId}/revoke`, {
+            method: 'POST',
+            headers: { Authorization: `Bearer ${service.operatorToken}` },
+          }),
+        ),
+      ])
+      ended = true
+    }
+    await Promise.all([operator(), ...[reporter(), reporter(), asker(), asker()]])
+  })
+
+  test('changes of terms pin every file to the terms it was normalized under', async () => {
+    let sending = true
+    const changer = async () => {
+      for (let n = 1; sending; n += 1) {
+        const rates = (policyDefaults().rates as { rate_per_100: string }[]).map((rate) => ({
+          ...rate,
+          rate_per_100: String(n),
+        }))
+        await operate(service, 'PATCH', `/policies/${two.policyId}`, { rates })
+      }
+    }
+    const changing = changer()
+    const answers = await Promise.all(
+      TWENTY.map(() => report(service, two, { employees: [employeeRecord({ gross_wages: 100 })] })),
+    )
+    sending = false
+    await changing
+    const normalized = new Map(
+      (await allEvents(service, 'PayrollFileNormalized')).map(({ data }) => [data.file_id, data]),
+    )
+    for (const { body } of answers) {
+      const revision = Number(normalized.get(body.file_id)?.policy_revision)
+      const { state } = await operate(
+        service,
+        'GET',
+        `/streams/policy-${two.policyId}/state?revision=${revision}`,
+      )
+      const rate = state.rates.find(
+        ({ class_code, state: at }: { class_code: string; state: string }) =>
+          class_code === '8810' && at === 'CA',
+      )
+      const shown = await status(service, two, body.file_id)
+      expect(shown.body.phase_3.total_premium_cents).toBe(Math.round(Number(rate.rate_per_100) * 100))
+    }
+  })
+})

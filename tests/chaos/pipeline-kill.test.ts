@@ -1,0 +1,231 @@
+import { randomInt } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { signal } from '../../infrastructure/database/embedded-processes.ts'
+import { autopsy, databaseProcesses, killTree } from '../support/chaos.ts'
+import { allEvents, report, type ShownEvent, status } from '../support/core.ts'
+import { expectComplete, type LargePayroll, largePayroll, wholeFileTypes } from '../support/large-payroll.ts'
+import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+import { until } from '../support/workbench.ts'
+
+const ROWS = 12_000
+
+let dataDir: string
+let service: RunningService
+let tenant: SeededTenant
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'compstream-chaos-'))
+  service = await startService({ dataDir })
+  tenant = await seedTenant(service)
+})
+afterAll(async () => {
+  await service?.stop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+async function restart(): Promise<void> {
+  service = await startService({ dataDir })
+}
+
+/** The event at a revision, once it is stored. */
+async function eventAt(stream: string, revision: number): Promise<ShownEvent> {
+  for (;;) {
+    const { body }: Answer = await send(
+      `${service.opsUrl}/ops/v1/streams/${stream}?from=${revision}&limit=1`,
+      { headers: { Authorization: `Bearer ${service.operatorToken}` } },
+    )
+    if (body.data?.length === 1) return body.data[0]
+  }
+}
+
+let seed = 0
+
+/** Sends a large report; resolves with the answer, or null when the service died before it. */
+function sendLarge(payroll: LargePayroll, key: string): Promise<Answer | null> {
+  return report(service, tenant, { employees: payroll.employees }, { 'Idempotency-Key': key }).catch(
+    () => null,
+  )
+}
+
+/** Revision of the n-th (from 1) event of a phase (from 0) in a file of so many chunks. */
+const revisionOf = (phase: number, n: number, chunks: number) => (phase + 1) * chunks + 1 + n
+
+/**
+ * Sends a new large file, kills the service as soon as the n-th event of a phase is seen and starts it again.
+ * @param at phase (from 0) and n (from 1); null: right after the file was accepted.
+ * @returns whether the kill came before the file was complete.
+ */
+async function dieAndGoOn(
+  at: readonly [phase: number, n: number] | null,
+  kill: () => Promise<void>,
+): Promise<boolean> {
+  seed += 1
+  const payroll = largePayroll(ROWS, seed)
+  const answer = await sendLarge(payroll, `large-${seed}`)
+  expect(answer?.status).toBe(202)
+  expect(answer?.body).toMatchObject({ file_id: null, report_id: expect.any(String) })
+  const fileId: string = answer!.body.report_id
+  const stream = `payrollFile-${fileId}`
+  let seen = 0
+  if (at !== null) {
+    const chunks = Number((await eventAt(stream, 0)).data.chunk_count)
+    seen = (await eventAt(stream, revisionOf(...at, chunks))).revision
+  }
+  await kill()
+  const left = await autopsy(dataDir, stream)
+  await restart()
+  const whole = wholeFileTypes(Number((await eventAt(stream, 0)).data.chunk_count))
+  // what was shown is stored, in the only order there is
+  expect(left.length).toBeGreaterThan(seen)
+  expect(left.lastIndexOf('PayrollRowsRecorded')).toBe(whole.lastIndexOf('PayrollRowsRecorded'))
+  expect(left).toEqual(whole.slice(0, left.length))
+  await expectComplete(service, tenant, fileId, payroll)
+  return left.length < whole.length
+}
+
+describe('a large file goes on where the service was killed', () => {
+  test.each([
+    ['right after it was accepted', null, () => service.kill()],
+    ['in its validation', [0, 1], () => service.kill()],
+    ['late in its validation', [0, 17], () => service.kill()],
+    ['in its wage calculation', [1, 2], () => service.kill()],
+    ['in its premium calculation', [2, 1], () => service.kill()],
+    ['with all processes of its database', [1, 1], () => killTree(service)],
+  ] as const)('%s', { timeout: 60_000 }, async (_what, at, kill) => {
+    // a file that was complete before the kill says nothing
+    let attempts = 1
+    while (!(await dieAndGoOn(at, kill))) {
+      expect(attempts, 'every kill came too late').toBeLessThan(4)
+      attempts += 1
+    }
+  })
+
+  test('again and again', { timeout: 60_000 }, async () => {
+    seed += 1
+    const payroll = largePayroll(ROWS, seed)
+    const answer = await sendLarge(payroll, `large-${seed}`)
+    const fileId: string = answer!.body.report_id
+    for (const phase of [0, 1, 2]) {
+      const chunks = Number((await eventAt(`payrollFile-${fileId}`, 0)).data.chunk_count)
+      await eventAt(`payrollFile-${fileId}`, revisionOf(phase, 1, chunks))
+      await service.kill()
+      await restart()
+    }
+    await expectComplete(service, tenant, fileId, payroll)
+  })
+})
+
+test('a large file whose rows were still arriving is completed by the retry', {
+  timeout: 60_000,
+}, async () => {
+  seed += 1
+  const payroll = largePayroll(ROWS, seed)
+  const before = (await allEvents(service, 'PayrollFileReceived')).length
+  const answer = sendLarge(payroll, `large-${seed}`)
+  await until(async () => (await allEvents(service, 'PayrollFileReceived')).length > before, 20_000)
+  await service.kill()
+  const first = await answer
+  await restart()
+  const retried = await sendLarge(payroll, `large-${seed}`)
+  expect(retried?.status).toBe(202)
+  if (first) expect(retried!.body).toEqual(first.body)
+  const received = (await allEvents(service, 'PayrollFileReceived')).slice(before)
+  expect(received.map(({ data }) => data.file_id)).toEqual([retried!.body.report_id])
+  await expectComplete(service, tenant, retried!.body.report_id, payroll)
+})
+
+test('the service ends with one clear line when its database is killed, and starts again', async () => {
+  const acknowledged = await report(service, tenant)
+  const [postmaster] = (await databaseProcesses(dataDir)).filter(({ isPostmaster }) => isPostmaster)
+  const exit = new Promise<number | null>((resolve) => service.process.once('exit', resolve))
+  signal(postmaster!.pid, 'SIGKILL')
+  expect(await exit).toBe(1)
+  const reasons = service.output.filter((line) => line.includes('"service failed"'))
+  expect(reasons).toHaveLength(1)
+  expect(JSON.parse(reasons[0]!).reason).toMatch(/PostgreSQL server was ended by SIGKILL/)
+  expect(service.output.filter((line) => line.includes('unhandled rejection'))).toEqual([])
+  await restart()
+  expect((await status(service, tenant, acknowledged.body.file_id)).body.status).toBe('NORMALIZED')
+  expect((await report(service, tenant)).status).toBe(202)
+})
+
+test('the service recovers when the database ends all its sessions', async () => {
+  const acknowledged = await report(service, tenant)
+  const backend = (await databaseProcesses(dataDir)).filter(({ isPostmaster }) => !isPostmaster).at(-1)
+  // the server then ends every session and recovers
+  signal(backend!.pid, 'SIGKILL')
+  const key = { 'Idempotency-Key': 'while-recovering' }
+  let answer: Answer | undefined
+  await until(async () => {
+    answer = await report(service, tenant, {}, key)
+    expect([202, 500]).toContain(answer.status)
+    return answer.status === 202
+  }, 20_000)
+  await operate(service, 'POST', '/drain')
+  for (const { body } of [acknowledged, answer!]) {
+    expect((await status(service, tenant, body.file_id)).body.status).toBe('NORMALIZED')
+  }
+  expect(service.process.exitCode).toBeNull()
+})
+
+test('every report that is retried until it is answered is one file, whenever the service dies', {
+  timeout: 90_000,
+}, async () => {
+  const kills = 5
+  const clients = 6
+  const before = (await allEvents(service, 'PayrollFileReceived')).length
+  const answers = new Map<string, string>()
+  let running: Promise<unknown> = Promise.resolve()
+  let over = false
+
+  const client = async (name: number) => {
+    for (let n = 0; !over; n += 1) {
+      const key = `random-${name}-${n}`
+      for (;;) {
+        const answer = await report(service, tenant, {}, { 'Idempotency-Key': key }).catch(() => null)
+        if (answer?.status === 202) {
+          answers.set(key, answer.body.file_id)
+          break
+        }
+        // only a service on its way down may answer something else
+        if (answer) expect(answer.status).toBe(500)
+        await running
+      }
+    }
+  }
+  const killer = async () => {
+    for (let n = 0; n < kills; n += 1) {
+      const enough = answers.size + randomInt(5, 40)
+      await until(() => answers.size >= enough, 30_000)
+      const died = n === kills - 1 ? killTree(service) : service.kill()
+      running = died.then(restart)
+      await running
+    }
+    over = true
+  }
+  await Promise.all([killer(), ...Array.from({ length: clients }, (_, name) => client(name))])
+
+  await operate(service, 'POST', '/drain')
+  const received = (await allEvents(service, 'PayrollFileReceived')).slice(before)
+  expect(received.map(({ data }) => data.file_id).sort()).toEqual([...answers.values()].sort())
+  expect(new Set(answers.values()).size).toBe(answers.size)
+  const completed = new Set(
+    (await allEvents(service, 'PayrollPremiumCalculated')).map(({ data }) => data.file_id),
+  )
+  for (const [key, fileId] of answers) {
+    expect(completed.has(fileId), key).toBe(true)
+    const again = await report(service, tenant, {}, { 'Idempotency-Key': key })
+    expect([again.body.file_id, again.headers.get('idempotent-replayed')]).toEqual([fileId, 'true'])
+  }
+})
+
+test('after all that the log is unbroken and nothing is left to do', async () => {
+  const verified = await operate(service, 'POST', '/audit/verify')
+  expect(verified).toMatchObject({ verified: true })
+  const work = await operate(service, 'GET', '/work')
+  expect(work).toMatchObject({ counts: { due: 0, leased: 0, failed: 0 } })
+})

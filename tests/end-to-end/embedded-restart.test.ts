@@ -1,0 +1,247 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { databaseProcesses } from '../support/chaos.ts'
+import { allEvents, employeeRecord, report, status } from '../support/core.ts'
+import { type Answer, callTool, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+import { until } from '../support/workbench.ts'
+
+let dataDir: string
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'compstream-restart-'))
+})
+afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+const FREE_PORTS = { MCP_PORT: '0', CORE_PORT: '0', PAYMENTS_PORT: '0', PORTAL_PORT: '0', OPS_PORT: '0' }
+
+/** A process and what it wrote. */
+interface Started {
+  readonly child: ChildProcess
+  readonly out: () => string
+  readonly err: () => string
+  readonly exit: Promise<{ code: number | null; signal: string | null }>
+}
+
+const started: Started[] = []
+afterEach(() => {
+  for (const { child } of started.splice(0)) if (child.exitCode === null) child.kill('SIGKILL')
+})
+
+function start(command: string, args: readonly string[], env: Record<string, string>): Started {
+  const child = spawn(command, args, {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...FREE_PORTS, DATA_DIR: dataDir, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let out = ''
+  let err = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  const exit = new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+    child.once('close', (code, signal) => resolve({ code, signal })),
+  )
+  const running = { child, out: () => out, err: () => err, exit }
+  started.push(running)
+  return running
+}
+
+/** The addresses of the ready line. */
+async function ready(running: Started): Promise<Record<string, string>> {
+  const line = () =>
+    running
+      .out()
+      .split('\n')
+      .find((text) => text.includes('"ready"') && text.endsWith('}'))
+  await until(() => line() !== undefined, 30_000)
+  return JSON.parse(line()!)
+}
+
+describe('a stopped service', () => {
+  let service: RunningService
+  let tenant: SeededTenant
+  let token: string
+  const large = Array.from({ length: 2_000 }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))
+
+  afterAll(() => service?.stop())
+
+  test('answers what is in flight, drains and exits 0', async () => {
+    service = await startService({ dataDir })
+    token = service.operatorToken
+    tenant = await seedTenant(service)
+    const before = (await allEvents(service, 'PayrollFileReceived')).length
+    const inFlight = Array.from({ length: 6 }, () => report(service, tenant, { employees: large }))
+    await until(async () => (await allEvents(service, 'PayrollFileReceived')).length > before)
+    const from = performance.now()
+    expect(await service.stop()).toBe(0)
+    expect(performance.now() - from).toBeLessThan(10_000)
+    const answers = await Promise.all(inFlight)
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 202))
+    expect(await databaseProcesses(dataDir)).toEqual([])
+    for (const line of service.output) expect(JSON.parse(line).level).toMatch(/^(info|warn)$/)
+
+    service = await startService({ dataDir })
+    await operate(service, 'POST', '/drain')
+    for (const { body } of answers) {
+      expect((await status(service, tenant, body.report_id)).body).toMatchObject({
+        status: 'NORMALIZED',
+        phase_3: { processed_rows: 2_000 },
+      })
+    }
+  })
+
+  test('takes no more requests while it stops, and loses none that it answered', async () => {
+    const answered: Answer[] = []
+    let unreachable = 0
+    const sender = async () => {
+      for (;;) {
+        try {
+          // a connection of its own each, so that none is closed while it idles
+          const answer = await report(service, tenant, {}, { Connection: 'close' })
+          answered.push(answer)
+        } catch {
+          unreachable += 1
+          return
+        }
+      }
+    }
+    const senders = Array.from({ length: 8 }, sender)
+    await until(() => answered.length > 40)
+    const from = performance.now()
+    expect(await service.stop()).toBe(0)
+    expect(performance.now() - from).toBeLessThan(5_000)
+    await Promise.all(senders)
+    expect(unreachable).toBe(8)
+    expect(new Set(answered.map((answer) => answer.status))).toEqual(new Set([202]))
+
+    service = await startService({ dataDir })
+    const stored = new Set(
+      (await allEvents(service, 'PayrollPremiumCalculated')).map(({ data }) => data.file_id),
+    )
+    for (const { body } of answered) expect(stored.has(body.file_id)).toBe(true)
+  })
+
+  test('continues where it stopped: token, credentials, read models and personal data', async () => {
+    expect(service.operatorToken).toBe(token)
+    const { result } = await callTool(service, tenant.apiKey, 'list_employer_policies', {
+      employer_id: tenant.employerId,
+    })
+    expect(result.policy_count).toBe(1)
+    expect((await operate(service, 'GET', `/employers/${tenant.employerId}`)).fein).toBe(tenant.fein)
+    expect((await operate(service, 'POST', '/audit/verify')).verified).toBe(true)
+    expect((await report(service, tenant)).status).toBe(202)
+  })
+
+  test('is ready within a few seconds again', async () => {
+    expect(await service.stop()).toBe(0)
+    const from = performance.now()
+    service = await startService({ dataDir })
+    expect(performance.now() - from).toBeLessThan(10_000)
+    expect((await send(`${service.opsUrl}/readyz`)).status).toBe(200)
+  })
+
+  test('a second service on the same data directory is refused with one line, the first goes on', async () => {
+    const second = start(process.execPath, ['dist/main.js'], {})
+    expect((await second.exit).code).toBe(1)
+    expect(second.err().trimEnd().split('\n')).toEqual([
+      expect.stringMatching(new RegExp(`in use by the service with pid ${service.process.pid}\\b`)),
+    ])
+    expect((await report(service, tenant)).status).toBe(202)
+  })
+
+  test('another master key than that of the data is refused with one line', async () => {
+    await service.stop()
+    const other = start(process.execPath, ['dist/main.js'], {
+      MASTER_KEY: randomBytes(32).toString('base64'),
+    })
+    expect((await other.exit).code).toBe(1)
+    expect(other.err().trimEnd().split('\n')).toEqual([expect.stringMatching(/MASTER_KEY|master key/)])
+    expect(await databaseProcesses(dataDir)).toEqual([])
+    service = await startService({ dataDir })
+    expect((await operate(service, 'GET', `/employers/${tenant.employerId}`)).fein).toBe(tenant.fein)
+    await service.stop()
+  })
+})
+
+describe('npm start', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s: drains and exits 0', { timeout: 60_000 }, async (signal) => {
+    const running = start('npm', ['start'], {})
+    const { ops } = await ready(running)
+    expect((await send(`${ops}/readyz`)).status).toBe(200)
+    running.child.kill(signal)
+    expect(await running.exit).toEqual({ code: 0, signal: null })
+    expect(running.out()).toContain('"stopped"')
+    expect(await databaseProcesses(dataDir)).toEqual([])
+    await expect(send(`${ops}/readyz`)).rejects.toThrow()
+  })
+})
+
+describe('settings that cannot work end the start with one clear line and exit code 1', () => {
+  let taken: Server
+  let takenPort: number
+  let emptyDir: string
+  const key = randomBytes(32).toString('base64')
+
+  beforeAll(async () => {
+    emptyDir = await mkdtemp(join(tmpdir(), 'compstream-settings-'))
+    await writeFile(join(emptyDir, 'file'), '')
+    taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    takenPort = (taken.address() as { port: number }).port
+  })
+  afterAll(async () => {
+    taken.close()
+    await rm(emptyDir, { recursive: true, force: true })
+  })
+
+  test.each<[string, () => Record<string, string>, RegExp]>([
+    ['a port that is none', () => ({ CORE_PORT: '70000' }), /^CORE_PORT is "70000"/],
+    ['a port that is in use', () => ({ CORE_PORT: String(takenPort) }), /^CORE_PORT: .*in use/],
+    ['one port for two', () => ({ CORE_PORT: '5001', MCP_PORT: '5001' }), /^CORE_PORT is 5001/],
+    ['a host that is none', () => ({ HOST: '192.0.2.1' }), /192\.0\.2\.1.*cannot be bound/],
+    [
+      'a virtual clock in production',
+      () => ({ CLOCK: 'virtual', NODE_ENV: 'production' }),
+      /^CLOCK is "virtual", which NODE_ENV=production refuses/,
+    ],
+    [
+      'a database that does not answer',
+      () => ({ DATABASE_URL: 'postgresql://me:s3cretpass@127.0.0.1:1/db', MASTER_KEY: key }),
+      /^PostgreSQL at 127\.0\.0\.1:1\/db: .*ECONNREFUSED/,
+    ],
+    [
+      'a database without a master key',
+      () => ({ DATABASE_URL: 'postgresql://me:s3cretpass@127.0.0.1:1/db' }),
+      /^MASTER_KEY is missing/,
+    ],
+    ['a database that is no url', () => ({ DATABASE_URL: 's3cretpass', MASTER_KEY: key }), /^DATABASE_URL: /],
+    ['a malformed master key', () => ({ MASTER_KEY: 's3cretpass' }), /^MASTER_KEY: expected 32 bytes/],
+    ['a malformed operator token', () => ({ OPERATOR_TOKEN: 's3cret pass' }), /^OPERATOR_TOKEN: expected/],
+    ['a role that is none', () => ({ ROLES: 'api,cook' }), /^ROLES is "api,cook"/],
+    ['a data directory that is a file', () => ({ DATA_DIR: join(emptyDir, 'file') }), /^DATA_DIR: .*file/],
+    ['a card processor without keys', () => ({ PROCESSOR: 'stripe' }), /^STRIPE_API_KEY is missing/],
+  ])('%s', async (_what, env, line) => {
+    const running = start(process.execPath, ['dist/main.js'], { DATA_DIR: join(emptyDir, 'data'), ...env() })
+    expect((await running.exit).code).toBe(1)
+    const lines = running.err().trimEnd().split('\n')
+    expect(lines).toEqual([expect.stringMatching(line)])
+    expect(running.out()).not.toContain('"ready"')
+    expect(running.out() + running.err()).not.toMatch(/s3cret|at .*\.(ts|js):\d/)
+  })
+
+  test('what they stopped half-way is no obstacle for a start that can work', async () => {
+    const running = start(process.execPath, ['dist/main.js'], { DATA_DIR: join(emptyDir, 'data') })
+    await ready(running)
+    const token = (await readFile(join(emptyDir, 'data', 'operator-token'), 'utf8')).trim()
+    expect(token.length).toBeGreaterThan(8)
+    running.child.kill('SIGTERM')
+    expect((await running.exit).code).toBe(0)
+  })
+})

@@ -1,0 +1,416 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { employeeRecord, reportBody, serviceTime, sign } from '../support/core.ts'
+import {
+  connectToEmbedded,
+  filesBelow,
+  type LeakFinder,
+  leakFinder,
+  leaksInFiles,
+  leaksInRows,
+} from '../support/leaks.ts'
+import { type Answer, newPolicyNumber, payrollRow, policyDefaults, send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+/** The files that hold a secret each, by what they are for. */
+const SECRET_FILES = ['operator-token', 'master-key', 'postgres-password']
+
+const letters = Array.from(randomBytes(12), (byte) => String.fromCharCode(97 + (byte % 26))).join('')
+const number = (digits: number) => String(randomInt(10 ** (digits - 1), 10 ** digits))
+const socialSecurityNumber = () => `${number(3)}-${number(2)}-${number(4)}`
+
+/** Values that occur nowhere else, by what they are. */
+const personal = {
+  ssn: socialSecurityNumber(),
+  misplacedSsn: socialSecurityNumber(),
+  firstName: `Fi${letters}`,
+  lastName: `La${letters}`,
+  employeeId: `Id${letters}`,
+  phone: `Ph${letters}`,
+  nested: `Ne${letters}`,
+  fullName: `Fu ${letters}`,
+  note: `No${letters}`,
+  dirtyName: `Di${letters}`,
+  fein: `${number(2)}-${number(7)}`,
+  otherFein: `${number(2)}-${number(7)}`,
+  contactEmail: `em${letters}@bakery.example`,
+  changedEmail: `ch${letters}@bakery.example`,
+  address: `Ad${letters} Street`,
+  key: `key-${letters}`,
+  wrongApiKey: `mcp_${randomBytes(32).toString('hex')}`,
+  wrongSecret: `Wr${letters}`,
+  wrongToken: `op_${randomBytes(32).toString('hex')}`,
+}
+/** Not personal, and stored as it is: proves that the search finds what is there. */
+const legalName = `Lg${letters} LLC`
+
+let dataDir: string
+let service: RunningService
+let client: pg.Client
+let secrets: Record<string, string> = {}
+let finder: LeakFinder
+/** Every answer, by what it answers. */
+const answers: { what: string; status: number; text: string }[] = []
+let now = 0
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'compstream-secrecy-'))
+  service = await startService({ dataDir, env: { LOG_LEVEL: 'trace' } })
+  client = await connectToEmbedded(dataDir)
+  await work()
+}, 120_000)
+afterAll(async () => {
+  await client?.end().catch(() => undefined)
+  await service?.stop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+async function ask(
+  what: string,
+  url: string,
+  options: { method?: string; headers?: Record<string, string>; body?: unknown } = {},
+): Promise<Answer> {
+  const answer = await send(url, options)
+  const headers = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
+  answers.push({ what, status: answer.status, text: `${headers}\n\n${answer.text}` })
+  return answer
+}
+
+function operator(what: string, method: string, path: string, body?: unknown, key?: string): Promise<Answer> {
+  return ask(what, `${service.opsUrl}/ops/v1${path}`, {
+    method,
+    headers: {
+      Authorization: `Bearer ${service.operatorToken}`,
+      ...(key === undefined ? {} : { 'Idempotency-Key': key }),
+    },
+    ...(body === undefined ? {} : { body }),
+  })
+}
+
+/** Everything that the service does, with values that can be recognized. */
+async function work(): Promise<void> {
+  const read = async (name: string) => (await readFile(join(dataDir, name), 'utf8')).trim()
+  const created = async (path: string, body: unknown, key?: string) => {
+    const { status, body: answer } = await operator(`create ${path}`, 'POST', path, body, key)
+    expect([path, status]).toEqual([path, 201])
+    return answer.data
+  }
+  now = await serviceTime(service)
+
+  // parties and access
+  const { tenant_id } = await created('/tenants', { name: 'Canary Tenant' })
+  const { carrier_id } = await created('/carriers', { tenant_id, name: 'Canary Mutual' })
+  const { payroll_company_id } = await created('/payroll-companies', { tenant_id, name: 'Canary Payroll' })
+  const employerOf = (fein: string) => ({
+    ...{ tenant_id, legal_name: legalName, fein, contact_email: personal.contactEmail },
+    address: { line1: personal.address, city: 'Reno', state: 'NV', zip: '89501' },
+    payroll_company_ids: [payroll_company_id],
+  })
+  const { employer_id } = await created('/employers', employerOf(personal.fein), personal.key)
+  await created('/employers', employerOf(personal.otherFein.replace('-', '')))
+  await operator('employer', 'PATCH', `/employers/${employer_id}`, { contact_email: personal.changedEmail })
+  await operator('employer', 'GET', `/employers/${employer_id}`)
+  await operator('employer', 'GET', '/employers')
+  const policy_number = newPolicyNumber()
+  const { policy_id } = await created('/policies', {
+    ...policyDefaults(),
+    ...{ employer_id, carrier_id, policy_number },
+  })
+  const products = ['all']
+  const issued = await created('/api-clients', { tenant_id, name: 'Canary Client', products }, personal.key)
+  const rotated = await operator('rotate', 'POST', `/api-clients/${issued.client_id}/rotate`, {})
+  const connection = await created('/inbound-connections', { tenant_id })
+  await operator('client', 'GET', `/api-clients/${issued.client_id}`)
+  await operator('connection', 'GET', `/inbound-connections/${connection.connection_id}`)
+  const agent = (
+    await ask('create agent', `${service.mcpUrl}/api/v1/agents`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${service.operatorToken}`, 'Idempotency-Key': personal.key },
+      body: { agent_name: 'Canary Agent', entity_type: 'payroll_company', entity_id: payroll_company_id },
+    })
+  ).body
+  await ask('agents', `${service.mcpUrl}/api/v1/agents`, {
+    headers: { Authorization: `Bearer ${service.operatorToken}` },
+  })
+  secrets = {
+    apiKey: agent.api_key,
+    firstClientSecret: issued.client_secret,
+    clientSecret: rotated.body.data.client_secret,
+    connectionSecret: connection.secret,
+    operatorToken: await read('operator-token'),
+    masterKey: await read('master-key'),
+    postgresPassword: await read('postgres-password'),
+  }
+  finder = leakFinder({ ...personal, ...secrets })
+
+  // payroll by every way in
+  const clientHeaders = { 'X-Client-ID': issued.client_id, 'X-Client-Secret': secrets.clientSecret! }
+  const employees = [
+    employeeRecord({
+      ...{ first_name: personal.firstName, last_name: personal.lastName, ssn: personal.ssn },
+      ...{ employee_id: personal.employeeId, phone: personal.phone, family: { spouse: personal.nested } },
+    }),
+    employeeRecord({ first_name: personal.firstName, last_name: personal.lastName, class_code: '0000' }),
+    employeeRecord({ first_name: personal.firstName, class_code: personal.misplacedSsn, last_name: 7 }),
+    employeeRecord({ class_code: '0000', state: personal.ssn, check_date: personal.ssn, rate: personal.ssn }),
+    employeeRecord({ [personal.ssn]: personal.ssn, hours_worked: { of: personal.firstName } }),
+  ]
+  const body = reportBody({ fein: personal.fein, policyNumber: policy_number }, { employees })
+  const core = (what: string, path: string, sent: unknown, headers: Record<string, string> = clientHeaders) =>
+    ask(what, `${service.coreUrl}/api/v1${path}`, { method: 'POST', headers, body: sent })
+  const reports = '/payroll/reports'
+  const keyed = { ...clientHeaders, 'Idempotency-Key': personal.key }
+  const accepted = [
+    await core('report', reports, body),
+    await core('report', reports, body, keyed),
+    await core('report', reports, body, keyed),
+    await core('report', reports, {
+      ...body,
+      employees: Array.from({ length: 1_300 }, (_, index) => ({
+        ...employees[index % 2],
+        employee_id: `${personal.employeeId}-${index}`,
+      })),
+    }),
+  ]
+  expect(accepted.map(({ status }) => status)).toEqual([202, 202, 202, 202])
+  const push = (sent: string, secret: string, at = now) =>
+    core('push', `/webhook/inbound/${connection.connection_id}`, sent, {
+      'X-Webhook-Timestamp': String(at),
+      'X-Webhook-Signature': sign(secret, at, sent),
+      'Idempotency-Key': personal.key,
+    })
+  const pushed = JSON.stringify(body)
+  expect((await push(pushed, secrets.connectionSecret!)).status).toBe(202)
+  const changes = [
+    {
+      ...{ employee_id: personal.employeeId, action: 'hire', name: personal.fullName },
+      ...{ hire_date: '2026-01-05', ssn: personal.ssn, note: personal.note },
+    },
+    { employee_id: personal.employeeId, action: 'update', gross_wages: 1, note: personal.note },
+    { employee_id: personal.employeeId, action: 'terminate', termination_date: '2026-02-05' },
+  ]
+  const sync = { employer_id, employees: changes }
+  expect((await core('sync', '/employees/sync', sync, keyed)).status).toBe(202)
+  expect((await core('sync', '/employees/sync', sync, keyed)).status).toBe(202)
+  const rows = [
+    payrollRow({
+      ...{ employee_first_name: personal.firstName, employee_last_name: personal.lastName },
+      ...{ ssn: personal.ssn, phone: personal.phone },
+    }),
+    payrollRow({
+      ...{ employee_first_name: personal.firstName, employee_last_name: personal.lastName },
+      ...{ ssn: personal.ssn, class_code: personal.misplacedSsn },
+    }),
+  ]
+  const tool = (name: string, given: unknown, key = secrets.apiKey!) =>
+    ask(name, `${service.mcpUrl}/mcp`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Idempotency-Key': personal.key },
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } },
+    })
+  const submission = { employer_id, policy_id, rows }
+  await tool('validate_payroll_submission', submission)
+  await tool('submit_payroll_data', { ...submission, dry_run: true })
+  const submitted = await tool('submit_payroll_data', submission)
+  const { file_id } = JSON.parse(submitted.body.result.content[0].text)
+  expect((await operator('drain', 'POST', '/drain')).status).toBe(200)
+  for (const id of [file_id, accepted[0]!.body.file_id, accepted[3]!.body.report_id]) {
+    await ask('status', `${service.coreUrl}/api/v1/files/status/${id}`, { headers: clientHeaders })
+    await tool('get_submission_status', { file_id: id })
+    await tool('get_validation_errors', { file_id: id })
+  }
+  await tool('list_employer_policies', { employer_id })
+  await tool('get_expected_fields', { employer_id })
+
+  // bad requests
+  const broken = pushed.slice(0, -1)
+  const bad = [
+    await core('bad', reports, broken),
+    await core('bad', reports, { ...body, employer_fein: `${personal.fein}0` }),
+    await core('bad', reports, { ...body, employees: [personal.firstName] }),
+    await core('bad', reports, { ...body, pay_period: personal.ssn }),
+    await core('bad', reports, { ...body, policy_number: personal.ssn }),
+    await core('bad', reports, { ...body, employer_fein: personal.otherFein }),
+    await core('bad', reports, { ...body, pay_period: undefined }, keyed),
+    await core('bad', reports, `{"note":"${personal.note}","note":"${personal.ssn}"}`),
+    await core('bad', reports, body, { ...clientHeaders, 'X-Client-Secret': personal.wrongSecret }),
+    await core('bad', reports, body, {
+      ...clientHeaders,
+      'Idempotency-Key': `${personal.key} ${personal.ssn}`,
+    }),
+    await core('bad', `/payroll/${personal.ssn}?ssn=${personal.ssn}`, body),
+    await core('bad', '/employees/sync', {
+      employer_id,
+      employees: [{ ...changes[0], hire_date: personal.ssn }],
+    }),
+    await core('bad', '/employees/sync', { employer_id: personal.ssn, employees: changes }),
+    await push(broken, secrets.connectionSecret!),
+    await push(pushed, personal.wrongSecret),
+    await push(pushed, secrets.connectionSecret!, now - 300_001),
+    await operator('bad', 'POST', '/employers', employerOf(personal.fein)),
+    await operator('bad', 'POST', '/employers', { ...employerOf(personal.ssn), fein: personal.ssn }),
+    await operator('bad', 'POST', '/employers', { ...employerOf('x'), contact_email: personal.fullName }),
+    await operator('bad', 'POST', '/employers', employerOf(personal.otherFein), personal.key),
+    await operator('bad', 'GET', `/events?type=${personal.ssn}`),
+    await operator('bad', 'GET', `/streams/employer-${personal.ssn}`),
+    await ask('bad', `${service.opsUrl}/ops/v1/tenants`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${personal.wrongToken}` },
+      body: { name: personal.firstName },
+    }),
+    await ask('bad', `${service.portalUrl}/pay/${personal.wrongToken}`),
+    await tool('list_employer_policies', { employer_id }, personal.wrongApiKey),
+  ]
+  for (const { status, text } of bad) expect([400, 401, 404, 409], text).toContain(status)
+  await tool('bad', { employer_id: personal.ssn, policy_id: personal.fein, rows: personal.firstName })
+  await tool('submit_payroll_data', { ...submission, rows: [personal.firstName] })
+  await tool('submit_payroll_data', { ...submission, [personal.firstName]: personal.ssn })
+
+  // failures inside: what the database says quotes rows
+  const forbid = async (table: string, run: () => Promise<Answer[]>) => {
+    await client.query(`ALTER TABLE ${table} ADD CONSTRAINT nothing_new CHECK (false) NOT VALID`)
+    for (const { status, body: answer } of await run()) {
+      expect([table, status === 500 || answer.error?.code === -32603]).toEqual([table, true])
+    }
+    await client.query(`ALTER TABLE ${table} DROP CONSTRAINT nothing_new`)
+  }
+  const stranger = {
+    ...body,
+    employees: [{ ...employees[0], employee_id: `${personal.employeeId}-stranger` }],
+  }
+  await forbid('event_log.events', async () => [
+    await core('failure', reports, body),
+    await core('failure', reports, body, { ...keyed, 'Idempotency-Key': `${personal.key}-2` }),
+    await core('failure', '/employees/sync', sync),
+    await tool('submit_payroll_data', submission),
+    await operator('failure', 'PATCH', `/employers/${employer_id}`, { contact_email: personal.contactEmail }),
+  ])
+  await forbid('runtime.data_keys', async () => [
+    await core('failure', reports, stranger),
+    await operator('failure', 'POST', '/employers', employerOf(`${number(2)}-${number(7)}`)),
+  ])
+  await forbid('runtime.secrets', async () => [
+    await operator('failure', 'POST', '/inbound-connections', { tenant_id }),
+  ])
+  await client.query('ALTER SCHEMA read_model RENAME TO out_of_reach')
+  const unread = [
+    await ask('failure', `${service.coreUrl}/api/v1/files/status/${file_id}`, { headers: clientHeaders }),
+    await tool('get_validation_errors', { file_id }),
+  ]
+  await client.query('ALTER SCHEMA out_of_reach RENAME TO read_model')
+  expect([unread[0]!.status, unread[1]!.body.error.code]).toEqual([500, -32603])
+  expect((await core('report', reports, body)).status).toBe(202)
+
+  // what auditors read
+  await operator('register', 'GET', `/employers/${employer_id}/register`)
+  await operator('erasure', 'POST', '/erasures', {
+    ...{ employer_id, first_name: personal.firstName, last_name: personal.dirtyName },
+  })
+  await operator('erasure', 'POST', '/erasures', { employer_id, ssn: personal.misplacedSsn })
+  await operator('verify', 'POST', '/audit/verify', {})
+  for (const path of ['/healthz', '/readyz', '/metrics']) await ask(path, `${service.opsUrl}${path}`)
+  for (const path of ['/work', '/projections', '/clock']) await operator(path, 'GET', path)
+  const streams = new Set<string>()
+  let from = '0'
+  while (from !== 'end') {
+    const page = (await operator('events', 'GET', `/events?limit=1000&from=${from}`)).body
+    for (const event of page.data) streams.add(event.stream)
+    from = page.pagination.next === null ? 'end' : String(page.pagination.next)
+  }
+  for (const stream of streams) {
+    await operator('stream', 'GET', `/streams/${stream}`)
+    await operator('state', 'GET', `/streams/${stream}/state`)
+  }
+  expect((await operator('drain', 'POST', '/drain')).status).toBe(200)
+}
+
+/** Answers that may hold a value, by what it is; all others may not. */
+const BELONGS: Readonly<Record<string, readonly string[]>> = {
+  fein: ['create /employers', 'employer', 'report', 'push'],
+  'fein (digits)': [],
+  otherFein: ['create /employers', 'employer'],
+  contactEmail: ['create /employers', 'employer'],
+  changedEmail: ['employer'],
+  address: ['create /employers', 'employer'],
+  firstName: ['get_validation_errors'],
+  lastName: ['get_validation_errors'],
+  apiKey: ['create agent'],
+  firstClientSecret: ['create /api-clients'],
+  clientSecret: ['rotate'],
+  connectionSecret: ['create /inbound-connections'],
+}
+
+describe('what is secret or personal', () => {
+  test('stands in no answer where it does not belong', () => {
+    const leaks = answers.flatMap(({ what, status, text }) =>
+      finder
+        .find(text)
+        .filter((value) => !BELONGS[value]?.includes(what))
+        .map((value) => `${what} (${status}): ${value}`),
+    )
+    expect(new Set(leaks)).toEqual(new Set())
+    const kinds = new Set(answers.map(({ what }) => what))
+    for (const what of Object.values(BELONGS).flat()) expect(kinds).toContain(what)
+  })
+
+  test('stands where it belongs, so that the search is known to find it', () => {
+    for (const [value, places] of Object.entries(BELONGS)) {
+      for (const place of places) {
+        const texts = answers.filter(({ what }) => what === place).map(({ text }) => text)
+        expect(
+          texts.flatMap((text) => finder.find(text)),
+          `${value} in ${place}`,
+        ).toContain(value)
+      }
+    }
+  })
+
+  test('is shown to an operator who asks for it, in events alone', async () => {
+    const { body } = await operator('revealed', 'GET', '/events?type=EmployerRegistered&reveal=true')
+    const found = finder.find(JSON.stringify(body))
+    expect(found).toEqual(expect.arrayContaining(['fein', 'otherFein', 'contactEmail', 'address']))
+    expect(found.filter((value) => value in secrets)).toEqual([])
+  })
+
+  test('stands in no row of the database', async () => {
+    await client.query('ANALYZE')
+    expect(await leaksInRows(client, leakFinder({ legalName }))).toContainEqual('event_log.events: legalName')
+    expect(await leaksInRows(client, finder)).toEqual([])
+  })
+
+  test('stands on no command line', async () => {
+    const { rows } = await client.query<{ pid: number }>(
+      'SELECT pid FROM pg_stat_activity WHERE pid IS NOT NULL',
+    )
+    const postmaster = Number(
+      (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0],
+    )
+    for (const pid of [service.process.pid, postmaster, ...rows.map((row) => row.pid)]) {
+      const line = await readFile(`/proc/${pid}/cmdline`).catch(() => Buffer.alloc(0))
+      expect(finder.find(line), `${pid}`).toEqual([])
+    }
+  })
+
+  test('stands in no file of a running or stopped service but in the three that are for it', async () => {
+    await client.query('CHECKPOINT')
+    const running = await filesBelow(dataDir)
+    expect(running.some((name) => name.includes('pg_wal'))).toBe(true)
+    expect(await leaksInFiles(dataDir, leakFinder({ legalName }), [])).not.toEqual([])
+    expect(await leaksInFiles(dataDir, finder, SECRET_FILES)).toEqual([])
+    expect(await leaksInFiles(dataDir, finder, [])).toHaveLength(SECRET_FILES.length)
+    for (const name of SECRET_FILES) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0)
+    await client.end()
+    expect(await service.stop()).toBe(0)
+    expect(await leaksInFiles(dataDir, finder, SECRET_FILES)).toEqual([])
+  })
+
+  test('stands on no line of the log, at the finest level', () => {
+    expect(service.output.some((line) => line.includes('request failed'))).toBe(true)
+    const leaks = service.output.filter((line) => finder.find(line).length > 0)
+    expect(leaks).toEqual([])
+  })
+})

@@ -1,0 +1,228 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { allEvents, post, report, reportBody, serviceTime, sign, status } from '../support/core.ts'
+import { largePayroll } from '../support/large-payroll.ts'
+import { connectToEmbedded } from '../support/leaks.ts'
+import {
+  type Answer,
+  callTool,
+  operate,
+  type SeededTenant,
+  seedPolicy,
+  seedTenant,
+  send,
+} from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+const SECOND = 1_000
+const HOUR = 3_600 * SECOND
+const DAY = 24 * HOUR
+
+let dataDir: string
+let service: RunningService
+let tenant: SeededTenant
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'compstream-clock-'))
+  service = await startService({ dataDir })
+  tenant = await seedTenant(service)
+})
+afterAll(async () => {
+  await service?.stop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+function ops(method: string, path: string, body?: unknown): Promise<Answer> {
+  return send(`${service.opsUrl}/ops/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${service.operatorToken}` },
+    ...(body === undefined ? {} : { body }),
+  })
+}
+
+async function advance(by: { seconds: number } | { to: string | number }): Promise<number> {
+  return Date.parse((await operate(service, 'POST', '/clock/advance', by)).now)
+}
+
+async function advanceTo(epochMs: number): Promise<void> {
+  expect(await advance({ to: new Date(epochMs).toISOString() })).toBe(epochMs)
+}
+
+describe('time', () => {
+  test('stands still while the service works', async () => {
+    const before = await serviceTime(service)
+    const { body } = await report(service, tenant)
+    const shown = await status(service, tenant, body.file_id)
+    expect(Date.parse(shown.body.created_at)).toBe(before)
+    expect(await serviceTime(service)).toBe(before)
+  })
+
+  test('moves by seconds and to a time, is what everything new is dated with, and never goes back', async () => {
+    const before = await serviceTime(service)
+    expect(await advance({ seconds: 0.001 })).toBe(before + 1)
+    expect(await advance({ seconds: 90 })).toBe(before + 1 + 90 * SECOND)
+    const later = before + 2 * HOUR
+    await advanceTo(later)
+    const { body } = await report(service, tenant)
+    const shown = await status(service, tenant, body.file_id)
+    expect(Date.parse(shown.body.created_at)).toBe(later)
+
+    const back = await ops('POST', '/clock/advance', { to: new Date(later - 1).toISOString() })
+    expect([back.status, back.body.ok]).toEqual([409, false])
+    expect((await ops('POST', '/clock/advance', { seconds: -1 })).status).toBe(400)
+    expect(await advance({ to: new Date(later).toISOString() })).toBe(later)
+    expect(await serviceTime(service)).toBe(later)
+  })
+
+  test('adds up when moved several times at once', async () => {
+    const before = await serviceTime(service)
+    await Promise.all(Array.from({ length: 10 }, () => advance({ seconds: 7 })))
+    expect(await serviceTime(service)).toBe(before + 70 * SECOND)
+  })
+
+  test.each([
+    ['a stop', () => service.stop()],
+    ['kill -9', () => service.kill()],
+  ])('is the same after %s', async (_what, end) => {
+    const before = await advance({ seconds: 12.345 })
+    await end()
+    service = await startService({ dataDir })
+    expect(await serviceTime(service)).toBe(before)
+    expect(await advance({ seconds: 1 })).toBe(before + SECOND)
+  })
+})
+
+test('a policy is active on its expiration date and expired from the next midnight on (UTC)', async () => {
+  const today = new Date(await serviceTime(service)).toISOString().slice(0, 10)
+  const lastDay = Date.parse(today) + 3 * DAY
+  const owner = { employerId: tenant.employerId, carrierId: tenant.carrierId }
+  const { policyId, policyNumber } = await seedPolicy(service, owner, {
+    expiration_date: new Date(lastDay).toISOString().slice(0, 10),
+  })
+  const listed = async (include_expired: boolean) => {
+    const given = { employer_id: tenant.employerId, include_expired }
+    const { result } = await callTool(service, tenant.apiKey, 'list_employer_policies', given)
+    return result.policies.find((policy: { policy_id: string }) => policy.policy_id === policyId)?.status
+  }
+  const shown = async () => (await operate(service, 'GET', `/policies/${policyId}`)).status
+  const reported = () => report(service, tenant, { policy_number: policyNumber })
+
+  await advanceTo(lastDay + DAY - 1)
+  expect([await listed(false), await shown(), (await reported()).status]).toEqual(['active', 'active', 202])
+  await advance({ seconds: 0.001 })
+  expect([await listed(false), await listed(true), await shown()]).toEqual([undefined, 'expired', 'expired'])
+  const refused = await reported()
+  expect([refused.status, refused.body.error]).toEqual([404, 'Policy not found'])
+})
+
+test('a signed push is good for exactly 5 minutes of the service’s time', async () => {
+  const { connection_id, secret } = await operate(service, 'POST', '/inbound-connections', {
+    tenant_id: tenant.tenantId,
+  })
+  const signedAt = await serviceTime(service)
+  const push = (note: string) => {
+    const body = JSON.stringify({ ...reportBody(tenant), note })
+    const headers = {
+      'X-Webhook-Timestamp': String(signedAt),
+      'X-Webhook-Signature': sign(secret, signedAt, body),
+    }
+    return post(service, `/api/v1/webhook/inbound/${connection_id}`, headers, body)
+  }
+  expect((await push('at once')).status).toBe(202)
+  await advanceTo(signedAt + 300_000)
+  expect((await push('at the last moment')).status).toBe(202)
+  await advanceTo(signedAt + 300_001)
+  const late = await push('too late')
+  expect([late.status, late.body.error]).toEqual([401, 'Timestamp outside tolerance'])
+  // an answered one too: who may repeat it has to sign anew
+  expect((await push('at once')).status).toBe(401)
+})
+
+describe('timers', () => {
+  /** A large report of which the database refuses the later rows; @returns the file that waits for them. */
+  async function interruptedUpload(seed: number): Promise<string> {
+    const known = (await allEvents(service, 'PayrollFileReceived')).length
+    const client = await connectToEmbedded(dataDir)
+    try {
+      await client.query(
+        `ALTER TABLE event_log.events ADD CONSTRAINT no_later_rows
+           CHECK (type <> 'PayrollRowsRecorded' OR (data ->> 'chunk')::int < 12) NOT VALID`,
+      )
+      const { employees } = largePayroll(9_000, seed)
+      expect((await report(service, tenant, { employees })).status).toBe(500)
+    } finally {
+      await client.query('ALTER TABLE event_log.events DROP CONSTRAINT no_later_rows')
+      await client.end()
+    }
+    const received = (await allEvents(service, 'PayrollFileReceived')).slice(known)
+    expect(received).toHaveLength(1)
+    return String(received[0]!.data.file_id)
+  }
+
+  /** When files were given up, in the order in which they were. */
+  async function givenUp(files: readonly string[]): Promise<[string, number][]> {
+    const failed = (await allEvents(service, 'PayrollFileFailed')) as unknown as {
+      data: { file_id: string }
+      recorded_at: string
+    }[]
+    return failed
+      .filter(({ data }) => files.includes(data.file_id))
+      .map(({ data, recorded_at }) => [data.file_id, Date.parse(recorded_at)])
+  }
+
+  test('run in order, each at its own due time, when one jump passes several', async () => {
+    const start = await serviceTime(service)
+    const first = await interruptedUpload(1)
+    await advance({ seconds: 20 })
+    const second = await interruptedUpload(2)
+    // what falls due later is not waited for
+    const drained = await ops('POST', '/drain', { timeout_seconds: 10 })
+    expect(drained.status).toBe(200)
+    expect((await operate(service, 'GET', '/work')).counts).toMatchObject({ due: 0, leased: 0, later: 2 })
+
+    await advanceTo(start + 59_999)
+    expect(await givenUp([first, second])).toEqual([])
+    // timers are in the database, not in the process
+    await service.kill()
+    service = await startService({ dataDir })
+    await advanceTo(start + HOUR)
+    expect(await givenUp([first, second])).toEqual([
+      [first, start + 60_000],
+      [second, start + 80_000],
+    ])
+    expect((await status(service, tenant, first)).body).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('interrupted'),
+    })
+  })
+})
+
+describe('draining', () => {
+  test('does not wait for what is held, and says 504 while something is due', async () => {
+    await operate(service, 'POST', '/drain')
+    await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold' })
+    const { body } = await report(service, tenant, { employees: largePayroll(1_001, 3).employees })
+    const held = await ops('POST', '/drain', { timeout_seconds: 10 })
+    expect([held.status, held.body.data.drained]).toEqual([200, true])
+    expect((await status(service, tenant, body.report_id)).body.phase_3?.status).not.toBe('complete')
+
+    const client = await connectToEmbedded(dataDir)
+    try {
+      // nobody can take up the work any more, although it is due
+      await client.query('BEGIN')
+      await client.query('SELECT 1 FROM runtime.work FOR UPDATE')
+      await operate(service, 'POST', '/faults', { point: 'pipeline', times: 0 })
+      const due = await ops('POST', '/drain', { timeout_seconds: 1 })
+      expect([due.status, due.body.ok, due.body.error]).toEqual([504, false, 'Gateway Timeout'])
+      expect((await ops('POST', '/drain', { timeout_seconds: 0 })).status).toBe(504)
+      await client.query('ROLLBACK')
+    } finally {
+      await client.end()
+    }
+    const drained = await ops('POST', '/drain')
+    expect([drained.status, drained.body.data.drained]).toEqual([200, true])
+    expect((await status(service, tenant, body.report_id)).body.phase_3.status).toMatch(/^completed?$/)
+  })
+})
