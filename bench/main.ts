@@ -7,7 +7,7 @@ import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRequests } from './measurements/requests.ts'
 import { measureStarting } from './measurements/starting.ts'
 import { serveBareExpress } from './peers/bare-express.ts'
-import { asJson, asMarkdown, asTable, describeMachine, type Row } from './report.ts'
+import { asJson, asMarkdown, asTable, describeMachine, machineLine, type Row } from './report.ts'
 import { type BenchServer, startBenchServer } from './servers.ts'
 
 /**
@@ -49,7 +49,7 @@ async function bench(names: readonly string[], format: 'table' | 'json' | 'markd
       markdown: asMarkdown,
       json: (all: readonly Row[]) => asJson(machine, all),
     }
-    if (format !== 'json') process.stdout.write(`${Object.values(machine).join(', ')}\n`)
+    if (format !== 'json') process.stdout.write(`${machineLine(machine)}\n\n`)
     process.stdout.write(`${shown[format](rows)}\n`)
   } finally {
     await server.stop()

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { cpus, totalmem } from 'node:os'
+import { cpus, loadavg, totalmem } from 'node:os'
 import Table from 'cli-table3'
 import { type Target, verdict } from './statistics.ts'
 
@@ -76,6 +76,8 @@ export interface Machine {
   readonly cores: number
   readonly cpu: string
   readonly memory_gib: number
+  /** Of the minute before the first measurement: what else the machine was doing. */
+  readonly load_average: number
   readonly kernel: string
   readonly node: string
   readonly postgres: string
@@ -89,11 +91,21 @@ export async function describeMachine(postgres: { version: string; fsync: string
     cores: cpus().length,
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
     memory_gib: Math.round(totalmem() / 2 ** 30),
+    load_average: loadavg()[0] ?? 0,
     kernel: kernel.trim(),
     node: process.version,
     postgres: postgres.version,
     fsync: postgres.fsync,
   }
+}
+
+/** The machine in one line. */
+export function machineLine(machine: Machine): string {
+  const { cores, cpu, memory_gib, load_average, kernel, node, postgres, fsync } = machine
+  return (
+    `${cores} cores of ${cpu}, ${memory_gib} GiB, Linux ${kernel}, Node ${node}, PostgreSQL ${postgres} ` +
+    `with fsync ${fsync}; load average before the run ${load_average.toFixed(2)}`
+  )
 }
 
 export const perSecond = (rate: number): string => `${Math.round(rate).toLocaleString('en-US')}/s`

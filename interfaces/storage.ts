@@ -26,8 +26,7 @@ export async function openStorage(config: Config, logger: Logger): Promise<Stora
     const server = await startEmbeddedPostgres({
       dataDir: config.dataDir,
       log: (line) => {
-        // the server's own word for what happens in the ordinary course is LOG
-        if (line.includes(': LOG:')) logger.debug('database server', { server_line: line })
+        if (isOrdinary(line)) logger.debug('database server', { server_line: line })
         else logger.warn('database server', { server_line: line })
       },
     })
@@ -49,6 +48,11 @@ export async function openStorage(config: Config, logger: Logger): Promise<Stora
     await lock.release()
     throw error
   }
+}
+
+/** What happens in the ordinary course is LOG to the server, but for sessions that its stop ends. */
+function isOrdinary(line: string): boolean {
+  return line.includes(': LOG:') || line.endsWith('terminating connection due to administrator command')
 }
 
 async function open(url: string, logger: Logger, failure: Promise<string>): Promise<Storage> {

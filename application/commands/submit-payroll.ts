@@ -88,14 +88,16 @@ export async function submitPayroll(
   }
   const fileId = derivedId(context.commandId, 'file')
   const submissionId = submission.source === 'tool' ? derivedId(context.commandId, 'submission') : null
-  const fault = app.faults.take('pipeline', ['decline', 'timeout'])
   const held = app.faults.holding('pipeline')
   const chunks = await chunksOf(app, submission, fileId)
   const received = receiveCommand(app, submission, fileId, submissionId, chunks)
+  // the pipeline runs into the other faults by itself where it takes the file over
+  const fault = app.faults.take('pipeline', chunks.length === 1 ? ALL_FAILURES : ['unreachable'])
 
   let stored: Loaded<PayrollFile> & { position: bigint }
-  if (chunks.length > 1 && fault === null) {
+  if (chunks.length > 1) {
     stored = await recordChunks(app, fileId, received, chunks, context)
+    if (fault !== null) stored = await failFile(app, fileId, fault, context)
   } else {
     const start: PayrollFileCommand[] = [received, { type: 'RecordRows', rows: chunks[0]! }]
     const events = wholeFile(start, submission.policy, fault, held)
@@ -115,6 +117,9 @@ export async function submitPayroll(
     error: file.failed?.error ?? null,
   }
 }
+
+/** What makes file creation fail; a hold only delays it. */
+const ALL_FAILURES: readonly FaultMode[] = ['decline', 'timeout', 'unreachable']
 
 const emptyFile: Loaded<PayrollFile> = { state: payrollFile.initialState, revision: -1 }
 
@@ -190,10 +195,14 @@ export function fileName(
 ): string {
   const today = utcDate(epochMs)
   const slug = employerName
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '')
-  return `${slug || 'employer'}_${period?.start ?? today}_${period?.end ?? today}_${policyNumber}.json`
+  // the name must stay one name: a policy number may hold what separates folders
+  const number = policyNumber.replace(/[/\\]/g, '-')
+  return `${slug || 'employer'}_${period?.start ?? today}_${period?.end ?? today}_${number}.json`
 }
 
 /** Normalizes, seals and cuts the rows into chunks, one slice after another so that others get a turn. */
@@ -288,6 +297,22 @@ async function recordChunks(
     }
   }
   return at
+}
+
+async function failFile(
+  app: Application,
+  fileId: string,
+  fault: FaultMode,
+  context: CommandContext,
+): Promise<Loaded<PayrollFile> & { position: bigint }> {
+  const failed = await app.commands.execute(
+    payrollFile,
+    fileId,
+    { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) },
+    { ...context, commandId: `${context.commandId}/fail` },
+  )
+  if (isRejection(failed)) throw new Error(failed.message)
+  return { ...failed, position: failed.position ?? (await app.log.head()) }
 }
 
 /** Waits until the pipeline has done what the answer tells about, or the time is up. */

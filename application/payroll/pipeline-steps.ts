@@ -77,9 +77,14 @@ export function wagesRevision(chunkCount: number, chunk: number): number {
 
 /** The error of a file that an injected fault failed. */
 export function pipelineFault(mode: FaultMode): string {
-  return mode === 'timeout'
-    ? 'The payroll pipeline did not answer in time'
-    : 'The payroll pipeline refused the file'
+  switch (mode) {
+    case 'timeout':
+      return 'The payroll pipeline did not answer in time'
+    case 'unreachable':
+      return 'The payroll pipeline could not be reached'
+    default:
+      return 'The payroll pipeline refused the file'
+  }
 }
 
 /**

@@ -44,6 +44,8 @@ export const canonicalRow = z.object({
   class_code: z.string().optional(),
   /** Trimmed and upper-cased. */
   state: z.string().optional(),
+  /** The state as it was sent, where that was something else. */
+  state_as_sent: z.string().optional(),
   /** Dollars. */
   gross_wages: z.number().optional(),
   /** Dollars; inside gross wages. */
@@ -79,26 +81,26 @@ export interface NormalizedRow {
   readonly identity: string | null
 }
 
-/** How the fields of one source map to the canonical ones. */
+/** How the fields of one source map to the canonical ones: names by preference, the first that is present counts. */
 export interface RowVocabulary {
-  readonly first_name: string
-  readonly last_name: string
-  readonly hours: string
+  readonly first_name: readonly string[]
+  readonly last_name: readonly string[]
+  readonly hours: readonly string[]
   /** Whether a field that no rule knows is worth a warning (tools), or expected (flexible reports). */
   readonly warnsOfUnknownFields: boolean
 }
 
 export const TOOL_ROWS: RowVocabulary = {
-  first_name: 'employee_first_name',
-  last_name: 'employee_last_name',
-  hours: 'hours',
+  first_name: ['employee_first_name'],
+  last_name: ['employee_last_name'],
+  hours: ['hours'],
   warnsOfUnknownFields: true,
 }
 
 export const REPORT_RECORDS: RowVocabulary = {
-  first_name: 'first_name',
-  last_name: 'last_name',
-  hours: 'hours_worked',
+  first_name: ['first_name', 'employee_first_name'],
+  last_name: ['last_name', 'employee_last_name'],
+  hours: ['hours_worked', 'hours'],
   warnsOfUnknownFields: false,
 }
 
@@ -135,6 +137,8 @@ export function normalizeRow(
   const row: CanonicalRow = { n, name: 'none' }
   const person: Person = {}
 
+  const present = (names: readonly string[]): string =>
+    names.find((name) => raw[name] !== undefined && raw[name] !== null) ?? names[0]!
   const text = (key: string, field: string): string | undefined => {
     const value = raw[key]
     if (value === undefined || value === null) return undefined
@@ -142,7 +146,7 @@ export function normalizeRow(
     else if (value.trim() === '') return undefined
     // a person's identifier that got into the wrong column is kept with the person
     else if (showValue(value) === MASKED) malformed.push({ field, code: 'unknown_value', value: MASKED })
-    else return value.trim()
+    else return value
     other[key] = value
     return undefined
   }
@@ -180,17 +184,20 @@ export function normalizeRow(
     }
   }
 
-  personal(vocabulary.first_name, 'employee_first_name', 'first_name')
-  personal(vocabulary.last_name, 'employee_last_name', 'last_name')
+  personal(present(vocabulary.first_name), 'employee_first_name', 'first_name')
+  personal(present(vocabulary.last_name), 'employee_last_name', 'last_name')
   personal('ssn', 'ssn', 'ssn')
   personal('employee_id', 'employee_id', 'employee_id')
   const classCode = text('class_code', 'class_code')
   if (classCode !== undefined) row.class_code = classCode
   const state = text('state', 'state')
-  if (state !== undefined) row.state = state.toUpperCase()
+  if (state !== undefined) {
+    row.state = state.trim().toUpperCase()
+    if (row.state !== state) row.state_as_sent = state
+  }
   amount('gross_wages', 'gross_wages')
   amount('overtime', 'overtime')
-  amount(vocabulary.hours, 'hours')
+  amount(present(vocabulary.hours), 'hours')
   amount('rate', 'rate')
   date('check_date')
   date('pay_period_start')
@@ -218,9 +225,9 @@ function knownFields(vocabulary: RowVocabulary): ReadonlySet<string> {
   let known = knownByVocabulary.get(vocabulary)
   if (!known) {
     known = new Set([
-      vocabulary.first_name,
-      vocabulary.last_name,
-      vocabulary.hours,
+      ...vocabulary.first_name,
+      ...vocabulary.last_name,
+      ...vocabulary.hours,
       'ssn',
       'employee_id',
       'class_code',

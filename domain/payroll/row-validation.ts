@@ -37,8 +37,8 @@ export function validateRow(row: CanonicalRow, terms: PayrollTerms): RowVerdict 
     else if (value > MAX_AMOUNT) errors.push({ field, code: 'too_large', value: showValue(value) })
   }
   wageForms(row, flawed, errors, warnings)
-  closedSet('class_code', row.class_code, terms.class_codes, flawed, errors)
-  closedSet('state', row.state, terms.states, flawed, errors)
+  closedSet('class_code', row.class_code, row.class_code, terms.class_codes, flawed, errors)
+  closedSet('state', row.state, row.state_as_sent ?? row.state, terms.states, flawed, errors)
 
   if (row.pay_period_start && row.pay_period_end && row.pay_period_end < row.pay_period_start) {
     errors.push({ field: 'pay_period_end', code: 'period_ends_before_start', value: row.pay_period_end })
@@ -91,6 +91,7 @@ export function hoursTimesRate(row: CanonicalRow): Decimal | null {
 function closedSet(
   field: 'class_code' | 'state',
   value: string | undefined,
+  asSent: string | undefined,
   valid: readonly string[],
   flawed: (field: string) => boolean,
   errors: RowReason[],
@@ -99,7 +100,7 @@ function closedSet(
   if (value === undefined) {
     if (valid.length !== 1) errors.push({ field, code: 'missing_value' })
   } else if (valid.length > 0 && !valid.includes(value)) {
-    errors.push({ field, code: 'unknown_value', value: showValue(value) })
+    errors.push({ field, code: 'unknown_value', value: showValue(asSent) })
   }
 }
 

@@ -99,7 +99,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     // an idle connection was lost: the pool has dropped it and opens another when needed
     // without a listener the loss of a connection in use would end the process; who uses it hears of it anyway
     pool.on('connect', (client) => client.on('error', () => undefined))
-    pool.on('error', (error) => log.warn({ reason: oneLine(error) }, 'a database connection was lost'))
+    pool.on('error', (error) => {
+      // the server may end sessions of a closed pool before they have said goodbye
+      if (!pool.ending) log.warn({ reason: oneLine(error) }, 'a database connection was lost')
+    })
     return pool
   }
   const connect: Database['connect'] = async ({ purpose, settings, onLost }) => {

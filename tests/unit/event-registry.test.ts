@@ -76,7 +76,7 @@ describe('the catalogue', () => {
 describe('encoding', () => {
   test('writes data and metadata with the current version', () => {
     const event = registry.encode(Priced.of({ cents: 100, currency: 'USD' }), 'id', metadata)
-    expect(event).toEqual({
+    expect(event).toMatchObject({
       eventId: 'id',
       type: 'Priced',
       data: '{"cents":100,"currency":"USD"}',

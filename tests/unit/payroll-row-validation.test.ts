@@ -134,6 +134,21 @@ describe('dates and names', () => {
     expect(judge({ ...record, department: 'x' }, TERMS, REPORT_RECORDS)).toEqual({ errors: [], warnings: [] })
   })
 
+  test('flexible records may name them as the tools do', () => {
+    const record = { employee_first_name: 'Ann', employee_last_name: 'Lee', hours: 40, rate: 10 }
+    const raw = { ...record, class_code: '8810', state: 'CA' }
+    expect(judge(raw, TERMS, REPORT_RECORDS)).toEqual({ errors: [], warnings: [] })
+    const { row } = normalizeRow({ ...raw, hours_worked: 8 }, 1, REPORT_RECORDS)
+    expect(row.hours).toBe(8)
+  })
+
+  test('an unknown value is quoted as it was sent; class codes are compared to the letter, states are not', () => {
+    expect(errorsOf(paid({ state: ' ca ' }))).toEqual([])
+    const [reason] = judge(paid({ state: 'zz ' })).errors
+    expect(describeReason(reason!, TERMS).message).toContain('"zz "')
+    expect(errorsOf(paid({ class_code: ' 8810' }))).toEqual(['class_code unknown_value'])
+  })
+
   test('no message quotes a name or an identifier', () => {
     const raw = paid({ employee_first_name: 7, ssn: 'garbage', class_code: '123-45-6789', '987654321': 1 })
     const { errors, warnings } = judge(raw)
