@@ -16,7 +16,7 @@ interface Parts {
   readonly faults: Faults
 }
 
-/** How long the log may take to answer a probe, in milliseconds. */
+/** How long the log, and then the database, may take to answer a probe, in milliseconds. */
 const PROBE_MS = 2_000
 /** Pieces of failed work that an overview shows. */
 const FAILED_SHOWN = 100
@@ -29,20 +29,32 @@ export class Readiness {
     this.#parts = parts
   }
 
-  /** Not ok while the log does not answer, a projection is in error, or anything is parked or given up. */
+  /**
+   * Not ok while the event log or the database does not answer, or a projection is in error. What is
+   * parked, given up or stuck calls for a person and takes no process out of rotation: it degrades.
+   */
   async check(): Promise<Health> {
     const head = await within(PROBE_MS, this.#parts.log.head())
-    if (head === null) return { ok: false, checks: { event_log: 'unreachable' } }
-    const [projections, processManagers, counts] = await Promise.all([
-      this.#parts.projections.list(),
-      this.#parts.runner.status(),
-      this.#counts(),
-    ])
-    const troubled = projections.filter(({ state }) => state === 'error' || state === 'parked')
-    const stuck = processManagers.filter(({ state }) => state === 'problem')
-    const ok = troubled.length === 0 && stuck.length === 0 && counts.failed === 0
+    if (head === null) return { ok: false, degraded: [], checks: { event_log: 'unreachable' } }
+    const looked = await within(
+      PROBE_MS,
+      Promise.all([this.#parts.projections.list(), this.#parts.runner.status(), this.#counts()]),
+    )
+    if (looked === null) {
+      return { ok: false, degraded: [], checks: { event_log: 'ok', database: 'unreachable' } }
+    }
+    const [projections, processManagers, counts] = looked
     return {
-      ok,
+      ok: projections.every(({ state }) => state !== 'error'),
+      degraded: [
+        ...projections
+          .filter((projection) => projection.parked_streams > 0)
+          .map(({ name, parked_streams }) => `projection ${name}: parked streams: ${parked_streams}`),
+        ...processManagers
+          .filter(({ state }) => state === 'problem')
+          .map(({ name }) => `process manager ${name}: does not get on`),
+        ...(counts.failed > 0 ? [`work given up: ${counts.failed}`] : []),
+      ],
       checks: {
         event_log: 'ok',
         head: head.toString(),

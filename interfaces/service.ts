@@ -95,7 +95,11 @@ async function compose(
   const registry = new EventRegistry(aggregates)
   const notices = new InProcessNotices()
 
-  const log = await openPostgresEventLog({ database, log: databaseLog(logger) })
+  const log = await openPostgresEventLog({
+    database,
+    log: databaseLog(logger),
+    onAppend: (events, ms) => metrics.append(events, ms),
+  })
   closers.push(() => log.close())
   const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
   const vault = new PostgresSecretVault(pool, secrets.masterKeys, clock)
@@ -152,6 +156,7 @@ async function compose(
       notices,
       faults,
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
+      onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
     [payrollPipeline(app)],
   )

@@ -62,10 +62,14 @@ async function open(url: string, logger: Logger, failure: Promise<string>): Prom
   return { database, failure, close: () => database.close() }
 }
 
-/** The database's own messages carry no data; they are logged as the text they are. */
+/** The database's own messages carry no data; they are logged as the text they are, with the migration they are about. */
 export function databaseLog(logger: Logger): DatabaseLog {
   return {
-    info: (_fields, message) => logger.info('database', { text: message }),
-    warn: (_fields, message) => logger.warn('database', { text: message }),
+    info: (fields, message) => logger.info('database', { text: withMigration(fields, message) }),
+    warn: (fields, message) => logger.warn('database', { text: withMigration(fields, message) }),
   }
+}
+
+function withMigration(fields: { readonly migration?: unknown }, message: string): string {
+  return typeof fields.migration === 'string' ? `${message}: ${fields.migration}` : message
 }

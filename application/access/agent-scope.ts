@@ -41,6 +41,11 @@ export async function authenticateAgent(
   return known.length === presented.length && timingSafeEqual(known, presented) ? state : null
 }
 
+/** True for the key of an active credential; what is no well-formed key is not looked up. */
+export async function isActiveApiKey(app: Pick<Application, 'commands'>, value: string): Promise<boolean> {
+  return (await authenticateAgent(app, value)) !== null
+}
+
 /**
  * The employer with that id, if the agent may act for it at this moment: the one employer of an
  * employer's agent, or whoever is linked to the payroll company of a payroll company's agent.

@@ -15,19 +15,21 @@ export interface PersonIdentity {
 }
 
 /**
- * The data subjects under which an employer's reports may have sealed a person: one by employee id,
- * one by national identifier, one by name, as far as they are given.
+ * The data subjects under which an employer's reports have sealed a person: one by employee id, one
+ * by national identifier, one by name, as far as they are given and known.
  */
-export function personSubjects(
+export async function personSubjects(
   app: Application,
   employerId: string,
   { employeeId, ssn, firstName, lastName }: PersonIdentity,
-): readonly string[] {
+): Promise<readonly string[]> {
   const named = firstName === null && lastName === null ? {} : { first_name: firstName, last_name: lastName }
-  return [{ employee_id: employeeId }, { ssn }, named]
+  const candidates = [{ employee_id: employeeId }, { ssn }, named]
     .map((row) => normalizeRow(row, 1, REPORT_RECORDS).identity)
     .filter((identity) => identity !== null)
     .map((identity) => personSubject(app, employerId, identity))
+  const known = await Promise.all(candidates.map((subject) => app.personalData.hasKey(subject)))
+  return candidates.filter((_, index) => known[index])
 }
 
 const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
@@ -35,7 +37,8 @@ const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
 /**
  * Erases a data subject: the erasure is recorded first, then the subject's data key is destroyed,
  * after which every copy of its values reads as erased. Whoever was erased and reported again since
- * is erased again; an attempt that broke off is finished by the next one.
+ * is erased again; an attempt that broke off is finished by the next one. A subject that never had a
+ * data key is not found, and nothing is recorded of it.
  * @param subject `person/<24 hex>` or `employer/<24 hex>`.
  */
 export async function eraseSubject(
@@ -50,6 +53,9 @@ export async function eraseSubject(
       'subject must be person/<24 hex> or employer/<24 hex>',
       'subject',
     )
+  }
+  if (!(await app.personalData.hasKey(subject))) {
+    return reject('not_found', 'subject_not_found', 'No such data subject', 'subject')
   }
   const outcome = await app.commands.execute(
     dataSubject,

@@ -14,6 +14,8 @@ export interface PersonalData {
   seal(items: readonly { subject: string; context: string; plaintext: string }[]): Promise<readonly Sealed[]>
   /** Opens values; {@link ERASED} for each whose key was destroyed. @throws when a value was tampered with or bound elsewhere. */
   open(items: readonly { value: Sealed; context: string }[]): Promise<readonly string[]>
+  /** Whether a subject has a data key, or had one that was destroyed. */
+  hasKey(subject: string): Promise<boolean>
   /** Destroys the data key of a subject, for ever, in every process. Idempotent. */
   destroyKey(subject: string): Promise<void>
   /**

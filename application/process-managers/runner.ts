@@ -31,6 +31,12 @@ export type RunnerReport = (
   fields: Readonly<Record<string, string | number>>,
 ) => void
 
+/**
+ * How a worker let go of a piece of work: `stop`, its handler gave it up; `failed`, its tries were
+ * used up; the others as in {@link WorkOutcome}.
+ */
+export type EndedWork = WorkOutcome['outcome'] | 'failed'
+
 export interface RunnerParts {
   readonly log: EventLog
   readonly registry: EventRegistry
@@ -40,6 +46,8 @@ export interface RunnerParts {
   readonly notices: Notices
   readonly faults: Faults
   readonly report: RunnerReport
+  /** Told of every piece of work that ended, for now or for good; must not throw. Interruptions do not count. */
+  readonly onEnded?: (processManager: string, outcome: EndedWork) => void
 }
 
 /** All times are real milliseconds. */
@@ -437,23 +445,28 @@ export class ProcessManagerRunner {
   }
 
   async #carryOut(claim: ClaimedWork): Promise<void> {
-    const { store, notices, report } = this.#parts
+    const { store, notices, report, onEnded } = this.#parts
     const inHand = this.#inHand.get(claim.token)!
     const { signal } = inHand.abort
     if (this.#stopping.signal.aborted) inHand.abort.abort(new Stopping())
     let end: WorkEnd
+    let stopped = false
     try {
       signal.throwIfAborted()
       // tries that ended neither well nor badly took their workers with them
-      end =
-        claim.attempt > this.#options.maxAttempts
-          ? this.#retry(claim, null, 'every try was cut short')
-          : this.#endOf(claim, await this.#handle(claim, signal))
+      if (claim.attempt > this.#options.maxAttempts) {
+        end = this.#retry(claim, null, 'every try was cut short')
+      } else {
+        const outcome = await this.#handle(claim, signal)
+        stopped = outcome.outcome === 'stop'
+        end = this.#endOf(claim, outcome)
+      }
     } catch (error) {
       end = signal.aborted ? { end: 'interrupted' } : this.#retry(claim, null, describeError(error))
     }
     try {
-      if (!(signal.reason instanceof LeaseLost)) await store.end(claim, end)
+      const ended = !(signal.reason instanceof LeaseLost) && (await store.end(claim, end))
+      if (ended && end.end !== 'interrupted') onEnded?.(claim.processManager, stopped ? 'stop' : end.end)
     } catch (error) {
       // the lease runs out by itself, then the work is done again
       report('workers_disturbed', { error: describeError(error) })

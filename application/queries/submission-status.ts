@@ -13,6 +13,8 @@ export interface PayrollFileRow {
   readonly submission_id: string | null
   readonly employer_id: string
   readonly status: 'pending' | 'NORMALIZED' | 'failed'
+  /** Why the file failed. */
+  readonly error: string | null
   readonly created_at: string
   readonly row_count: number
   readonly green_rows: number
@@ -27,8 +29,8 @@ export interface PayrollFileRow {
 }
 
 const COLUMNS = `
-  file_id, kind, submission_id, employer_id, status, created_at, row_count, green_rows, red_rows,
-  phase_1_status, wages_rows, total_auditable_wages_cents, phase_2_status, premium_rows,
+  file_id, kind, submission_id, employer_id, status, error, created_at, row_count, green_rows,
+  red_rows, phase_1_status, wages_rows, total_auditable_wages_cents, phase_2_status, premium_rows,
   total_premium_cents, phase_3_status`
 
 const BY_FILE: Statement = {
@@ -54,11 +56,15 @@ export async function findPayrollFile(
   return find()
 }
 
-/** The result of `get_submission_status`: phases with their counters, money in integer cents. */
+/**
+ * The result of `get_submission_status`: phases with their counters, money in integer cents; `error`
+ * tells why a submission failed and is absent from others.
+ */
 export function submissionStatus(file: PayrollFileRow) {
   return {
     submission_id: file.submission_id,
     status: statusOf(file),
+    ...(file.status === 'failed' ? { error: file.error ?? 'The file could not be processed' } : {}),
     dry_run: false,
     row_count: file.row_count,
     created_at: file.created_at,

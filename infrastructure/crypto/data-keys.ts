@@ -143,6 +143,11 @@ export class DataKeys {
     return keys
   }
 
+  /** Whether a subject has a key or had one, straight from the table. */
+  async exists(subject: string): Promise<boolean> {
+    return (await this.#store.read([subject])).has(subject)
+  }
+
   /** Destroys the current key of a subject. */
   async destroy(subject: string): Promise<void> {
     await this.#store.destroy(subject, this.#clock.now())

@@ -79,6 +79,10 @@ export class EncryptedPersonalData implements PersonalData {
     return mapInTimeSlices(items, ({ value, context }) => openWith(keys, value, context))
   }
 
+  hasKey(subject: string): Promise<boolean> {
+    return this.#keys.exists(subject)
+  }
+
   destroyKey(subject: string): Promise<void> {
     return this.#keys.destroy(subject)
   }

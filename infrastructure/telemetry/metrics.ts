@@ -46,11 +46,18 @@ export class Metrics {
   ])
   readonly #lagEvents = this.#gauge('projection_lag_events', 'Events behind the log', ['projection'])
   readonly #lagSeconds = this.#gauge('projection_lag_seconds', 'Time behind the log', ['projection'])
-  readonly #parked = this.#gauge('parked_events', 'Events set aside as poison', ['reader'])
+  readonly #parked = this.#gauge(
+    'parked_streams',
+    'Streams set aside behind an event that cannot be applied',
+    ['reader'],
+  )
   readonly #workDue = this.#gauge('work_due', 'Work that is due and not taken', ['queue'])
   readonly #workFailed = this.#gauge('work_failed', 'Work given up, waiting for the operator', ['queue'])
   readonly #workLeased = this.#gauge('work_leased', 'Work taken by a process', ['queue'])
-  readonly #workTotal = this.#counter('work_total', 'Work handled', ['queue', 'outcome'])
+  readonly #workTotal = this.#counter('work_total', 'Work that ended, for now or for good', [
+    'queue',
+    'outcome',
+  ])
 
   /** @param options.process also measure memory, processor time and event loop lag of this process, default true. */
   constructor(options: { readonly process?: boolean } = {}) {
@@ -96,9 +103,9 @@ export class Metrics {
     this.#lagSeconds.set({ projection }, behind.seconds)
   }
 
-  /** How many events a projection or process manager has parked. */
-  parked(reader: string, events: number): void {
-    this.#parked.set({ reader }, events)
+  /** How many streams a projection has set aside. */
+  parked(reader: string, streams: number): void {
+    this.#parked.set({ reader }, streams)
   }
 
   /** What stands in a work queue. */
@@ -111,7 +118,7 @@ export class Metrics {
     this.#workLeased.set({ queue }, counts.leased)
   }
 
-  /** A piece of work that came to an end, for now or for good. */
+  /** A piece of work of a process manager that came to an end, for now or for good. */
   worked(queue: string, outcome: string): void {
     const key = `${queue} ${outcome}`
     let counted = this.#workDone.get(key)

@@ -10,7 +10,7 @@ import { authenticate, requireSignature } from './authentication.ts'
 import { answerSync } from './employee-changes.ts'
 import { InboundWebhook } from './inbound-webhook.ts'
 import { answerReport, parseReport } from './payroll-reports.ts'
-import { idempotencyKeyOf, parseBody } from './requests.ts'
+import { idempotencyKeyOf, parseBody, readJsonBytes } from './requests.ts'
 
 export interface CoreSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'> {
   /** Requests per second and credential; 0 switches rate limits off. */
@@ -34,7 +34,7 @@ export function createCoreApp(app: Application, settings: CoreSettings): express
       path: '/payroll/reports',
       async handle(request, response) {
         const caller = await authenticate(app, limits, request)
-        const bytes = await readBody(request, LARGE_BODY)
+        const bytes = await readJsonBytes(request)
         requireSignature(app, limits, caller, request, bytes)
         const header = idempotencyKeyOf(request.headers)
         const body = parseBody(bytes)
@@ -55,7 +55,7 @@ export function createCoreApp(app: Application, settings: CoreSettings): express
       path: '/employees/sync',
       async handle(request, response) {
         const caller = await authenticate(app, limits, request)
-        const bytes = await readBody(request, LARGE_BODY)
+        const bytes = await readJsonBytes(request)
         requireSignature(app, limits, caller, request, bytes)
         const key = idempotencyKeyOf(request.headers)
         await answerSync(app, caller.client, parseBody(bytes), bytes.length, key, response)

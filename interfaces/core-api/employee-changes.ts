@@ -64,7 +64,7 @@ export async function answerSync(
   const take = async (commandId: string) => {
     const { syncId, fileId } = await syncEmployees(app, sync, { ...context, commandId })
     return {
-      message: `${sync.records.length} employee changes accepted`,
+      message: `${sync.records.length} employee ${sync.records.length === 1 ? 'change' : 'changes'} accepted`,
       sync_id: syncId,
       file_id: fileId,
       environment: sync.environment,

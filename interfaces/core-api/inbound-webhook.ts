@@ -3,12 +3,11 @@ import type { Application } from '../../application/application.ts'
 import type { ReportSender } from '../../application/commands/report-payroll.ts'
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
-import { LARGE_BODY, readBody } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { admit, refused } from './authentication.ts'
 import { answerReport, parseReport } from './payroll-reports.ts'
-import { headerOf, idempotencyKeyOf, parseBody } from './requests.ts'
+import { headerOf, idempotencyKeyOf, parseBody, readJsonBytes } from './requests.ts'
 import { isSignedBy, isTimely } from './signatures.ts'
 
 /**
@@ -24,7 +23,7 @@ export class InboundWebhook {
     this.#limits = limits
   }
 
-  /** @throws HttpError 400, 401, 404, 409, 413, 429, 502 in the documented words. */
+  /** @throws HttpError 400, 401, 404, 409, 413, 415, 429, 502 in the documented words. */
   async handle(connectionId: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const connection = isId(connectionId)
       ? (await this.#app.commands.load(inboundConnection, connectionId)).state
@@ -62,7 +61,7 @@ export class InboundWebhook {
         'Send the headers X-Webhook-Signature and X-Webhook-Timestamp with every request',
       )
     }
-    const body = await readBody(request, LARGE_BODY)
+    const body = await readJsonBytes(request)
     const secret = await this.#app.vault.get(connection.secret_ref)
     if (secret === null) throw new Error(`The vault has no secret of connection ${connection.connection_id}`)
     if (!isSignedBy(secret, timestamp, body, signature)) {

@@ -1,8 +1,9 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { type IdempotentOutcome, isIdempotencyKey } from '../../application/commands/idempotent.ts'
 import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { sendJson } from '../http/answers.ts'
+import { LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
 import { parseJson } from '../http/strict-json.ts'
 
@@ -11,6 +12,12 @@ export function headerOf(headers: IncomingHttpHeaders, name: string): string | n
   const value = headers[name]
   if (typeof value === 'string') return value === '' ? null : value
   return value === undefined ? null : value.join(', ')
+}
+
+/** The raw bytes of a JSON body. @throws HttpError 413, 415; CallerGone. */
+export async function readJsonBytes(request: IncomingMessage): Promise<Buffer> {
+  requireUtf8(request)
+  return readBody(request, LARGE_BODY)
 }
 
 /**
@@ -37,7 +44,7 @@ export function requireSomeEmployees(employees: readonly unknown[]): void {
     throw new HttpError(400, 'employees must be non-empty', 'Send at least one element in employees')
   }
   if (employees.length > MAX_ROWS) {
-    throw new HttpError(413, 'Payload too large', `employees takes at most ${MAX_ROWS} elements`)
+    throw new HttpError(413, null, `employees takes at most ${MAX_ROWS} elements`)
   }
 }
 

@@ -23,20 +23,25 @@ function digest(text: string): Buffer {
 export class OperatorGate {
   readonly #token: string
   readonly #addresses: RateLimiter
+  readonly #isAgentKey: (token: string) => Promise<boolean>
 
-  /** @param addresses limits those who present no valid token. */
-  constructor(token: string, addresses: RateLimiter) {
+  /**
+   * @param addresses limits those who present no valid token.
+   * @param isAgentKey tells the key of an active agent credential; asked only within those limits.
+   */
+  constructor(token: string, addresses: RateLimiter, isAgentKey: (token: string) => Promise<boolean>) {
     this.#token = token
     this.#addresses = addresses
+    this.#isAgentKey = isAgentKey
   }
 
-  /** @throws HttpError 401 without the operator token, 403 for an agent's key, 429. */
-  require(request: IncomingMessage): void {
+  /** @throws HttpError 401 without the operator token, 403 for an active agent's key, 429. */
+  async require(request: IncomingMessage): Promise<void> {
     const presented = bearerToken(request)
     if (presented !== null && sameSecret(presented, this.#token)) return
     const wait = this.#addresses.take(addressKey(request.socket.remoteAddress))
     if (wait > 0) throw tooManyRequests(wait)
-    if (presented?.startsWith('mcp_')) {
+    if (presented !== null && (await this.#isAgentKey(presented))) {
       throw new HttpError(403, 'Forbidden', 'An agent key does not open this route; send the operator token')
     }
     throw new HttpError(401, 'Unauthorized', 'Send the operator token as Authorization: Bearer <token>', {

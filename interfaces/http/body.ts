@@ -23,7 +23,7 @@ export class CallerGone extends Error {
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new HttpError(415, 'Unsupported media type', 'Compressed bodies are not accepted; send plain JSON')
+    throw new HttpError(415, null, 'Compressed bodies are not accepted; send plain JSON')
   }
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
   return new Promise((resolve, reject) => {
@@ -51,7 +51,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
 
 function tooLarge(limit: number): HttpError {
   const message = `The body is larger than ${limit / (1024 * 1024)} MiB`
-  return new HttpError(413, 'Payload too large', message)
+  return new HttpError(413, null, message)
 }
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)"?/i
@@ -64,7 +64,7 @@ const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)"?/i
 export function requireUtf8(request: IncomingMessage): void {
   const charset = CHARSET.exec(request.headers['content-type'] ?? '')?.[1]?.toLowerCase()
   if (charset === undefined || charset === 'utf-8' || charset === 'utf8') return
-  throw new HttpError(415, 'Unsupported media type', 'Send the body as JSON in UTF-8')
+  throw new HttpError(415, null, 'Send the body as JSON in UTF-8')
 }
 
 /**

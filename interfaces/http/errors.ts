@@ -1,17 +1,29 @@
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { sendJson } from './answers.ts'
 
-/** Writes a refusal in the error body of a host. */
-export type ErrorWriter = (response: ServerResponse, status: number, error: string, message: string) => void
+/** Writes a refusal in the error body of a host. @param error null: the host's general word for the status. */
+export type ErrorWriter = (
+  response: ServerResponse,
+  status: number,
+  error: string | null,
+  message: string,
+) => void
 
 /** The core API's error body, also of the credential admin routes: `{ error, message }`. */
 export const writeCoreError: ErrorWriter = (response, status, error, message) => {
-  sendJson(response, status, { error, message })
+  sendJson(response, status, { error: error ?? generalWord(status), message })
 }
 
-/** The operator and payments envelope: `{ ok: false, error, message }`. */
+/** The operator and payments envelope: `{ ok: false, error, message }`, by default with the status's reason phrase. */
 export const writeEnvelopeError: ErrorWriter = (response, status, error, message) => {
-  sendJson(response, status, { ok: false, error, message })
+  sendJson(response, status, { ok: false, error: error ?? STATUS_CODES[status] ?? 'Error', message })
+}
+
+/** A status in the words of the core API and of pages, for example `Payload too large`. */
+export function generalWord(status: number): string {
+  if (status === 500) return 'Server error'
+  const phrase = STATUS_CODES[status] ?? 'Error'
+  return phrase.charAt(0) + phrase.slice(1).toLowerCase()
 }
 
 /**
@@ -20,11 +32,11 @@ export const writeEnvelopeError: ErrorWriter = (response, status, error, message
  */
 export class HttpError extends Error {
   readonly status: number
-  /** The short error word of the body, for example `Payload too large`. */
-  readonly error: string
+  /** The short error word of the body; null: the host's general word for the status. */
+  readonly error: string | null
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(status: number, error: string, message: string, headers: Record<string, string> = {}) {
+  constructor(status: number, error: string | null, message: string, headers: Record<string, string> = {}) {
     super(message)
     this.name = 'HttpError'
     this.status = status
@@ -35,7 +47,7 @@ export class HttpError extends Error {
 
 /** The refusal of a caller that sends too fast. @param retryAfter whole seconds. */
 export function tooManyRequests(retryAfter: number): HttpError {
-  return new HttpError(429, 'Too many requests', `Rate limit reached; try again in ${retryAfter} s`, {
+  return new HttpError(429, null, `Rate limit reached; try again in ${retryAfter} s`, {
     'Retry-After': String(retryAfter),
   })
 }

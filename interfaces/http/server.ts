@@ -71,7 +71,7 @@ export function createHost(settings: HostSettings): express.Express {
     }
     onFailure(error, { id: requestIdOf(response), method: request.method, path: request.path })
     if (response.headersSent) response.destroy()
-    else writeError(response, 500, 'Server error', 'The service failed to handle the request')
+    else writeError(response, 500, null, 'The service failed to handle the request')
   }
 
   for (const [path, routes] of byPath(settings.routes)) {
@@ -91,19 +91,19 @@ export function createHost(settings: HostSettings): express.Express {
     const allow = allowed.join(', ')
     at.all((_request, response) => {
       response.setHeader('Allow', allow)
-      writeError(response, 405, 'Method not allowed', `This path takes ${allow}`)
+      writeError(response, 405, null, `This path takes ${allow}`)
     })
   }
 
   app.use((request, response) => {
     if (request.method === 'OPTIONS' && request.url === '*') sendEmpty(response, 204)
-    else writeError(response, 404, 'Not found', 'There is no such path on this host')
+    else writeError(response, 404, null, 'There is no such path on this host')
   })
   // four parameters make it the error handler: malformed percent-encoding in a path arrives here
   const onRoutingError: express.ErrorRequestHandler = (error, request, response, _next) => {
     const status = (error as { status?: unknown }).status
     if (typeof status === 'number' && status >= 400 && status < 500) {
-      writeError(response, status, 'Bad request', 'The request path cannot be read')
+      writeError(response, status, null, 'The request path cannot be read')
     } else {
       fail(error, request, response)
     }

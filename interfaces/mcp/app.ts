@@ -1,4 +1,5 @@
 import type express from 'express'
+import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import { OperatorGate } from '../http/bearer.ts'
 import { writeCoreError } from '../http/errors.ts'
@@ -33,7 +34,9 @@ export function createMcpApp(app: Application, settings: McpSettings): express.E
     limits,
     onFailure,
   })
-  const operator = new OperatorGate(settings.operatorToken, limits.addresses)
+  const operator = new OperatorGate(settings.operatorToken, limits.addresses, (key) =>
+    isActiveApiKey(app, key),
+  )
   return createHost({
     routes: [
       { method: 'POST', path: '/mcp', handle: (request, response) => endpoint.handle(request, response) },

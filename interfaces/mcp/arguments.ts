@@ -1,6 +1,6 @@
 import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
 import { MAX_ROW_BYTES, MAX_ROWS } from '../../application/commands/submit-payroll.ts'
-import { invalidParams, isObject } from './json-rpc.ts'
+import { INVALID_PARAMS, invalidParams, isObject, RpcError } from './json-rpc.ts'
 
 /** The arguments of a tool call. */
 export type Arguments = Readonly<Record<string, unknown>>
@@ -16,16 +16,18 @@ export function requiredString(given: Arguments, field: string, what: string): s
   return value
 }
 
-/** Null counts as left out. @throws RpcError -32602 when it is there and no string. */
+/** @returns null when it is left out. @throws RpcError -32602 when it is there and no string: null is none. */
 export function optionalString(given: Arguments, field: string, what: string): string | null {
   const value = given[field]
-  return value === undefined || value === null ? null : requiredString(given, field, what)
+  if (value === undefined) return null
+  if (value === null) throw invalidParams(field, `${field} must be a string: send ${what}, or leave it out`)
+  return requiredString(given, field, what)
 }
 
-/** Null counts as left out, which means false. @throws RpcError -32602 when it is no boolean. */
+/** Left out it means false. @throws RpcError -32602 when it is no boolean: null is none. */
 export function optionalBoolean(given: Arguments, field: string): boolean {
   const value = given[field]
-  if (value === undefined || value === null) return false
+  if (value === undefined) return false
   if (typeof value === 'boolean') return value
   throw invalidParams(field, `${field} must be a boolean: send true or false without quotes`)
 }
@@ -34,7 +36,7 @@ export function optionalBoolean(given: Arguments, field: string): boolean {
 export function optionalIdempotencyKey(given: Arguments): string | null {
   const field = 'idempotency_key'
   const value = given[field]
-  if (value === undefined || value === null) return null
+  if (value === undefined) return null
   if (isIdempotencyKey(value)) return value
   throw invalidParams(
     field,
@@ -42,7 +44,10 @@ export function optionalIdempotencyKey(given: Arguments): string | null {
   )
 }
 
-/** @throws RpcError -32602 for field `rows` unless it is an array of 1 to 50,000 objects of moderate size. */
+/**
+ * @throws RpcError -32602 for field `rows` unless it is an array of 1 to 50,000 objects of moderate
+ * size; more rows are HTTP 413.
+ */
 export function payrollRows(given: Arguments): readonly Record<string, unknown>[] {
   const field = 'rows'
   const { rows } = given
@@ -52,7 +57,8 @@ export function payrollRows(given: Arguments): readonly Record<string, unknown>[
   if (!Array.isArray(rows)) throw invalidParams(field, 'rows must be an array of payroll row objects')
   if (rows.length === 0) throw invalidParams(field, 'rows is empty: send at least one payroll row')
   if (rows.length > MAX_ROWS) {
-    throw invalidParams(field, `rows has ${rows.length} elements: send at most ${MAX_ROWS} per call`)
+    const message = `rows has ${rows.length} elements: send at most ${MAX_ROWS} per call`
+    throw new RpcError(INVALID_PARAMS, message, { field }, 413)
   }
   for (const [index, row] of (rows as unknown[]).entries()) {
     if (!isObject(row)) {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { authenticateAgent } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
+import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { requestIdOf, sendEmpty, sendJson, sendJsonText } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'
@@ -38,6 +39,22 @@ const SERVER_VERSION = '1.0.0'
 const MAX_BATCH = 100
 /** Bodies up to this many bytes are still read for their id when the caller is over its rate. */
 const SMALL_ENOUGH_FOR_ID = 64 * 1024
+
+/** One message on its way to an answer. */
+interface Incoming {
+  readonly agent: AgentCredential
+  readonly requestId: string
+  /** From the `Idempotency-Key` header, for tools that take a key. */
+  readonly idempotencyKey: string | null
+  /** Called when the answer repeats that of an earlier call. */
+  readonly onReplay: () => void
+}
+
+/** An answer with the HTTP status that goes with it when it is the only one. */
+interface Answered {
+  readonly answer: RpcAnswer
+  readonly status: number
+}
 
 export interface EndpointSettings {
   /** `serverInfo.name`. */
@@ -78,7 +95,7 @@ export class McpEndpoint {
         for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
         refuse(response, error.status, null, new RpcError(INVALID_REQUEST, error.message))
       } else {
-        this.#report(error, response)
+        this.#report(error, requestIdOf(response))
         refuse(response, 500, null, internalError())
       }
     }
@@ -110,16 +127,29 @@ export class McpEndpoint {
       refuseJson(response, parsed)
       return
     }
-    if (!Array.isArray(parsed.value)) {
-      const answer = await this.#answer(agent, readMessage(parsed.value), response)
-      if (answer === null) sendEmpty(response, 202)
-      else sendJson(response, statusOf(answer), answer)
+    const idempotencyKey = request.headers['idempotency-key'] ?? null
+    if (idempotencyKey !== null && !isIdempotencyKey(idempotencyKey)) {
+      const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters'
+      refuse(response, 400, idOf(parsed.value), new RpcError(INVALID_REQUEST, message))
       return
     }
-    await this.#answerBatch(agent, parsed.value, response)
+    const requestId = requestIdOf(response)
+    if (Array.isArray(parsed.value)) {
+      await this.#answerBatch({ agent, requestId, idempotencyKey }, parsed.value, response)
+      return
+    }
+    const onReplay = () => void response.setHeader('Idempotent-Replayed', 'true')
+    const incoming = { agent, requestId, idempotencyKey, onReplay }
+    const answered = await this.#answer(incoming, readMessage(parsed.value))
+    if (answered === null) sendEmpty(response, 202)
+    else sendJson(response, answered.status, answered.answer)
   }
 
-  async #answerBatch(agent: AgentCredential, batch: unknown[], response: ServerResponse): Promise<void> {
+  async #answerBatch(
+    { agent, requestId, idempotencyKey }: Omit<Incoming, 'onReplay'>,
+    batch: unknown[],
+    response: ServerResponse,
+  ): Promise<void> {
     const messages = batch.map(readMessage)
     const malformed = batchFault(messages)
     if (malformed !== null) {
@@ -133,32 +163,30 @@ export class McpEndpoint {
       return
     }
     const answers: RpcAnswer[] = []
-    for (const message of messages) {
-      const answer = await this.#answer(agent, message, response)
-      if (answer !== null) answers.push(answer)
+    for (const [index, message] of messages.entries()) {
+      const key = idempotencyKey === null ? null : `${idempotencyKey}/${index}`
+      const incoming = { agent, requestId, idempotencyKey: key, onReplay: () => {} }
+      const answered = await this.#answer(incoming, message)
+      if (answered !== null) answers.push(answered.answer)
     }
     if (answers.length === 0) sendEmpty(response, 202)
     else sendJson(response, 200, answers)
   }
 
   /** @returns null for a message that asks for no answer. */
-  async #answer(
-    agent: AgentCredential,
-    message: RpcMessage,
-    response: ServerResponse,
-  ): Promise<RpcAnswer | null> {
+  async #answer(incoming: Incoming, message: RpcMessage): Promise<Answered | null> {
     if (message.kind === 'unanswered') return null
-    if (message.kind === 'invalid') return message.answer
+    if (message.kind === 'invalid') return { answer: message.answer, status: 400 }
     try {
-      return success(message.id, await this.#run(agent, message, requestIdOf(response)))
+      return { answer: success(message.id, await this.#run(incoming, message)), status: 200 }
     } catch (error) {
-      if (error instanceof RpcError) return failure(message.id, error)
-      this.#report(error, response)
-      return failure(message.id, internalError())
+      if (error instanceof RpcError) return { answer: failure(message.id, error), status: error.status }
+      this.#report(error, incoming.requestId)
+      return { answer: failure(message.id, internalError()), status: 200 }
     }
   }
 
-  async #run(agent: AgentCredential, { method, params }: RpcRequest, requestId: string): Promise<unknown> {
+  async #run(incoming: Incoming, { method, params }: RpcRequest): Promise<unknown> {
     if (!METHODS.has(method)) {
       throw new RpcError(METHOD_NOT_FOUND, `Unknown method; there are ${[...METHODS].join(', ')}`)
     }
@@ -175,17 +203,13 @@ export class McpEndpoint {
       case 'tools/list':
         return { tools: toolList }
       case 'tools/call':
-        return this.#callTool(agent, params, requestId)
+        return this.#callTool(incoming, params)
       default:
         return {}
     }
   }
 
-  async #callTool(
-    agent: AgentCredential,
-    params: Record<string, unknown> | undefined,
-    requestId: string,
-  ): Promise<unknown> {
+  async #callTool(incoming: Incoming, params: Record<string, unknown> | undefined): Promise<unknown> {
     if (params === undefined) {
       throw invalidParams('params', 'params is required: send an object with name and arguments')
     }
@@ -195,7 +219,7 @@ export class McpEndpoint {
       throw invalidParams('name', `name must be one of the tools: ${[...toolsByName.keys()].join(', ')}`)
     }
     if (!isObject(given)) throw invalidParams('arguments', 'arguments must be an object with named members')
-    const result = await tool.call({ app: this.#app, agent, given, requestId })
+    const result = await tool.call({ ...incoming, app: this.#app, given })
     return { content: [{ type: 'text', text: JSON.stringify(result) }] }
   }
 
@@ -218,8 +242,8 @@ export class McpEndpoint {
     refuse(response, 401, id, new RpcError(AUTH_ERROR, message))
   }
 
-  #report(error: unknown, response: ServerResponse): void {
-    this.#settings.onFailure(error, { id: requestIdOf(response), method: 'POST', path: '/mcp' })
+  #report(error: unknown, requestId: string): void {
+    this.#settings.onFailure(error, { id: requestId, method: 'POST', path: '/mcp' })
   }
 }
 
@@ -227,13 +251,6 @@ const METHODS: ReadonlySet<string> = new Set(['initialize', 'tools/list', 'tools
 
 function internalError(): RpcError {
   return new RpcError(INTERNAL_ERROR, 'The service failed to handle the request; try again later')
-}
-
-/** The HTTP status that goes with a single answer. */
-function statusOf(answer: RpcAnswer): number {
-  if (!('error' in answer)) return 200
-  const { code } = answer.error
-  return code === INVALID_REQUEST || code === PARSE_ERROR ? 400 : 200
 }
 
 /** What makes a batch invalid as a whole, null when nothing does. */

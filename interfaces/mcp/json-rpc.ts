@@ -16,12 +16,15 @@ export type Id = string | number | null
 export class RpcError extends Error {
   readonly code: number
   readonly data: Readonly<Record<string, unknown>> | undefined
+  /** HTTP status of the answer to a single message; in a batch it counts for nothing. */
+  readonly status: number
 
-  constructor(code: number, message: string, data?: Record<string, unknown>) {
+  constructor(code: number, message: string, data?: Record<string, unknown>, status = 200) {
     super(message)
     this.name = 'RpcError'
     this.code = code
     this.data = data
+    this.status = status
   }
 }
 
@@ -73,7 +76,7 @@ export function readMessage(value: unknown): RpcMessage {
   if (!Object.hasOwn(value, 'method') && (Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error'))) {
     return { kind: 'unanswered' }
   }
-  if (hasId && id === null) return invalid(null, 'id must be a string or an integer')
+  if (hasId && id === null) return invalid(null, 'id must be a string or a number of at most 2^53 - 1')
   const { method, params } = value
   if (typeof method !== 'string' || method === '') return invalid(id, 'method must be a non-empty string')
   if (params !== undefined && (typeof params !== 'object' || params === null)) {
@@ -83,11 +86,12 @@ export function readMessage(value: unknown): RpcMessage {
   return { kind: 'request', id, method, params }
 }
 
-/** The id of a message where it is usable, else null: a string or a safe integer. */
+/** The id of a message where it is usable, else null: a string, or a number that every client reads alike. */
 export function idOf(value: unknown): Id {
   if (!isObject(value) || !Object.hasOwn(value, 'id')) return null
   const { id } = value
-  return typeof id === 'string' || Number.isSafeInteger(id) ? (id as string | number) : null
+  if (typeof id === 'number') return Math.abs(id) <= Number.MAX_SAFE_INTEGER ? id : null
+  return typeof id === 'string' ? id : null
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -115,7 +115,7 @@ export const submitPayrollDataInput = {
       minLength: 1,
       maxLength: 255,
       description:
-        'Any unique string, for example a UUID. A retry with the same key and arguments returns the first result and never reports the payroll twice.',
+        'Any unique string, for example a UUID. A retry with the same key and arguments returns the first result and never reports the payroll twice. Left out, the HTTP header Idempotency-Key counts, if there is one.',
     },
   },
   required: ['employer_id', 'policy_id', 'rows'],

@@ -40,6 +40,10 @@ export interface ToolCall {
   readonly given: Arguments
   /** Correlation id of what the call causes. */
   readonly requestId: string
+  /** The key of the request itself, which counts where the arguments bring none. */
+  readonly idempotencyKey: string | null
+  /** Called when the result is that of an earlier call with the same key. */
+  readonly onReplay: () => void
 }
 
 /** A tool as agents see it, and what it does. Arguments are checked first, then scope. */
@@ -128,7 +132,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'get_submission_status',
     description:
-      'Read the live status of a submission by submission_id or file_id: validation (phase 1), wage calculation (phase 2) and premium calculation (phase 3). Money is in integer cents. Read the phases; do not parse file_status.',
+      'Read the live status of a submission by submission_id or file_id: validation (phase 1), wage calculation (phase 2) and premium calculation (phase 3). Money is in integer cents. A failed submission also has error, the reason. Read the phases; do not parse file_status.',
     inputSchema: fileLookupInput,
     annotations: readOnly('Get submission status'),
     async call({ app, agent, given }) {
@@ -147,9 +151,10 @@ export const tools: readonly Tool[] = [
   },
 ]
 
-async function submitPayrollData({ app, agent, given, requestId }: ToolCall): Promise<unknown> {
+async function submitPayrollData(call: ToolCall): Promise<unknown> {
+  const { app, agent, given, requestId } = call
   const wantsDryRun = optionalBoolean(given, 'dry_run')
-  const key = optionalIdempotencyKey(given)
+  const key = optionalIdempotencyKey(given) ?? call.idempotencyKey
   const { employerId, policyId, rows } = submissionOf(given)
   const employer = await employerFor(app, agent, employerId)
   const find = () => policyFor(app, employer, policyId)
@@ -202,6 +207,7 @@ async function submitPayrollData({ app, agent, given, requestId }: ToolCall): Pr
   if (isRejection(outcome)) {
     throw invalidParams('idempotency_key', `${outcome.message}; send a new idempotency_key for other data`)
   }
+  if (outcome.replayed) call.onReplay()
   return outcome.body
 }
 
@@ -222,9 +228,9 @@ async function submissionResult(
     outcome === 'failed'
       ? `The submission failed: ${error ?? 'the payroll pipeline did not finish'}`
       : outcome === 'background'
-        ? `${rowCount} rows were stored; validation is still running. Follow it with get_submission_status.`
-        : `${rowCount} rows were submitted: ${validated.green} passed validation, ${validated.red} failed.${
-            validated.red > 0 ? ' Read the failed rows with get_validation_errors.' : ''
+        ? `${rowsWere(rowCount)} stored; validation is still running. Follow it with get_submission_status.`
+        : `${rowsWere(rowCount)} submitted: ${validated.green} passed validation, ${validated.red} failed.${
+            validated.red > 0 ? ' Read why with get_validation_errors.' : ''
           }`
   return {
     submission_id: submissionId,
@@ -234,6 +240,10 @@ async function submissionResult(
     row_count: rowCount,
     message,
   }
+}
+
+function rowsWere(count: number): string {
+  return count === 1 ? '1 row was' : `${count} rows were`
 }
 
 /** The arguments that dry runs and submissions share. */

@@ -85,10 +85,11 @@ export function accessRoutes(host: OperatorHost): readonly Route[] {
 
 function productsOf(fields: Fields): ApiClient['products'] {
   if (fields.raw('products') === null || fields.raw('products') === 'all') return ['all']
-  return fields.texts('products').map((value, index) => {
+  const products = fields.texts('products').map((value, index) => {
     const product = PRODUCTS.find((one) => one === value)
     return product ?? fields.fail(`products[${index}]`, `must be one of ${PRODUCTS.join(', ')}`)
   })
+  return products.length > 0 ? products : fields.fail('products', 'must not be empty')
 }
 
 function withoutHash({ secret_hash: _hash, ...shown }: ApiClient): Omit<ApiClient, 'secret_hash'> {

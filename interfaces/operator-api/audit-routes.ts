@@ -86,7 +86,7 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
     }),
   ]
 
-  /** The data subject that is named, or those that a person of an employer may stand under. */
+  /** The data subject that is named, or those that a person of an employer stands under. */
   async function subjectsOf(fields: Fields): Promise<readonly string[]> {
     if (fields.raw('employer_id') === null) return [fields.text('subject')]
     if (fields.raw('subject') !== null) throw badRequest('subject and employer_id cannot be given together')
@@ -103,7 +103,9 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
     if (!(await app.commands.load(employer, employerId)).state) {
       throw notFound('employer_id: there is no such employer')
     }
-    return personSubjects(app, employerId, identity)
+    const subjects = await personSubjects(app, employerId, identity)
+    if (subjects.length === 0) throw notFound('No such data subject')
+    return subjects
   }
 }
 

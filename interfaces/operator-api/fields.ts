@@ -4,7 +4,7 @@ import { HttpError } from '../http/errors.ts'
 
 /** A refusal of the request's shape; the message begins with the field's name. */
 export function badRequest(message: string): HttpError {
-  return new HttpError(400, 'Bad Request', message)
+  return new HttpError(400, null, message)
 }
 
 type Json = Readonly<Record<string, unknown>>
@@ -135,6 +135,11 @@ export class Fields {
     if (value === null) return null
     const time = typeof value === 'string' ? parseTime(value) : null
     return time ?? this.fail(name, 'must be a time in ISO 8601 with a zone, like 2026-01-31T12:00:00Z')
+  }
+
+  /** Refuses a key that is there with null, where that could be read as emptying what there is. */
+  notNull(name: string): void {
+    if (this.has(name) && this.raw(name) === null) this.fail(name, 'must not be null')
   }
 
   /** An array of whatever; missing is empty. */

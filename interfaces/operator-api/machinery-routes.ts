@@ -49,11 +49,7 @@ export function machineryRoutes(host: OperatorHost, services: OperatorServices):
       const outcome = await services.drain(seconds * 1000)
       if (!outcome.drained) {
         const left = outcome.waiting_for === undefined ? '' : `: ${JSON.stringify(outcome.waiting_for)}`
-        throw new HttpError(
-          504,
-          'Gateway Timeout',
-          `The service did not come to rest within ${seconds} s${left}`,
-        )
+        throw new HttpError(504, null, `The service did not come to rest within ${seconds} s${left}`)
       }
       return { data: { drained: true, ...clock() } }
     }),
@@ -138,7 +134,7 @@ function refusing(operations: ProjectionOperations): ProjectionOperations {
     try {
       return await run()
     } catch (error) {
-      if (error instanceof ProjectionError) throw new HttpError(STATUS[error.kind], error.kind, error.message)
+      if (error instanceof ProjectionError) throw new HttpError(STATUS[error.kind], null, error.message)
       throw error
     }
   }
@@ -161,8 +157,8 @@ export function probeRoutes(services: OperatorServices): readonly Route[] {
     method: 'GET',
     path,
     async handle(_request, response) {
-      const { ok, checks } = await look()
-      sendJson(response, ok ? 200 : 503, { ok, checks })
+      const health = await look()
+      sendJson(response, health.ok ? 200 : 503, health)
     },
   })
   return [

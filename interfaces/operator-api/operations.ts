@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type express from 'express'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-handler.ts'
@@ -7,18 +6,13 @@ import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import type { OperatorGate } from '../http/bearer.ts'
 import { CallerGone, readBody, requireUtf8, SMALL_BODY } from '../http/body.ts'
-import { type ErrorWriter, HttpError } from '../http/errors.ts'
+import { HttpError } from '../http/errors.ts'
 import { type Method, queryOf, type Route } from '../http/server.ts'
 import { parseJson } from '../http/strict-json.ts'
 import { badRequest, Fields, isObject } from './fields.ts'
 
 /** Prefix of all operator routes that want the token. */
 export const OPERATIONS_PREFIX = '/ops/v1'
-
-/** The operator envelope of a refusal; the error word is the reason phrase of the status. */
-export const writeOperatorError: ErrorWriter = (response, status, _error, message) => {
-  sendJson(response, status, { ok: false, error: STATUS_CODES[status] ?? 'Error', message })
-}
 
 /** What a handler answers with. */
 export interface Answer {
@@ -59,7 +53,7 @@ export function operation(
     method,
     path: `${OPERATIONS_PREFIX}${path}`,
     async handle(request, response) {
-      host.gate.require(request)
+      await host.gate.require(request)
       const gone = new AbortController()
       response.once('close', () => {
         if (!response.writableEnded) gone.abort(new CallerGone())
@@ -139,17 +133,17 @@ const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409 } a
 
 /** A rejection as the refusal that answers it. */
 export function refusal(rejection: Rejection): HttpError {
-  return new HttpError(STATUS[rejection.kind], rejection.code, rejection.message)
+  return new HttpError(STATUS[rejection.kind], null, rejection.message)
 }
 
 /** The refusal of an id or name that names nothing. */
 export function notFound(message: string): HttpError {
-  return new HttpError(404, 'Not Found', message)
+  return new HttpError(404, null, message)
 }
 
 /** The refusal of what the present state or settings do not allow. */
 export function conflict(message: string): HttpError {
-  return new HttpError(409, 'Conflict', message)
+  return new HttpError(409, null, message)
 }
 
 function callOf(

@@ -1,12 +1,13 @@
 import type express from 'express'
+import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import { OperatorGate } from '../http/bearer.ts'
+import { writeEnvelopeError } from '../http/errors.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
 import { accessRoutes } from './access-routes.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { machineryRoutes, probeRoutes } from './machinery-routes.ts'
-import { writeOperatorError } from './operations.ts'
 import { partyRoutes } from './party-routes.ts'
 import { policyRoutes } from './policy-routes.ts'
 import type { OperatorServices } from './services.ts'
@@ -34,7 +35,8 @@ export function createOperatorApp(
   settings: OperatorSettings,
 ): express.Express {
   const { operatorToken, limits, onFailure, onAnswer } = settings
-  const host = { app, gate: new OperatorGate(operatorToken, limits.addresses) }
+  const gate = new OperatorGate(operatorToken, limits.addresses, (key) => isActiveApiKey(app, key))
+  const host = { app, gate }
   return createHost({
     routes: [
       ...partyRoutes(host),
@@ -44,7 +46,7 @@ export function createOperatorApp(
       ...auditRoutes(host),
       ...probeRoutes(services),
     ],
-    writeError: writeOperatorError,
+    writeError: writeEnvelopeError,
     newRequestId: () => app.randomness.id(),
     onFailure,
     ...(onAnswer ? { onAnswer } : {}),

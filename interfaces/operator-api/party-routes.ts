@@ -138,6 +138,7 @@ function employerChanges(fields: Fields): EmployerChanges {
   if (fields.has('legal_name')) changes.legalName = fields.text('legal_name')
   if (fields.has('address')) changes.address = addressOf(fields)
   if (fields.has('contact_email')) changes.contactEmail = emailOf(fields)
+  fields.notNull('payroll_company_ids')
   if (fields.has('payroll_company_ids')) changes.payrollCompanyIds = fields.ids('payroll_company_ids')
   return changes
 }

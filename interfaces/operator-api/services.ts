@@ -31,8 +31,10 @@ export interface WorkOperations {
 
 /** The state of this process and what it depends on. */
 export interface Health {
-  /** False: something this process needs does not answer, or events are parked. */
+  /** False: the process cannot serve. */
   readonly ok: boolean
+  /** What calls for a person although the process serves, in a few words each. */
+  readonly degraded?: readonly string[]
   /** What was looked at, with a word or number each. */
   readonly checks: Readonly<Record<string, unknown>>
 }
@@ -50,7 +52,7 @@ export interface OperatorServices {
   drain(timeoutMs: number): Promise<{ readonly drained: boolean; readonly waiting_for?: unknown }>
   /** Whether the process lives; never looks at anything outside it. */
   health(): Health | Promise<Health>
-  /** Whether the process can serve: database, projections, parked events. */
+  /** Whether the process can serve, and what is stuck. */
   readiness(): Health | Promise<Health>
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>
 }

@@ -1,4 +1,5 @@
 import type { Express } from 'express'
+import { generalWord } from '../http/errors.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
 import { writePage } from './page.ts'
 
@@ -7,6 +8,7 @@ export function createPortalApp(settings: Pick<HostSettings, 'newRequestId' | 'o
   return createHost({
     ...settings,
     routes: [],
-    writeError: (response, status, error, message) => writePage(response, status, error, message),
+    writeError: (response, status, error, message) =>
+      writePage(response, status, error ?? generalWord(status), message),
   })
 }

@@ -260,8 +260,7 @@ export class ProjectionRunner {
         if (!batch) break
         await this.#take(batch, feed)
       }
-      await this.#writing
-      await this.#write()
+      await this.#writeNow()
     } finally {
       stop.removeEventListener('abort', end)
       subscription.abort()
@@ -278,8 +277,7 @@ export class ProjectionRunner {
     await this.#apply(batch.events)
     this.#seen = batch.checkpoint
     if (narrowed) {
-      await this.#writing
-      await this.#write()
+      await this.#writeNow()
       this.#limit = Math.min(BATCH_EVENTS, this.#limit * 2)
     } else if (this.#hasChanges()) {
       const more = () => (feed.ready || !batch.atHead) && !this.#isFull()
@@ -294,8 +292,7 @@ export class ProjectionRunner {
       this.#storeLater(feed)
     }
     if (batch.atHead && !this.#caughtUp) {
-      await this.#writing
-      await this.#write()
+      await this.#writeNow()
       this.#caughtUp = true
       this.#booted = true
       await this.#settleState()
@@ -319,12 +316,24 @@ export class ProjectionRunner {
     )
   }
 
+  /** Writes after what is being written, and waits for it; a checkpoint that falls due meanwhile waits, too. */
+  async #writeNow(): Promise<void> {
+    await this.#writing
+    const writing = this.#write()
+    this.#writing = writing
+    await writing
+    if (this.#writing === writing) this.#writing = null
+  }
+
   #writeBeside(feed: PageFeed): void {
     const writing = this.#write()
     this.#writing = writing
     writing.then(
       () => {
-        if (this.#writing === writing) this.#writing = null
+        if (this.#writing !== writing) return
+        this.#writing = null
+        // what went by without anything for this projection since the write was through
+        if (!this.#hasChanges()) this.#advance(this.#seen)
       },
       // a failed write stays where it is, so that nothing is written after it
       (error) => feed.fail(error),

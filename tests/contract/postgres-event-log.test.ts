@@ -5,7 +5,10 @@ import type { AppendResult, EventLog, StoredEvent } from '../../application/port
 import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 import { type Database, DatabaseUnavailable, openDatabase } from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
-import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
+import {
+  openPostgresEventLog,
+  type PostgresEventLogOptions,
+} from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { createTestDatabase, type TestDatabase, urlOf, withServer } from '../support/database.ts'
 import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
 
@@ -39,7 +42,7 @@ describe('event log in PostgreSQL', () => {
   })
 
   async function openLog(
-    options: { url?: string; joinTimeoutMs?: number; patienceMs?: number } = {},
+    options: { url?: string } & Partial<Omit<PostgresEventLogOptions, 'database'>> = {},
   ): Promise<EventLog> {
     const { url = testDatabase.url, ...rest } = options
     const database = await openDatabase({ url })
@@ -84,6 +87,22 @@ describe('event log in PostgreSQL', () => {
       return rowCount ?? 0
     })
   }
+
+  test.each([1, 2])('tells of every committed transaction, %i writing', async (processes) => {
+    const told: [number, number][] = []
+    const log = await openLog({ onAppend: (events, ms) => void told.push([events, ms]) })
+    if (processes > 1) await openLog()
+    const stream = aStream()
+    await log.append(stream, 'noStream', someEvents(3))
+    await expect(log.append(stream, 'noStream', [anEvent()])).rejects.toThrow()
+    await expect(log.append(aStream(), 'noStream', [anEvent({ data: 'no json' })])).rejects.toThrow()
+    expect(told).toEqual([[3, expect.any(Number)]])
+    await Promise.all(Array.from({ length: 100 }, () => log.append(aStream(), 'noStream', someEvents(2))))
+    expect(told.reduce((sum, [events]) => sum + events, 0)).toBe(203)
+    // written together
+    expect(told.length).toBeLessThan(50)
+    for (const [, ms] of told) expect(ms).toBeGreaterThan(0)
+  })
 
   describe('positions', () => {
     test('are contiguous from 1 and become visible in order', async () => {

@@ -109,6 +109,29 @@ describe('client credentials', () => {
   })
 })
 
+describe('a body in another charset than UTF-8', () => {
+  test.each(['/api/v1/payroll/reports', '/api/v2/employees/sync'])(
+    'is 415 on %s, once the caller is known',
+    async (path) => {
+      const body = reportBody(tenant, { employer_id: tenant.employerId })
+      const utf16 = { 'Content-Type': 'application/json; charset=utf-16le' }
+      expect((await post(service, path, utf16, body)).status).toBe(401)
+      const answer = await post(service, path, { ...tenant.clientHeaders, ...utf16 }, body)
+      expect([answer.status, answer.body]).toEqual([
+        415,
+        { error: 'Unsupported media type', message: expect.stringContaining('UTF-8') },
+      ])
+    },
+  )
+
+  test('none, UTF-8 in any spelling and other media types pass', async () => {
+    for (const type of ['application/json', 'application/json; charset="UTF-8"', 'text/plain;charset=utf8']) {
+      const headers = { ...tenant.clientHeaders, 'Content-Type': type }
+      expect((await post(service, REPORTS, headers, reportBody(tenant))).status).toBe(202)
+    }
+  })
+})
+
 describe('signed requests', () => {
   test('signature headers of a client that need not sign are ignored', async () => {
     const headers = { ...tenant.clientHeaders, 'X-Signature': 'anything', 'X-Timestamp': 'whenever' }

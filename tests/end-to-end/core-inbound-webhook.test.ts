@@ -175,6 +175,14 @@ describe('what is not signed right stores nothing', () => {
     expect(answer.body.error).toBe('Timestamp outside tolerance')
   })
 
+  test('a body in another charset than UTF-8', async () => {
+    const head = await logHead(service)
+    const headers = { 'Content-Type': 'application/json; charset=iso-8859-1' }
+    const answer = await push(reportText(), { headers })
+    expect([answer.status, answer.body.error]).toEqual([415, 'Unsupported media type'])
+    expect(await logHead(service)).toBe(head)
+  })
+
   test('an unknown, malformed or deactivated connection is 404', async () => {
     const closed = await connect(tenant.tenantId)
     expect((await push(reportText(), { to: closed })).status).toBe(202)

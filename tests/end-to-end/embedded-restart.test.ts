@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { databaseProcesses } from '../support/chaos.ts'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
+import { connectToEmbedded } from '../support/leaks.ts'
 import { type Answer, callTool, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
@@ -148,6 +149,27 @@ describe('a stopped service', () => {
     expect(performance.now() - from).toBeLessThan(10_000)
     expect((await send(`${service.opsUrl}/readyz`)).status).toBe(200)
   })
+
+  test.each(['virtual', 'system'])(
+    'keeps every lease that it took at its very first start (%s clock)',
+    async (CLOCK) => {
+      const first = await startService({ env: { CLOCK } })
+      const client = await connectToEmbedded(first.dataDir)
+      try {
+        await operate(first, 'POST', '/tenants', { name: 'First' })
+        await operate(first, 'POST', '/drain')
+        const { rows } = await client.query<{ name: string; epoch: string; owner: string }>(
+          'SELECT name, epoch, owner FROM runtime.leases ORDER BY name',
+        )
+        expect(rows.length).toBeGreaterThan(5)
+        for (const { name, epoch, owner } of rows)
+          expect([name, epoch, owner]).toEqual([name, '1', rows[0]!.owner])
+      } finally {
+        await client.end()
+        await first.stop()
+      }
+    },
+  )
 
   test('a second service on the same data directory is refused with one line, the first goes on', async () => {
     const second = start(process.execPath, ['dist/main.js'], {})

@@ -136,6 +136,27 @@ describe('credential admin routes', () => {
     expect((await ping(seeded.apiKey)).status).toBe(200)
   })
 
+  it('forbid the keys of active agents; other keys are none, also for the operator API', async () => {
+    const revoked = await seedAgent(service, newAgent())
+    expect((await admin('POST', `/${revoked.credentialId}/revoke`)).status).toBe(200)
+    const statuses = async (key: string) => {
+      const headers = { Authorization: `Bearer ${key}` }
+      const operation = await send(`${service.opsUrl}/ops/v1/clock`, { headers })
+      return [(await admin('GET', '', undefined, headers)).status, operation.status]
+    }
+    expect(await statuses(seeded.apiKey)).toEqual([403, 403])
+    for (const key of [
+      revoked.apiKey,
+      `mcp_${'0'.repeat(64)}`,
+      'mcp_short',
+      seeded.apiKey.toUpperCase(),
+      seeded.apiKey.slice(4),
+    ]) {
+      expect([key.slice(0, 12), await statuses(key)]).toEqual([key.slice(0, 12), [401, 401]])
+    }
+    expect(await statuses(service.operatorToken)).toEqual([200, 200])
+  })
+
   it('never hand out a second credential for one idempotency key', async () => {
     const headers = { 'Idempotency-Key': 'issue-1' }
     const first = await admin('POST', '', newAgent({ agent_name: 'Once' }), headers)

@@ -115,8 +115,9 @@ describe('the envelope', () => {
     ['{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600],
     ['{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600],
     ['{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600],
-    ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600],
-    ['{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', -32600],
+    ['{"jsonrpc":"2.0","id":9007199254740992,"method":"ping"}', -32600],
+    ['{"jsonrpc":"2.0","id":-9007199254740993,"method":"ping"}', -32600],
+    ['{"jsonrpc":"2.0","id":1e400,"method":"ping"}', -32600],
     ['[{"jsonrpc":"2.0","id":1,"method":"initialize"}]', -32600],
     [JSON.stringify(Array(101).fill({ jsonrpc: '2.0', id: 1, method: 'ping' })), -32600],
   ])('refuses %.60s', async (text, expected) => {
@@ -128,7 +129,8 @@ describe('the envelope', () => {
   })
 
   it('echoes ids, of numbers and strings, in results and errors', async () => {
-    for (const id of [4711, 0, -3, 'a', '']) {
+    const largest = Number.MAX_SAFE_INTEGER
+    for (const id of [4711, 0, -3, 1.5, -0.25, 1e-7, largest, -largest, 'a', '']) {
       expect((await call('ping', undefined, id)).body.id).toBe(id)
       expect((await call('tools/destroy', undefined, id)).body).toMatchObject({ id, error: { code: -32601 } })
     }
@@ -198,6 +200,19 @@ describe('the envelope', () => {
     expect(code((await call('tools/call', { name, arguments: foreign })).body)).toBe(-32602)
     const complete = { ...foreign, rows: [payrollRow()] }
     expect(code((await call('tools/call', { name, arguments: complete })).body)).toBe(-32002)
+  })
+
+  it('refuses an unusable Idempotency-Key header whatever the message', async () => {
+    const ping = { jsonrpc: '2.0', id: 8, method: 'ping' }
+    for (const key of ['', 'two words', 'k'.repeat(256), 'caf\u00e9']) {
+      const one = await rpc(ping, { 'Idempotency-Key': key })
+      expect([one.status, code(one.body), one.body.id]).toEqual([400, -32600, 8])
+      expect(one.body.error.message).toContain('Idempotency-Key')
+      const batch = await rpc([ping], { 'Idempotency-Key': key })
+      expect([batch.status, code(batch.body), batch.body.id]).toEqual([400, -32600, null])
+    }
+    expect((await rpc(ping, { 'Idempotency-Key': 'k'.repeat(255) })).body.result).toEqual({})
+    expect((await rpc('{oops', { 'Idempotency-Key': 'two words' })).body.error.code).toBe(-32700)
   })
 
   it('names the argument that holds a refused character', async () => {

@@ -9,6 +9,7 @@ import {
   seedPolicy,
   seedTenant,
   send,
+  sendRpc,
 } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
@@ -28,6 +29,22 @@ const submission = (overrides: Record<string, unknown> = {}) => ({
   rows: [payrollRow()],
   ...overrides,
 })
+const toolCall = (name: string, given: unknown, id = 1) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: given },
+})
+/** Sends one submission or a batch of them under an `Idempotency-Key` header; results are as they came. */
+const submitUnder = async (key: string, given: unknown) => {
+  const messages = Array.isArray(given)
+    ? given.map((one, index) => toolCall('submit_payroll_data', one, index))
+    : toolCall('submit_payroll_data', given)
+  const { status, headers, body } = await sendRpc(service, seeded.apiKey, messages, {
+    'Idempotency-Key': key,
+  })
+  return { status, body, replayed: headers.get('idempotent-replayed') }
+}
 const validate = async (rows: unknown[], policyId = seeded.policyId) =>
   (await call('validate_payroll_submission', submission({ rows, policy_id: policyId }))).result.validation
 /** How many events the log holds. */
@@ -77,12 +94,44 @@ describe('arguments', () => {
     ],
     ['get_submission_status', {}, 'submission_id'],
     ['get_submission_status', { submission_id: 7 }, 'submission_id'],
-    ['get_validation_errors', { file_id: null }, 'submission_id'],
+    ['get_validation_errors', { file_id: null }, 'file_id'],
+    ['get_submission_status', { submission_id: null }, 'submission_id'],
+    ['get_submission_status', { submission_id: null, file_id: '0'.repeat(24) }, 'submission_id'],
+    ['get_submission_status', { submission_id: '0'.repeat(24), file_id: null }, 'file_id'],
+    ['list_employer_policies', { employer_id: null }, 'employer_id'],
+    ['list_employer_policies', { employer_id: 'x', include_expired: null }, 'include_expired'],
+    ['get_expected_fields', { employer_id: 'x', policy_id: null }, 'policy_id'],
+    ['submit_payroll_data', { employer_id: 'x', policy_id: 'x', rows: [{}], dry_run: null }, 'dry_run'],
+    [
+      'submit_payroll_data',
+      { employer_id: 'x', policy_id: 'x', rows: [{}], idempotency_key: null },
+      'idempotency_key',
+    ],
     ['get_validation_errors', { file_id: {} }, 'file_id'],
   ])('%s refuses %.80j by naming %s', async (name, given, field) => {
     const { error } = await call(name, given)
     expect(error).toMatchObject({ code: -32602, data: { field } })
     expect(error!.message).toContain(field)
+  })
+
+  it('makes no real submission of a null', async () => {
+    const before = await eventCount()
+    for (const field of ['dry_run', 'idempotency_key']) {
+      const { error } = await call('submit_payroll_data', submission({ [field]: null }))
+      expect(error).toMatchObject({ code: -32602, data: { field } })
+    }
+    expect(await eventCount()).toBe(before)
+  })
+
+  it('answers too many rows with HTTP 413, in a batch with the error alone', async () => {
+    const message = toolCall('validate_payroll_submission', submission({ rows: Array(50_001).fill({}) }))
+    const refusal = { jsonrpc: '2.0', id: 1, error: { code: -32602, data: { field: 'rows' } } }
+    const one = await sendRpc(service, seeded.apiKey, message)
+    expect(one.status).toBe(413)
+    expect(one.body).toMatchObject(refusal)
+    const batch = await sendRpc(service, seeded.apiKey, [message, { jsonrpc: '2.0', id: 2, method: 'ping' }])
+    expect(batch.status).toBe(200)
+    expect(batch.body).toMatchObject([refusal, { id: 2, result: {} }])
   })
 
   it('names both ids when neither is sent', async () => {
@@ -411,6 +460,51 @@ describe('submit_payroll_data', () => {
     expect(other.error).toMatchObject({ code: -32602, data: { field: 'idempotency_key' } })
   })
 
+  it('takes the idempotency key from the header where the arguments bring none', async () => {
+    const first = await submitUnder('header-1', submission())
+    expect([first.status, first.replayed]).toEqual([200, null])
+    const files = await eventCount()
+    expect(await submitUnder('header-1', submission())).toEqual({ ...first, replayed: 'true' })
+    // the same key as an argument is the same key, and wins over the header
+    expect(await submitUnder('header-2', submission({ idempotency_key: 'header-1' }))).toEqual({
+      ...first,
+      replayed: 'true',
+    })
+    expect(await eventCount()).toBe(files)
+    const other = await submitUnder('header-1', submission({ rows: [payrollRow({ gross_wages: 1 })] }))
+    expect([other.status, other.replayed]).toEqual([200, null])
+    expect(other.body.error).toMatchObject({ code: -32602, data: { field: 'idempotency_key' } })
+    const free = await submitUnder('header-2', submission())
+    expect([free.replayed, free.body.error]).toEqual([null, undefined])
+    expect(free.body.result).not.toEqual(first.body.result)
+    // a dry run neither uses nor claims a key
+    const dry = await submitUnder('header-3', submission({ dry_run: true }))
+    expect(JSON.parse(dry.body.result.content[0].text).status).toBe('dry_run_complete')
+    expect((await submitUnder('header-3', submission())).replayed).toBeNull()
+  })
+
+  it('gives every message of a batch a key of its own, by its place', async () => {
+    const batch = [submission(), submission()]
+    const first = await submitUnder('batch-1', batch)
+    expect(first.status).toBe(200)
+    expect(new Set(first.body.map(({ result }: { result: unknown }) => JSON.stringify(result))).size).toBe(2)
+    const events = await eventCount()
+    expect(await submitUnder('batch-1', batch)).toEqual(first)
+    const second = await submitUnder('batch-1/1', submission())
+    expect(second.replayed).toBe('true')
+    expect(second.body.result).toEqual(first.body[1].result)
+    expect(await eventCount()).toBe(events)
+  })
+
+  it('counts rows in words that fit one and many', async () => {
+    const message = async (rows: unknown[]) =>
+      (await call('submit_payroll_data', submission({ rows }))).result.message
+    expect(await message([payrollRow()])).toBe('1 row was submitted: 1 passed validation, 0 failed.')
+    expect(await message([payrollRow(), payrollRow({ state: 'TX' })])).toMatch(
+      /^2 rows were submitted: 1 passed validation, 1 failed\. .*get_validation_errors/,
+    )
+  })
+
   it('takes active and expired policies, not those in progress or cancelled', async () => {
     const expired = await seedPolicy(service, seeded, {
       effective_date: '2019-01-01',
@@ -434,6 +528,7 @@ describe('submit_payroll_data', () => {
     const status = await call('get_submission_status', { submission_id: result.submission_id })
     expect(status.result).toMatchObject({
       status: 'submission_failed',
+      error: expect.stringContaining('pipeline'),
       file_status: 'failed',
       phase_1: { status: 'pending' },
       phase_3: { status: 'pending', total_premium_cents: 0 },
@@ -444,6 +539,7 @@ describe('submit_payroll_data', () => {
     await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold' })
     const { result } = await call('submit_payroll_data', submission())
     expect(result).toMatchObject({ status: 'submitted_validation_pending', row_count: 1 })
+    expect(result.message).toMatch(/^1 row was stored/)
     const status = async () =>
       (await call('get_submission_status', { submission_id: result.submission_id })).result
     expect(await status()).toMatchObject({
@@ -476,6 +572,7 @@ describe('submit_payroll_data', () => {
     const status = (await call('get_submission_status', { submission_id: result.submission_id })).result
     expect(status).toMatchObject({
       status: 'submission_failed',
+      error: expect.stringMatching(/5403.*CA/),
       file_status: 'failed',
       phase_1: { status: 'complete' },
       phase_2: { status: 'complete' },

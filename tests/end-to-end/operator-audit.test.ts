@@ -42,6 +42,13 @@ async function lastAction(): Promise<{ data: Record<string, unknown>; metadata: 
   return body.data.at(-1)
 }
 
+/** Everything recorded about erasures. */
+async function erasures(): Promise<unknown[]> {
+  const types = ['PersonalDataErased', 'OperatorActed']
+  const lists = await Promise.all(types.map((type) => ops('GET', `/events?type=${type}&limit=1000`)))
+  return lists.flatMap(({ body }) => body.data)
+}
+
 describe('a stream', () => {
   test('is shown in order with everything that an auditor needs, personal fields masked', async () => {
     const { status, body } = await ops('GET', `/streams/employer-${seeded.employerId}`)
@@ -300,7 +307,21 @@ describe('an erasure', () => {
     expect([erased.status, erased.body.data.subjects.length]).toEqual([201, 3])
     expect(await seen()).toEqual(['(erased)', '(erased)', '(erased)', 'Somebody'])
 
+    const some = await ops('POST', '/erasures', {
+      ...person,
+      employee_id: 'E-unheard-of',
+      ssn: '123-45-6789',
+    })
+    expect([some.status, some.body.data.subjects.length]).toEqual([201, 1])
+
     const { employer_id } = person
+    const recorded = await erasures()
+    const unknown = await ops('POST', '/erasures', { employer_id, ssn: '999-99-9999', employee_id: 'E-99' })
+    expect([unknown.status, unknown.body]).toEqual([
+      404,
+      { ok: false, error: 'Not Found', message: 'No such data subject' },
+    ])
+    expect(await erasures()).toEqual(recorded)
     for (const [wrong, code] of [
       [{ employer_id }, 400],
       [{ employer_id, subject: 'person/aaaaaaaaaaaaaaaaaaaaaaaa' }, 400],
@@ -318,6 +339,16 @@ describe('an erasure', () => {
     expect(shown).toMatchObject({ fein: '(erased)', address: '(erased)', contact_email: '(erased)' })
     const again = { tenant_id: seeded.tenantId, legal_name: 'A', fein }
     expect((await ops('POST', '/employers', again)).status).toBe(409)
+  })
+
+  test.each(['person', 'employer'])('of a %s that nobody knows is 404, and not recorded', async (kind) => {
+    const recorded = await erasures()
+    const answer = await ops('POST', '/erasures', { subject: `${kind}/${'a'.repeat(24)}` })
+    expect([answer.status, answer.body]).toEqual([
+      404,
+      { ok: false, error: 'Not Found', message: 'No such data subject' },
+    ])
+    expect(await erasures()).toEqual(recorded)
   })
 
   test.each([undefined, 'person/x', 'dog/aaaaaaaaaaaaaaaaaaaaaaaa', 5])('of %j is 400', async (subject) => {

@@ -229,6 +229,9 @@ describe('employers', () => {
       address: { city: 'A' },
       payroll_company_ids: [seeded.payrollCompanyId],
     })
+    const unlinked = await ops('PATCH', path, { legal_name: 'Unlinked', payroll_company_ids: null })
+    expect([unlinked.status, unlinked.body.message]).toEqual([400, 'payroll_company_ids must not be null'])
+    expect((await ops('GET', path)).body.data).toEqual(changed.body.data)
     const cleared = await ops('PATCH', path, { address: null, contact_email: null, payroll_company_ids: [] })
     expect(cleared.body.data).toMatchObject({ address: null, contact_email: null, payroll_company_ids: [] })
     expect((await ops('GET', path)).body.data).toEqual(cleared.body.data)
@@ -459,6 +462,7 @@ describe('API clients', () => {
   test.each([
     [{ products: ['bank'] }, 400, /^products\[0\]/],
     [{ products: 'bank' }, 400, /^products/],
+    [{ products: [] }, 400, /^products must not be empty/],
     [{ carrier_ids: 'some' }, 400, /^carrier_ids/],
     [{ employer_ids: ['x'] }, 400, /^employer_ids\[0\]/],
     [{ request_signing: true }, 400, /^request_signing/],

@@ -206,12 +206,15 @@ async function work(): Promise<void> {
       ...{ ssn: personal.ssn, class_code: personal.misplacedSsn },
     }),
   ]
-  const tool = (name: string, given: unknown, key = secrets.apiKey!) =>
-    ask(name, `${service.mcpUrl}/mcp`, {
+  let calls = 0
+  const tool = (name: string, given: unknown, key = secrets.apiKey!) => {
+    calls += 1
+    return ask(name, `${service.mcpUrl}/mcp`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${key}`, 'Idempotency-Key': personal.key },
+      headers: { Authorization: `Bearer ${key}`, 'Idempotency-Key': `${personal.key}-call-${calls}` },
       body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } },
     })
+  }
   const submission = { employer_id, policy_id, rows }
   await tool('validate_payroll_submission', submission)
   await tool('submit_payroll_data', { ...submission, dry_run: true })
@@ -286,7 +289,7 @@ async function work(): Promise<void> {
     await core('failure', reports, body),
     await core('failure', reports, body, { ...keyed, 'Idempotency-Key': `${personal.key}-2` }),
     await core('failure', '/employees/sync', sync),
-    await tool('submit_payroll_data', submission),
+    await tool('submit_payroll_data', { ...submission, idempotency_key: `${personal.key}-3` }),
     await operator('failure', 'PATCH', `/employers/${employer_id}`, { contact_email: personal.contactEmail }),
   ])
   await forbid('runtime.data_keys', async () => [

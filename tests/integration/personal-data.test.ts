@@ -234,6 +234,18 @@ describe('erasure', () => {
     expect(rows).toEqual([{ wrapped: null, master_key_id: null, destroyed_at: new Date(clock.now()) }])
   })
 
+  test('a subject has a key from the first sealing on, also after its key was destroyed', async () => {
+    const [here, there] = [await openProcess(), await openProcess()]
+    const subject = newSubject()
+    expect(await here.personalData.hasKey(subject)).toBe(false)
+    await here.personalData.destroyKey(subject)
+    expect(await here.personalData.hasKey(subject)).toBe(false)
+    await sealOne(here.personalData, subject, 'Ada Baker')
+    expect(await there.personalData.hasKey(subject)).toBe(true)
+    await here.personalData.destroyKey(subject)
+    expect(await there.personalData.hasKey(subject)).toBe(true)
+  })
+
   test('other people in the same call stay readable', async () => {
     const { personalData } = await openProcess()
     const [erased, kept] = [newSubject(), newSubject()]

@@ -283,6 +283,42 @@ describe('working', () => {
     expect(await runner.failedWork(10)).toMatchObject([{ key: 'lost', error: 'nobody lives there' }])
   })
 
+  test('every end of a piece of work is told, once and by its name', async () => {
+    const outcomes: Record<string, WorkHandler> = {
+      good: async () => ({ outcome: 'done' }),
+      slow: async ({ attempt }) =>
+        attempt === 1 ? { outcome: 'retry', afterMs: 1, why: 'not ready' } : { outcome: 'done' },
+      late: async ({ dueAt }) => (dueAt < later ? { outcome: 'reschedule', at: later } : { outcome: 'done' }),
+      held: async () =>
+        bench.faults.holding('mail') ? { outcome: 'held', at: 'mail' } : { outcome: 'done' },
+      lost: async () => ({ outcome: 'stop', why: 'nobody lives there' }),
+      heavy: async () => Promise.reject(new Error('too heavy')),
+    }
+    const later = bench.clock.now() + 60_000
+    bench.faults.inject('mail', 'hold', 1)
+    const ended: string[] = []
+    const { handler, names } = courier((item) => outcomes[item.key]!(item))
+    const runner = await bench.run(
+      [parcels(handler)],
+      { maxAttempts: 2 },
+      { onEnded: (processManager, outcome) => void ended.push(`${processManager} ${outcome}`) },
+    )
+    const told = async (name: string, ...expected: string[]) => {
+      ended.length = 0
+      await send(name)
+      expect(await bench.drain(runner)).toBe(true)
+      await until(() => ended.length >= expected.length)
+      expect(ended).toEqual(expected.map((outcome) => `parcels ${outcome}`))
+    }
+    await told('good', 'done')
+    await told('slow', 'retry', 'done')
+    await told('late', 'reschedule')
+    await told('held', 'held')
+    await told('lost', 'stop')
+    await told('heavy', 'retry', 'failed')
+    expect(names()).toHaveLength(8)
+  })
+
   test('no more than the given number of pieces is worked on at once', async () => {
     const doors: (() => void)[] = []
     const { handler, deliveries } = courier(async () => {

@@ -8,7 +8,11 @@ import type { Faults } from '../../application/ports/faults.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
-import { ProcessManagerRunner, type RunnerOptions } from '../../application/process-managers/runner.ts'
+import {
+  ProcessManagerRunner,
+  type RunnerOptions,
+  type RunnerParts,
+} from '../../application/process-managers/runner.ts'
 import type { WorkStore } from '../../application/process-managers/work-store.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
@@ -45,7 +49,7 @@ export interface Workbench {
   close(): Promise<void>
 }
 
-type Parts = Pick<Workbench, 'log' | 'store' | 'leases'>
+type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'onEnded'>
 
 /** Short times, so that what waits for them is seen to happen. */
 export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 1_000, backoffMs: 2 }

@@ -4,7 +4,12 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { sendJson } from '../../interfaces/http/answers.ts'
 import { readJson } from '../../interfaces/http/body.ts'
-import { HttpError, writeCoreError } from '../../interfaces/http/errors.ts'
+import {
+  type ErrorWriter,
+  HttpError,
+  writeCoreError,
+  writeEnvelopeError,
+} from '../../interfaces/http/errors.ts'
 import { createHost, type Listener, listen, queryOf } from '../../interfaces/http/server.ts'
 
 const LIMIT = 1024 * 1024
@@ -156,6 +161,51 @@ describe('a host', () => {
 
   it('reads queries on demand', async () => {
     expect(await (await fetch(url('/query?a=1&a=2&b=x%20y'))).json()).toEqual({ a: '2', b: 'x y' })
+  })
+})
+
+describe('the error word', () => {
+  const statuses = [400, 404, 405, 413, 415, 429, 500]
+  const words = (write: ErrorWriter, special: string | null = null) =>
+    statuses.map((status) => {
+      let text = ''
+      const response = {
+        headersSent: false,
+        setHeader: () => undefined,
+        end: (body: string) => (text = body),
+      }
+      write(response as never, status, special, 'why')
+      return JSON.parse(text)
+    })
+
+  it('of the envelope is the reason phrase, unless a special one is given', () => {
+    expect(words(writeEnvelopeError)).toEqual(
+      [
+        'Bad Request',
+        'Not Found',
+        'Method Not Allowed',
+        'Payload Too Large',
+        'Unsupported Media Type',
+        'Too Many Requests',
+        'Internal Server Error',
+      ].map((error) => ({ ok: false, error, message: 'why' })),
+    )
+    expect(words(writeEnvelopeError, 'Unavailable')[0]).toMatchObject({ error: 'Unavailable' })
+  })
+
+  it('of the core API is a sentence’s', () => {
+    expect(words(writeCoreError)).toEqual(
+      [
+        'Bad request',
+        'Not found',
+        'Method not allowed',
+        'Payload too large',
+        'Unsupported media type',
+        'Too many requests',
+        'Server error',
+      ].map((error) => ({ error, message: 'why' })),
+    )
+    expect(words(writeCoreError, 'Employer not found')[0]).toMatchObject({ error: 'Employer not found' })
   })
 })
 

@@ -29,6 +29,9 @@ const WORTH_HALVING = 64
 const MISPLACED_RETRIES = 5
 const INTRUDER = 'somebody else appends, whatever the lock says'
 
+/** Hears of a commit: the position before its first event, its events, the real milliseconds it took. */
+type Committed = (base: bigint, events: readonly StoredEvent[], ms: number) => void
+
 const NOTHING_FOUND: ReadonlyMap<string, EventPlace> = new Map()
 
 /**
@@ -43,7 +46,7 @@ export class Appender {
   readonly #session: WriterSession
   readonly #readers: Queryable
   readonly #patienceMs: number
-  readonly #committed: (base: bigint, events: readonly StoredEvent[]) => void
+  readonly #committed: Committed
   /** Arrived; heads of their streams not yet looked up. */
   readonly #arrived: Pending[] = []
   /** To be put into a batch, in order. */
@@ -63,14 +66,9 @@ export class Appender {
   /**
    * @param readers for look-ups beside the writer's connection.
    * @param patienceMs how long an append waits for the database to come back.
-   * @param committed hears of every batch after its commit, in order, with the position before its first event.
+   * @param committed hears of every batch after its commit, in order.
    */
-  constructor(
-    session: WriterSession,
-    readers: Queryable,
-    patienceMs: number,
-    committed: (base: bigint, events: readonly StoredEvent[]) => void,
-  ) {
+  constructor(session: WriterSession, readers: Queryable, patienceMs: number, committed: Committed) {
     this.#session = session
     this.#readers = readers
     this.#patienceMs = patienceMs
@@ -144,13 +142,14 @@ export class Appender {
           continue
         }
       }
-      const { batch, failure }: Flight = flight
+      const { batch, sentAt, failure }: Flight = flight
       const error = await failure
+      const ms = performance.now() - sentAt
       if (error === undefined) {
         this.#session.alive()
         // on its way before the callers of this one go on
         flight = this.#launch()
-        this.#finish(batch)
+        this.#finish({ batch, ms })
       } else {
         flight = undefined
         this.#undo(batch)
@@ -175,12 +174,13 @@ export class Appender {
     const batch = this.#next
     if (!batch) return undefined
     this.#next = undefined
+    const sentAt = performance.now()
     const failure = batch.insert(connected).then(
       () => undefined,
       (error: Error) => error,
     )
     this.#prepare()
-    return { batch, failure }
+    return { batch, sentAt, failure }
   }
 
   /** Puts what is ready into the next batch, as far as what is known suffices. */
@@ -215,8 +215,8 @@ export class Appender {
   }
 
   /** Publishes a committed batch and settles its appends. */
-  #finish(batch: Batch): void {
-    if (batch.stored.length > 0) this.#committed(batch.base, batch.stored)
+  #finish({ batch, ms }: Written): void {
+    if (batch.stored.length > 0) this.#committed(batch.base, batch.stored, ms)
     batch.settle()
     if (batch.missed.length > 0) void this.#check(batch)
   }
@@ -244,11 +244,11 @@ export class Appender {
     for (let attempt = 0; rest.length > 0; attempt += 1) {
       try {
         const client = await this.#session.client()
-        const batch = this.#session.sole
+        const written = this.#session.sole
           ? await this.#writeAsSoleWriter(client, rest)
           : await this.#writeUnderLock(client, rest)
         this.#session.alive()
-        this.#finish(batch)
+        this.#finish(written)
         return
       } catch (error) {
         if (isConnectionLoss(error)) {
@@ -280,7 +280,7 @@ export class Appender {
     return appends.filter((append) => !isLate(append))
   }
 
-  async #writeAsSoleWriter(client: pg.Client, appends: readonly Pending[]): Promise<Batch> {
+  async #writeAsSoleWriter(client: pg.Client, appends: readonly Pending[]): Promise<Written> {
     await this.#learnHeads(client, this.#unknownStreams(appends, true))
     const base = await readHead(client)
     const found = await findEvents(client, looseIds(appends))
@@ -288,13 +288,16 @@ export class Appender {
     if (!this.#session.sole) return this.#writeUnderLock(client, appends)
     const heads = new Map(appends.map(({ stream }) => [stream, this.#heads.get(stream) ?? ABSENT]))
     const batch = fill(new Batch(base), appends, heads, found)
+    const sentAt = performance.now()
     await batch.insert(client)
+    const ms = performance.now() - sentAt
     for (const [stream, head] of heads) this.#heads.set(stream, head)
-    return batch
+    return { batch, ms }
   }
 
   /** Several writers: everything is read after the lock was taken and before it is given back at the commit. */
-  async #writeUnderLock(client: pg.Client, appends: readonly Pending[]): Promise<Batch> {
+  async #writeUnderLock(client: pg.Client, appends: readonly Pending[]): Promise<Written> {
+    const begunAt = performance.now()
     await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${APPEND_LOCK})`)
     try {
       const known = await readStreamHeads(client, [...new Set(appends.map(({ stream }) => stream))])
@@ -305,7 +308,7 @@ export class Appender {
         const payload = `${batch.head} ${this.#session.id}`
         await client.query(`SELECT pg_notify('${APPENDED_CHANNEL}', '${payload}'); COMMIT`)
       } else await client.query('ROLLBACK')
-      return batch
+      return { batch, ms: performance.now() - begunAt }
     } catch (error) {
       if (!isConnectionLoss(error)) await client.query('ROLLBACK').catch(() => undefined)
       throw error
@@ -334,9 +337,18 @@ export class Appender {
   }
 }
 
+/** A batch that was committed, or that had nothing to commit. */
+interface Written {
+  readonly batch: Batch
+  /** Real milliseconds of its transaction. */
+  readonly ms: number
+}
+
 /** A batch on its way. */
 interface Flight {
   readonly batch: Batch
+  /** On the clock of `performance.now()`. */
+  readonly sentAt: number
   /** Why it was not committed, or nothing when it was. */
   readonly failure: Promise<Error | undefined>
 }

@@ -39,6 +39,8 @@ export interface PostgresEventLogOptions {
   readonly joinTimeoutMs?: number
   /** How long an append waits for a lost database to come back, in milliseconds, default 10000. */
   readonly patienceMs?: number
+  /** Told of every committed transaction with its number of events and the real milliseconds it took; must not throw. */
+  readonly onAppend?: (events: number, ms: number) => void
 }
 
 /**
@@ -55,7 +57,13 @@ export async function openPostgresEventLog(options: PostgresEventLogOptions): Pr
   )
   try {
     const eventLog = new PostgresEventLog(
-      { session, readers, log, patienceMs: options.patienceMs ?? PATIENCE_MS },
+      {
+        session,
+        readers,
+        log,
+        patienceMs: options.patienceMs ?? PATIENCE_MS,
+        onAppend: options.onAppend ?? (() => undefined),
+      },
       await readHead(readers),
     )
     await eventLog.follow(database)
@@ -108,19 +116,22 @@ export class PostgresEventLog implements EventLog {
   #closed: Promise<void> | undefined
 
   constructor(
-    parts: { session: WriterSession; readers: Readers; log: DatabaseLog; patienceMs: number },
+    parts: { session: WriterSession; readers: Readers; log: DatabaseLog } & Required<
+      Pick<PostgresEventLogOptions, 'patienceMs' | 'onAppend'>
+    >,
     head: bigint,
   ) {
-    const { session, readers, log, patienceMs } = parts
+    const { session, readers, log, patienceMs, onAppend } = parts
     this.#session = session
     this.#readers = readers
     this.#log = log
     this.#feed = new LiveFeed(head, (after) =>
       this.#untilItWorks(() => readPage(readers, { after, maxCount: FEED_PAGE }), this.#closing.signal),
     )
-    this.#appender = new Appender(session, readers, patienceMs, (base, events) =>
-      this.#feed.publish(base, events),
-    )
+    this.#appender = new Appender(session, readers, patienceMs, (base, events, ms) => {
+      this.#feed.publish(base, events)
+      onAppend(events.length, ms)
+    })
   }
 
   /** Begins to hear of what other processes append: by notification, and by asking in case one was missed. */

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+let service: RunningService
+let tenant: SeededTenant
+
+beforeAll(async () => {
+  service = await startService()
+  tenant = await seedTenant(service)
+})
+afterAll(() => service?.stop())
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const PAYMENT_PATHS = [
+  '/payment-links',
+  '/subscriptions',
+  '/payment-sessions',
+  '/intake/policies',
+  '/bank-accounts',
+  '/bankconnect/link-token',
+  '/ach/debits',
+  '/webhooks',
+]
+
+/** With no credentials, and with those of a client that may use everything. */
+const callers = () => [{}, tenant.clientHeaders]
+
+describe('the payments host', () => {
+  test.each([
+    '/',
+    ...PAYMENT_PATHS.map((path) => `/api/v1${path}`),
+    '/api/v2/payment-links',
+    '/api/v1/payroll/reports',
+    '/api/v2/employees/sync',
+    `/api/v1/files/status/${'0'.repeat(24)}`,
+    '/api/v1/webhook/inbound/x',
+    '/mcp',
+    '/ops/v1/tenants',
+    '/healthz',
+  ])('answers %s with 404 in the envelope', async (path) => {
+    for (const headers of callers()) {
+      for (const method of METHODS) {
+        const answer = await send(`${service.paymentsUrl}${path}`, {
+          method,
+          headers,
+          ...(method === 'GET' ? {} : { body: {} }),
+        })
+        expect([answer.status, answer.body]).toEqual([
+          404,
+          { ok: false, error: 'Not Found', message: expect.stringMatching(/\S/) },
+        ])
+        expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+        expect(answer.headers.get('x-request-id')).toMatch(/^\S+$/)
+      }
+    }
+  })
+
+  test('keeps the id of a request, also of one whose path cannot be read', async () => {
+    const answer = await send(`${service.paymentsUrl}/nothing`, { headers: { 'X-Request-Id': 'trace-7' } })
+    expect(answer.headers.get('x-request-id')).toBe('trace-7')
+    const unreadable = await send(`${service.paymentsUrl}/%ff`)
+    expect([unreadable.status, unreadable.body.ok]).toEqual([404, false])
+  })
+})
+
+describe('the page host', () => {
+  test.each(['/', '/pay/tok_0123456789abcdef', '/<script>alert(1)</script>', '/api/v1/payment-links'])(
+    'answers %s with a page that says 404',
+    async (path) => {
+      for (const method of ['GET', 'POST']) {
+        const answer = await send(`${service.portalUrl}${path}`, {
+          method,
+          headers: { 'X-Request-Id': 'trace-8' },
+        })
+        expect(answer.status).toBe(404)
+        expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+        expect(answer.headers.get('x-request-id')).toBe('trace-8')
+        expect(answer.text).toMatch(/^<!doctype html>/)
+        expect(answer.text).toContain('<h1>Not found</h1>')
+        expect(answer.text).not.toMatch(/<script|tok_0123456789abcdef/)
+      }
+    },
+  )
+
+  test('gives a request an id of its own when it brings none', async () => {
+    const ids = await Promise.all([1, 2].map(async () => (await send(service.portalUrl)).headers))
+    const [one, two] = ids.map((headers) => headers.get('x-request-id'))
+    expect(one).toMatch(/^\S+$/)
+    expect(two).not.toBe(one)
+  })
+})
+
+describe('the core host', () => {
+  test.each(PAYMENT_PATHS)('has no %s, with and without credentials', async (path) => {
+    for (const headers of callers()) {
+      for (const prefix of ['/api/v1', '/api/v2']) {
+        for (const method of METHODS) {
+          const answer = await send(`${service.coreUrl}${prefix}${path}`, {
+            method,
+            headers,
+            ...(method === 'GET' ? {} : { body: {} }),
+          })
+          expect([answer.status, answer.body]).toEqual([
+            404,
+            { error: 'Not found', message: expect.any(String) },
+          ])
+          expect(answer.headers.get('x-request-id')).toMatch(/^\S+$/)
+        }
+      }
+    }
+  })
+})
+
+test('with PORTAL_URL=off there is no page host', async () => {
+  const other = await startService({ env: { PORTAL_URL: 'off' } })
+  try {
+    expect(other.portalUrl).toBeUndefined()
+    expect((await send(other.paymentsUrl)).status).toBe(404)
+  } finally {
+    await other.stop()
+  }
+})

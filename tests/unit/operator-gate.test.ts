@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { apiKeyHash, credentialIdOf, isActiveApiKey } from '../../application/access/agent-scope.ts'
+import type { Application } from '../../application/application.ts'
+import { OperatorGate } from '../../interfaces/http/bearer.ts'
+import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
+
+const ACTIVE = `mcp_${'a'.repeat(64)}`
+const REVOKED = `mcp_${'b'.repeat(64)}`
+const UNKNOWN = `mcp_${'c'.repeat(64)}`
+
+/** Ids of the credentials that were loaded. */
+let loaded: string[]
+/** Two requests per address, then none: the time stands still. */
+let gate: OperatorGate
+
+beforeEach(() => {
+  loaded = []
+  const statuses = new Map([
+    [credentialIdOf(apiKeyHash(ACTIVE)), { status: 'active', key_hash: apiKeyHash(ACTIVE) }],
+    [credentialIdOf(apiKeyHash(REVOKED)), { status: 'revoked', key_hash: apiKeyHash(REVOKED) }],
+  ])
+  const commands = {
+    load(_decider: unknown, id: string) {
+      loaded.push(id)
+      return Promise.resolve({ state: statuses.get(id) ?? null, revision: 0 })
+    },
+  } as unknown as Application['commands']
+  const addresses = new RateLimiter(1, () => 0)
+  gate = new OperatorGate('operator-token', addresses, (key) => isActiveApiKey({ commands }, key))
+})
+
+function statusOf(authorization: string | undefined): Promise<number> {
+  const request = {
+    headers: authorization === undefined ? {} : { authorization },
+    socket: { remoteAddress: '192.0.2.1' },
+  } as IncomingMessage
+  return gate.require(request).then(
+    () => 200,
+    (error: { status: number }) => error.status,
+  )
+}
+
+describe('the operator gate', () => {
+  it.each([
+    ['an active agent key', `Bearer ${ACTIVE}`, 403, 1],
+    ['a revoked agent key', `Bearer ${REVOKED}`, 401, 1],
+    ['a key that was never issued', `Bearer ${UNKNOWN}`, 401, 1],
+    ['a malformed key', 'Bearer mcp_abc', 401, 0],
+    ['some other token', 'Bearer nonsense', 401, 0],
+    ['another scheme', `Basic ${ACTIVE}`, 401, 0],
+    ['no token', undefined, 401, 0],
+    ['the operator token', 'Bearer operator-token', 200, 0],
+  ])('answers %s with %s %i after %i look-ups', async (_name, authorization, status, lookUps) => {
+    expect(await statusOf(authorization)).toBe(status)
+    expect(loaded).toHaveLength(lookUps)
+  })
+
+  it('looks nothing up for an address that is over its limit', async () => {
+    const statuses = []
+    for (let request = 0; request < 5; request += 1) statuses.push(await statusOf(`Bearer ${UNKNOWN}`))
+    expect(statuses).toEqual([401, 401, 429, 429, 429])
+    expect(loaded).toHaveLength(2)
+  })
+})
