@@ -8,7 +8,7 @@ import { measureRequests } from './measurements/requests.ts'
 import { measureStarting } from './measurements/starting.ts'
 import { serveBareExpress } from './peers/bare-express.ts'
 import { asJson, asMarkdown, asTable, describeMachine, machineLine, type Row } from './report.ts'
-import { type BenchServer, startBenchServer } from './servers.ts'
+import { type BenchServer, startBenchServer, stopEverything } from './servers.ts'
 
 /**
  * npm run bench [-- [--json | --markdown] [name ...]]
@@ -33,8 +33,9 @@ async function bench(names: readonly string[], format: 'table' | 'json' | 'markd
     throw new Error(`Nothing is called ${names.join(' ')}; there are ${Object.keys(MEASUREMENTS).join(', ')}`)
   }
   const server = await startBenchServer()
-  // the server has a process group of its own: Ctrl-C does not reach it
-  process.once('SIGINT', () => void server.stop().finally(() => process.exit(130)))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void stopEverything().finally(() => process.exit(130)))
+  }
   try {
     const machine = await describeMachine(server)
     const rows: Row[] = []

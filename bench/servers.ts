@@ -11,6 +11,14 @@ import { startEmbeddedPostgres } from '../infrastructure/database/embedded-postg
 import { migrate } from '../infrastructure/database/migrate.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
 
+/** What runs beside this process and has to end with it. */
+const running = new Set<{ stop(): Promise<void> }>()
+
+/** Ends everything that was started here, the youngest first: for a bench that is interrupted. */
+export async function stopEverything(): Promise<void> {
+  for (const one of [...running].reverse()) await one.stop()
+}
+
 /** The one database server that ours and the peers' work runs on. */
 export interface BenchServer {
   readonly version: string
@@ -29,7 +37,7 @@ export async function startBenchServer(): Promise<BenchServer> {
   const { rows } = await owner.query<{ version: string; fsync: string }>(
     "SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync",
   )
-  return {
+  const bench: BenchServer = {
     ...rows[0]!,
     async createDatabase(name) {
       await owner.query(`CREATE DATABASE ${owner.escapeIdentifier(name)}`)
@@ -38,11 +46,14 @@ export async function startBenchServer(): Promise<BenchServer> {
       return url.toString()
     },
     async stop() {
+      running.delete(bench)
       await owner.end()
       await server.stop()
       await rm(dataDir, { recursive: true, force: true })
     },
   }
+  running.add(bench)
+  return bench
 }
 
 /** Our event log on a database of the server. */
@@ -87,6 +98,14 @@ export async function startProcess<Ready>(
   const lines: string[] = []
   createInterface({ input: child.stderr }).on('line', (line) => lines.push(line))
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const program = {
+    async stop() {
+      running.delete(program)
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+      await exited
+    },
+  }
+  running.add(program)
   const ready = await new Promise<Ready>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       if (lines.push(line) > 50) lines.shift()
@@ -106,15 +125,7 @@ export async function startProcess<Ready>(
       reject(new Error(`${args.join(' ')} ended with code ${code}:\n${lines.join('\n')}`))
     })
   })
-  return {
-    ready,
-    readyAfterMs: performance.now() - started,
-    child,
-    async stop() {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-      await exited
-    },
-  }
+  return { ready, readyAfterMs: performance.now() - started, child, stop: program.stop }
 }
 
 function jsonOf(line: string): unknown {

@@ -22,12 +22,18 @@ export async function measureAppending(server: BenchServer): Promise<Row[]> {
   const plainTwice = await openPlainTable(url, { rowsPerInsert: SINGLE.atOnce / 2, connections: 2 })
   let inserted = 0
   try {
-    const append = (count: number) => async () => {
-      const id = idOf(randomUUID())
-      await ours.log.append(`timesheet-${id}`, 'noStream', encodedEvents(id, count))
+    // ids are made outside the time taken
+    const append = (total: number, atOnce: number, events: number) => {
+      const ids = newIds(total)
+      return throughput(total, atOnce, (index) =>
+        ours.log.append(`timesheet-${ids[index]!}`, 'noStream', encodedEvents(ids[index]!, events)),
+      )
     }
-    const appendEmmett = (count: number) => async () => emmett.append(idOf(randomUUID()), count)
-    // outside the time taken: these rows are the machine's work, not the program's
+    const appendEmmett = (total: number, atOnce: number, events: number) => {
+      const ids = newIds(total)
+      return throughput(total, atOnce, (index) => emmett.append(ids[index]!, events))
+    }
+    // these rows, too: to make them is no work of the table's
     const rowsToInsert = () =>
       Array.from({ length: SINGLE.ours }, () => {
         inserted += 1
@@ -40,19 +46,18 @@ export async function measureAppending(server: BenchServer): Promise<Row[]> {
       return (rows.length / (performance.now() - started)) * 1000
     }
 
-    await throughput(SINGLE.atOnce * 20, SINGLE.atOnce, append(1))
-    await throughput(SINGLE.atOnce * 4, SINGLE.atOnce, appendEmmett(1))
+    await append(SINGLE.atOnce * 20, SINGLE.atOnce, 1)
+    await appendEmmett(SINGLE.atOnce * 4, SINGLE.atOnce, 1)
     await insertInto(plain)()
     const single = await inTurns(ROUNDS, {
-      ours: () => throughput(SINGLE.ours, SINGLE.atOnce, append(1)),
-      emmett: () => throughput(SINGLE.emmett, SINGLE.atOnce, appendEmmett(1)),
+      ours: () => append(SINGLE.ours, SINGLE.atOnce, 1),
+      emmett: () => appendEmmett(SINGLE.emmett, SINGLE.atOnce, 1),
       plain: insertInto(plain),
       plainTwice: insertInto(plainTwice),
     })
     const batches = await inTurns(ROUNDS, {
-      ours: async () => BATCHES.size * (await throughput(BATCHES.ours, BATCHES.atOnce, append(BATCHES.size))),
-      emmett: async () =>
-        BATCHES.size * (await throughput(BATCHES.emmett, BATCHES.atOnce, appendEmmett(BATCHES.size))),
+      ours: async () => BATCHES.size * (await append(BATCHES.ours, BATCHES.atOnce, BATCHES.size)),
+      emmett: async () => BATCHES.size * (await appendEmmett(BATCHES.emmett, BATCHES.atOnce, BATCHES.size)),
     })
     // whichever way of inserting is the faster one here
     const limit = Math.max(single.plain, single.plainTwice)
@@ -86,6 +91,10 @@ export async function measureAppending(server: BenchServer): Promise<Row[]> {
     await emmett.close()
     await ours.close()
   }
+}
+
+function newIds(count: number): string[] {
+  return Array.from({ length: count }, () => idOf(randomUUID()))
 }
 
 /** An event as it would stand in the log. */

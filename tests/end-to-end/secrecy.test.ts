@@ -310,10 +310,10 @@ async function work(): Promise<void> {
 
   // what auditors read
   await operator('register', 'GET', `/employers/${employer_id}/register`)
-  await operator('erasure', 'POST', '/erasures', {
-    ...{ employer_id, first_name: personal.firstName, last_name: personal.dirtyName },
-  })
-  await operator('erasure', 'POST', '/erasures', { employer_id, ssn: personal.misplacedSsn })
+  const person = { employee_id: `${personal.employeeId}-1` }
+  const known = await operator('erasure', 'POST', '/erasures', { employer_id, ...person })
+  const unknown = await operator('erasure', 'POST', '/erasures', { employer_id, ssn: personal.misplacedSsn })
+  expect([known.status, unknown.status]).toEqual([201, 404])
   await operator('verify', 'POST', '/audit/verify', {})
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask(path, `${service.opsUrl}${path}`)
   for (const path of ['/work', '/projections', '/clock']) await operator(path, 'GET', path)
