@@ -5,6 +5,9 @@ import type { Environment } from '../domain/kernel/ids.ts'
 import type { EventToAppend, StoredEvent } from './ports/event-log.ts'
 import { hashOf } from './ports/hash-chain.ts'
 
+/** Bytes of event data in one append of several; leaves room for metadata below the log's limit. */
+export const APPEND_BYTES = 800 * 1024
+
 /** Who caused an event. */
 export interface Actor {
   readonly type: 'api_client' | 'agent' | 'inbound_connection' | 'operator' | 'payer' | 'system'
@@ -145,4 +148,9 @@ export function derivedEventId(commandId: string, index: number): string {
   const hex = hash('sha256', `${commandId}/${index}`, 'hex')
   const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** The first 24 hex characters of a hash over the command id: ids that a retry finds again. */
+export function derivedId(commandId: string, what: string): string {
+  return hash('sha256', `${commandId}/${what}`, 'hex').slice(0, 24)
 }

@@ -4,6 +4,7 @@ import { CommandHandler } from '../application/command-handling/command-handler.
 import { advanceClock } from '../application/commands/advance-clock.ts'
 import { type DrainParts, drain } from '../application/commands/drain.ts'
 import { EventRegistry } from '../application/event-store.ts'
+import { erasure } from '../application/process-managers/erasure.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { aggregates } from '../domain/catalogue.ts'
@@ -158,7 +159,7 @@ async function compose(
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
-    [payrollPipeline(app)],
+    [payrollPipeline(app), erasure(app)],
   )
   const following = new AbortController()
   closers.push(async () => following.abort())

@@ -7,8 +7,9 @@ import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
+import { derivedId } from '../event-store.ts'
+import { secretGone } from './already-created.ts'
 import { unknownTenant } from './parties.ts'
-import { derivedId } from './submit-payroll.ts'
 
 export interface NewApiClient {
   readonly tenantId: string
@@ -63,9 +64,12 @@ export async function issueApiClient(
   return { client: outcome.state!, clientSecret }
 }
 
-/** Gives a client a new secret; the old one is refused from the next request on. */
+/**
+ * Gives a client a new secret; the old one is refused from the next request on.
+ * @returns a conflict when an earlier attempt under the same command did: its secret is gone.
+ */
 export async function rotateApiClient(
-  app: Application,
+  app: Pick<Application, 'commands' | 'randomness'>,
   clientId: string,
   context: CommandContext,
 ): Promise<IssuedApiClient | Rejection> {
@@ -78,7 +82,9 @@ export async function rotateApiClient(
     { type: 'RotateSecret', secretHash: sha256(clientSecret) },
     { ...context, tenantId: state.tenant_id, environment: state.environment },
   )
-  return isRejection(outcome) ? outcome : { client: outcome.state!, clientSecret }
+  if (isRejection(outcome)) return outcome
+  if (outcome.state!.secret_hash !== sha256(clientSecret)) return secretGone('client', clientId, 'rotated')
+  return { client: outcome.state!, clientSecret }
 }
 
 /** Switches a client off for good. Doing it again changes nothing. */
@@ -183,20 +189,11 @@ async function unknownEmployer(app: Application, input: NewApiClient): Promise<R
   return null
 }
 
-/** A retry under the same command finds the first attempt's secret, which nobody can show again. */
-function secretGone(what: string, id: string): Rejection {
-  return reject(
-    'conflict',
-    'already_created',
-    `The ${what} ${id} was created by an earlier attempt; its secret cannot be shown again`,
-  )
-}
-
 function noSuchClient(): Rejection {
   return reject('not_found', 'client_not_found', 'No such API client', 'client_id')
 }
 
-function newClientSecret(app: Application, environment: Environment): string {
+function newClientSecret(app: Pick<Application, 'randomness'>, environment: Environment): string {
   return `service_${word(environment)}_sec_${app.randomness.hex(32)}`
 }
 

@@ -1,10 +1,9 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { dataSubject } from '../../domain/operations/data-subject.ts'
+import { dataSubject, dataSubjectId } from '../../domain/operations/data-subject.ts'
 import { normalizeRow, REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
-import { recordOperatorAction } from './operator-actions.ts'
-import { personSubject } from './submit-payroll.ts'
+import { personSubject } from '../queries/sealed-fields.ts'
 
 /** What is known of a person to be erased; each that is given leads to one data subject. */
 export interface PersonIdentity {
@@ -27,9 +26,9 @@ export async function personSubjects(
   const candidates = [{ employee_id: employeeId }, { ssn }, named]
     .map((row) => normalizeRow(row, 1, REPORT_RECORDS).identity)
     .filter((identity) => identity !== null)
-    .map((identity) => personSubject(app, employerId, identity))
-  const known = await Promise.all(candidates.map((subject) => app.personalData.hasKey(subject)))
-  return candidates.filter((_, index) => known[index])
+    .map((identity) => personSubject(app.personalData, employerId, identity))
+  const generations = await Promise.all(candidates.map((subject) => app.personalData.keyGeneration(subject)))
+  return candidates.filter((_, index) => generations[index] !== null)
 }
 
 const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
@@ -37,9 +36,10 @@ const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
 /**
  * Erases a data subject: the erasure is recorded first, then the subject's data key is destroyed,
  * after which every copy of its values reads as erased. Whoever was erased and reported again since
- * is erased again; an attempt that broke off is finished by the next one. A subject that never had a
- * data key is not found, and nothing is recorded of it.
+ * is erased again; what broke off after it was recorded is finished by the process manager `erasure`.
+ * A subject that never had a data key is not found, and nothing is recorded of it.
  * @param subject `person/<24 hex>` or `employer/<24 hex>`.
+ * @returns `position` null when the subject was erased before and not reported since.
  */
 export async function eraseSubject(
   app: Application,
@@ -54,21 +54,17 @@ export async function eraseSubject(
       'subject',
     )
   }
-  if (!(await app.personalData.hasKey(subject))) {
+  const generation = await app.personalData.keyGeneration(subject)
+  if (generation === null) {
     return reject('not_found', 'subject_not_found', 'No such data subject', 'subject')
   }
   const outcome = await app.commands.execute(
     dataSubject,
-    subject.replace('/', '_'),
-    { type: 'Erase', subject },
+    dataSubjectId(subject),
+    { type: 'Erase', subject, generation },
     context,
   )
   if (isRejection(outcome)) return outcome
-  let { position } = outcome
-  if (position === null) {
-    const action = { action: 'erase-again', target: subject, details: {} }
-    position = await recordOperatorAction(app, action, context)
-  }
-  await app.personalData.destroyKey(subject)
-  return { subject, position }
+  await app.personalData.destroyKey(subject, generation)
+  return { subject, position: outcome.position }
 }

@@ -17,10 +17,17 @@ export interface IdempotentRequest {
   /** The answer hands out a secret once: it is not stored, and the repeated key is a conflict. */
   readonly secretAnswer?: boolean
   /**
-   * Runs before anything is stored, unless the key was answered already. What it throws refuses the
-   * request and leaves the key untouched, so that a corrected request may use it.
+   * Command id that a new claim fixes, where the request is part of another one that holds it already;
+   * default a random one. A key that was claimed before keeps the id of that claim.
    */
-  readonly check?: () => Promise<void>
+  readonly commandId?: string
+  /**
+   * Runs before anything is stored, unless the key was answered already. What it throws refuses the
+   * request and leaves the key as it is: one that was not claimed is free for a corrected request.
+   * @param claimedAs the command id under which the work is done; null while nobody fixed one. What an
+   *   earlier attempt stored under it was accepted then, and must not be refused by what changed since.
+   */
+  readonly check?: (claimedAs: string | null) => Promise<void>
   /** Builds the body of a replay from what was stored, now or later; default: the stored body is the body. */
   readonly restore?: (stored: unknown) => unknown
 }
@@ -151,14 +158,15 @@ async function attempt(
   const before = (await app.commands.load(idempotencyKey, fingerprint)).state
   if (before.claimed && before.claimed.request_hash !== hash) return keyReused()
   if (before.answered) return replay(request, before)
-  await request.check?.()
+  await request.check?.(before.claimed?.command_id ?? request.commandId ?? null)
 
-  const ownCommandId = app.randomness.commandId()
+  const ownCommandId = request.commandId ?? app.randomness.commandId()
   const claim = await app.commands.execute(
     idempotencyKey,
     fingerprint,
     { type: 'Claim', data: { fingerprint, request_hash: hash, command_id: ownCommandId } },
-    { ...request.context, commandId: `${ownCommandId}/claim` },
+    // several keys may claim one command id, and event ids are unique in the log
+    { ...request.context, commandId: `${ownCommandId}/claim/${fingerprint}` },
   )
   if (isRejection(claim)) return claim
   let state = claim.state
@@ -185,7 +193,7 @@ async function attempt(
         created_id: answer.createdId ?? null,
       },
     },
-    { ...request.context, commandId: `${command_id}/answer` },
+    { ...request.context, commandId: `${command_id}/answer/${fingerprint}` },
   )
   return { fresh: true, answer }
 }

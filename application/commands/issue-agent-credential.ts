@@ -1,4 +1,9 @@
-import { type AgentCredential, agentCredential } from '../../domain/access/agent-credential.ts'
+import {
+  type AgentCredential,
+  type AgentCredentialCommand,
+  agentCredential,
+} from '../../domain/access/agent-credential.ts'
+import { streamOf } from '../../domain/kernel/decider.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
@@ -6,6 +11,8 @@ import { payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { apiKeyHash, credentialIdOf } from '../access/agent-scope.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
+import { EventIdTaken } from '../ports/event-log.ts'
+import { secretGone } from './already-created.ts'
 
 /** Leading characters of a key that identify it: `mcp_` and 8 more. */
 export const API_KEY_PREFIX_LENGTH = 12
@@ -26,7 +33,10 @@ export interface IssuedAgentCredential {
   readonly apiKey: string
 }
 
-/** Issues a credential for an agent; it is listed and usable when this returns. */
+/**
+ * Issues a credential for an agent; it is listed and usable when this returns.
+ * @returns a conflict that names the credential when an earlier attempt under the same command issued one.
+ */
 export async function issueAgentCredential(
   app: Application,
   input: NewAgentCredential,
@@ -35,27 +45,37 @@ export async function issueAgentCredential(
   const apiKey = `mcp_${app.randomness.hex(32)}`
   const keyHash = apiKeyHash(apiKey)
   const credentialId = credentialIdOf(keyHash)
-  const outcome = await app.commands.execute(
-    agentCredential,
-    credentialId,
-    {
-      type: 'Issue',
-      data: {
-        credential_id: credentialId,
-        agent_name: input.agentName,
-        entity_type: input.entityType,
-        entity_id: input.entityId,
-        sandbox: input.sandbox,
-        key_hash: keyHash,
-        api_key_prefix: apiKey.slice(0, API_KEY_PREFIX_LENGTH),
-        created_by: input.createdBy,
-      },
+  const issue: AgentCredentialCommand = {
+    type: 'Issue',
+    data: {
+      credential_id: credentialId,
+      agent_name: input.agentName,
+      entity_type: input.entityType,
+      entity_id: input.entityId,
+      sandbox: input.sandbox,
+      key_hash: keyHash,
+      api_key_prefix: apiKey.slice(0, API_KEY_PREFIX_LENGTH),
+      created_by: input.createdBy,
     },
-    { ...context, tenantId: await tenantOf(app, input.entityType, input.entityId), environment: null },
-  )
+  }
+  const tenantId = await tenantOf(app, input.entityType, input.entityId)
+  const outcome = await app.commands
+    .execute(agentCredential, credentialId, issue, { ...context, tenantId, environment: null })
+    .catch(issuedEarlier)
   if (isRejection(outcome)) return outcome
   if (outcome.position !== null) await app.readModels.reached(['agent-credentials'], outcome.position)
   return { credential: outcome.state!, apiKey }
+}
+
+/**
+ * A retry makes a new key, and with it a new stream; that the event's id is taken tells of the first
+ * attempt's credential.
+ */
+function issuedEarlier(error: unknown): Rejection {
+  const stream = error instanceof EventIdTaken ? error.stream : ''
+  const prefix = streamOf(agentCredential, '')
+  if (!stream.startsWith(prefix)) throw error
+  return secretGone('credential', stream.slice(prefix.length))
 }
 
 /** The tenant that an agent's entity belongs to, null when there is no such entity. */

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { type OperatorActed, operatorAction } from '../../domain/operations/operator-action.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
-import { derivedId } from './submit-payroll.ts'
+import { derivedId } from '../event-store.ts'
 
 /** What an operator did to the machinery. Details carry no personal data and no secrets. */
 export type OperatorAction = z.output<typeof OperatorActed.schema>

@@ -8,9 +8,9 @@ import { type PayrollCompany, payrollCompany } from '../../domain/parties/payrol
 import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
+import { derivedId } from '../event-store.ts'
 import { employerContext, employerSubject } from '../queries/sealed-fields.ts'
 import { feinReservation, reserve } from './reservations.ts'
-import { derivedId } from './submit-payroll.ts'
 
 /** A postal address: text by part, `line1`, `city`, `state`, `zip` and whatever else it has. */
 export type Address = Readonly<Record<string, string>>

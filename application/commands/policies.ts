@@ -5,8 +5,8 @@ import { employer } from '../../domain/parties/employer.ts'
 import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
+import { derivedId } from '../event-store.ts'
 import { policyNumberReservation, release, reserve } from './reservations.ts'
-import { derivedId } from './submit-payroll.ts'
 
 export interface NewPolicy {
   readonly employerId: string

@@ -8,7 +8,7 @@ import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext, Loaded } from '../command-handling/command-handler.ts'
 import { feinReservation, policyNumberReservation } from './reservations.ts'
-import { type SubmittedPayroll, submitPayroll } from './submit-payroll.ts'
+import { type SubmittedPayroll, storedFile, submitPayroll } from './submit-payroll.ts'
 
 /** Who reports, and for whom it may. */
 export interface ReportSender {
@@ -88,6 +88,21 @@ export async function findReportSubject(
   }
   if (app.faults.take('pipeline', ['unreachable']) !== null) throw new PipelineUnreachable()
   return { employer: found, policy: { state: terms, revision: loaded.revision } }
+}
+
+/**
+ * What a report is about that an earlier attempt under a command id has stored, in part or whole: it
+ * was accepted, whatever became of the policy since. Null when nothing was stored.
+ */
+export async function storedReportSubject(
+  { commands }: Pick<Application, 'commands'>,
+  commandId: string,
+): Promise<ReportSubject | null> {
+  const received = (await storedFile({ commands }, commandId))?.received
+  if (!received) return null
+  const found = (await commands.load(employer, received.employer_id)).state
+  const { state, revision } = await commands.load(policy, received.policy_id)
+  return found && state ? { employer: found, policy: { state, revision } } : null
 }
 
 /** Takes a report over as a payroll file; see {@link submitPayroll} for what is done before it returns. */

@@ -1,6 +1,4 @@
-import { createHash } from 'node:crypto'
 import { utcDate } from '../../domain/kernel/calendar.ts'
-import { streamOf } from '../../domain/kernel/decider.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
@@ -10,7 +8,6 @@ import {
   type PayrollFile,
   type PayrollFileCommand,
   type PayrollFileEvent,
-  PayrollRowsRecorded,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
 import {
@@ -22,10 +19,12 @@ import {
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, decideAll, type Loaded } from '../command-handling/command-handler.ts'
+import { derivedId } from '../event-store.ts'
 import { inlinePhases, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
-import { sealContext } from '../ports/personal-data.ts'
+import { personSubject, rowPersonContext } from '../queries/sealed-fields.ts'
+import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
 /** Rows of a report that are processed before the answer; above, the pipeline works in the background. */
 export const SYNCHRONOUS_ROWS = 500
@@ -35,8 +34,8 @@ export const MAX_ROWS = 50_000
 export const MAX_ROW_BYTES = 32 * 1024
 /** Real time that a submission waits for a phase that was not done inline, in milliseconds. */
 const PHASE_WAIT_MS = 3_000
-/** Bytes of one append of row chunks; leaves room for metadata below the log's limit. */
-const APPEND_BYTES = 800 * 1024
+/** Uploads of one large file within one submission, when each is given up before its end. */
+const UPLOADS = 3
 
 /** A payroll submission whose sender, employer and policy are settled already. */
 export interface PayrollSubmission {
@@ -75,7 +74,8 @@ export interface SubmittedPayroll {
  * and stored with them in one append; a larger one is left to the payroll pipeline.
  *
  * File, submission and event ids derive from the context's command id, so that a retry under the
- * same command id finds its file instead of making a second one.
+ * same command id finds its file instead of making a second one. A large file that was given up before
+ * all of its rows were stored is no answer: it is left behind, and the rows are stored as another one.
  */
 export async function submitPayroll(
   app: Application,
@@ -86,31 +86,29 @@ export async function submitPayroll(
   if (rows.length > MAX_ROWS) {
     return reject('invalid', 'too_many_rows', `At most ${MAX_ROWS} rows fit one request`, 'rows')
   }
-  const fileId = derivedId(context.commandId, 'file')
-  const submissionId = submission.source === 'tool' ? derivedId(context.commandId, 'submission') : null
   const held = app.faults.holding('pipeline')
-  const chunks = await chunksOf(app, submission, fileId)
-  const received = receiveCommand(app, submission, fileId, submissionId, chunks)
+  let cut = await cutFile(app, submission, context)
   // the pipeline runs into the other faults by itself where it takes the file over
-  const fault = app.faults.take('pipeline', chunks.length === 1 ? ALL_FAILURES : ['unreachable'])
+  const fault = app.faults.take('pipeline', cut.chunks.length === 1 ? ALL_FAILURES : ['unreachable'])
 
   let stored: Loaded<PayrollFile> & { position: bigint }
-  if (chunks.length > 1) {
-    stored = await recordChunks(app, fileId, received, chunks, context)
-    if (fault !== null) stored = await failFile(app, fileId, fault, context)
+  if (cut.chunks.length > 1) {
+    ;({ cut, stored } = await uploadFile(app, submission, cut, context))
+    if (fault !== null) stored = await failFile(app, cut.fileId, fault, cut.context)
   } else {
-    const start: PayrollFileCommand[] = [received, { type: 'RecordRows', rows: chunks[0]! }]
+    const start = [cut.received, cut.chunks[0]!.command]
     const events = wholeFile(start, submission.policy, fault, held)
     if (isRejection(events)) return events
-    stored = await storeWhole(app, fileId, events, context)
+    stored = await storeWhole(app, cut.fileId, events, context)
   }
 
   await app.readModels.reached(['payroll-files'], stored.position)
+  const { fileId } = cut
   const mayWait = submission.waitFor === 'phase_1' || (submission.rows.length <= SYNCHRONOUS_ROWS && !held)
   const file = mayWait ? await settle(app, fileId, stored, submission.waitFor) : stored.state
   return {
     fileId,
-    submissionId,
+    submissionId: cut.submissionId,
     fileName: file.received!.file_name,
     rowCount: rows.length,
     outcome: outcomeOf(file, submission.waitFor),
@@ -123,9 +121,79 @@ const ALL_FAILURES: readonly FaultMode[] = ['decline', 'timeout', 'unreachable']
 
 const emptyFile: Loaded<PayrollFile> = { state: payrollFile.initialState, revision: -1 }
 
-/** The first 24 hex characters of a hash over the command id: ids that a retry finds again. */
-export function derivedId(commandId: string, what: string): string {
-  return createHash('sha256').update(`${commandId}/${what}`).digest('hex').slice(0, 24)
+/** A submission cut into the chunks of a file, ready to be stored. */
+interface CutFile {
+  readonly fileId: string
+  readonly submissionId: string | null
+  readonly received: PayrollFileCommand
+  readonly chunks: readonly UploadChunk<PayrollFileCommand>[]
+  /** What the ids of the file and its events derive from. */
+  readonly context: CommandContext
+}
+
+async function cutFile(
+  app: Application,
+  submission: PayrollSubmission,
+  context: CommandContext,
+): Promise<CutFile> {
+  const fileId = derivedId(context.commandId, 'file')
+  const submissionId = submission.source === 'tool' ? derivedId(context.commandId, 'submission') : null
+  const chunks = await chunksOf(app, submission, fileId)
+  const received = receiveCommand(app, submission, fileId, submissionId, chunks.length)
+  return { fileId, submissionId, received, chunks, context }
+}
+
+/**
+ * Stores a file of several chunks, as another one when it was given up before all rows were stored.
+ * @throws Error when that happens again and again: the sender has to come back.
+ */
+async function uploadFile(
+  app: Application,
+  submission: PayrollSubmission,
+  first: CutFile,
+  context: CommandContext,
+): Promise<{ cut: CutFile; stored: Loaded<PayrollFile> & { position: bigint } }> {
+  let cut = first
+  for (let uploads = 1; uploads <= UPLOADS; uploads += 1) {
+    const { commandId } = await openUpload(app, context.commandId)
+    // sealed rows are bound to their file
+    if (commandId !== cut.context.commandId) cut = await cutFile(app, submission, { ...context, commandId })
+    const stored = await uploadChunks(app, payrollFile, cut.fileId, cut.received, cut.chunks, cut.context)
+    if (!isGivenUp(stored.state)) return { cut, stored }
+  }
+  throw new Error(`The upload was interrupted ${UPLOADS} times before all rows were stored`)
+}
+
+/**
+ * The first command id derived from a submission's whose file was not given up, and that file as it
+ * stands, empty when nothing is stored under it.
+ */
+async function openUpload(
+  app: Pick<Application, 'commands'>,
+  commandId: string,
+): Promise<{ commandId: string; file: PayrollFile }> {
+  for (let again = 0; ; again += 1) {
+    const id = again === 0 ? commandId : again === 1 ? `${commandId}/again` : `${commandId}/again/${again}`
+    const { state } = await app.commands.load(payrollFile, derivedId(id, 'file'))
+    if (!isGivenUp(state)) return { commandId: id, file: state }
+  }
+}
+
+/** True for a file that failed while some of its rows were missing. */
+function isGivenUp({ failed, received, chunks_recorded }: PayrollFile): boolean {
+  return failed !== null && received !== null && chunks_recorded < received.chunk_count
+}
+
+/**
+ * The file that an earlier attempt under a command id made, in part or whole; null when there is none
+ * that a retry would go on with.
+ */
+export async function storedFile(
+  app: Pick<Application, 'commands'>,
+  commandId: string,
+): Promise<PayrollFile | null> {
+  const { file } = await openUpload(app, commandId)
+  return file.received ? file : null
 }
 
 /** All events of a file of one chunk: its phases too, unless a fault holds or fails the pipeline. */
@@ -165,7 +233,7 @@ function receiveCommand(
   submission: PayrollSubmission,
   fileId: string,
   submissionId: string | null,
-  chunks: readonly (readonly CanonicalRow[])[],
+  chunkCount: number,
 ): PayrollFileCommand {
   const { policy, period } = submission
   return {
@@ -180,7 +248,7 @@ function receiveCommand(
       source: { kind: submission.source, submission_id: submissionId, sender_id: submission.senderId },
       file_name: fileName(submission.employerName, period, policy.state.policy_number, app.clock.now()),
       row_count: submission.rows.length,
-      chunk_count: chunks.length,
+      chunk_count: chunkCount,
       period,
     },
   }
@@ -210,26 +278,27 @@ async function chunksOf(
   app: Application,
   submission: PayrollSubmission,
   fileId: string,
-): Promise<CanonicalRow[][]> {
-  const chunks: CanonicalRow[][] = []
+): Promise<UploadChunk<PayrollFileCommand>[]> {
+  const chunks: UploadChunk<PayrollFileCommand>[] = []
   let chunk: CanonicalRow[] = []
   let bytes = 0
+  const close = () => {
+    chunks.push({ command: { type: 'RecordRows', rows: chunk }, bytes })
+    chunk = []
+    bytes = 0
+  }
   for (let from = 0; from < submission.rows.length; from += CHUNK_ROWS) {
     const slice = submission.rows
       .slice(from, from + CHUNK_ROWS)
       .map((raw, index) => normalizeRow(raw, from + index + 1, submission.vocabulary))
     for (const row of await sealPersons(app, submission.employerId, fileId, slice)) {
       const size = Buffer.byteLength(JSON.stringify(row)) + 1
-      if (chunk.length > 0 && (chunk.length === CHUNK_ROWS || bytes + size > CHUNK_BYTES)) {
-        chunks.push(chunk)
-        chunk = []
-        bytes = 0
-      }
+      if (chunk.length > 0 && (chunk.length === CHUNK_ROWS || bytes + size > CHUNK_BYTES)) close()
       chunk.push(row)
       bytes += size
     }
   }
-  if (chunk.length > 0) chunks.push(chunk)
+  if (chunk.length > 0) close()
   return chunks
 }
 
@@ -243,60 +312,13 @@ async function sealPersons(
   if (named.length === 0) return rows.map(({ row }) => row)
   const values = await app.personalData.seal(
     named.map(({ row, person, identity }) => ({
-      subject: personSubject(app, employerId, identity),
+      subject: personSubject(app.personalData, employerId, identity),
       context: rowPersonContext(fileId, row.n),
       plaintext: JSON.stringify(person),
     })),
   )
   for (const [index, { row }] of named.entries()) row.person = values[index]!
   return rows.map(({ row }) => row)
-}
-
-/**
- * The data subject of a person, by what identifies it within its employer. Rows that carry personal
- * values but identify nobody share one subject of the employer.
- */
-export function personSubject(app: Application, employerId: string, identity: string | null): string {
-  return app.personalData.subjectId('person', `${employerId}|${identity ?? 'unidentified'}`)
-}
-
-/** What the sealed person of a row is bound to, wherever a copy of it stands. */
-export function rowPersonContext(fileId: string, rowNumber: number): string {
-  return sealContext(streamOf(payrollFile, fileId), PayrollRowsRecorded.name, `rows.${rowNumber}.person`)
-}
-
-/** Appends the chunks of a large file, a few per append, going on where an earlier attempt ended. */
-async function recordChunks(
-  app: Application,
-  fileId: string,
-  received: PayrollFileCommand,
-  chunks: readonly CanonicalRow[][],
-  context: CommandContext,
-): Promise<Loaded<PayrollFile> & { position: bigint }> {
-  let at: Loaded<PayrollFile> & { position: bigint } = { ...emptyFile, position: 0n }
-  while (nextStep(at.state).step === 'record_rows') {
-    const first = at.state.chunks_recorded
-    const commands: PayrollFileCommand[] = at.state.received ? [] : [received]
-    let bytes = 0
-    for (const rows of chunks.slice(first)) {
-      const size = Buffer.byteLength(JSON.stringify(rows))
-      if (bytes > 0 && bytes + size > APPEND_BYTES) break
-      commands.push({ type: 'RecordRows', rows })
-      bytes += size
-    }
-    const decided = decideAll(payrollFile, commands, at.state)
-    if (isRejection(decided)) throw new Error(decided.message)
-    const commandId = `${context.commandId}/rows/${first}`
-    try {
-      at = await app.commands.appendAt(payrollFile, fileId, at, decided.events, { ...context, commandId })
-    } catch (error) {
-      if (!(error instanceof WrongExpectedRevision)) throw error
-      const stored = await app.commands.load(payrollFile, fileId)
-      if (stored.revision <= at.revision) throw error
-      at = { ...stored, position: await app.log.head() }
-    }
-  }
-  return at
 }
 
 async function failFile(

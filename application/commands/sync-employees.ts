@@ -1,27 +1,25 @@
 import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
 import { isCalendarDate } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   type EmployeeChange,
-  type EmployeeSync,
   type EmployeeSyncCommand,
   employeeSync,
 } from '../../domain/parties/employee-sync.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { CHUNK_BYTES, CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import type { Application } from '../application.ts'
-import { type CommandContext, decideAll, type Loaded } from '../command-handling/command-handler.ts'
-import { WrongExpectedRevision } from '../ports/event-log.ts'
-import { changeRecordContext } from '../queries/sealed-fields.ts'
-import { derivedId, MAX_ROW_BYTES, personSubject } from './submit-payroll.ts'
+import type { CommandContext } from '../command-handling/command-handler.ts'
+import { derivedId } from '../event-store.ts'
+import { changeRecordContext, personSubject } from '../queries/sealed-fields.ts'
+import { MAX_ROW_BYTES } from './submit-payroll.ts'
+import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
 /** Faults that an answer lists at the most. */
 export const MAX_LISTED_FAULTS = 100
 /** Longest identifier of an employee, in characters. */
 const MAX_EMPLOYEE_ID = 255
-/** Bytes of one append of chunks; leaves room for metadata below the log's limit. */
-const APPEND_BYTES = 800 * 1024
 
 /** A change record of the right shape. */
 export interface EmployeeChangeRecord extends Record<string, unknown> {
@@ -182,41 +180,9 @@ export async function syncEmployees(
     },
   }
 
-  let at: Loaded<EmployeeSync> & { position: bigint } = {
-    state: employeeSync.initialState,
-    revision: -1,
-    position: 0n,
-  }
-  while (at.state.chunks_recorded < chunks.length) {
-    const first = at.state.chunks_recorded
-    const commands: EmployeeSyncCommand[] = at.state.received ? [] : [receive]
-    let bytes = 0
-    for (const chunk of chunks.slice(first)) {
-      if (bytes > 0 && bytes + chunk.bytes > APPEND_BYTES) break
-      commands.push({ type: 'RecordChanges', changes: chunk.changes })
-      bytes += chunk.bytes
-    }
-    const decided = decideAll(employeeSync, commands, at.state)
-    if (isRejection(decided)) throw new Error(decided.message)
-    const commandId = `${context.commandId}/changes/${first}`
-    try {
-      at = await app.commands.appendAt(employeeSync, fileId, at, decided.events, { ...context, commandId })
-    } catch (error) {
-      if (!(error instanceof WrongExpectedRevision)) throw error
-      // an earlier attempt under the same command stored this much already
-      const stored = await app.commands.load(employeeSync, fileId)
-      if (stored.revision <= at.revision) throw error
-      at = { ...stored, position: await app.log.head() }
-    }
-  }
+  const at = await uploadChunks(app, employeeSync, fileId, receive, chunks, context)
   await app.readModels.reached(['payroll-files', 'employee-register'], at.position)
   return { syncId, fileId }
-}
-
-interface Chunk {
-  readonly changes: readonly EmployeeChange[]
-  /** JSON bytes, about. */
-  readonly bytes: number
 }
 
 /** A record as it will be sealed. */
@@ -229,12 +195,17 @@ interface Plain {
 const CHANGE_OVERHEAD_BYTES = 250
 
 /** Cuts the records into chunks and seals these, one after another so that others get a turn. */
-async function chunksOf(app: Application, sync: EmployeeChanges, fileId: string): Promise<Chunk[]> {
-  const chunks: Chunk[] = []
+async function chunksOf(
+  app: Application,
+  sync: EmployeeChanges,
+  fileId: string,
+): Promise<UploadChunk<EmployeeSyncCommand>[]> {
+  const chunks: UploadChunk<EmployeeSyncCommand>[] = []
   let plain: Plain[] = []
   let bytes = 0
   const close = async () => {
-    chunks.push({ changes: await sealChunk(app, sync.employerId, fileId, chunks.length, plain), bytes })
+    const changes = await sealChunk(app, sync.employerId, fileId, chunks.length, plain)
+    chunks.push({ command: { type: 'RecordChanges', changes }, bytes })
     plain = []
     bytes = 0
   }
@@ -258,7 +229,7 @@ async function sealChunk(
   plain: readonly Plain[],
 ): Promise<readonly EmployeeChange[]> {
   const items = plain.map(({ record, plaintext }, index) => ({
-    subject: personSubject(app, employerId, `employee_id:${record.employee_id.trim()}`),
+    subject: personSubject(app.personalData, employerId, `employee_id:${record.employee_id.trim()}`),
     context: changeRecordContext(fileId, chunk, index),
     plaintext,
   }))

@@ -81,9 +81,12 @@ export class WrongExpectedRevision extends Error {
 
 /** An event's id already stands elsewhere in the log, so that this is no repetition. Nothing was written. */
 export class EventIdTaken extends Error {
+  /** Where the id stands. */
+  readonly stream: string
   constructor(eventId: string, stream: string, revision: number) {
     super(`Event id ${eventId} is taken by ${stream}@${revision}`)
     this.name = 'EventIdTaken'
+    this.stream = stream
   }
 }
 

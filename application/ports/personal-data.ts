@@ -14,10 +14,13 @@ export interface PersonalData {
   seal(items: readonly { subject: string; context: string; plaintext: string }[]): Promise<readonly Sealed[]>
   /** Opens values; {@link ERASED} for each whose key was destroyed. @throws when a value was tampered with or bound elsewhere. */
   open(items: readonly { value: Sealed; context: string }[]): Promise<readonly string[]>
-  /** Whether a subject has a data key, or had one that was destroyed. */
-  hasKey(subject: string): Promise<boolean>
-  /** Destroys the data key of a subject, for ever, in every process. Idempotent. */
-  destroyKey(subject: string): Promise<void>
+  /**
+   * Which data key of a subject is its latest, destroyed or not, counted from 1; null when it never
+   * had one. Who is sealed again after a destruction gets the next one.
+   */
+  keyGeneration(subject: string): Promise<number | null>
+  /** Destroys one data key of a subject, for ever, in every process; later ones stay. Idempotent. */
+  destroyKey(subject: string, generation: number): Promise<void>
   /**
    * Stable id of a data subject, `<kind>/<24 hex>`, a keyed fingerprint of what identifies it.
    * Synchronous: it needs no key of the subject.

@@ -16,7 +16,7 @@ import {
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
-import type { RecordedEvent } from '../event-store.ts'
+import { APPEND_BYTES, type RecordedEvent } from '../event-store.ts'
 import {
   type CalculatedWages,
   type ChunkStep,
@@ -40,8 +40,6 @@ export const PAYROLL_PIPELINE = 'payroll-pipeline'
 export const UPLOAD_TIMEOUT_MS = 60_000
 /** Chunks that are read, worked on and stored together. */
 const CHUNKS_AT_ONCE = 8
-/** Bytes of event data in one append; leaves room for metadata below the log's limit. */
-const APPEND_BYTES = 800 * 1024
 /** Tries after which a file that keeps hitting technical errors fails; below the runner's own cap. */
 const ATTEMPTS = 10
 

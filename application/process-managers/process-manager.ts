@@ -38,7 +38,7 @@ export interface WorkItem {
   readonly kind: string
   readonly key: string
   readonly payload: Readonly<Record<string, unknown>>
-  /** From 1; interruptions count, holds do not. */
+  /** From 1; a try that a crash or a lost lease cut short counts, one that a hold or an orderly stop ended does not. */
   readonly attempt: number
   /** Service-clock milliseconds at which it was due. */
   readonly dueAt: number

@@ -281,7 +281,7 @@ export class ProcessManagerRunner {
 
   /** What a page changes about the work; reactions that fail become work themselves. */
   async #react(manager: ProcessManager, events: readonly StoredEvent[]): Promise<WorkChanges> {
-    const parkedStreams = this.#parkedStreams.get(manager.name)!
+    const parkedStreams = await this.#stillParked(manager, events)
     const parked: WorkToStore[] = []
     const park = (event: Pick<StoredEvent, 'stream' | 'revision' | 'type' | 'eventId'>, error?: unknown) => {
       parkedStreams.add(event.stream)
@@ -364,6 +364,19 @@ export class ProcessManagerRunner {
       else cancel.push(work)
     }
     return { store, cancel }
+  }
+
+  /**
+   * The streams that wait for a reaction. Whether they still do is asked before an event queues
+   * behind one, here and not where reactions end: what earlier pages parked is stored by now, and
+   * the reaction may have ended in another process.
+   */
+  async #stillParked(manager: ProcessManager, events: readonly StoredEvent[]): Promise<Set<string>> {
+    const known = this.#parkedStreams.get(manager.name)!
+    if (known.size === 0 || !events.some(({ stream }) => known.has(stream))) return known
+    const present = await this.#streamsParked(manager)
+    this.#parkedStreams.set(manager.name, present)
+    return present
   }
 
   async #streamsParked(manager: ProcessManager): Promise<Set<string>> {

@@ -12,6 +12,10 @@ export interface AuditReport {
   readonly streams: number
   /** Position of the last event checked, as a decimal string. */
   readonly up_to: string
+  /** Hash of the last event checked, as stored; null when there was none or it has none. */
+  readonly last_hash: string | null
+  /** Position of the last event of the log when the check began, as a decimal string. */
+  readonly head: string
   readonly first_problem: AuditProblem | null
 }
 
@@ -33,19 +37,28 @@ export async function verifyStream(
   app: Pick<Application, 'log'>,
   stream: string,
 ): Promise<AuditReport | null> {
+  const head = await app.log.head()
   let last: Link = { revision: -1, hash: NO_PREDECESSOR }
   let position = LOG_START
   for (let from = 0; ; from = last.revision + 1) {
     const page = await app.log.readStream(stream, { from, maxCount: READ_PAGE })
     for (const event of page) {
       const problem = check(last, event)
-      if (problem) return report(event.revision + 1, 1, event.position, problem)
+      if (problem) {
+        return report(
+          { events: event.revision + 1, streams: 1, head },
+          event.position,
+          linkOf(event),
+          problem,
+        )
+      }
       last = linkOf(event)
       position = event.position
     }
     if (page.length < READ_PAGE) break
   }
-  return last.revision < 0 ? null : report(last.revision + 1, 1, position, null)
+  if (last.revision < 0) return null
+  return report({ events: last.revision + 1, streams: 1, head }, position, last, null)
 }
 
 /**
@@ -58,11 +71,12 @@ export async function verifyLog(app: Pick<Application, 'log'>, signal?: AbortSig
   let events = 0
   let streams = 0
   let after = LOG_START
+  let last: Link | null = null
   while (after < head) {
     signal?.throwIfAborted()
     const page = await app.log.readAll({ after, maxCount: READ_PAGE })
     for (const event of page.events) {
-      if (event.position > head) return report(events, streams, head, null)
+      if (event.position > head) return report({ events, streams, head }, head, last, null)
       const before =
         links.get(event.stream) ??
         (await predecessor(app, event)) ??
@@ -70,13 +84,14 @@ export async function verifyLog(app: Pick<Application, 'log'>, signal?: AbortSig
       const problem = check(before, event)
       events += 1
       if (event.revision === 0) streams += 1
-      if (problem) return report(events, streams, event.position, problem)
-      links.set(event.stream, linkOf(event))
+      last = linkOf(event)
+      if (problem) return report({ events, streams, head }, event.position, last, problem)
+      links.set(event.stream, last)
     }
     after = page.checkpoint
     if (page.atHead) break
   }
-  return report(events, streams, after, null)
+  return report({ events, streams, head }, after, last, null)
 }
 
 /** The last checked event of a stream. */
@@ -110,6 +125,18 @@ function check(before: Link, event: StoredEvent): AuditProblem | null {
   return { position: String(position), stream, revision, event_id: eventId, problem }
 }
 
-function report(events: number, streams: number, upTo: bigint, problem: AuditProblem | null): AuditReport {
-  return { verified: problem === null, events, streams, up_to: String(upTo), first_problem: problem }
+function report(
+  { events, streams, head }: { events: number; streams: number; head: bigint },
+  upTo: bigint,
+  last: Link | null,
+  problem: AuditProblem | null,
+): AuditReport {
+  return {
+    verified: problem === null,
+    ...{ events, streams },
+    up_to: String(upTo),
+    last_hash: last?.hash || null,
+    head: String(head),
+    first_problem: problem,
+  }
 }

@@ -1,5 +1,6 @@
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isId } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
 import type { Statement } from '../ports/read-database.ts'
 
@@ -34,6 +35,7 @@ export async function listAgents(
   },
 ): Promise<readonly ListedAgent[]> {
   const { entityType, entityId } = filter
+  if (entityId !== null && !isId(entityId)) return []
   const statement =
     entityType === null ? (entityId === null ? ALL : BY_ENTITY) : entityId === null ? BY_TYPE : BY_BOTH
   const values = [entityType, entityId].filter((value) => value !== null)

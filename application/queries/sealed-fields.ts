@@ -2,7 +2,7 @@ import { streamOf } from '../../domain/kernel/decider.ts'
 import { isSealed, type Sealed } from '../../domain/kernel/sealed.ts'
 import { EmployeeChangesRecorded, employeeSync } from '../../domain/parties/employee-sync.ts'
 import { EmployerRegistered, employer } from '../../domain/parties/employer.ts'
-import { rowPersonContext } from '../commands/submit-payroll.ts'
+import { PayrollRowsRecorded, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { type PersonalData, sealContext } from '../ports/personal-data.ts'
 
 /**
@@ -23,6 +23,23 @@ export function employerContext(employerId: string, field: string): string {
 /** The data subject under whose key an employer's fields are sealed. */
 export function employerSubject(personalData: Pick<PersonalData, 'subjectId'>, employerId: string): string {
   return personalData.subjectId('employer', employerId)
+}
+
+/**
+ * The data subject of a person, by what identifies it within its employer. Rows that carry personal
+ * values but identify nobody share one subject of the employer.
+ */
+export function personSubject(
+  personalData: Pick<PersonalData, 'subjectId'>,
+  employerId: string,
+  identity: string | null,
+): string {
+  return personalData.subjectId('person', `${employerId}|${identity ?? 'unidentified'}`)
+}
+
+/** What the sealed person of a row is bound to, wherever a copy of it stands. */
+export function rowPersonContext(fileId: string, rowNumber: number): string {
+  return sealContext(streamOf(payrollFile, fileId), PayrollRowsRecorded.name, `rows.${rowNumber}.person`)
 }
 
 /** What the record of a change is bound to, by its chunk and its place in the chunk (both from 0). */

@@ -2,9 +2,9 @@ import { isSealed } from '../../domain/kernel/sealed.ts'
 import type { Person, RowReason } from '../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms } from '../../domain/payroll/row-validation.ts'
 import type { Application } from '../application.ts'
-import { derivedId, rowPersonContext } from '../commands/submit-payroll.ts'
+import { derivedId } from '../event-store.ts'
 import type { Statement } from '../ports/read-database.ts'
-import { openAll } from './sealed-fields.ts'
+import { openAll, rowPersonContext } from './sealed-fields.ts'
 import type { PayrollFileRow } from './submission-status.ts'
 
 /** Red rows of one answer at the most. */

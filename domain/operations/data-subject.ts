@@ -2,21 +2,37 @@ import { z } from 'zod'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 
-/** The erasure of a person: recorded first, then the person's data key is destroyed. */
+/** The erasure of a person or employer: recorded first, then that data key is destroyed. */
 export const PersonalDataErased = eventType({
   name: 'PersonalDataErased',
-  schema: z.object({ subject: z.string() }),
+  schema: z.object({
+    subject: z.string(),
+    /** Which of the subject's data keys, counted from 1; absent = the first. */
+    generation: z.number().int().positive().optional(),
+  }),
 })
 export type DataSubjectEvent = EventOf<typeof PersonalDataErased>
 
+/** The data key that an erasure destroys. */
+export function erasedGeneration({ generation }: DataSubjectEvent['data']): number {
+  return generation ?? 1
+}
+
+/** A subject that is reported again after an erasure has a new data key, which a further erasure destroys. */
 export const dataSubject: Decider<
-  { readonly erased: boolean },
-  { readonly type: 'Erase'; readonly subject: string },
+  { readonly erasedUpTo: number },
+  { readonly type: 'Erase'; readonly subject: string; readonly generation: number },
   DataSubjectEvent
 > = {
   category: 'dataSubject',
   events: [PersonalDataErased],
-  initialState: { erased: false },
-  evolve: () => ({ erased: true }),
-  decide: (command, state) => (state.erased ? [] : [PersonalDataErased.of({ subject: command.subject })]),
+  initialState: { erasedUpTo: 0 },
+  evolve: ({ erasedUpTo }, { data }) => ({ erasedUpTo: Math.max(erasedUpTo, erasedGeneration(data)) }),
+  decide: ({ subject, generation }, { erasedUpTo }) =>
+    generation <= erasedUpTo ? [] : [PersonalDataErased.of({ subject, generation })],
+}
+
+/** The stream id of a data subject. */
+export function dataSubjectId(subject: string): string {
+  return subject.replace('/', '_')
 }

@@ -4,7 +4,7 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import { sealed } from '../kernel/sealed.ts'
-import { canonicalRow, rowReason } from './payroll-row.ts'
+import { canonicalRow, rowReason, showValue } from './payroll-row.ts'
 import { type PayrollTerms, resolvedClassCode, resolvedState, validateRow } from './row-validation.ts'
 import { auditableCents, type PremiumTable } from './wages-and-premium.ts'
 
@@ -337,7 +337,7 @@ function premium(calculated: CalculatedWages, table: PremiumTable): PayrollFileE
       return PayrollFileFailed.of({
         file_id,
         stage: 'premium_calculation',
-        error: `The policy has no rate for class code ${classCode} in ${state} (row ${rowNumber})`,
+        error: `The policy has no rate for class code ${showValue(classCode)} in ${showValue(state)} (row ${rowNumber})`,
       })
     }
     premiums.push([rowNumber, cents])

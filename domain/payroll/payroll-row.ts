@@ -29,7 +29,7 @@ export const rowReason = z.object({
     'missing_name',
     'unknown_field',
   ]),
-  /** The offending value, shortened and masked; never a name or an identifier of a person. */
+  /** The offending value, shortened; masked where it may be a person's identifier, or name in an amount or date. */
   value: z.string().optional(),
 })
 export type RowReason = z.output<typeof rowReason>
@@ -107,17 +107,42 @@ export const REPORT_RECORDS: RowVocabulary = {
 const MAX_UNKNOWN_FIELDS = 20
 /** Social security numbers, with or without their hyphens, and e-mail addresses. */
 const IDENTIFIER_LIKE = /\d{3}[- ]?\d{2}[- ]?\d{4}|\S@\S/
+const SSN_DIGITS = 9
 const MASKED = '(masked)'
+
+/** What a mistyped amount or date is made of. */
+const NUMBER_OR_DATE_LIKE = /^[\d\s.,$€£%+\-/:TZ()]{1,40}$/
+/** What digits of telephone and national numbers are grouped by. */
+const GROUPING = /[\s.()+\-/]/g
+/** Characters of a value in a message at the most. */
+const SHOWN_CHARACTERS = 40
 
 /**
  * A value as it may be shown in messages: short, and masked where it looks like a person's identifier.
- * What stands inside an array or object is not shown: anything may.
+ * What stands inside an array or object is not shown: anything may. Halves of surrogate pairs, which
+ * the database takes in no text, are replaced.
  */
 export function showValue(value: unknown): string {
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? '[…]' : '{…}'
-  const text = String(value)
+  const text = String(value).replace(/\p{Surrogate}/gu, '\ufffd')
   if (IDENTIFIER_LIKE.test(text)) return MASKED
-  return text.length > 40 ? `${text.slice(0, 39)}…` : text
+  if (text.length <= SHOWN_CHARACTERS) return text
+  // enough to find as many characters in, were all of them of two units
+  const characters = [...text.slice(0, 2 * SHOWN_CHARACTERS + 2)]
+  return characters.length > SHOWN_CHARACTERS
+    ? `${characters.slice(0, SHOWN_CHARACTERS - 1).join('')}…`
+    : text
+}
+
+/**
+ * The value of an amount or a date as it may be shown: masked as well where it does not look like a
+ * mistyped number or date, since a name may have got into the wrong column.
+ */
+function showNumberOrDate(value: unknown): string {
+  const looksPersonal =
+    typeof value === 'string' &&
+    (!NUMBER_OR_DATE_LIKE.test(value) || /^\d{9,11}$/.test(value.replace(GROUPING, '')))
+  return looksPersonal ? MASKED : showValue(value)
 }
 
 /**
@@ -154,7 +179,7 @@ export function normalizeRow(
     const value = raw[key]
     if (value === undefined || value === null) return
     if (typeof value !== 'number') {
-      malformed.push({ field, code: 'not_a_number', value: showValue(value) })
+      malformed.push({ field, code: 'not_a_number', value: showNumberOrDate(value) })
       other[key] = value
     } else if (!Number.isFinite(value)) {
       malformed.push({ field, code: 'not_finite' })
@@ -167,7 +192,7 @@ export function normalizeRow(
     if (value === undefined || value === null) return
     if (isCalendarDate(value)) row[field] = value
     else {
-      malformed.push({ field, code: 'not_a_date', value: showValue(value) })
+      malformed.push({ field, code: 'not_a_date', value: showNumberOrDate(value) })
       other[field] = value
     }
   }
@@ -179,6 +204,11 @@ export function normalizeRow(
     } else if (as === 'first_name' || as === 'last_name') {
       malformed.push({ field, code: 'not_a_string' })
       other[key] = value
+    } else if (as === 'employee_id' && Number.isFinite(value)) {
+      person[as] = String(value)
+    } else if (as === 'ssn' && Number.isSafeInteger(value) && (value as number) >= 0) {
+      // a number has lost the zeros in front
+      person[as] = String(value).padStart(SSN_DIGITS, '0')
     } else {
       other[key] = value
     }
@@ -244,9 +274,12 @@ function knownFields(vocabulary: RowVocabulary): ReadonlySet<string> {
   return known
 }
 
+/** Employee id, else a whole social security number, else name. */
 function identityOf(person: Person): string | null {
   if (person.employee_id !== undefined) return `employee_id:${person.employee_id}`
-  if (person.ssn !== undefined) return `ssn:${person.ssn.replace(/\D/g, '')}`
+  // what stands in for a number ("N/A", all zeros) or is masked in part would make different people one
+  const digits = person.ssn?.replace(/\D/g, '') ?? ''
+  if (digits.length === SSN_DIGITS && Number(digits) !== 0) return `ssn:${digits}`
   if (person.first_name === undefined && person.last_name === undefined) return null
   return `name:${person.first_name ?? ''} ${person.last_name ?? ''}`.toLowerCase()
 }

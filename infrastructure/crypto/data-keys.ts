@@ -143,14 +143,14 @@ export class DataKeys {
     return keys
   }
 
-  /** Whether a subject has a key or had one, straight from the table. */
-  async exists(subject: string): Promise<boolean> {
-    return (await this.#store.read([subject])).has(subject)
+  /** The generation of a subject's latest key, destroyed or not, straight from the table; null when it never had one. */
+  async generationOf(subject: string): Promise<number | null> {
+    return (await this.#store.read([subject])).get(subject)?.generation ?? null
   }
 
-  /** Destroys the current key of a subject. */
-  async destroy(subject: string): Promise<void> {
-    await this.#store.destroy(subject, this.#clock.now())
+  /** Destroys the key of a subject, if it is still that of the generation. */
+  async destroy(subject: string, generation: number): Promise<void> {
+    await this.#store.destroy(subject, generation, this.#clock.now())
     this.#forget(subject)
   }
 

@@ -79,12 +79,12 @@ export class EncryptedPersonalData implements PersonalData {
     return mapInTimeSlices(items, ({ value, context }) => openWith(keys, value, context))
   }
 
-  hasKey(subject: string): Promise<boolean> {
-    return this.#keys.exists(subject)
+  keyGeneration(subject: string): Promise<number | null> {
+    return this.#keys.generationOf(subject)
   }
 
-  destroyKey(subject: string): Promise<void> {
-    return this.#keys.destroy(subject)
+  destroyKey(subject: string, generation: number): Promise<void> {
+    return this.#keys.destroy(subject, generation)
   }
 
   subjectId(kind: 'person' | 'employer', identity: string): string {

@@ -40,7 +40,10 @@ const STORE = `
 
 // the counter's row lock makes erasures commit in the order of their numbers, so that no reader steps over one
 const DESTROY = `
-  WITH alive AS (SELECT subject FROM runtime.data_keys WHERE subject = $1 AND wrapped IS NOT NULL FOR UPDATE),
+  WITH alive AS (
+    SELECT subject FROM runtime.data_keys
+    WHERE subject = $1 AND generation = $3 AND wrapped IS NOT NULL FOR UPDATE
+  ),
   next AS (
     UPDATE runtime.erasures SET count = count + 1 WHERE EXISTS (SELECT FROM alive) RETURNING count
   )
@@ -90,9 +93,13 @@ export class PersonalDataKeys {
     return rows[0]!.stored === keys.length
   }
 
-  /** Removes the key of a subject; nothing happens when it has none. */
-  async destroy(subject: string, at: number): Promise<void> {
-    await this.#pool.query({ name: 'data-keys/destroy', text: DESTROY, values: [subject, new Date(at)] })
+  /** Removes the key of a subject; nothing happens when it has none, or one of another generation. */
+  async destroy(subject: string, generation: number, at: number): Promise<void> {
+    await this.#pool.query({
+      name: 'data-keys/destroy',
+      text: DESTROY,
+      values: [subject, new Date(at), generation],
+    })
   }
 
   /** Number of the last erasure. */

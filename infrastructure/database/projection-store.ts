@@ -159,10 +159,10 @@ export class PostgresProjectionStore implements ProjectionStore {
       page.rate,
     ]
     for (const changes of page.tables) {
-      if (changes.put.length > 0) values.push(JSON.stringify(changes.put))
-      if (changes.removed.length > 0) values.push(JSON.stringify(changes.removed))
+      if (changes.put.length > 0) values.push(wellFormedJson(changes.put))
+      if (changes.removed.length > 0) values.push(wellFormedJson(changes.removed))
     }
-    if (page.park.length > 0) values.push(JSON.stringify(page.park.map(parkedRow)))
+    if (page.park.length > 0) values.push(wellFormedJson(page.park.map(parkedRow)))
     if (page.unpark.length > 0) values.push(page.unpark)
     const { rows } = await this.#run<{ moved: string }>({ name, text, values })
     if (Number(rows[0]?.moved) !== 1) throw fenced()
@@ -576,6 +576,16 @@ function failureJson(failure: Failure): string {
 function parkedRow(parked: ParkedStream): Row {
   const { parkedAt: _, position, ...row } = parked
   return { ...row, position: String(position) }
+}
+
+/**
+ * Rows as JSON that PostgreSQL takes. Half of a surrogate pair, which `JSON.stringify` writes as an
+ * escape, stands in no text of the database: it is replaced, instead of parking the stream.
+ */
+function wellFormedJson(rows: readonly unknown[]): string {
+  const json = JSON.stringify(rows)
+  if (!json.includes('\\ud')) return json
+  return json.replace(/\\(?:u(d[89a-f])..|.)/g, (sequence, half) => (half ? '\ufffd' : sequence))
 }
 
 function jsonKey(value: unknown): unknown {

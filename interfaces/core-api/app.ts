@@ -5,12 +5,13 @@ import { sendJson } from '../http/answers.ts'
 import { LARGE_BODY, readBody } from '../http/body.ts'
 import { HttpError, writeCoreError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
+import { idempotencyKeyOf } from '../http/rejections.ts'
 import { createHost, type HostSettings, type Route } from '../http/server.ts'
 import { authenticate, requireSignature } from './authentication.ts'
 import { answerSync } from './employee-changes.ts'
 import { InboundWebhook } from './inbound-webhook.ts'
 import { answerReport, parseReport } from './payroll-reports.ts'
-import { idempotencyKeyOf, parseBody, readJsonBytes } from './requests.ts'
+import { parseBody, readJsonBytes } from './requests.ts'
 
 export interface CoreSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'> {
   /** Requests per second and credential; 0 switches rate limits off. */

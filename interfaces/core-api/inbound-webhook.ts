@@ -5,9 +5,10 @@ import { type InboundConnection, inboundConnection } from '../../domain/access/i
 import { isId } from '../../domain/kernel/ids.ts'
 import { HttpError } from '../http/errors.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
+import { idempotencyKeyOf } from '../http/rejections.ts'
 import { admit, refused } from './authentication.ts'
 import { answerReport, parseReport } from './payroll-reports.ts'
-import { headerOf, idempotencyKeyOf, parseBody, readJsonBytes } from './requests.ts'
+import { headerOf, parseBody, readJsonBytes } from './requests.ts'
 import { isSignedBy, isTimely } from './signatures.ts'
 
 /**

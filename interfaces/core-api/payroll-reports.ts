@@ -13,6 +13,7 @@ import {
   type ReportSender,
   type ReportSubject,
   reportPayroll,
+  storedReportSubject,
 } from '../../application/commands/report-payroll.ts'
 import {
   MAX_ROW_BYTES,
@@ -157,7 +158,8 @@ export async function answerReport(
   }
 
   let subject: ReportSubject | undefined
-  const check = async (): Promise<void> => {
+  const check = async (claimedAs: string | null): Promise<void> => {
+    if (claimedAs !== null) subject ??= (await storedReportSubject(app, claimedAs)) ?? undefined
     subject ??= await find()
   }
   const restore = (stored: unknown) => withFein(stored as ReportAnswer, report.fein)
@@ -166,7 +168,7 @@ export async function answerReport(
     // the FEIN is personal: the log keeps the answer without it, and the same request brings it again
     return { status: 202, body: answer, stored: withFein(answer, '') }
   }
-  const bySignature = async (signature: string): Promise<IdempotentOutcome> =>
+  const bySignature = async (signature: string, commandId?: string): Promise<IdempotentOutcome> =>
     accepted(
       await runIdempotent(
         app,
@@ -175,6 +177,7 @@ export async function answerReport(
           operation: 'inbound payroll signature',
           key: signature,
           requestHash: signature,
+          ...(commandId === undefined ? {} : { commandId }),
           context,
           check,
           restore,
@@ -201,8 +204,9 @@ export async function answerReport(
         },
         async (commandId) => {
           if (keys.signature === null) return takeOnce(commandId)
-          // another key does not make a captured request a new one
-          const first = await bySignature(keys.signature)
+          // another key does not make a captured request a new one; a new signature under this key
+          // goes on with what the first one began
+          const first = await bySignature(keys.signature, commandId)
           replayed = first.replayed
           return { ...first, stored: withFein(first.body as ReportAnswer, '') }
         },

@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { type IdempotentOutcome, isIdempotencyKey } from '../../application/commands/idempotent.ts'
+import type { IdempotentOutcome } from '../../application/commands/idempotent.ts'
 import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { sendJson } from '../http/answers.ts'
 import { LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
+import { refusalOf } from '../http/rejections.ts'
 import { parseJson } from '../http/strict-json.ts'
 
 /** A header's value; null when it is absent or empty. Of a repeated one all values, joined. */
@@ -58,32 +59,14 @@ export function missingFields(names: readonly string[]): HttpError {
   )
 }
 
-/** The `Idempotency-Key` of a request, null when it has none. @throws HttpError 400. */
-export function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
-  const key = headers['idempotency-key']
-  if (key === undefined || isIdempotencyKey(key)) return key ?? null
-  throw new HttpError(
-    400,
-    'Invalid Idempotency-Key',
-    'The header Idempotency-Key takes 1 to 255 visible ASCII characters',
-  )
-}
-
 const ERROR_WORDS: Readonly<Record<string, string>> = {
   employer_not_found: 'Employer not found',
   policy_not_found: 'Policy not found',
 }
-const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409 } as const
-const GENERAL_WORDS = {
-  invalid: 'Invalid request',
-  not_found: 'Not found',
-  forbidden: 'Forbidden',
-  conflict: 'Conflict',
-} as const
 
 /** A rejection in the words of the core API. */
-export function asHttpError({ kind, code, message }: Rejection): HttpError {
-  return new HttpError(STATUS[kind], ERROR_WORDS[code] ?? GENERAL_WORDS[kind], message)
+export function asHttpError(rejection: Rejection): HttpError {
+  return refusalOf(rejection, ERROR_WORDS)
 }
 
 /** @throws HttpError 409 when the key was used for something else. */

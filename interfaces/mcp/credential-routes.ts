@@ -1,6 +1,5 @@
-import type express from 'express'
 import type { Application } from '../../application/application.ts'
-import { isIdempotencyKey, requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
+import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
 import {
   issueAgentCredential,
   type NewAgentCredential,
@@ -8,11 +7,12 @@ import {
 import { revokeAgentCredential } from '../../application/commands/revoke-agent-credential.ts'
 import { listAgents } from '../../application/queries/list-agents.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import type { OperatorGate } from '../http/bearer.ts'
 import { readJson, SMALL_BODY } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
+import { idempotencyKeyOf, refusalOf } from '../http/rejections.ts'
 import { queryOf, type Route } from '../http/server.ts'
 import { isObject } from './json-rpc.ts'
 
@@ -28,13 +28,13 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
       path: '/api/v1/agents',
       async handle(request, response) {
         await operator.require(request)
-        const key = idempotencyKeyOf(request)
+        const key = idempotencyKeyOf(request.headers)
         const { value } = await readJson(request, SMALL_BODY)
         const input = newCredential(value)
         const context = { ...operatorContext(requestIdOf(response)), tenantId: null, environment: null }
         const issue = async (commandId: string) => {
           const issued = await issueAgentCredential(app, input, { ...context, commandId })
-          if (isRejection(issued)) throw refused(issued)
+          if (isRejection(issued)) throw refusalOf(issued)
           const { credential, apiKey } = issued
           return {
             status: 201,
@@ -68,7 +68,7 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
           },
           issue,
         )
-        if (isRejection(outcome)) throw refused(outcome)
+        if (isRejection(outcome)) throw refusalOf(outcome)
         sendJson(response, outcome.status, outcome.body)
       },
     },
@@ -93,7 +93,7 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
           ...operatorContext(requestIdOf(response)),
           commandId: app.randomness.commandId(),
         })
-        if (isRejection(revoked)) throw refused(revoked)
+        if (isRejection(revoked)) throw refusalOf(revoked)
         const { credential_id, agent_name, status } = revoked
         sendJson(response, 200, { credential_id, agent_name, status })
       },
@@ -141,23 +141,4 @@ function badEntityType(): HttpError {
 
 function invalid(message: string): HttpError {
   return new HttpError(400, 'Invalid request', message)
-}
-
-function idempotencyKeyOf(request: express.Request): string | null {
-  const key = request.headers['idempotency-key']
-  if (key === undefined) return null
-  if (isIdempotencyKey(key)) return key
-  throw invalid('Idempotency-Key must be 1 to 255 visible ASCII characters')
-}
-
-const REFUSALS: Readonly<Record<Rejection['kind'], readonly [number, string]>> = {
-  invalid: [400, 'Invalid request'],
-  not_found: [404, 'Not found'],
-  forbidden: [403, 'Forbidden'],
-  conflict: [409, 'Conflict'],
-}
-
-function refused(rejection: Rejection): HttpError {
-  const [status, error] = REFUSALS[rejection.kind]
-  return new HttpError(status, error, rejection.message)
 }

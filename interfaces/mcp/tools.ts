@@ -1,7 +1,7 @@
 import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
-import { submitPayroll } from '../../application/commands/submit-payroll.ts'
+import { storedFile, submitPayroll } from '../../application/commands/submit-payroll.ts'
 import { validatePayroll } from '../../application/commands/validate-payroll.ts'
 import { describeExpectedFields } from '../../application/queries/expected-fields.ts'
 import { listEmployerPolicies } from '../../application/queries/list-employer-policies.ts'
@@ -16,6 +16,7 @@ import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Employer } from '../../domain/parties/employer.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
+import { policy as policyOf } from '../../domain/policies/policy.ts'
 import {
   type Arguments,
   optionalBoolean,
@@ -189,6 +190,14 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
     return submissionResult(app, submitted)
   }
   if (key === null) return submit(await find(), app.randomness.commandId())
+  // what an earlier attempt stored was accepted, whatever became of the policy since
+  const findAgain = async (claimedAs: string): Promise<LoadedPolicy | null> => {
+    const received = (await storedFile(app, claimedAs))?.received
+    if (!received) return null
+    const { state, revision } = await app.commands.load(policyOf, received.policy_id)
+    return state && { state, revision }
+  }
+  let policy: LoadedPolicy | null = null
   const outcome = await runIdempotent(
     app,
     {
@@ -198,11 +207,11 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
       requestHash: requestHash({ employerId, policyId, rows }),
       context,
       // before the key is claimed: a refused policy leaves it free for the corrected call
-      check: async () => {
-        await find()
+      check: async (claimedAs) => {
+        policy = (claimedAs === null ? null : await findAgain(claimedAs)) ?? (await find())
       },
     },
-    async (commandId) => ({ status: 200, body: await submit(await find(), commandId) }),
+    async (commandId) => ({ status: 200, body: await submit(policy ?? (await find()), commandId) }),
   )
   if (isRejection(outcome)) {
     throw invalidParams('idempotency_key', `${outcome.message}; send a new idempotency_key for other data`)

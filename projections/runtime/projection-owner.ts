@@ -209,8 +209,9 @@ export class ProjectionOwner {
     }
     this.#paused = live.state === 'paused'
     this.#progress = new Progress(live.position)
-    // the same tables are kept up to date by today's handlers, also those of an older version
-    if (this.#fits(live)) {
+    // the same tables are kept up to date by today's handlers, also those of an older version;
+    // but not by those that an operator went back from
+    if (this.#fits(live) && (live.version === version || live.rolledBackFrom !== version)) {
       this.#live = this.#runnerFor(live)
     } else if (live.version === version) {
       await store.note(live, lease.epoch, {
@@ -503,7 +504,7 @@ export class ProjectionOwner {
       await this.#holdRunners()
       await this.#switchViews(live, retired, live.version)
       await store.note(retired, lease.epoch, { state: 'detached' })
-      // what runs from here on is decided as at a start
+      // what runs from here on, if anything, is decided as at a start
       this.#lost.abort()
       return { generation: retired.generation, switched: true, position: Number(retired.position) }
     }

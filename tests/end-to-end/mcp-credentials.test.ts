@@ -98,7 +98,9 @@ describe('credential admin routes', () => {
     const companies: string[] = await entities('?entity_type=payroll_company')
     expect(companies.length).toBeGreaterThanOrEqual(2)
     expect(companies.every((one) => one.startsWith('payroll_company '))).toBe(true)
-    expect(await entities('?entity_id=nobody')).toEqual([])
+    for (const nobody of ['nobody', '%00', '', `${entityId}%00`]) {
+      expect(await entities(`?entity_id=${nobody}`)).toEqual([])
+    }
     expect((await admin('GET', '?entity_type=carrier')).status).toBe(400)
   })
 

@@ -403,6 +403,14 @@ describe('submit_payroll_data', () => {
     expect(everything).not.toContain('6789')
   })
 
+  it('makes a row red whose long value holds a character at the place where messages cut', async () => {
+    const rows = [payrollRow({ class_code: `${'x'.repeat(38)}😀zz` })]
+    const { file_id } = (await call('submit_payroll_data', submission({ rows }))).result
+    const { result } = await call('get_validation_errors', { file_id })
+    expect(result).toMatchObject({ red_rows: 1, errors: [{ row_number: 1 }] })
+    expect(result.errors[0].reasons[0].message).toContain(`"${'x'.repeat(38)}😀…"`)
+  })
+
   it('refuses two ids of different submissions', async () => {
     const first = (await call('submit_payroll_data', submission())).result
     const second = (await call('submit_payroll_data', submission())).result

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dataSubject, dataSubjectId } from '../../domain/operations/data-subject.ts'
 import { employeeRecord, report } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Answer, operate, type SeededTenant, seedEmployer, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
+import { openWorkbench } from '../support/workbench.ts'
 
 let database: TestDatabase
 let service: RunningService
@@ -142,6 +144,24 @@ describe('a stream', () => {
   )
 })
 
+test.each([
+  '/tenants?page=%00',
+  '/employers?tenant_id=%00',
+  '/carriers?environment=%00',
+  '/policies?employer_id=%00',
+  '/policies?employer_id=aaaaaaaaaaaaaaaaaaaaaaaa%00',
+  '/api-clients?tenant_id=%00',
+  '/events?correlation_id=%00',
+  '/employers/%00',
+  '/policies/%00',
+  '/api-clients/%00',
+  '/inbound-connections/%00',
+  '/projections/%00',
+])('%s is no reason to fail', async (path) => {
+  const { status } = await ops('GET', path)
+  expect([status, status < 500]).toEqual([expect.any(Number), true])
+})
+
 test.each(['from=2147483648', 'from=99999999999999999999'])('no stream has a revision %s', async (query) => {
   expect((await ops('GET', `/streams/virtualClock-service?${query}`)).status).toBe(400)
 })
@@ -217,6 +237,29 @@ describe('the hash chains', () => {
     expect(whole.body.data.events).toBeGreaterThan(whole.body.data.streams)
     const one = await ops('POST', '/audit/verify', { stream: `policy-${seeded.policyId}` })
     expect(one.body.data).toMatchObject({ verified: true, streams: 1 })
+  })
+
+  test('are answered with what an auditor keeps: how many events there are, the head, the last hash', async () => {
+    const events = (await ops('GET', '/events?limit=1000')).body.data
+    const last = events.at(-1)
+    const whole = await ops('POST', '/audit/verify')
+    expect(whole.body.data).toEqual({
+      verified: true,
+      events: events.length,
+      streams: new Set(events.map(({ stream }: { stream: string }) => stream)).size,
+      up_to: last.position,
+      last_hash: last.metadata.hash,
+      head: last.position,
+      first_problem: null,
+    })
+    const stream = `policy-${seeded.policyId}`
+    const lastOfIt = events.filter((event: { stream: string }) => event.stream === stream).at(-1)
+    expect((await ops('POST', '/audit/verify', { stream })).body.data).toMatchObject({
+      events: lastOfIt.revision + 1,
+      up_to: lastOfIt.position,
+      last_hash: lastOfIt.metadata.hash,
+      head: last.position,
+    })
   })
 })
 
@@ -329,6 +372,25 @@ describe('an erasure', () => {
     ] as const) {
       expect((await ops('POST', '/erasures', wrong)).status).toBe(code)
     }
+  })
+
+  test('that another process recorded and then died over is carried out', async () => {
+    const { employerId } = await seedEmployer(service, seeded)
+    const { data_subject } = await operate(service, 'GET', `/employers/${employerId}`)
+    const other = await openWorkbench(database.url)
+    await other.commands.execute(
+      dataSubject,
+      dataSubjectId(data_subject),
+      { type: 'Erase', subject: data_subject, generation: 1 },
+      {
+        actor: { type: 'operator', id: 'operator' },
+        ...{ tenantId: null, environment: null, correlationId: 'died', commandId: 'died' },
+      },
+    )
+    await other.close()
+    await expect
+      .poll(async () => (await operate(service, 'GET', `/employers/${employerId}`)).fein, { timeout: 10_000 })
+      .toBe('(erased)')
   })
 
   test('makes an employer unreadable; its FEIN stays taken', async () => {

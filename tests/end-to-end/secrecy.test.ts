@@ -205,6 +205,7 @@ async function work(): Promise<void> {
       ...{ employee_first_name: personal.firstName, employee_last_name: personal.lastName },
       ...{ ssn: personal.ssn, class_code: personal.misplacedSsn },
     }),
+    payrollRow({ gross_wages: personal.fullName, check_date: personal.fullName, hours: personal.lastName }),
   ]
   let calls = 0
   const tool = (name: string, given: unknown, key = secrets.apiKey!) => {

@@ -248,6 +248,46 @@ describe('a failed attempt', () => {
   })
 })
 
+describe('a request within another one', () => {
+  test('claims the command id of the other; a key that was claimed before keeps its own', async () => {
+    const seen: string[] = []
+    const dies = (commandId: string) => {
+      seen.push(commandId)
+      return Promise.reject(new Error('died'))
+    }
+    const within = (key: string, commandId?: string) =>
+      runIdempotent(
+        one,
+        { ...request, key: `${request.key}/${key}`, ...(commandId === undefined ? {} : { commandId }) },
+        dies,
+      )
+    const outer = one.randomness.commandId()
+    for (const key of ['first', 'second', 'second']) await expect(within(key, outer)).rejects.toThrow('died')
+    expect(seen).toEqual([outer, outer, outer])
+
+    await expect(within('earlier')).rejects.toThrow('died')
+    const own = seen.at(-1)
+    expect(own).not.toBe(outer)
+    await expect(within('earlier', outer)).rejects.toThrow('died')
+    expect(seen.at(-1)).toBe(own)
+  })
+
+  test('is checked with the command id that its work is done under', async () => {
+    const checked: (string | null)[] = []
+    const check = async (claimedAs: string | null) => void checked.push(claimedAs)
+    const ids: string[] = []
+    for (const _attempt of [1, 2]) {
+      const died = runIdempotent(one, { ...request, check }, (commandId) => {
+        ids.push(commandId)
+        return Promise.reject(new Error('died'))
+      })
+      await expect(died).rejects.toThrow('died')
+    }
+    expect(checked).toEqual([null, ids[0]])
+    expect(ids[1]).toBe(ids[0])
+  })
+})
+
 describe('two processes', () => {
   test('with one key: the second waits for the first and answers the same', async () => {
     const two = await startProcess()

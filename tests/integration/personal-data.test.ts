@@ -68,6 +68,10 @@ async function openOne(personalData: EncryptedPersonalData, value: Sealed): Prom
   return (await personalData.open([{ value, context }]))[0]!
 }
 
+async function destroyLatest(personalData: EncryptedPersonalData, subject: string): Promise<void> {
+  await personalData.destroyKey(subject, (await personalData.keyGeneration(subject)) ?? 1)
+}
+
 /** Lets the next look-up of keys read, and answer only after `release`. */
 function heldRead(): { reading: Promise<void>; release: () => void } {
   let release = () => {}
@@ -222,11 +226,11 @@ describe('erasure', () => {
     expect(await openOne(there.personalData, value)).toBe('Ada Baker')
     await sealOne(there.personalData, subject, 'Ada Baker')
 
-    await here.personalData.destroyKey(subject)
+    await destroyLatest(here.personalData, subject)
 
     expect(await openOne(there.personalData, value)).toBe(ERASED)
     expect(await openOne(here.personalData, value)).toBe(ERASED)
-    await here.personalData.destroyKey(subject)
+    await destroyLatest(here.personalData, subject)
     const { rows } = await pool.query(
       'SELECT wrapped, master_key_id, destroyed_at FROM runtime.data_keys WHERE subject = $1',
       [subject],
@@ -237,13 +241,13 @@ describe('erasure', () => {
   test('a subject has a key from the first sealing on, also after its key was destroyed', async () => {
     const [here, there] = [await openProcess(), await openProcess()]
     const subject = newSubject()
-    expect(await here.personalData.hasKey(subject)).toBe(false)
-    await here.personalData.destroyKey(subject)
-    expect(await here.personalData.hasKey(subject)).toBe(false)
+    expect(await here.personalData.keyGeneration(subject)).toBeNull()
+    await destroyLatest(here.personalData, subject)
+    expect(await here.personalData.keyGeneration(subject)).toBeNull()
     await sealOne(here.personalData, subject, 'Ada Baker')
-    expect(await there.personalData.hasKey(subject)).toBe(true)
-    await here.personalData.destroyKey(subject)
-    expect(await there.personalData.hasKey(subject)).toBe(true)
+    expect(await there.personalData.keyGeneration(subject)).toBe(1)
+    await destroyLatest(here.personalData, subject)
+    expect(await there.personalData.keyGeneration(subject)).toBe(1)
   })
 
   test('other people in the same call stay readable', async () => {
@@ -253,7 +257,7 @@ describe('erasure', () => {
       { subject: erased, context, plaintext: 'Ada' },
       { subject: kept, context, plaintext: 'Bo' },
     ])
-    await personalData.destroyKey(erased)
+    await destroyLatest(personalData, erased)
     expect(await personalData.open(values.map((value) => ({ value, context })))).toEqual([ERASED, 'Bo'])
   })
 
@@ -261,7 +265,7 @@ describe('erasure', () => {
     const here = await openProcess()
     const subject = newSubject()
     const before = await sealOne(here.personalData, subject, 'Ada Baker')
-    await here.personalData.destroyKey(subject)
+    await destroyLatest(here.personalData, subject)
     const after = await sealOne(here.personalData, subject, 'Ada Baker-Carter')
 
     const there = await openProcess()
@@ -269,7 +273,10 @@ describe('erasure', () => {
       expect(await openOne(personalData, before)).toBe(ERASED)
       expect(await openOne(personalData, after)).toBe('Ada Baker-Carter')
     }
-    await here.personalData.destroyKey(subject)
+    // the first erasure, once more and late
+    await here.personalData.destroyKey(subject, 1)
+    expect(await openOne(there.personalData, after)).toBe('Ada Baker-Carter')
+    await here.personalData.destroyKey(subject, 2)
     expect(await openOne(there.personalData, after)).toBe(ERASED)
   })
 
@@ -278,7 +285,7 @@ describe('erasure', () => {
     const there = await openProcess([masterKey], { erasureCheckMs: 0 })
     const subject = newSubject()
     await sealOne(there.personalData, subject, 'Ada')
-    await here.personalData.destroyKey(subject)
+    await destroyLatest(here.personalData, subject)
     const value = await sealOne(there.personalData, subject, 'Ada')
     expect(await openOne(here.personalData, value)).toBe('Ada')
   })
@@ -290,7 +297,7 @@ describe('erasure', () => {
     const { reading, release } = heldRead()
     const before = sealOne(personalData, subject, 'Ada')
     await reading
-    await personalData.destroyKey(subject)
+    await destroyLatest(personalData, subject)
     const after = sealOne(personalData, subject, 'Ada')
     release()
     expect(await openOne(personalData, await before)).toBe(ERASED)
@@ -305,7 +312,7 @@ describe('erasure', () => {
     const { reading, release } = heldRead()
     const before = sealOne(personalData, subject, 'Ada')
     await reading
-    await personalData.destroyKey(subject)
+    await destroyLatest(personalData, subject)
     release()
     expect(await openOne(personalData, await before)).toBe(ERASED)
     expect(await openOne(personalData, await sealOne(personalData, subject, 'Ada'))).toBe('Ada')
@@ -315,12 +322,12 @@ describe('erasure', () => {
     const [here, there] = [await openProcess(), await openProcess()]
     const subject = newSubject()
     await sealOne(here.personalData, subject, 'first')
-    await here.personalData.destroyKey(subject)
+    await destroyLatest(here.personalData, subject)
     const { reading, release } = heldRead()
     const slow = sealOne(there.personalData, subject, 'third')
     await reading
     const second = await sealOne(here.personalData, subject, 'second')
-    await here.personalData.destroyKey(subject)
+    await destroyLatest(here.personalData, subject)
     release()
     expect(await openOne(here.personalData, await slow)).toBe('third')
     expect(await openOne(here.personalData, second)).toBe(ERASED)
@@ -329,7 +336,7 @@ describe('erasure', () => {
   test('nobody is erased where there is nothing to erase', async () => {
     const { personalData } = await openProcess()
     const subject = newSubject()
-    await personalData.destroyKey(subject)
+    await destroyLatest(personalData, subject)
     expect(await openOne(personalData, await sealOne(personalData, subject, 'Ada'))).toBe('Ada')
   })
 })
@@ -364,7 +371,7 @@ describe('rotation of the master key', () => {
     const erased = newSubject()
     const value = await sealOne(old.personalData, subject, 'Ada Baker')
     await sealOne(old.personalData, erased, 'Bo Carter')
-    await old.personalData.destroyKey(erased)
+    await destroyLatest(old.personalData, erased)
     await old.vault.put('connection/rotation', 's3cret')
     const next = randomBytes(32)
 

@@ -214,6 +214,40 @@ describe('reacting to the log', () => {
     expect((await counts()).failed).toBe(0)
   })
 
+  test('a stream whose reactions have all ended is followed as any other', async () => {
+    const { handler, names } = courier()
+    const manager = parcels(handler)
+    let broken = true
+    const react: ProcessManager['react'] = (events) => {
+      if (broken && events.some(({ data }) => (data as { parcel: string }).parcel === 'odd')) {
+        throw new Error('cannot be reacted to')
+      }
+      return manager.react(events)
+    }
+    const stored: string[] = []
+    const store = replaced(bench.store, {
+      advance: (name, from, to, changes) => {
+        stored.push(...changes.store.map(({ kind, key }) => `${kind} ${key}`))
+        return bench.store.advance(name, from, to, changes)
+      },
+    })
+    const runner = await bench.run([{ ...manager, react }], { maxAttempts: 3 }, { store })
+    await send('odd')
+    await bench.drain(runner)
+    await happen(ParcelSent.of({ parcel: 'behind', dueAt: null }), 'odd')
+    await bench.drain(runner)
+    expect(stored).toEqual(['$reaction parcel-odd@0', '$reaction parcel-odd@1'])
+
+    broken = false
+    await runner.redrive({ dryRun: false })
+    await bench.drain(runner)
+    stored.length = 0
+    await happen(ParcelSent.of({ parcel: 'later', dueAt: null }), 'odd')
+    await bench.drain(runner)
+    expect(stored).toEqual(['deliver later'])
+    expect(names()).toEqual(['odd', 'behind', 'later'])
+  })
+
   test('an event that cannot be read is parked by name, without its contents', async () => {
     const { handler, names } = courier()
     const runner = await bench.run([parcels(handler)], { maxAttempts: 1 })

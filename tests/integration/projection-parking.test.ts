@@ -120,6 +120,19 @@ describe.each([
   })
 })
 
+describe('half of a surrogate pair, which no text of the database holds', () => {
+  it('is replaced, and nothing is parked', async () => {
+    const process = await start()
+    const notes = ['a\ud83d', ' \ude00b', ' \\ud83d ', '😀"\\\ud83d']
+    await process.append('odd', opened('odd'), ...notes.map((note) => paid('odd', 1, note)))
+    await process.caughtUp()
+    expect(await process.accounts()).toMatchObject([
+      { payments: 4, note: 'a\ufffd \ufffdb \\ud83d 😀"\\\ufffd' },
+    ])
+    expect(await process.status()).toMatchObject({ state: 'active', parked_streams: 0 })
+  })
+})
+
 describe('redrive', () => {
   it('applies what was held back, in order, once the cause is gone', async () => {
     let broken = true

@@ -271,6 +271,33 @@ describe('a new version in the code', () => {
     await back.until(({ state }) => state === 'active')
   })
 
+  it('with the same tables does not touch the rows that were gone back to, until code of another version comes', async () => {
+    const old = await start()
+    await history(old)
+    await old.projections.stop()
+    const broken = accounts({ version: 2, times: 100 })
+    const next = await start(broken)
+    await next.until((status) => status.version === 2 && status.rebuild === null)
+    const balance = async (process: ProjectionProcess) => (await process.accounts())[0]!.balance
+    expect(await balance(next)).toBe(300)
+    await next.projections.rollback('accounts')
+    await next.append('0', paid('0', 10))
+    await next.until(({ state }) => state === 'detached')
+    expect(await balance(next)).toBe(3)
+    await next.projections.stop()
+
+    // the same code again still leaves them alone
+    const again = await start(broken)
+    expect(await again.status()).toMatchObject({ state: 'detached', version: 1, rebuild: null })
+    expect(await balance(again)).toBe(3)
+    await again.projections.stop()
+
+    const mended = await start(accounts({ version: 3 }))
+    await mended.until((status) => status.version === 3 && status.rebuild === null)
+    await mended.caughtUp()
+    expect(await balance(mended)).toBe(13)
+  })
+
   it('with the same tables keeps the old rows fresh until the new ones are there', async () => {
     const old = await start()
     await history(old)

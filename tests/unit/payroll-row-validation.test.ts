@@ -164,10 +164,16 @@ describe('dates and names', () => {
     ['state', '123456789'],
     ['check_date', '123 45 6789'],
     ['gross_wages', '123-45-6789'],
+    ['gross_wages', 'Ann Lee'],
+    ['rate', ' 12.50 Ann Lee '],
+    ['check_date', 'Ann Lee'],
+    ['pay_period_end', 'Ann Lee'],
+    ['overtime', '123.45.6789'],
+    ['hours', '+1 (555) 123-6789'],
     ['hours', { of: 'Ann Lee' }],
     ['class_code', ['Ann Lee']],
   ])(
-    'an identifier in the wrong column is one error and kept with the person alone: %s %j',
+    'a name or an identifier in the wrong column is one error and kept with the person alone: %s %j',
     (field, value) => {
       const { row, person } = normalizeRow(paid({ [field]: value }), 1, TOOL_ROWS)
       const { errors } = validateRow(row, TERMS)
@@ -177,4 +183,57 @@ describe('dates and names', () => {
       for (const part of ['6789', 'ann@example.com', 'Ann Lee']) expect(stored).not.toContain(part)
     },
   )
+
+  test.each([
+    ['gross_wages', '$1,234.50'],
+    ['gross_wages', '(100.00)'],
+    ['gross_wages', true],
+    ['rate', '12,5 €'],
+    ['check_date', '08/01/2026'],
+    ['check_date', '2026-08-01T00:00:00Z'],
+    ['check_date', 20260801],
+    ['class_code', '9999'],
+    ['state', 'ZZ'],
+  ])('what looks mistyped is quoted: %s %j', (field, value) => {
+    const [error] = judge(paid({ [field]: value })).errors
+    expect(describeReason(error!, TERMS).message).toContain(`"${value}"`)
+  })
+
+  test('a long value is cut between characters, never inside one', () => {
+    const [error] = judge(paid({ class_code: `${'x'.repeat(38)}😀zz` })).errors
+    expect(error!.value).toBe(`${'x'.repeat(38)}😀…`)
+    expect(judge(paid({ class_code: '😀'.repeat(40) })).errors[0]!.value).toBe('😀'.repeat(40))
+  })
+})
+
+describe('who a row is about', () => {
+  const named = { employee_first_name: 'Ann', employee_last_name: 'Lee' }
+  const identityOf = (fields: Record<string, unknown>) => normalizeRow(fields, 1, TOOL_ROWS).identity
+
+  test.each([
+    [{ employee_id: 'E-7', ssn: '123-45-6789', ...named }, 'employee_id:E-7'],
+    [{ ssn: '123-45-6789', ...named }, 'ssn:123456789'],
+    [{ ssn: ' 123 45 6789 ' }, 'ssn:123456789'],
+    [named, 'name:ann lee'],
+    [{}, null],
+  ])('is told by employee id, else social security number, else name: %j', (fields, identity) => {
+    expect(identityOf(fields)).toBe(identity)
+  })
+
+  test.each(['N/A', 'pending', '***-**-1234', '000-00-0000', '1234567890', '12345678', 0])(
+    'is not told by %j in place of a social security number',
+    (ssn) => {
+      expect(identityOf({ ssn })).toBe(null)
+      expect(identityOf({ ssn, ...named })).toBe('name:ann lee')
+      expect(identityOf({ ssn, ...named })).not.toBe(identityOf({ ssn, employee_first_name: 'Bob' }))
+    },
+  )
+
+  test('numbers identify as the same digits in texts do', () => {
+    expect(identityOf({ employee_id: 1007, ...named })).toBe(identityOf({ employee_id: '1007' }))
+    expect(identityOf({ ssn: 1234567 })).toBe(identityOf({ ssn: '001-23-4567' }))
+    const { person } = normalizeRow({ ssn: 1234567, employee_id: 7 }, 1, TOOL_ROWS)
+    expect(person).toEqual({ ssn: '001234567', employee_id: '7' })
+    for (const ssn of [12345678.5, -123456789, true, ['123456789']]) expect(identityOf({ ssn })).toBe(null)
+  })
 })

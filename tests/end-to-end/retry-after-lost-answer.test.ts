@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { allEvents, employeeRecord, post, report, reportBody, serviceTime, sign } from '../support/core.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { expectComplete, largePayroll } from '../support/large-payroll.ts'
+import { type Answer, operate, type SeededTenant, seedPolicy, seedTenant, send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+let database: TestDatabase
+let client: pg.Client
+let service: RunningService
+let tenant: SeededTenant
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  client = new pg.Client(database.url)
+  await client.connect()
+  await client.query(`
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'refused by the test'; END $$`)
+  service = await startService({
+    env: { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64') },
+  })
+  tenant = await seedTenant(service)
+}, 120_000)
+afterAll(async () => {
+  await service?.stop()
+  await client?.end()
+  await database?.drop()
+})
+
+/** Sends while the log takes no event for which the condition holds: the request dies there. */
+async function dyingAt(condition: string, request: () => Promise<Answer>): Promise<void> {
+  await client.query(`
+    CREATE TRIGGER dying BEFORE INSERT ON event_log.events
+    FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION refuse()`)
+  try {
+    expect((await request()).status).toBe(500)
+  } finally {
+    await client.query('DROP TRIGGER dying ON event_log.events')
+  }
+}
+
+const BEFORE_THE_ANSWER = "NEW.type = 'IdempotencyKeyAnswered'"
+
+async function filesOf(employeeCount: number): Promise<string[]> {
+  const received = await allEvents(service, 'PayrollFileReceived')
+  return received.flatMap(({ data }) => (data.row_count === employeeCount ? [String(data.file_id)] : []))
+}
+
+test('a push that is signed anew under the same key is the same file', async () => {
+  const connection = await operate(service, 'POST', '/inbound-connections', {
+    tenant_id: tenant.tenantId,
+    environment: 'live',
+  })
+  const now = await serviceTime(service)
+  const body = JSON.stringify(reportBody(tenant, { employees: employeesOf(3) }))
+  const push = (timestamp: number, key: string) =>
+    post(
+      service,
+      `/api/v1/webhook/inbound/${connection.connection_id}`,
+      {
+        'X-Webhook-Timestamp': String(timestamp),
+        'X-Webhook-Signature': sign(connection.secret, timestamp, body),
+        'Idempotency-Key': key,
+      },
+      body,
+    )
+  await dyingAt(BEFORE_THE_ANSWER, () => push(now, 'signed-anew'))
+  const stored = await filesOf(3)
+  expect(stored).toHaveLength(1)
+
+  const retried = await push(now + 1, 'signed-anew')
+  expect([retried.status, retried.body.file_id]).toEqual([202, stored[0]])
+  for (const again of [await push(now + 2, 'signed-anew'), await push(now + 1, 'another-key')]) {
+    expect([again.status, again.body.file_id]).toEqual([202, stored[0]])
+  }
+  expect(await filesOf(3)).toEqual(stored)
+  // a signature keeps the file of its first use: under another key, too, nothing is reported twice
+  expect((await push(now, 'one-more-key')).body.file_id).toBe(stored[0])
+})
+
+test('a report whose policy was cancelled since is answered with its file', async () => {
+  const { policyId, policyNumber } = await seedPolicy(service, tenant)
+  const send = (key: string) =>
+    report(
+      service,
+      tenant,
+      { policy_number: policyNumber, employees: employeesOf(4) },
+      { 'Idempotency-Key': key },
+    )
+  await dyingAt(BEFORE_THE_ANSWER, () => send('cancelled-since'))
+  // this one dies before anything but the key is stored
+  await dyingAt("NEW.type = 'PayrollFileReceived'", () => send('nothing-stored'))
+  const stored = await filesOf(4)
+  expect(stored).toHaveLength(1)
+  await operate(service, 'POST', `/policies/${policyId}/cancel`, { reason: 'test' })
+
+  const retried = await send('cancelled-since')
+  expect(retried.status).toBe(202)
+  expect(retried.body).toMatchObject({
+    file_id: stored[0],
+    status: 'completed',
+    policy: { id: policyId, policy_number: policyNumber },
+    employer: { id: tenant.employerId, fein: tenant.fein },
+  })
+  for (const key of ['nothing-stored', 'a-new-key']) expect((await send(key)).status).toBe(404)
+  expect(await filesOf(4)).toEqual(stored)
+})
+
+test('a credential that was issued and never shown is named', async () => {
+  const issue = () =>
+    send(`${service.mcpUrl}/api/v1/agents`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${service.operatorToken}`, 'Idempotency-Key': 'issue' },
+      body: { agent_name: 'Never shown', entity_type: 'employer', entity_id: tenant.employerId },
+    })
+  await dyingAt(BEFORE_THE_ANSWER, issue)
+  const named = (await allEvents(service, 'AgentCredentialIssued')).filter(
+    ({ data }) => data.agent_name === 'Never shown',
+  )
+  expect(named).toHaveLength(1)
+  for (const retried of [await issue(), await issue()]) {
+    expect(retried.status).toBe(409)
+    expect(retried.body.message).toContain(named[0]!.data.credential_id)
+  }
+  expect(await allEvents(service, 'AgentCredentialIssued')).toContainEqual(named[0])
+})
+
+test('an upload that was given up meanwhile is stored as another file', async () => {
+  const payroll = largePayroll(6_000, 1)
+  const upload = () =>
+    report(service, tenant, { employees: payroll.employees }, { 'Idempotency-Key': 'given-up' })
+  const nearTheEnd = "NEW.type = 'PayrollRowsRecorded' AND NEW.data::json->>'last' = 'true'"
+  for (const attempt of [1, 2]) {
+    await dyingAt(nearTheEnd, upload)
+    expect(await filesOf(6_000)).toHaveLength(attempt)
+    await operate(service, 'POST', '/clock/advance', { seconds: 61 })
+    await operate(service, 'POST', '/drain', { timeout_seconds: 60 })
+    expect(await allEvents(service, 'PayrollFileFailed')).toHaveLength(attempt)
+  }
+
+  const answer = await upload()
+  expect(answer.status).toBe(202)
+  expect(answer.body).toMatchObject({ status: 'processing', employee_count: 6_000 })
+  const files = await filesOf(6_000)
+  expect(files).toHaveLength(3)
+  expect(answer.body.report_id).toBe(files[2])
+  await expectComplete(service, tenant, files[2]!, payroll)
+  const replayed = await upload()
+  expect(replayed.body).toEqual(answer.body)
+  expect(await filesOf(6_000)).toEqual(files)
+}, 60_000)
+
+function employeesOf(count: number): Record<string, unknown>[] {
+  return Array.from({ length: count }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))
+}

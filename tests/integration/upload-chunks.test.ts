@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import { type UploadChunk, uploadChunks } from '../../application/commands/upload-chunks.ts'
+import { type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { newId, policyTerms, received, row } from '../support/payroll.ts'
+import { openWorkbench, type Workbench } from '../support/workbench.ts'
+
+let testDatabase: TestDatabase
+let bench: Workbench
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  bench = await openWorkbench(testDatabase.url)
+})
+afterAll(async () => {
+  await bench?.close()
+  await testDatabase?.drop()
+})
+
+const contextOf = (commandId: string): CommandContext => ({
+  actor: { type: 'operator', id: 'test' },
+  ...{ tenantId: null, environment: 'live', correlationId: 'the-upload', commandId },
+})
+
+/** Uploads so many chunks of one row; each is said to fill half an append. */
+function upload(id: string, commandId: string, count: number) {
+  const { data } = received(id, { rows: count, chunks: count }, policyTerms())
+  const chunks = Array.from(
+    { length: count },
+    (_, index): UploadChunk<PayrollFileCommand> => ({
+      command: { type: 'RecordRows', rows: [row({}, index + 1)] },
+      bytes: 400 * 1024,
+    }),
+  )
+  return uploadChunks(bench, payrollFile, id, { type: 'Receive', data }, chunks, contextOf(commandId))
+}
+
+/** Lets so many appends through; the next one fails. */
+function dyingAfter(appends: number): { [Symbol.dispose](): void } {
+  const append = bench.log.append.bind(bench.log)
+  let left = appends
+  const spy = vi.spyOn(bench.log, 'append').mockImplementation(async (...args) => {
+    if (left === 0) throw new Error('died')
+    left -= 1
+    return append(...args)
+  })
+  return { [Symbol.dispose]: () => spy.mockRestore() }
+}
+
+test('chunks are stored a few per append, and a second attempt goes on where the first died', async () => {
+  const id = newId()
+  const commandId = randomUUID()
+  {
+    using _dying = dyingAfter(2)
+    await expect(upload(id, commandId, 7)).rejects.toThrow('died')
+  }
+  expect((await bench.commands.load(payrollFile, id)).state.chunks_recorded).toBe(4)
+  for (const _again of [1, 2]) {
+    const { state, revision } = await upload(id, commandId, 7)
+    expect([state.chunks_recorded, state.rows_recorded, revision]).toEqual([7, 7, 7])
+  }
+})
+
+test.each([3, 9])('an upload of 7 chunks does not go on with %i', async (count) => {
+  const id = newId()
+  const commandId = randomUUID()
+  {
+    using _dying = dyingAfter(2)
+    await expect(upload(id, commandId, 7)).rejects.toThrow('died')
+  }
+  await expect(upload(id, commandId, count)).rejects.toThrow('announced with 7 chunks')
+  expect((await bench.commands.load(payrollFile, id)).state.chunks_recorded).toBe(4)
+})
+
+test('an upload that was given up takes no more chunks', async () => {
+  const id = newId()
+  const commandId = randomUUID()
+  {
+    using _dying = dyingAfter(1)
+    await expect(upload(id, commandId, 7)).rejects.toThrow('died')
+  }
+  const fail = { type: 'Fail', stage: 'file_creation', error: 'given up' } as const
+  await bench.commands.execute(payrollFile, id, fail, contextOf(randomUUID()))
+  const { state } = await upload(id, commandId, 7)
+  expect([state.failed?.error, state.chunks_recorded]).toEqual(['given up', 2])
+})
