@@ -14,7 +14,7 @@ import {
 } from '../servers.ts'
 import { inTurns } from '../statistics.ts'
 
-const ROUNDS = 3
+const ROUNDS = 5
 const ROWS = 10_000
 const JOBS = ['8810', '8742', '5606', '5403', '5645', '7219']
 const STATES = ['CA', 'NV', 'TX', 'PA']
