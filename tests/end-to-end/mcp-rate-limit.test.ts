@@ -40,25 +40,10 @@ it('counts every message of a batch', async () => {
   expectLimited(await sendRpc(service, apiKey, Array(10).fill(ping)))
 })
 
-it('limits an address that presents no valid key, and nobody whose key was seen to be valid', async () => {
+it('limits an address that presents no valid key, and nobody who has one', async () => {
   const { apiKey } = await seedAgent(service, { entity_type: 'employer', entity_id: seeded.employerId })
-  const unseen: string[] = []
-  for (let index = 0; index < 3; index += 1) {
-    const agent = await seedAgent(service, { entity_type: 'employer', entity_id: seeded.employerId })
-    unseen.push(agent.apiKey)
-  }
-  expect((await sendRpc(service, apiKey, ping)).status).toBe(200)
   const answers = await Promise.all(Array.from({ length: 120 }, () => sendRpc(service, null, ping)))
   expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThanOrEqual(40)
   expectLimited(answers.find(({ status }) => status === 429))
   expect((await sendRpc(service, apiKey, ping)).status).toBe(200)
-  // whether any other key is valid is not even looked up: that would let strangers work the log
-  const strangers = () => Array.from({ length: 40 }, () => sendRpc(service, null, ping))
-  const mixed = unseen.map((key) => [strangers(), sendRpc(service, key, ping)] as const)
-  const valid = await Promise.all(mixed.map(([, answer]) => answer))
-  await Promise.all(mixed.flatMap(([others]) => others))
-  expectLimited(valid.find(({ status }) => status === 429))
-  for (const key of unseen) {
-    await expect.poll(async () => (await sendRpc(service, key, ping)).status, { timeout: 5000 }).toBe(200)
-  }
 })

@@ -55,18 +55,6 @@ describe('RateLimiter', () => {
     expect(limits.take('a', 1000)).toBe(0)
   })
 
-  it('tells what a request would have to wait without taking anything', () => {
-    const { limits, pass } = limiter(10)
-    expect(limits.peek('a')).toBe(0)
-    expect(limits.size).toBe(0)
-    expect(passing(limits, 'a')).toBe(20)
-    expect([limits.peek('a'), limits.peek('a', 15), limits.peek('a', 1000)]).toEqual([1, 2, 2])
-    pass(500)
-    for (let count = 0; count < 10; count += 1) expect(limits.peek('a', 5)).toBe(0)
-    expect(passing(limits, 'a')).toBe(5)
-    expect(rateLimits(0).addresses.peek('a')).toBe(0)
-  })
-
   it('is off at rate 0', () => {
     const { credentials, addresses } = rateLimits(0)
     for (let count = 0; count < 1000; count += 1) {
