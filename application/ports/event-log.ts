@@ -100,6 +100,14 @@ export class EventTooLarge extends Error {
   }
 }
 
+/** A position that no event of the log has, from which this engine cannot go on reading. */
+export class UnknownPosition extends Error {
+  constructor(position: bigint) {
+    super(`No event of the log stands at position ${position}`)
+    this.name = 'UnknownPosition'
+  }
+}
+
 /** Largest event (data and metadata together) in bytes: 512 KiB. */
 export const MAX_EVENT_BYTES = 512 * 1024
 /** Largest append in bytes over all its events: below the 1 MiB that EventStoreDB accepts. */
@@ -156,6 +164,9 @@ export interface EventLog {
 
   /** Position of the last event in the log, {@link LOG_START} when it is empty. */
   head(): Promise<bigint>
+
+  /** About how many events stand after a position and up to another; exact where that costs nothing. */
+  count(after: bigint, upTo: bigint): Promise<number>
 
   /**
    * True while it is certain that no other process appends to this log, so that states cached in

@@ -69,8 +69,15 @@ async function outcomes(attempts: readonly Promise<AppendResult>[]) {
   }
 }
 
-/** What every event log adapter must do; run it on each. */
-export function eventLogContract(name: string, create: () => Promise<LogUnderTest>): void {
+/**
+ * What every event log adapter must do; run it on each.
+ * @param options.idsAreUniqueInStreamsOnly the engine does not look for an event's id in other streams.
+ */
+export function eventLogContract(
+  name: string,
+  create: () => Promise<LogUnderTest>,
+  options: { idsAreUniqueInStreamsOnly?: boolean } = {},
+): void {
   describe(`event log contract: ${name}`, () => {
     let underTest: LogUnderTest
     let log: EventLog
@@ -242,22 +249,36 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           expect(await current().readStream(stream)).toHaveLength(2)
         })
 
-        test('an event id that stands elsewhere is refused, without harm to others', async () => {
-          const [known] = someEvents(1) as [EventToAppend]
-          await current().append(aStream(), 'noStream', [known])
-          const streams = Array.from({ length: 6 }, aStream)
-          const { won, lost } = await outcomes([
-            current().append(streams[0]!, 'noStream', someEvents(2)),
-            current().append(streams[1]!, 'noStream', [anEvent(), known]),
-            current().append(streams[2]!, 'noStream', someEvents(2)),
-            current().append(streams[3]!, 'any', [known]),
-            current().append(streams[4]!, 'noStream', someEvents(2)),
-          ])
-          expect(won).toHaveLength(3)
-          expect(lost).toHaveLength(2)
-          for (const error of lost) expect(error).toBeInstanceOf(EventIdTaken)
-          expect(await current().readStream(streams[1]!)).toEqual([])
+        test('an event id that stands in the stream already is refused at any later place', async () => {
+          const stream = aStream()
+          const [first, second] = someEvents(2) as [EventToAppend, EventToAppend]
+          await current().append(stream, 'noStream', [first, second])
+          await current().append(stream, { exactly: 1 }, [anEvent()])
+          for (const events of [[first], [second, anEvent()], [anEvent(), first]]) {
+            await expect(current().append(stream, { exactly: 2 }, events)).rejects.toThrow(EventIdTaken)
+          }
+          expect(await current().readStream(stream)).toHaveLength(3)
         })
+
+        test.skipIf(options.idsAreUniqueInStreamsOnly)(
+          'an event id that stands elsewhere is refused, without harm to others',
+          async () => {
+            const [known] = someEvents(1) as [EventToAppend]
+            await current().append(aStream(), 'noStream', [known])
+            const streams = Array.from({ length: 6 }, aStream)
+            const { won, lost } = await outcomes([
+              current().append(streams[0]!, 'noStream', someEvents(2)),
+              current().append(streams[1]!, 'noStream', [anEvent(), known]),
+              current().append(streams[2]!, 'noStream', someEvents(2)),
+              current().append(streams[3]!, 'any', [known]),
+              current().append(streams[4]!, 'noStream', someEvents(2)),
+            ])
+            expect(won).toHaveLength(3)
+            expect(lost).toHaveLength(2)
+            for (const error of lost) expect(error).toBeInstanceOf(EventIdTaken)
+            expect(await current().readStream(streams[1]!)).toEqual([])
+          },
+        )
 
         test('an event id twice in one append is refused', async () => {
           const event = anEvent()
@@ -525,6 +546,32 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
     suite('the second process', () => other)
 
     describe('both processes', () => {
+      test('the same events with other data, sent by both at once, are stored once and known to be', async () => {
+        for (let round = 0; round < 10; round += 1) {
+          const stream = aStream()
+          const ids = someEvents(2)
+          const versions = [log, other].map((one, n) => ({
+            one,
+            events: ids.map((event) => ({ ...event, data: `{"from":${n}}` })),
+          }))
+          const results = await Promise.all(
+            versions.map(({ one, events }) => one.append(stream, 'noStream', events)),
+          )
+          const stored = await log.readStream(stream)
+          expect(stored).toHaveLength(2)
+          // exactly the one whose data stands there was told that it wrote it
+          const writer = results.findIndex(({ repeated }) => !repeated)
+          expect(results.filter(({ repeated }) => repeated)).toHaveLength(1)
+          expect(stored.map(({ data }) => data)).toEqual([`{"from":${writer}}`, `{"from":${writer}}`])
+          await versions[1 - writer]!.one.append(stream, { exactly: 1 }, [anEvent()])
+          let predecessor = NO_PREDECESSOR
+          for (const event of await log.readStream(stream)) {
+            expect(verifyEvent(predecessor, event)).toBe(true)
+            predecessor = splitHash(event.metadata)!.hash
+          }
+        }
+      })
+
       test('of creations in both processes one wins', async () => {
         for (let round = 0; round < 10; round += 1) {
           const stream = aStream()

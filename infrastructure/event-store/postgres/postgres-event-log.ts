@@ -4,19 +4,17 @@ import {
   type AppendResult,
   type EventLog,
   type EventToAppend,
-  EventTooLarge,
   type ExpectedRevision,
   LOG_START,
   type LogPage,
-  MAX_APPEND_BYTES,
-  MAX_EVENT_BYTES,
   type StoredEvent,
 } from '../../../application/ports/event-log.ts'
 import { DatabaseUnavailable, isConnectionLoss, oneLine } from '../../database/connection.ts'
 import type { Database, DatabaseLog } from '../../database/database.ts'
+import { checkAppend } from '../check-append.ts'
+import { LiveFeed } from '../live-feed.ts'
 import { APPENDED_CHANNEL, Appender } from './appender.ts'
 import { LOG_SESSION, type Queryable, readHead, readPage, readStream } from './event-queries.ts'
-import { LiveFeed } from './live-feed.ts'
 import { WriterSession } from './writer-session.ts'
 
 const READERS = 4
@@ -26,9 +24,6 @@ const READ_RETRIES = 3
 const POLL_MS = 1_000
 const FEED_PAGE = 1_000
 const LONGEST_BACKOFF_MS = 5_000
-const LARGEST_NAME = 512
-
-const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** The event log in PostgreSQL, see {@link EventLog}. */
 export interface PostgresEventLogOptions {
@@ -231,6 +226,11 @@ export class PostgresEventLog implements EventLog {
     return this.#again(() => readHead(this.#readers))
   }
 
+  /** Positions have no gaps. */
+  async count(after: bigint, upTo: bigint): Promise<number> {
+    return upTo > after ? Number(upTo - after) : 0
+  }
+
   soleWriter(): boolean {
     return this.#session.sole
   }
@@ -291,30 +291,3 @@ export class PostgresEventLog implements EventLog {
 const LARGEST_REVISION = 2 ** 31 - 1
 /** Stands for a page that was given up because the subscription ended. */
 const NO_PAGE: LogPage = { events: [], checkpoint: LOG_START, atHead: false }
-
-/** Refuses what the log cannot take. @returns the size of the append in bytes. */
-function checkAppend(stream: string, events: readonly EventToAppend[]): number {
-  checkName('stream', stream)
-  const ids = new Set<string>()
-  let bytes = 0
-  for (const event of events) {
-    checkName('event type', event.type)
-    if (!EVENT_ID.test(event.eventId)) throw new TypeError('An event id must be a UUID in lower case')
-    if (ids.has(event.eventId)) throw new TypeError(`Event id ${event.eventId} stands twice in one append`)
-    ids.add(event.eventId)
-    if (!event.metadata.startsWith('{') || !event.metadata.endsWith('}')) {
-      throw new TypeError(`The metadata of an event of type ${event.type} is no JSON object`)
-    }
-    const size = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata)
-    if (size > MAX_EVENT_BYTES) throw new EventTooLarge(event.type, size)
-    bytes += size
-  }
-  if (bytes > MAX_APPEND_BYTES) throw new EventTooLarge(events[0]!.type, bytes, MAX_APPEND_BYTES)
-  return bytes
-}
-
-function checkName(what: string, name: string): void {
-  if (name === '' || Buffer.byteLength(name) > LARGEST_NAME || name.includes('\0')) {
-    throw new TypeError(`A ${what} must be 1 to ${LARGEST_NAME} bytes without NUL`)
-  }
-}

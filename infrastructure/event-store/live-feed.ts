@@ -1,4 +1,4 @@
-import type { LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
+import type { LogPage, StoredEvent } from '../../application/ports/event-log.ts'
 
 const MAX_EVENTS = 8192
 /** Of JSON text; what it is decoded to, which readers keep with the events, takes several times as much. */
@@ -33,6 +33,17 @@ export class LiveFeed {
     this.#to = head
     this.#known = head
     this.#read = read
+  }
+
+  /** Position where the stretch ends. */
+  get to(): bigint {
+    return this.#to
+  }
+
+  /** How many events it holds after a position; undefined when it begins later. */
+  countAfter(position: bigint): number | undefined {
+    if (position < this.#from) return undefined
+    return position >= this.#to ? 0 : this.#events.length - this.#indexAfter(position)
   }
 
   /** Takes events that were just committed. @param base position of the log's last event before them. */

@@ -1,0 +1,201 @@
+import shared from '@eventstore/db-client/generated/shared_pb.js'
+import streams, {
+  type BatchAppendReq,
+  type BatchAppendResp,
+} from '@eventstore/db-client/generated/streams_pb.js'
+import type { AppendCall, EventStoreConnection } from './connection.ts'
+import { Conflict, EventStoreRefused, EventStoreUnavailable } from './errors.ts'
+import { streamIdentifier } from './requests.ts'
+
+/** How long the server may take over an append before its outcome counts as unknown, in milliseconds. */
+const APPEND_LIMIT_MS = 8_000
+const SWEEP_MS = 500
+
+/** An event as it is sent: texts as they are to be stored. */
+export interface EventToSend {
+  readonly eventId: string
+  readonly type: string
+  readonly data: string
+  readonly metadata: string
+}
+
+/** What the server says of an append that stands in the log. */
+export interface Appended {
+  readonly revision: number
+  readonly position: bigint
+}
+
+interface Waiting {
+  readonly sentAt: number
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * The one stream that carries all appends of this process. The server takes them in the order in which they are sent
+ * and answers each for itself. When the stream breaks, the outcome of all that are unanswered is unknown.
+ */
+export class AppendStream {
+  readonly #connection: EventStoreConnection
+  #call: Promise<AppendCall> | undefined
+  readonly #waiting = new Map<number, Waiting>()
+  #sent = 0
+  #sweep: NodeJS.Timeout | undefined
+
+  constructor(connection: EventStoreConnection) {
+    this.#connection = connection
+  }
+
+  /**
+   * Appends events at exactly a revision.
+   * @param revision of the event before them, -1 for none.
+   * @throws Conflict, EventStoreRefused (nothing was stored), EventStoreUnavailable (outcome unknown).
+   */
+  append(stream: string, revision: number, events: readonly EventToSend[]): Promise<Appended> {
+    return new Promise((resolve, reject) => {
+      this.#sent += 1
+      const id = this.#sent
+      this.#waiting.set(id, { sentAt: performance.now(), resolve, reject })
+      this.#sweep ??= setInterval(() => this.#giveUpOld(), SWEEP_MS).unref()
+      this.#open().then(
+        (call) => {
+          // the stream may have broken while this one waited for it
+          if (!this.#waiting.has(id)) return
+          call.write(this.#request(id, stream, revision, events))
+        },
+        (error) => {
+          if (this.#waiting.delete(id)) reject(error)
+        },
+      )
+    })
+  }
+
+  close(): void {
+    clearInterval(this.#sweep)
+    this.#break(new EventStoreUnavailable(this.#connection.target, 'the event log is closed'))
+  }
+
+  #open(): Promise<AppendCall> {
+    this.#call ??= this.#start()
+    return this.#call
+  }
+
+  async #start(): Promise<AppendCall> {
+    try {
+      const call = await this.#connection.append()
+      call.on('data', (answer) => this.#settle(answer))
+      call.on('error', (error) => this.#broken(call, this.#connection.failureOf(error)))
+      call.on('end', () =>
+        this.#broken(call, new EventStoreUnavailable(this.#connection.target, 'the connection ended')),
+      )
+      return call
+    } catch (error) {
+      const failure = this.#connection.failureOf(error)
+      this.#break(failure)
+      throw failure
+    }
+  }
+
+  #broken(call: AppendCall, failure: Error): void {
+    void this.#call?.then(
+      (current) => current === call && this.#break(failure),
+      () => undefined,
+    )
+  }
+
+  #break(failure: Error): void {
+    const call = this.#call
+    this.#call = undefined
+    const waiting = [...this.#waiting.values()]
+    this.#waiting.clear()
+    for (const { reject } of waiting) reject(failure)
+    void call?.then(
+      (open) => open.cancel(),
+      () => undefined,
+    )
+  }
+
+  /** A server that is there and silent: everything unanswered is given up, and the stream with it. */
+  #giveUpOld(): void {
+    const oldest = this.#waiting.values().next().value
+    if (!oldest || performance.now() - oldest.sentAt < APPEND_LIMIT_MS) return
+    this.#break(this.#connection.failureOf(new Error('no answer to an append')))
+  }
+
+  #settle(answer: BatchAppendResp): void {
+    const id = Number(answer.getCorrelationId()?.getStructured()?.getLeastSignificantBits())
+    const waiting = this.#waiting.get(id)
+    if (!waiting) return
+    this.#waiting.delete(id)
+    const success = answer.getSuccess()
+    if (success) {
+      const position = success.getPosition()?.getCommitPosition() ?? '0'
+      waiting.resolve({ revision: Number(success.getCurrentRevision()), position: BigInt(position) })
+    } else waiting.reject(this.#errorOf(answer))
+  }
+
+  #errorOf(answer: BatchAppendResp): Error {
+    const status = answer.getError()
+    const type = status?.getDetails()?.getTypeName() ?? ''
+    const name = type.slice(type.lastIndexOf('.') + 1)
+    const { target } = this.#connection
+    switch (name) {
+      case 'WrongExpectedVersion':
+        return new Conflict('not at the expected revision')
+      case 'StreamDeleted':
+        return new EventStoreRefused(target, 'the stream was deleted')
+      case 'AccessDenied':
+        return new EventStoreRefused(target, 'access denied')
+      case 'MaximumAppendSizeExceeded':
+        return new EventStoreRefused(target, 'its limit for one append is below 1 MiB')
+      case 'Timeout':
+        return new EventStoreUnavailable(target, 'the append timed out')
+      default:
+        return new EventStoreUnavailable(target, status?.getMessage() || name || 'the append failed')
+    }
+  }
+
+  #request(id: number, stream: string, revision: number, events: readonly EventToSend[]): BatchAppendReq {
+    const options = new streams.BatchAppendReq.Options()
+    options.setStreamIdentifier(streamIdentifier(stream))
+    if (revision < 0) options.setNoStream(EMPTY)
+    else options.setStreamPosition(String(revision))
+    const request = new streams.BatchAppendReq()
+    request.setCorrelationId(numbered(id))
+    request.setOptions(options)
+    request.setIsFinal(true)
+    for (const event of events) {
+      const message = new streams.BatchAppendReq.ProposedMessage()
+      message.setId(uuid(event.eventId))
+      message.getMetadataMap().set('type', event.type).set('content-type', 'application/json')
+      message.setData(bytes(event.data))
+      message.setCustomMetadata(bytes(event.metadata))
+      request.addProposedMessages(message)
+    }
+    return request
+  }
+}
+
+const EMPTY = new shared.Empty() as never
+
+/** Answers carry the number of what they answer. */
+function numbered(n: number) {
+  const structured = new shared.UUID.Structured()
+  structured.setMostSignificantBits('0')
+  structured.setLeastSignificantBits(String(n))
+  const id = new shared.UUID()
+  id.setStructured(structured)
+  return id
+}
+
+function uuid(text: string) {
+  const id = new shared.UUID()
+  id.setString(text)
+  return id
+}
+
+/** Plain, because the protocol's writer copies what is a Buffer. */
+function bytes(text: string): Uint8Array {
+  const buffer = Buffer.from(text)
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length)
+}

@@ -1,0 +1,57 @@
+/** EventStoreDB cannot be reached or used; the message is one clear line without credentials. */
+export class EventStoreUnavailable extends Error {
+  /** Where without who: `host:port`. */
+  readonly target: string
+  constructor(target: string, why: string) {
+    super(`EventStoreDB at ${target}: ${why}`)
+    this.name = 'EventStoreUnavailable'
+    this.target = target
+  }
+}
+
+/** The server refuses what is asked for good, such as a wrong password; trying again does not help. */
+export class EventStoreRefused extends EventStoreUnavailable {
+  override readonly name = 'EventStoreRefused'
+}
+
+/** The server says that the stream is not at the expected revision. */
+export class Conflict extends Error {
+  override readonly name = 'Conflict'
+}
+
+/** The server took an append but not where it was to stand: the stream was deleted or cut by somebody. */
+export class StreamTampered extends Error {
+  constructor(stream: string, why: string) {
+    super(`Stream ${stream} was changed behind the event log: ${why}`)
+    this.name = 'StreamTampered'
+  }
+}
+
+const PERMISSION_DENIED = 7
+const UNAUTHENTICATED = 16
+const INVALID_ARGUMENT = 3
+const UNIMPLEMENTED = 12
+
+/** What the server answered, as far as it is an answer and not a lost connection. */
+export function isRefusal(error: unknown): boolean {
+  const { code, type } = error as { code?: unknown; type?: unknown }
+  if (type === 'access-denied' || type === 'stream-deleted' || type === 'invalid-argument') return true
+  return (
+    code === PERMISSION_DENIED ||
+    code === UNAUTHENTICATED ||
+    code === INVALID_ARGUMENT ||
+    code === UNIMPLEMENTED
+  )
+}
+
+/** What went wrong in one line; never the connection string. */
+export function oneLine(error: unknown): string {
+  const { message, details, code, type } = error as {
+    message?: string
+    details?: string
+    code?: number
+    type?: string
+  }
+  const text = (details || message || type || `gRPC status ${code ?? 'unknown'}`).replace(/\s+/g, ' ').trim()
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text
+}

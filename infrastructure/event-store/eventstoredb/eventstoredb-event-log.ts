@@ -1,0 +1,276 @@
+import {
+  type AppendResult,
+  type EventLog,
+  type EventToAppend,
+  type ExpectedRevision,
+  LOG_START,
+  type LogPage,
+  type StoredEvent,
+} from '../../../application/ports/event-log.ts'
+import { checkAppend } from '../check-append.ts'
+import { AppendStream } from './append-stream.ts'
+import { Appender } from './appender.ts'
+import { catchUp } from './catch-up.ts'
+import { Confirmations } from './confirmations.ts'
+import { EventStoreConnection } from './connection.ts'
+import { EventStoreRefused, EventStoreUnavailable, oneLine } from './errors.ts'
+import { KnownStreams } from './known-streams.ts'
+import { LogReader, retryPause } from './log-reader.ts'
+import { Tail, type TailLog } from './tail.ts'
+
+const PATIENCE_MS = 10_000
+const OPENING_PATIENCE_MS = 3_000
+/** Events whose distance tells how far apart events are on average. */
+const SAMPLE = 200
+
+/** How the log is opened. */
+export interface EventStoreEventLogOptions {
+  /** `esdb://user:password@host:2113?tls=true`, `esdb+discover://…` for a cluster, or the same with `kurrentdb`. */
+  readonly url: string
+  readonly log?: TailLog
+  /** How long appends and reads wait for a lost server to come back, in milliseconds, default 10000. */
+  readonly patienceMs?: number
+  /** How long to wait for a server that is not there at the start, in milliseconds, default 3000. */
+  readonly openingPatienceMs?: number
+}
+
+/**
+ * Connects and begins to follow the log.
+ * @throws EventStoreUnavailable when the server cannot be reached, or refuses.
+ */
+export async function openEventStoreEventLog(
+  options: EventStoreEventLogOptions,
+): Promise<EventStoreEventLog> {
+  // long reads must not hold up appends, nor their failures end them
+  const reading = new EventStoreConnection(options.url)
+  const writing = new EventStoreConnection(options.url)
+  const opening = new LogReader(
+    reading,
+    options.openingPatienceMs ?? OPENING_PATIENCE_MS,
+    new AbortController().signal,
+  )
+  try {
+    const head = await opening.head()
+    const eventLog = new EventStoreEventLog(
+      {
+        reading,
+        writing,
+        log: options.log ?? { warn: () => undefined },
+        patienceMs: options.patienceMs ?? PATIENCE_MS,
+      },
+      head,
+    )
+    await eventLog.start()
+    return eventLog
+  } catch (error) {
+    await Promise.all([reading.close(), writing.close()])
+    throw error
+  }
+}
+
+/**
+ * The event log in EventStoreDB, see {@link EventLog}. Made by {@link openEventStoreEventLog}. Positions are those of
+ * the server, places in its files: they grow by an event's size.
+ */
+export class EventStoreEventLog implements EventLog {
+  readonly #reading: EventStoreConnection
+  readonly #writing: EventStoreConnection
+  readonly #reader: LogReader
+  readonly #known = new KnownStreams()
+  readonly #appends: AppendStream
+  readonly #appender: Appender
+  readonly #tail: Tail
+  readonly #log: TailLog
+  readonly #closing = new AbortController()
+  #spacing: number | undefined
+  #closed: Promise<void> | undefined
+
+  constructor(
+    parts: { reading: EventStoreConnection; writing: EventStoreConnection; log: TailLog; patienceMs: number },
+    head: bigint,
+  ) {
+    const { reading, writing, log, patienceMs } = parts
+    this.#reading = reading
+    this.#writing = writing
+    this.#log = log
+    const { signal } = this.#closing
+    const confirmations = new Confirmations()
+    this.#reader = new LogReader(reading, patienceMs, signal)
+    this.#appends = new AppendStream(writing)
+    this.#appender = new Appender({
+      target: writing.target,
+      appends: this.#appends,
+      reader: this.#reader,
+      known: this.#known,
+      confirmations,
+      patienceMs,
+    })
+    this.#tail = new Tail(
+      { connection: reading, reader: this.#reader, confirmations, log, closing: signal },
+      head,
+    )
+  }
+
+  /** Begins to follow the log. */
+  start(): Promise<void> {
+    return this.#tail.start()
+  }
+
+  async append(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventToAppend[],
+  ): Promise<AppendResult> {
+    checkAppend(stream, events)
+    checkJson(events)
+    return this.#appender.append(stream, expected, events)
+  }
+
+  async readStream(
+    stream: string,
+    options: { from?: number; maxCount?: number; direction?: 'forwards' | 'backwards' } = {},
+  ): Promise<readonly StoredEvent[]> {
+    const backwards = options.direction === 'backwards'
+    const events = await this.#reader.stream(stream, {
+      from: options.from ?? (backwards ? 'end' : 0),
+      maxCount: options.maxCount ?? 1000,
+      backwards,
+    })
+    const stored = events.map((event) => event.stored())
+    // whoever reads a stream from its beginning is about to append to it
+    if (!backwards && stored.length > 0) this.#learn(stream, stored)
+    return stored
+  }
+
+  readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
+    return this.#reader.page(options)
+  }
+
+  async *subscribe(options: {
+    after: bigint
+    types?: readonly string[]
+    pageSize: number
+    signal: AbortSignal
+  }): AsyncGenerator<LogPage, void, undefined> {
+    const { types, pageSize } = options
+    const wanted = types && new Set(types)
+    const signal = AbortSignal.any([options.signal, this.#closing.signal])
+    const { feed } = this.#tail
+    let position = options.after
+    let toldOfHead = false
+    for (let attempt = 0; !signal.aborted; ) {
+      const known = feed.after(position, pageSize, wanted)
+      if (known === 'behind') {
+        try {
+          const pages = catchUp(this.#reading, { after: position, upTo: feed.to, types, pageSize, signal })
+          for await (const page of pages) {
+            attempt = 0
+            position = page.checkpoint
+            yield page
+            if (signal.aborted) return
+          }
+        } catch (error) {
+          if (signal.aborted) return
+          if (attempt === 0)
+            this.#log.warn({ reason: oneLine(error) }, 'reading the event log failed, trying again')
+          await retryPause(attempt, signal)
+          attempt += 1
+        }
+        continue
+      }
+      if (!toldOfHead) {
+        // the feed may be a moment behind, and being at the head is to be true when first told
+        const head = await this.#headWhenReachable(signal)
+        if (signal.aborted) return
+        feed.announce(head)
+        if (head > feed.to) await feed.beyond(head - 1n, signal)
+        if (signal.aborted) return
+        const now = feed.after(position, pageSize, wanted)
+        if (now === 'behind') continue
+        const page = now === 'nothing' ? { events: [], checkpoint: position, atHead: true } : now
+        position = page.checkpoint
+        toldOfHead = page.atHead
+        yield page
+        continue
+      }
+      if (known === 'nothing') {
+        await feed.beyond(position, signal)
+        if (feed.closed) return
+        continue
+      }
+      position = known.checkpoint
+      yield known
+    }
+  }
+
+  head(): Promise<bigint> {
+    return this.#reader.head()
+  }
+
+  async count(after: bigint, upTo: bigint): Promise<number> {
+    if (upTo <= after) return 0
+    const known = this.#tail.feed.countAfter(after)
+    if (known !== undefined && upTo >= this.#tail.feed.to) return known
+    this.#spacing ??= await this.#sampleSpacing()
+    return Math.max(1, Math.round(Number(upTo - after) / this.#spacing))
+  }
+
+  /** Never: other processes may append at any time. */
+  soleWriter(): boolean {
+    return false
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      await this.#appender.close()
+      this.#closing.abort()
+      this.#appends.close()
+      await Promise.all([this.#reading.close(), this.#writing.close()])
+    })()
+    return this.#closed
+  }
+
+  #learn(stream: string, events: readonly StoredEvent[]): void {
+    const revision = this.#known.get(stream)?.revision ?? -1
+    if (events[0]!.revision > revision + 1 || events.at(-1)!.revision <= revision) return
+    const known = this.#known.open(stream)
+    for (const event of events) known.add(event)
+    this.#known.grew(known.revision - revision)
+  }
+
+  /** How far apart events stand on average. */
+  async #sampleSpacing(): Promise<number> {
+    const latest = await this.#reader.latest(SAMPLE)
+    const first = latest[0]?.position ?? LOG_START
+    const last = latest.at(-1)?.position ?? LOG_START
+    return latest.length < 2 ? 1_000 : Number(last - first) / (latest.length - 1)
+  }
+
+  async #headWhenReachable(signal: AbortSignal): Promise<bigint> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#reader.head()
+      } catch (error) {
+        if (signal.aborted) return LOG_START
+        if (!(error instanceof EventStoreUnavailable)) throw error
+        if (error instanceof EventStoreRefused)
+          this.#log.warn({ reason: error.message }, 'reading was refused')
+        await retryPause(attempt, signal)
+      }
+    }
+  }
+}
+
+/** The server stores any bytes as JSON; what is no JSON would be found by readers only. */
+function checkJson(events: readonly EventToAppend[]): void {
+  for (const { type, data, metadata, writtenFrom } of events) {
+    // written by JSON.stringify a moment ago
+    if (writtenFrom?.text === data) continue
+    try {
+      JSON.parse(data)
+      JSON.parse(metadata)
+    } catch {
+      throw new TypeError(`The data or metadata of an event of type ${type} is refused: it is no JSON`)
+    }
+  }
+}
