@@ -3,6 +3,7 @@ import { type Load, runLoad } from './load.ts'
 import { measureAppending } from './measurements/appending.ts'
 import { measureCatchingUp } from './measurements/catching-up.ts'
 import { measureLoading } from './measurements/loading.ts'
+import { measureManyProcesses } from './measurements/many-processes.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRequests } from './measurements/requests.ts'
 import { measureStarting } from './measurements/starting.ts'
@@ -20,6 +21,7 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer) => Promise<Row
   appending: measureAppending,
   'catching-up': measureCatchingUp,
   loading: measureLoading,
+  'many-processes': measureManyProcesses,
   'payroll-report': measurePayrollReport,
   requests: measureRequests,
   starting: measureStarting,

@@ -143,7 +143,7 @@ export interface ServiceAddresses {
   readonly ops: string
 }
 
-const OPERATOR_TOKEN = 'bench-operator-token'
+export const OPERATOR_TOKEN = 'bench-operator-token'
 
 /**
  * Starts the service as it is run: `dist/main.js` in a process of its own, system clock, without rate limits.
@@ -165,7 +165,8 @@ export function startService(
       ...env,
     },
     (line): line is ServiceAddresses =>
-      typeof line === 'object' && line !== null && 'core' in line && 'ops' in line,
+      // only the role api has a core API
+      typeof line === 'object' && line !== null && 'ops' in line,
   )
 }
 

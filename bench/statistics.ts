@@ -55,7 +55,7 @@ export async function throughput(
 /** What a measurement has to reach. */
 export type Target =
   | { readonly kind: 'at least'; readonly ratio: number; readonly unit: 'times' | 'percent' }
-  | { readonly kind: 'below'; readonly value: number; readonly unit: 's' | 'MiB' }
+  | { readonly kind: 'below'; readonly value: number; readonly unit: 's' | 'ms' | 'MiB' }
   | { readonly kind: 'none' }
 
 /** Whether a target is met. @param value the ratio to the peer, or of absolute targets the measured value. */

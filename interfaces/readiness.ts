@@ -1,6 +1,7 @@
 import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
-import { FAULT_POINTS, type Faults } from '../application/ports/faults.ts'
+import type { Faults } from '../application/ports/faults.ts'
+import type { IntegrationEvents } from '../application/process-managers/integration-events.ts'
 import type { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import type { WorkStore } from '../application/process-managers/work-store.ts'
 import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
@@ -14,6 +15,9 @@ interface Parts {
   readonly work: WorkStore
   readonly clock: Clock
   readonly faults: Faults
+  /** Null where NATS is not configured. */
+  readonly nats: { readonly connected: boolean } | null
+  readonly integrationEvents: IntegrationEvents | null
 }
 
 /** How long the log, and then the database, may take to answer a probe, in milliseconds. */
@@ -31,19 +35,27 @@ export class Readiness {
 
   /**
    * Not ok while the event log or the database does not answer, or a projection is in error. What is
-   * parked, given up or stuck calls for a person and takes no process out of rotation: it degrades.
+   * parked, given up or stuck calls for a person and takes no process out of rotation: it degrades. So does
+   * losing NATS: everything goes on, more slowly.
    */
   async check(): Promise<Health> {
     const head = await within(PROBE_MS, this.#parts.log.head())
     if (head === null) return { ok: false, degraded: [], checks: { event_log: 'unreachable' } }
     const looked = await within(
       PROBE_MS,
-      Promise.all([this.#parts.projections.list(), this.#parts.runner.status(), this.#counts()]),
+      Promise.all([
+        this.#parts.projections.list(),
+        this.#parts.runner.status(),
+        this.#counts(),
+        this.#parts.integrationEvents?.status(),
+      ]),
     )
     if (looked === null) {
       return { ok: false, degraded: [], checks: { event_log: 'ok', database: 'unreachable' } }
     }
-    const [projections, processManagers, counts] = looked
+    const [projections, processManagers, counts, published] = looked
+    const { nats } = this.#parts
+    const isPublishingStuck = published?.state === 'problem' && nats?.connected === true
     return {
       ok: projections.every(({ state }) => state !== 'error'),
       degraded: [
@@ -54,6 +66,8 @@ export class Readiness {
           .filter(({ state }) => state === 'problem')
           .map(({ name }) => `process manager ${name}: does not get on`),
         ...(counts.failed > 0 ? [`work given up: ${counts.failed}`] : []),
+        ...(isPublishingStuck ? ['integration events: not published'] : []),
+        ...(nats && !nats.connected ? ['nats: unreachable, notices and integration events wait for it'] : []),
       ],
       checks: {
         event_log: 'ok',
@@ -61,6 +75,8 @@ export class Readiness {
         projections: Object.fromEntries(projections.map(({ name, state }) => [name, state])),
         process_managers: Object.fromEntries(processManagers.map(({ name, state }) => [name, state])),
         work_failed: counts.failed,
+        ...(nats ? { nats: nats.connected ? 'ok' : 'unreachable' } : {}),
+        ...(published ? { integration_events: published.state } : {}),
       },
     }
   }
@@ -114,12 +130,17 @@ export class Readiness {
       metrics.parked(name, parked_streams)
     }
     metrics.work('process-managers', counts)
+    const { nats, integrationEvents, log } = this.#parts
+    if (nats) metrics.nats(nats.connected)
+    if (integrationEvents) {
+      const [head, { position }] = await Promise.all([log.head(), integrationEvents.status()])
+      metrics.integrationEventsBehind(Number(head > position ? head - position : 0n))
+    }
   }
 
-  #counts() {
+  async #counts() {
     const { work, clock, faults } = this.#parts
-    const holds = FAULT_POINTS.filter((point) => faults.holding(point))
-    return work.counts({ now: clock.now(), holds })
+    return work.counts({ now: clock.now(), holds: await faults.holds() })
   }
 }
 

@@ -5,6 +5,7 @@ import { advanceClock } from '../application/commands/advance-clock.ts'
 import { type DrainParts, drain } from '../application/commands/drain.ts'
 import { EventRegistry } from '../application/event-store.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
+import { IntegrationEvents } from '../application/process-managers/integration-events.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { aggregates } from '../domain/catalogue.ts'
@@ -14,6 +15,7 @@ import type { Config } from '../infrastructure/config/config.ts'
 import { prepareDataDirectory } from '../infrastructure/config/data-directory.ts'
 import { EncryptedPersonalData } from '../infrastructure/crypto/personal-data.ts'
 import { rewrapAll } from '../infrastructure/crypto/rewrap.ts'
+import { PostgresFaults } from '../infrastructure/database/faults.ts'
 import { PostgresLastUsed } from '../infrastructure/database/last-used.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/database/leases.ts'
 import { PostgresProjectionStore } from '../infrastructure/database/projection-store.ts'
@@ -23,6 +25,9 @@ import { PostgresWorkStore } from '../infrastructure/database/work-store.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { InMemoryFaults } from '../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
+import { Nats } from '../infrastructure/messaging/nats/connection.ts'
+import { JetStreamIntegrationEvents } from '../infrastructure/messaging/nats/integration-events.ts'
+import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { SystemRandomness } from '../infrastructure/randomness.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 import { Metrics } from '../infrastructure/telemetry/metrics.ts'
@@ -59,7 +64,8 @@ export interface Service {
 /**
  * The one composition root: opens storage, wires ports to adapters, starts what the roles ask for
  * and listens.
- * @throws ConfigError, EmbeddedPostgresError, DatabaseUnavailable or {@link CannotListen} with one clear line.
+ * @throws ConfigError, EmbeddedPostgresError, DatabaseUnavailable, NatsUnavailable or {@link CannotListen} with one
+ *   clear line.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
   for (const warning of config.warnings) logger.warn('setting', { text: warning })
@@ -88,13 +94,15 @@ async function compose(
   closeAll: () => Promise<void>,
 ): Promise<Service> {
   const secrets = await prepareDataDirectory(config)
+  const nats = await openNats(config, logger)
+  if (nats) closers.push(() => nats.close())
   const storage = await openStorage(config, logger)
   closers.push(() => storage.close())
   const { database } = storage
   const { pool } = database
   const metrics = new Metrics()
   const registry = new EventRegistry(aggregates)
-  const notices = new InProcessNotices()
+  const notices = nats ? new NatsNotices(nats) : new InProcessNotices()
 
   const log = await openPostgresEventLog({
     database,
@@ -112,13 +120,19 @@ async function compose(
   })
   const lastUsed = new PostgresLastUsed(pool, (error) => logger.warn('last use not written', {}, error))
   closers.push(() => lastUsed.close())
-  const faults = new InMemoryFaults()
+  // there are none to inject unless the clock is virtual
+  const faults =
+    config.clock === 'virtual'
+      ? await PostgresFaults.open(pool, notices, () => log.soleWriter())
+      : new InMemoryFaults()
   const randomness = new SystemRandomness(clock)
   const commands = new CommandHandler(log, registry, clock)
 
   const owner = randomness.hex(12)
   const leaseStore = new PostgresLeaseStore(pool)
-  const leases = new HeldLeases(leaseStore, { owner })
+  // who cannot be replaced by another process need not be replaced soon
+  const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
+  const leases = new HeldLeases(leaseStore, { owner, ttlMs })
   const projections = new Projections({
     projections: readModels,
     log,
@@ -127,6 +141,7 @@ async function compose(
     leases,
     holders: (names) => leaseStore.holders(names),
     clock,
+    notices,
     metrics: {
       onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
       lag: ({ name, events, seconds }) => metrics.lag(name, { events, seconds }),
@@ -161,6 +176,14 @@ async function compose(
     },
     [payrollPipeline(app), erasure(app)],
   )
+  const integrationEvents =
+    nats &&
+    new IntegrationEvents({
+      ...{ log, registry, commands, leases, store: workStore },
+      channel: new JetStreamIntegrationEvents(nats),
+      published: (type) => metrics.integrationEvent(type),
+      report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
+    })
   const following = new AbortController()
   closers.push(async () => following.abort())
   if (clock instanceof VirtualClock) {
@@ -176,6 +199,8 @@ async function compose(
   if (config.roles.has('worker')) {
     await runner.start()
     closers.push(() => runner.stop())
+    integrationEvents?.start()
+    closers.push(async () => integrationEvents?.stop())
   }
   void rewrapAll(pool, vault, secrets.masterKeys).then(
     ({ dataKeys, secrets: rewrapped }) => {
@@ -195,7 +220,9 @@ async function compose(
     projections: { names: () => projections.names },
     readModels: projections,
   }
-  const readiness = new Readiness({ log, projections, runner, work: workStore, clock, faults })
+  const readiness = new Readiness({
+    ...{ log, projections, runner, work: workStore, clock, faults, nats, integrationEvents },
+  })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
   const host = (
@@ -288,6 +315,15 @@ async function compose(
       return stopped
     },
   }
+}
+
+/** @throws NatsUnavailable when it is configured and does not answer. */
+async function openNats(config: Config, logger: Logger): Promise<Nats | null> {
+  if (config.natsUrls === null) return null
+  return Nats.open(config.natsUrls, {
+    info: (text) => logger.info('nats', { text }),
+    warn: (text) => logger.warn('nats', { text }),
+  })
 }
 
 async function listenOrExplain(

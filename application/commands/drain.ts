@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
-import { FAULT_POINTS, type Faults } from '../ports/faults.ts'
+import type { Faults } from '../ports/faults.ts'
 import type { Notices } from '../ports/notices.ts'
 import type { ReadModels } from '../ports/read-models.ts'
 import type { WorkStore } from '../process-managers/work-store.ts'
@@ -54,8 +54,7 @@ async function isAtRest(parts: DrainParts, projectionsWaitMs: number): Promise<b
   for (const position of (await parts.processManagers.positions()).values()) {
     if (position < head) return false
   }
-  const holds = FAULT_POINTS.filter((point) => faults.holding(point))
-  const { due, leased } = await work.counts({ now, holds })
+  const { due, leased } = await work.counts({ now, holds: await faults.holds() })
   if (due + leased > 0) return false
   const names = parts.projections.names()
   if (!(await parts.readModels.reached(names, head, { timeoutMs: projectionsWaitMs }))) return false

@@ -86,7 +86,7 @@ export async function findReportSubject(
       'policy_number',
     )
   }
-  if (app.faults.take('pipeline', ['unreachable']) !== null) throw new PipelineUnreachable()
+  if ((await app.faults.take('pipeline', ['unreachable'])) !== null) throw new PipelineUnreachable()
   return { employer: found, policy: { state: terms, revision: loaded.revision } }
 }
 

@@ -86,10 +86,10 @@ export async function submitPayroll(
   if (rows.length > MAX_ROWS) {
     return reject('invalid', 'too_many_rows', `At most ${MAX_ROWS} rows fit one request`, 'rows')
   }
-  const held = app.faults.holding('pipeline')
+  const held = await app.faults.holding('pipeline')
   let cut = await cutFile(app, submission, context)
   // the pipeline runs into the other faults by itself where it takes the file over
-  const fault = app.faults.take('pipeline', cut.chunks.length === 1 ? ALL_FAILURES : ['unreachable'])
+  const fault = await app.faults.take('pipeline', cut.chunks.length === 1 ? ALL_FAILURES : ['unreachable'])
 
   let stored: Loaded<PayrollFile> & { position: bigint }
   if (cut.chunks.length > 1) {
@@ -346,7 +346,11 @@ async function settle(
 ): Promise<PayrollFile> {
   let file = stored.state
   const deadline = performance.now() + PHASE_WAIT_MS
-  while (!isSettled(file, waitFor) && performance.now() < deadline && !app.faults.holding('pipeline')) {
+  while (
+    !isSettled(file, waitFor) &&
+    performance.now() < deadline &&
+    !(await app.faults.holding('pipeline'))
+  ) {
     await new Promise((resolve) => setTimeout(resolve, 10))
     file = (await app.commands.load(payrollFile, fileId)).state
   }

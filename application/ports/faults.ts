@@ -11,14 +11,19 @@ export const FAULT_POINTS = [
 export type FaultPoint = (typeof FAULT_POINTS)[number]
 export type FaultMode = 'unreachable' | 'decline' | 'timeout' | 'hold'
 
-/** Faults that operators injected, consumed where they strike. */
+/**
+ * Faults that operators injected, for all processes together: each use is taken once, and a hold
+ * that was set or cleared counts everywhere as soon as that is answered.
+ */
 export interface Faults {
   /** Sets what the next `times` uses of a point run into; 0 clears the point. */
-  inject(point: FaultPoint, mode: FaultMode, times: number): void
+  inject(point: FaultPoint, mode: FaultMode, times: number): Promise<void>
   /** Takes one use of a fault at a point, if one of the given modes is set there. */
-  take(point: FaultPoint, modes: readonly FaultMode[]): FaultMode | null
+  take(point: FaultPoint, modes: readonly FaultMode[]): Promise<FaultMode | null>
   /** Resolves at once when no `hold` is set at the point, else when it is cleared. */
   released(point: FaultPoint, signal?: AbortSignal): Promise<void>
+  /** Points at which a hold is set. */
+  holds(): Promise<readonly FaultPoint[]>
   /** True while a hold is set at the point. */
-  holding(point: FaultPoint): boolean
+  holding(point: FaultPoint): Promise<boolean>
 }

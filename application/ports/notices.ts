@@ -6,10 +6,11 @@ export type Topic =
   | 'position'
 
 /**
- * Hints that something is worth looking at now. They carry nothing and may be lost or doubled:
- * whoever listens also looks by itself from time to time.
+ * Hints to all processes that something is worth looking at now. They carry nothing and may be lost,
+ * doubled or late: whoever listens also looks by itself from time to time.
  */
 export interface Notices {
+  /** Tells this process at once and the others, where there are any, as soon as possible. */
   wake(topic: Topic): void
   /** @returns how to stop listening. */
   onWake(topic: Topic, listener: () => void): () => void

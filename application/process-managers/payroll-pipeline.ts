@@ -150,8 +150,8 @@ async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
           return { outcome: 'done' }
         }
         if (!('chunk' in next) || next.chunk === 0) {
-          if (parts.faults.holding('pipeline')) return { outcome: 'held', at: 'pipeline' }
-          const fault = parts.faults.take('pipeline', ['decline', 'timeout'])
+          if (await parts.faults.holding('pipeline')) return { outcome: 'held', at: 'pipeline' }
+          const fault = await parts.faults.take('pipeline', ['decline', 'timeout'])
           if (fault !== null) {
             file = await fail(parts, item, file, pipelineFault(fault))
             continue

@@ -3,7 +3,7 @@ import { setTimeout as delay, setImmediate as othersTurn } from 'node:timers/pro
 import type { EventRegistry, RecordedEvent } from '../event-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
-import { FAULT_POINTS, type FaultPoint, type Faults } from '../ports/faults.ts'
+import type { FaultPoint, Faults } from '../ports/faults.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
 import { describeError } from './describe-error.ts'
@@ -426,13 +426,13 @@ export class ProcessManagerRunner {
   }
 
   async #claim(limit: number, now: number): Promise<readonly ClaimedWork[]> {
-    const { store, leases } = this.#parts
+    const { store, leases, faults } = this.#parts
     const claims = await store.claim({
       processManagers: this.names,
       owner: leases.owner,
       leaseMs: this.#options.workLeaseMs,
       now,
-      holds: this.#holds(),
+      holds: await faults.holds(),
       limit,
     })
     const renewedAt = performance.now()
@@ -451,10 +451,6 @@ export class ProcessManagerRunner {
     if (clock.kind === 'virtual') return Number.POSITIVE_INFINITY
     const due = await store.nextDue(now)
     return due === null ? Number.POSITIVE_INFINITY : Math.max(1, due - clock.now())
-  }
-
-  #holds(): readonly FaultPoint[] {
-    return FAULT_POINTS.filter((point) => this.#parts.faults.holding(point))
   }
 
   async #carryOut(claim: ClaimedWork): Promise<void> {

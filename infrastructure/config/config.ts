@@ -65,6 +65,8 @@ export interface Config {
   readonly dataDir: string
   /** Null: the embedded server. */
   readonly databaseUrl: string | null
+  /** `nats://` or `tls://` addresses of one server or cluster; null: notices stay in this process. */
+  readonly natsUrls: readonly string[] | null
   /** Null: kept in the data directory. */
   readonly operatorToken: string | null
   /** 32 bytes each, the current one first; null: kept in the data directory. */
@@ -150,7 +152,7 @@ const SETTINGS = z.object({
     'kurrentdb+discover',
   ]).optional(),
   NATS_URL: list('a comma list of NATS addresses such as nats://host:4222', (item) =>
-    /^(nats|tls|wss?):\/\/\S+$/.test(item) && URL.canParse(item) ? item : undefined,
+    /^(nats|tls):\/\/\S+$/.test(item) && URL.canParse(item) ? item : undefined,
   ).optional(),
   OPERATOR_TOKEN: text(OPERATOR_TOKEN_EXPECTED, OPERATOR_TOKEN).optional(),
   MASTER_KEY: keys().optional(),
@@ -257,7 +259,7 @@ function shortened(value: string): string {
 
 /** Settings that are each well-formed and cannot work with the others. */
 function* impossibleTogether(settings: Settings): Iterable<Problem> {
-  for (const name of ['EVENTSTORE_URL', 'NATS_URL'] as const) {
+  for (const name of ['EVENTSTORE_URL'] as const) {
     if (settings[name] !== undefined)
       yield { name, problem: ' is not supported by this release: leave it unset' }
   }
@@ -351,6 +353,7 @@ function toConfig(settings: Settings, extraCa: string | null): Config {
     allowedOrigins: settings.MCP_ALLOWED_ORIGINS,
     dataDir: settings.DATA_DIR,
     databaseUrl: settings.DATABASE_URL ?? null,
+    natsUrls: settings.NATS_URL ?? null,
     operatorToken: settings.OPERATOR_TOKEN ?? null,
     masterKeys: settings.MASTER_KEY ?? null,
     clock: settings.CLOCK,

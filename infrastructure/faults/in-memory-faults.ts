@@ -6,20 +6,20 @@ interface Fault {
 }
 
 /**
- * Faults of this process. A `hold` stands until it is cleared or replaced, however often it is met;
+ * Faults of one process alone. A `hold` stands until it is cleared or replaced, however often it is met;
  * the other modes are used up.
  */
 export class InMemoryFaults implements Faults {
   readonly #faults = new Map<FaultPoint, Fault>()
   readonly #waiting = new Map<FaultPoint, Set<() => void>>()
 
-  inject(point: FaultPoint, mode: FaultMode, times: number): void {
+  async inject(point: FaultPoint, mode: FaultMode, times: number): Promise<void> {
     if (times > 0) this.#faults.set(point, { mode, left: times })
     else this.#faults.delete(point)
-    if (!this.holding(point)) this.#release(point)
+    if (!this.#holds(point)) this.#release(point)
   }
 
-  take(point: FaultPoint, modes: readonly FaultMode[]): FaultMode | null {
+  async take(point: FaultPoint, modes: readonly FaultMode[]): Promise<FaultMode | null> {
     const fault = this.#faults.get(point)
     if (!fault || !modes.includes(fault.mode)) return null
     if (fault.mode !== 'hold') {
@@ -30,9 +30,9 @@ export class InMemoryFaults implements Faults {
   }
 
   /** @throws the signal's reason when it aborts first. */
-  released(point: FaultPoint, signal?: AbortSignal): Promise<void> {
-    if (!this.holding(point)) return Promise.resolve()
-    return new Promise((resolve, reject) => {
+  async released(point: FaultPoint, signal?: AbortSignal): Promise<void> {
+    if (!this.#holds(point)) return
+    await new Promise<void>((resolve, reject) => {
       signal?.throwIfAborted()
       const waiting = this.#waiting.get(point) ?? new Set()
       this.#waiting.set(point, waiting)
@@ -49,7 +49,15 @@ export class InMemoryFaults implements Faults {
     })
   }
 
-  holding(point: FaultPoint): boolean {
+  async holds(): Promise<readonly FaultPoint[]> {
+    return [...this.#faults.keys()].filter((point) => this.#holds(point))
+  }
+
+  async holding(point: FaultPoint): Promise<boolean> {
+    return this.#holds(point)
+  }
+
+  #holds(point: FaultPoint): boolean {
     return this.#faults.get(point)?.mode === 'hold'
   }
 

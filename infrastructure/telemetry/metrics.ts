@@ -58,6 +58,9 @@ export class Metrics {
     'queue',
     'outcome',
   ])
+  #natsConnected: Gauge | undefined
+  #integrationPublished: Counter<'type'> | undefined
+  #integrationBehind: Gauge | undefined
 
   /** @param options.process also measure memory, processor time and event loop lag of this process, default true. */
   constructor(options: { readonly process?: boolean } = {}) {
@@ -127,6 +130,30 @@ export class Metrics {
       this.#workDone.set(key, counted)
     }
     counted.inc()
+  }
+
+  /** Whether NATS is connected; only told of where it is configured. */
+  nats(connected: boolean): void {
+    this.#natsConnected ??= this.#gauge('nats_connected', 'Whether NATS is connected: 1 or 0', [])
+    this.#natsConnected.set(connected ? 1 : 0)
+  }
+
+  /** An integration event was published. */
+  integrationEvent(type: string): void {
+    this.#integrationPublished ??= this.#counter('integration_events_total', 'Integration events published', [
+      'type',
+    ])
+    this.#integrationPublished.inc({ type })
+  }
+
+  /** How far publishing integration events is behind the log, in positions. */
+  integrationEventsBehind(events: number): void {
+    this.#integrationBehind ??= this.#gauge(
+      'integration_events_behind',
+      'Positions of the log that integration events are behind',
+      [],
+    )
+    this.#integrationBehind.set(events)
   }
 
   /** Has `refresh` set gauges that are only worth reading when somebody looks; a failing one is left out. */

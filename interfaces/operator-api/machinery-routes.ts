@@ -120,7 +120,7 @@ export function machineryRoutes(host: OperatorHost, services: OperatorServices):
       if (app.clock.kind !== 'virtual') throw conflict('Faults are injected only with CLOCK=virtual')
       const mode = given ?? 'unreachable'
       await record(call, times === 0 ? 'clear-fault' : 'inject-fault', point, { mode: given, times })
-      app.faults.inject(point, mode, times)
+      await app.faults.inject(point, mode, times)
       return { data: { point, mode: times === 0 ? null : mode, times } }
     }),
   ]

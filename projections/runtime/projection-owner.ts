@@ -31,6 +31,8 @@ export interface OwnerOptions {
   readonly store: ProjectionStore
   readonly leases: Leases
   readonly metrics: ProjectionMetrics
+  /** Called whenever other processes can see that the live generation has moved on. */
+  readonly moved?: () => void
   /** Real milliseconds between attempts to get a lease that somebody else holds. */
   readonly retryMs: number
 }
@@ -285,7 +287,7 @@ export class ProjectionOwner {
   }
 
   #runnerFor(record: GenerationRecord): Running {
-    const { log, registry, store, metrics } = this.#options
+    const { log, registry, store, metrics, moved } = this.#options
     const isLive = () => this.#live?.record.generation === record.generation
     const runner = new ProjectionRunner({
       projection: this.#projection,
@@ -300,6 +302,9 @@ export class ProjectionOwner {
       events: {
         reached: (position) => {
           if (isLive()) this.#progress?.advance(position)
+        },
+        stored: () => {
+          if (isLive()) moved?.()
         },
         caughtUp: () => {
           if (!isLive()) void this.#exclusively(() => this.#finishRebuild())

@@ -23,7 +23,7 @@ const WRITE_ROWS = 20_000
 const WRITE_BYTES = 16 * 1024 * 1024
 const WRITE_MS = 500
 /** A checkpoint that moved over events of other types is stored this often at the most. */
-const BARE_CHECKPOINT_MS = 250
+const BARE_CHECKPOINT_MS = { alone: 250, shared: 50 }
 const RETRY_MS = { first: 50, most: 5000, fatal: 15_000 }
 const REDRIVE_PAGE = 200
 /** Transient failures in a row that are not worth telling of. */
@@ -33,6 +33,8 @@ const FAILURES_UNTIL_ERROR = 3
 export interface RunnerEvents {
   /** Everything up to here is applied and visible. */
   reached(position: bigint): void
+  /** What was reached is stored: other processes can see it. */
+  stored(): void
   /** It stands at the end of the log; told once per start. */
   caughtUp(): void
   /** Its epoch is outdated: somebody else owns the projection now. */
@@ -343,7 +345,9 @@ export class ProjectionRunner {
   /** Stores a checkpoint that comes without rows, now and then. */
   #storeLater(feed: PageFeed): void {
     if (this.#storeTimer) return
-    const wait = Math.max(0, BARE_CHECKPOINT_MS - (elapsed() - this.#storedAt))
+    // other processes know of it only from what is stored
+    const every = this.#log.soleWriter() ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared
+    const wait = Math.max(0, every - (elapsed() - this.#storedAt))
     this.#storeTimer = setTimeout(() => {
       this.#storeTimer = null
       // rows under way or to come take the checkpoint along
@@ -447,6 +451,7 @@ export class ProjectionRunner {
     this.#fold.written()
     for (const position of this.#refused.keys()) if (position <= to) this.#refused.delete(position)
     this.#advance(this.#hasChanges() ? to : this.#seen)
+    this.#events.stored()
     if (events > 0) this.#events.page(events, elapsed() - startedAt)
     if (park.length > 0) await this.#settleState()
   }

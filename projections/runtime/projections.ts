@@ -2,6 +2,7 @@ import type { EventMetadata, EventRegistry } from '../../application/event-store
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
+import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
 import { HeadHistory } from './head-history.ts'
 import type { Projection, ProjectionState } from './projection.ts'
@@ -14,6 +15,7 @@ import type {
   RequestKind,
 } from './projection-store.ts'
 import { elapsed, pause } from './real-time.ts'
+import { RemoteProgress } from './remote-progress.ts'
 
 const REACH_TIMEOUT_MS = 5000
 const REQUEST_TIMEOUT_MS = 15_000
@@ -114,6 +116,8 @@ export class Projections implements ReadModels {
   readonly #clock: Clock
   readonly #metrics: ProjectionMetrics
   readonly #retryMs: number
+  readonly #notices: Notices | null
+  readonly #remote: RemoteProgress
   readonly #owners = new Map<string, ProjectionOwner>()
   readonly #heads = new HeadHistory()
   #requestTimer: NodeJS.Timeout | null = null
@@ -123,6 +127,7 @@ export class Projections implements ReadModels {
   /**
    * @param options.projections every projection the code has.
    * @param options.holders who holds leases, by name.
+   * @param options.notices tell other processes that a projection moved on, and wake those who wait here.
    * @param options.retryMs real milliseconds between attempts to take over from another process, default 1000.
    * @throws Error when two projections share a name or a table, or handle a type the registry does not know.
    */
@@ -135,6 +140,7 @@ export class Projections implements ReadModels {
     holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
     clock: Clock
     metrics?: ProjectionMetrics
+    notices?: Notices
     retryMs?: number
   }) {
     this.#projections = checked(options.projections, options.registry)
@@ -146,6 +152,8 @@ export class Projections implements ReadModels {
     this.#clock = options.clock
     this.#metrics = options.metrics ?? {}
     this.#retryMs = options.retryMs ?? 1000
+    this.#notices = options.notices ?? null
+    this.#remote = new RemoteProgress(options.store, this.#notices)
   }
 
   /** Names of the projections in the code. */
@@ -170,6 +178,7 @@ export class Projections implements ReadModels {
           store: this.#store,
           leases: this.#leases,
           metrics: this.#metrics,
+          moved: () => this.#notices?.wake('position'),
           retryMs: this.#retryMs,
         }),
       )
@@ -210,19 +219,16 @@ export class Projections implements ReadModels {
 
   async #reachedOne(name: string, position: bigint, timeoutMs: number): Promise<boolean> {
     const deadline = elapsed() + timeoutMs
-    let wait = POLL_MS.first
     for (;;) {
       const left = deadline - elapsed()
       const progress = this.#owners.get(name)?.progress
-      if (progress) {
-        if (await progress.waitFor(position, left)) return true
-      } else {
-        const stored = (await this.#store.positions([name])).get(name)
-        if (stored !== undefined && stored >= position) return true
-      }
+      const reached = progress
+        ? await progress.waitFor(position, left)
+        : await this.#remote.waitFor(name, position, left)
+      if (reached) return true
       if (elapsed() >= deadline) return false
-      await pause(Math.min(wait, deadline - elapsed()))
-      wait = Math.min(wait * 2, POLL_MS.most)
+      // this process has just given the projection up
+      await pause(POLL_MS.first)
     }
   }
 

@@ -129,9 +129,9 @@ describe('the payroll pipeline', () => {
   test('works with the policy as of its normalization, whatever changes while it is under way', async () => {
     const terms = await issuePolicy()
     let appends = 0
-    const holding = replacedAppend(bench.log, (append) => {
+    const holding = replacedAppend(bench.log, async (append) => {
       appends += 1
-      if (appends === 1) bench.faults.inject('pipeline', 'hold', 1)
+      if (appends === 1) await bench.faults.inject('pipeline', 'hold', 1)
       return append()
     })
     const runner = await runPipeline(holding)
@@ -143,7 +143,7 @@ describe('the payroll pipeline', () => {
       terms: { rates: [], class_codes: ['8810', '5606', '9999'] },
     }
     await commands.execute(policy, terms.policy_id, change, context())
-    bench.faults.inject('pipeline', 'hold', 0)
+    await bench.faults.inject('pipeline', 'hold', 0)
     const second = await upload(terms, chunksOf(2))
     expect(await bench.drain(runner)).toBe(true)
     expect(await fileOf(first)).toMatchObject({ validated: { red: 1 }, premium: { cents: 505 } })
@@ -322,7 +322,7 @@ describe('injected faults', () => {
     ['decline', 'The payroll pipeline refused the file'],
     ['timeout', 'The payroll pipeline did not answer in time'],
   ] as const)('%s fails the next file only', async (mode, error) => {
-    bench.faults.inject('pipeline', mode, 1)
+    await bench.faults.inject('pipeline', mode, 1)
     const terms = await issuePolicy()
     const runner = await runPipeline()
     const first = await upload(terms, chunksOf(2))
@@ -334,12 +334,12 @@ describe('injected faults', () => {
   })
 
   test('hold stops a file before its next phase until it is cleared', async () => {
-    bench.faults.inject('pipeline', 'hold', 1)
+    await bench.faults.inject('pipeline', 'hold', 1)
     const runner = await runPipeline()
     const id = await upload(await issuePolicy(), chunksOf(3))
     expect(await bench.drain(runner)).toBe(true)
     expect(await steps(id)).toEqual(wholeStory(3).slice(0, 4))
-    bench.faults.inject('pipeline', 'hold', 0)
+    await bench.faults.inject('pipeline', 'hold', 0)
     expect(await bench.drain(runner)).toBe(true)
     expect(await steps(id)).toEqual(wholeStory(3))
   })
@@ -350,13 +350,13 @@ describe('injected faults', () => {
     const holding = replacedAppend(bench.log, async (append) => {
       appends += 1
       // the first half of the validation is about to be stored
-      if (appends === 2) bench.faults.inject('pipeline', 'hold', 1)
+      if (appends === 2) await bench.faults.inject('pipeline', 'hold', 1)
       return append()
     })
     const runner = await runPipeline(holding)
     expect(await bench.drain(runner)).toBe(true)
     expect(await steps(id)).toEqual(wholeStory(10).slice(0, 1 + 10 + 1 + 10))
-    bench.faults.inject('pipeline', 'hold', 0)
+    await bench.faults.inject('pipeline', 'hold', 0)
     expect(await bench.drain(runner)).toBe(true)
     expect(await steps(id)).toEqual(wholeStory(10))
   })

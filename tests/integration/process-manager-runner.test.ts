@@ -496,9 +496,9 @@ describe('working', () => {
 
   test('held work is no reason to wait, and goes on when the hold is cleared', async () => {
     const { handler, names } = courier(async () =>
-      bench.faults.holding('pipeline') ? { outcome: 'held', at: 'pipeline' } : { outcome: 'done' },
+      (await bench.faults.holding('pipeline')) ? { outcome: 'held', at: 'pipeline' } : { outcome: 'done' },
     )
-    bench.faults.inject('pipeline', 'hold', 1)
+    await bench.faults.inject('pipeline', 'hold', 1)
     const runner = await bench.run([parcels(handler)])
     await send('held')
     expect(await bench.drain(runner)).toBe(true)
@@ -508,7 +508,7 @@ describe('working', () => {
     })
     const tries = names().length
 
-    bench.faults.inject('pipeline', 'hold', 0)
+    await bench.faults.inject('pipeline', 'hold', 0)
     expect(await bench.drain(runner)).toBe(true)
     expect(names().length).toBe(tries + 1)
     expect(await counts()).toMatchObject({ due: 0, held: 0 })

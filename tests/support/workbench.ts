@@ -58,15 +58,16 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * Opens a workbench as a process of its own would: own log, own leases, own clock.
  * @param options.aggregates of the test's own, beside the service's.
  * @param options.clock `virtual` (default) stands where the log says.
+ * @param options.notices default: told to nobody outside.
  */
 export async function openWorkbench(
   url: string,
-  options: { aggregates?: readonly Aggregate[]; clock?: Clock } = {},
+  options: { aggregates?: readonly Aggregate[]; clock?: Clock; notices?: Notices } = {},
 ): Promise<Workbench> {
   const database = await openDatabase({ url })
   const log = await openPostgresEventLog({ database })
   const registry = new EventRegistry([...aggregates, ...(options.aggregates ?? [])])
-  const notices = new InProcessNotices()
+  const notices = options.notices ?? new InProcessNotices()
   const clock = options.clock ?? (await VirtualClock.open(log, registry, notices))
   const faults = new InMemoryFaults()
   const store = new PostgresWorkStore(database.pool)

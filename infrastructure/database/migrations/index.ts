@@ -2,6 +2,7 @@ import { eventLog } from './0001-event-log.ts'
 import { projections } from './0002-projections.ts'
 import { work } from './0003-work.ts'
 import { personalData } from './0004-personal-data.ts'
+import { faults } from './0005-faults.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -10,4 +11,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0002-projections': projections,
   '0003-work': work,
   '0004-personal-data': personalData,
+  '0005-faults': faults,
 }

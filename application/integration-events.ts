@@ -1,0 +1,208 @@
+import { z } from 'zod'
+import type { EventType } from '../domain/kernel/event-type.ts'
+import { environment, id } from '../domain/kernel/ids.ts'
+import { EmployeeSyncReceived } from '../domain/parties/employee-sync.ts'
+import {
+  EmployerDetailsChanged,
+  EmployerLinkedToPayrollCompany,
+  EmployerRegistered,
+  EmployerUnlinkedFromPayrollCompany,
+} from '../domain/parties/employer.ts'
+import {
+  PayrollFileFailed,
+  PayrollFileReceived,
+  PayrollPremiumCalculated,
+  payrollFile,
+} from '../domain/payroll/payroll-file.ts'
+import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../domain/policies/policy.ts'
+import type { CommandHandler } from './command-handling/command-handler.ts'
+import type { RecordedEvent } from './event-store.ts'
+import type { IntegrationEvent } from './ports/integration-events.ts'
+
+/**
+ * What other systems hear of, by event word: the schema of the message's `data`. Ids, dates, counts
+ * and cents only; nothing here is about a person. Fields are only ever added.
+ */
+export const INTEGRATION_EVENTS = {
+  'employer.registered': z.strictObject({ employer_id: id(), payroll_company_ids: z.array(id()) }),
+  'employer.changed': z.strictObject({ employer_id: id() }),
+  'employer.linked': z.strictObject({ employer_id: id(), payroll_company_id: id() }),
+  'employer.unlinked': z.strictObject({ employer_id: id(), payroll_company_id: id() }),
+  'employees.sync_received': z.strictObject({
+    sync_id: id(),
+    file_id: id(),
+    employer_id: id(),
+    record_count: z.number().int(),
+  }),
+  'policy.issued': z.strictObject({
+    policy_id: id(),
+    employer_id: id(),
+    carrier_id: id(),
+    policy_number: z.string(),
+    status: z.enum(['active', 'in_progress']),
+    effective_date: z.string(),
+    expiration_date: z.string(),
+  }),
+  'policy.changed': z.strictObject({
+    policy_id: id(),
+    employer_id: id(),
+    /** Names of the terms that changed. */
+    changed: z.array(z.string()),
+  }),
+  'policy.cancelled': z.strictObject({ policy_id: id(), employer_id: id() }),
+  'payroll.file_received': z.strictObject({
+    file_id: id(),
+    employer_id: id(),
+    policy_id: id(),
+    policy_number: z.string(),
+    source: z.enum(['tool', 'report', 'inbound_webhook']),
+    submission_id: id().nullable(),
+    row_count: z.number().int(),
+    period: z.object({ start: z.string(), end: z.string() }).nullable(),
+  }),
+  'payroll.file_completed': z.strictObject({
+    file_id: id(),
+    employer_id: id(),
+    policy_id: id(),
+    policy_number: z.string(),
+    row_count: z.number().int(),
+    green_rows: z.number().int(),
+    red_rows: z.number().int(),
+    auditable_cents: z.number().int(),
+    premium_cents: z.number().int(),
+    period: z.object({ start: z.string(), end: z.string() }).nullable(),
+  }),
+  'payroll.file_failed': z.strictObject({
+    file_id: id(),
+    employer_id: id(),
+    policy_id: id(),
+    stage: z.enum(['file_creation', 'validation', 'wage_calculation', 'premium_calculation']),
+    error: z.string(),
+  }),
+} as const
+export type IntegrationEventWord = keyof typeof INTEGRATION_EVENTS
+
+/** The message around `data`. */
+export const integrationMessage = z.strictObject({
+  /** Id of the event in the log, and of the message: handle each once. */
+  id: z.string(),
+  type: z.enum(Object.keys(INTEGRATION_EVENTS) as [IntegrationEventWord, ...IntegrationEventWord[]]),
+  /** Grows when the meaning of a field changes. */
+  version: z.literal(1),
+  /** Place in the log, a decimal string; puts messages in order. */
+  position: z.string(),
+  /** ISO 8601 UTC, by the service's clock. */
+  occurred_at: z.string(),
+  environment: environment(),
+  tenant_id: id(),
+  correlation_id: z.string(),
+  data: z.record(z.string(), z.unknown()),
+})
+
+type DataOf<Word extends IntegrationEventWord> = z.output<(typeof INTEGRATION_EVENTS)[Word]>
+type Told = {
+  [Word in IntegrationEventWord]: { readonly type: Word; readonly data: DataOf<Word> }
+}[IntegrationEventWord]
+type Teller<Data> = (data: Data, commands: Pick<CommandHandler, 'load'>) => Told | null | Promise<Told | null>
+
+interface Source {
+  readonly type: EventType
+  readonly tell: Teller<never>
+}
+function on<Type extends EventType>(type: Type, tell: Teller<z.output<Type['schema']>>): Source {
+  return { type, tell: tell as Teller<never> }
+}
+
+/** Which events of the log other systems hear of, and as what. */
+const SOURCES: readonly Source[] = [
+  on(EmployerRegistered, ({ employer_id, payroll_company_ids }) => ({
+    type: 'employer.registered',
+    data: { employer_id, payroll_company_ids },
+  })),
+  on(EmployerDetailsChanged, ({ employer_id }) => ({ type: 'employer.changed', data: { employer_id } })),
+  on(EmployerLinkedToPayrollCompany, (data) => ({ type: 'employer.linked', data })),
+  on(EmployerUnlinkedFromPayrollCompany, (data) => ({ type: 'employer.unlinked', data })),
+  on(EmployeeSyncReceived, ({ sync_id, file_id, employer_id, record_count }) => ({
+    type: 'employees.sync_received',
+    data: { sync_id, file_id, employer_id, record_count },
+  })),
+  on(PolicyIssued, (issued) => {
+    const { policy_id, employer_id, carrier_id, policy_number, status } = issued
+    const { effective_date, expiration_date } = issued
+    return {
+      type: 'policy.issued',
+      data: { policy_id, employer_id, carrier_id, policy_number, status, effective_date, expiration_date },
+    }
+  }),
+  on(PolicyTermsChanged, async ({ policy_id, ...terms }, commands) => {
+    const { employer_id } = (await commands.load(policy, policy_id)).state!
+    return { type: 'policy.changed', data: { policy_id, employer_id, changed: Object.keys(terms).sort() } }
+  }),
+  on(PolicyCancelled, async ({ policy_id }, commands) => {
+    const { employer_id } = (await commands.load(policy, policy_id)).state!
+    return { type: 'policy.cancelled', data: { policy_id, employer_id } }
+  }),
+  on(PayrollFileReceived, (received) => {
+    const { file_id, employer_id, policy_id, policy_number, source, row_count, period } = received
+    const { kind, submission_id } = source
+    return {
+      type: 'payroll.file_received',
+      data: {
+        file_id,
+        employer_id,
+        policy_id,
+        policy_number,
+        source: kind,
+        submission_id,
+        row_count,
+        period,
+      },
+    }
+  }),
+  on(PayrollPremiumCalculated, async ({ file_id, last }, commands) => {
+    if (!last) return null
+    // nothing follows the last premium: the sums are the same whenever they are looked at
+    const { received, validated, wages, premium } = (await commands.load(payrollFile, file_id)).state
+    const { employer_id, policy_id, policy_number, row_count, period } = received!
+    return {
+      type: 'payroll.file_completed',
+      data: {
+        ...{ file_id, employer_id, policy_id, policy_number, row_count },
+        ...{ green_rows: validated.green, red_rows: validated.red },
+        ...{ auditable_cents: wages.cents, premium_cents: premium.cents, period },
+      },
+    }
+  }),
+  on(PayrollFileFailed, async ({ file_id, stage, error }, commands) => {
+    const { employer_id, policy_id } = (await commands.load(payrollFile, file_id)).state.received!
+    return { type: 'payroll.file_failed', data: { file_id, employer_id, policy_id, stage, error } }
+  }),
+]
+const SOURCES_BY_TYPE = new Map(SOURCES.map((source) => [source.type.name, source]))
+
+/** Names of the event types that lead to integration events. */
+export const INTEGRATION_SOURCES: readonly string[] = [...SOURCES_BY_TYPE.keys()]
+
+/**
+ * What other systems hear of an event; null when nothing. The same event always yields the same.
+ * @param commands where events refer to other facts of their stream.
+ */
+export async function integrationEventOf(
+  event: RecordedEvent,
+  commands: Pick<CommandHandler, 'load'>,
+): Promise<IntegrationEvent | null> {
+  const { tenant_id, environment, recorded_at, correlation_id } = event.metadata
+  const source = SOURCES_BY_TYPE.get(event.type)
+  // what belongs to no tenant is of nobody's concern outside
+  if (!source || tenant_id === null || environment === null) return null
+  const told = await source.tell(event.data as never, commands)
+  if (!told) return null
+  const { type } = told
+  // strict: a field that is not in the schema must never get out
+  const data = INTEGRATION_EVENTS[type].parse(told.data)
+  const text = JSON.stringify({
+    ...{ id: event.eventId, type, version: 1, position: String(event.position), occurred_at: recorded_at },
+    ...{ environment, tenant_id, correlation_id, data },
+  })
+  return { id: event.eventId, type, environment, tenantId: tenant_id, text }
+}

@@ -1,0 +1,101 @@
+import {
+  DiscardPolicy,
+  headers,
+  type JetStreamClient,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from 'nats'
+import type {
+  IntegrationEvent,
+  IntegrationEventChannel,
+} from '../../../application/ports/integration-events.ts'
+import type { Nats } from './connection.ts'
+
+export const INTEGRATION_STREAM = 'COMPSTREAM'
+
+const PUBLISH_MS = 5_000
+const DAY_MS = 86_400_000
+/** JetStream's error for a stream that does not exist. */
+const STREAM_NOT_FOUND = 10059
+
+/** How the stream is made where there is none; one that exists is used as it is. */
+const STREAM: Partial<StreamConfig> & { name: string } = {
+  name: INTEGRATION_STREAM,
+  description: 'compstream integration events',
+  subjects: ['compstream.live.>', 'compstream.sandbox.>'],
+  retention: RetentionPolicy.Limits,
+  storage: StorageType.File,
+  discard: DiscardPolicy.Old,
+  max_age: nanos(7 * DAY_MS),
+  max_bytes: 1024 ** 3,
+  max_msg_size: 64 * 1024,
+  duplicate_window: nanos(10 * 60_000),
+}
+
+/** The subject of an event: `compstream.<environment>.<tenant_id>.<event word>`. */
+export function subjectOf(event: Pick<IntegrationEvent, 'environment' | 'tenantId' | 'type'>): string {
+  return `compstream.${event.environment}.${event.tenantId}.${event.type}`
+}
+
+/** Integration events in a JetStream stream; the event's id is the message id. */
+export class JetStreamIntegrationEvents implements IntegrationEventChannel {
+  readonly #nats: Nats
+  readonly #client: JetStreamClient
+
+  constructor(nats: Nats) {
+    this.#nats = nats
+    this.#client = nats.connection.jetstream({ timeout: PUBLISH_MS })
+  }
+
+  async exists(): Promise<boolean> {
+    const manager = await this.#nats.connection.jetstreamManager({ timeout: PUBLISH_MS })
+    try {
+      await manager.streams.info(INTEGRATION_STREAM)
+      return true
+    } catch (error) {
+      if ((error as { api_error?: { err_code?: number } }).api_error?.err_code === STREAM_NOT_FOUND)
+        return false
+      throw error
+    }
+  }
+
+  async create(): Promise<void> {
+    const manager = await this.#nats.connection.jetstreamManager({ timeout: PUBLISH_MS })
+    await manager.streams.add(STREAM)
+  }
+
+  async publish(event: IntegrationEvent): Promise<void> {
+    if (!this.#nats.connected) throw new Error('NATS is not connected')
+    const head = headers()
+    head.set('Content-Type', 'application/json')
+    await this.#client.publish(subjectOf(event), event.text, {
+      msgID: event.id,
+      headers: head,
+      expect: { streamName: INTEGRATION_STREAM },
+      timeout: PUBLISH_MS,
+    })
+  }
+
+  onLost(listener: () => void): () => void {
+    return this.#nats.onChange((connected) => {
+      if (!connected) listener()
+    })
+  }
+
+  async available(signal: AbortSignal): Promise<void> {
+    if (this.#nats.connected || signal.aborted) return
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        stop()
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const stop = this.#nats.onChange((connected) => {
+        if (connected) done()
+      })
+      signal.addEventListener('abort', done)
+    })
+  }
+}

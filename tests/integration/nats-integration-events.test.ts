@@ -1,0 +1,364 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { type JetStreamManager, StringCodec } from 'nats'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import {
+  INTEGRATION_EVENTS,
+  INTEGRATION_SOURCES,
+  type IntegrationEventWord,
+  integrationMessage,
+} from '../../application/integration-events.ts'
+import type { IntegrationEvent, IntegrationEventChannel } from '../../application/ports/integration-events.ts'
+import { IntegrationEvents } from '../../application/process-managers/integration-events.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import {
+  type PayrollFileEvent,
+  PayrollFileFailed,
+  PayrollFileNormalized,
+  PayrollPremiumCalculated,
+  PayrollRowsValidated,
+  PayrollWagesCalculated,
+  payrollFile,
+} from '../../domain/payroll/payroll-file.ts'
+import { policy } from '../../domain/policies/policy.ts'
+import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
+import {
+  INTEGRATION_STREAM,
+  JetStreamIntegrationEvents,
+} from '../../infrastructure/messaging/nats/integration-events.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
+import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
+import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+
+interface Message {
+  readonly subject: string
+  readonly id: string
+  readonly body: {
+    readonly id: string
+    readonly type: IntegrationEventWord
+    readonly position: string
+    readonly data: Record<string, unknown>
+  }
+}
+
+const SILENT = { info: () => undefined, warn: () => undefined }
+
+let server: NatsServer
+let testDatabase: TestDatabase
+let bench: Workbench
+let nats: Nats
+let tenantId: string
+const running: IntegrationEvents[] = []
+const more: Workbench[] = []
+
+if (natsSource !== null) {
+  beforeAll(async () => {
+    server = await startNats()
+    nats = await Nats.open([server.url], SILENT)
+  })
+  afterAll(async () => {
+    await nats?.close()
+    await server?.stop()
+  })
+  beforeEach(async () => {
+    testDatabase = await createTestDatabase()
+    bench = await openWorkbench(testDatabase.url)
+    tenantId = newId()
+  })
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((each) => each.stop()))
+    await Promise.all([bench, ...more.splice(0)].map((each) => each.close()))
+    await testDatabase.drop()
+  })
+}
+
+const context = (): CommandContext => ({
+  actor: { type: 'operator', id: 'test' },
+  ...{ tenantId, environment: 'live', correlationId: 'a-request', commandId: randomUUID() },
+})
+
+/** Counts what is handed to the real channel. */
+class Counted implements IntegrationEventChannel {
+  readonly published: IntegrationEvent[] = []
+  readonly #real = new JetStreamIntegrationEvents(nats)
+  exists = () => this.#real.exists()
+  create = () => this.#real.create()
+  available = (signal: AbortSignal) => this.#real.available(signal)
+  onLost = (listener: () => void) => this.#real.onLost(listener)
+  async publish(event: IntegrationEvent): Promise<void> {
+    this.published.push(event)
+    await this.#real.publish(event)
+  }
+}
+
+function publishFrom(on: Workbench = bench): Counted {
+  const channel = new Counted()
+  const { log, registry, commands, leases, store, reports } = on
+  const report = (what: string, { error }: Readonly<Record<string, string>>) =>
+    void reports.push(`${what} ${error}`)
+  const events = new IntegrationEvents({ log, registry, commands, leases, store, channel, report })
+  events.start()
+  running.push(events)
+  return channel
+}
+
+async function stopped(): Promise<void> {
+  await Promise.all(running.splice(0).map((each) => each.stop()))
+}
+
+/** Waits until everything in the log is published. */
+async function allPublished(): Promise<void> {
+  const events = new IntegrationEvents({ ...bench, channel: new Counted(), report: () => undefined })
+  const head = await bench.log.head()
+  await until(async () => (await events.status()).position >= head)
+}
+
+/** What the stream holds of this test's tenant, in order. */
+async function stored(): Promise<Message[]> {
+  const manager: JetStreamManager = await nats.connection.jetstreamManager()
+  const { state } = await manager.streams.info(INTEGRATION_STREAM)
+  const messages: Message[] = []
+  for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
+    const message = await manager.streams.getMessage(INTEGRATION_STREAM, { seq }).catch(() => null)
+    if (!message?.subject.split('.').includes(tenantId)) continue
+    const body = JSON.parse(StringCodec().decode(message.data))
+    messages.push({ subject: message.subject, id: message.header.get('Nats-Msg-Id'), body })
+  }
+  return messages
+}
+
+const words = (messages: readonly Message[]) => messages.map(({ body }) => body.type)
+
+async function issuePolicy() {
+  const data = { ...policyTerms(), tenant_id: tenantId }
+  await bench.commands.execute(policy, data.policy_id, { type: 'Issue', data }, context())
+  return data
+}
+
+const twoRows = [row({}, 1), row({ class_code: '9999' }, 2)]
+
+/** A file of one chunk, from its receipt to its end. */
+async function processFile(on: Awaited<ReturnType<typeof issuePolicy>>, isGood = true): Promise<string> {
+  const file_id = newId()
+  const one = { file_id, chunk: 0, last: true }
+  const start: PayrollFileEvent[] = [
+    received(file_id, { rows: 2, chunks: 1 }, on),
+    recorded(file_id, 0, true, twoRows),
+    PayrollFileNormalized.of({ file_id, row_count: 2, policy_revision: 0 }),
+    PayrollRowsValidated.of({ ...one, green: 1, red: 1, failures: [{ row_number: 2, reasons: [] }] }),
+    PayrollWagesCalculated.of({
+      ...{ ...one, rows_processed: 1, auditable_cents: 100_000, wages: [[1, 100_000, '8810', 'CA']] },
+    }),
+  ]
+  const end: PayrollFileEvent = isGood
+    ? PayrollPremiumCalculated.of({ ...one, rows_processed: 1, premium_cents: 250, premiums: [[1, 250]] })
+    : PayrollFileFailed.of({ file_id, stage: 'premium_calculation', error: 'no rate' })
+  const nothing = { state: payrollFile.initialState, revision: -1 }
+  await bench.commands.appendAt(payrollFile, file_id, nothing, [...start, end], context())
+  return file_id
+}
+
+describe.skipIf(natsSource === null)('integration events over NATS', () => {
+  test('tell what happened, once, in the order of each stream, under the id of the event', async () => {
+    publishFrom()
+    const terms = await issuePolicy()
+    const { policy_id, employer_id, carrier_id, policy_number } = terms
+    const fileId = await processFile(terms)
+    const failed = await processFile(terms, false)
+    const cancel = { type: 'Cancel', reason: 'said by Ada Baker' } as const
+    await bench.commands.execute(
+      policy,
+      policy_id,
+      { type: 'ChangeTerms', terms: { payroll_frequency: 'MONTHLY' } },
+      context(),
+    )
+    await bench.commands.execute(policy, policy_id, cancel, context())
+    await allPublished()
+    const messages = await stored()
+    const of = (type: IntegrationEventWord) => messages.filter(({ body }) => body.type === type)
+    expect(of('policy.issued').map(({ body }) => body.data)).toEqual([
+      {
+        ...{ policy_id, employer_id, carrier_id, policy_number, status: 'active' },
+        ...{ effective_date: '2026-01-01', expiration_date: '2026-12-31' },
+      },
+    ])
+    expect(of('policy.changed').map(({ body }) => body.data)).toEqual([
+      { policy_id, employer_id, changed: ['payroll_frequency'] },
+    ])
+    expect(of('policy.cancelled').map(({ body }) => body.data)).toEqual([{ policy_id, employer_id }])
+    expect(of('payroll.file_received').map(({ body }) => body.data.file_id)).toEqual([fileId, failed])
+    expect(of('payroll.file_completed').map(({ body }) => body.data)).toEqual([
+      {
+        ...{ file_id: fileId, employer_id, policy_id, policy_number, row_count: 2 },
+        ...{ green_rows: 1, red_rows: 1, auditable_cents: 100_000, premium_cents: 250, period: null },
+      },
+    ])
+    expect(of('payroll.file_failed').map(({ body }) => body.data)).toEqual([
+      { file_id: failed, employer_id, policy_id, stage: 'premium_calculation', error: 'no rate' },
+    ])
+    const inLog = (await bench.log.readAll({ after: 0n, maxCount: 1000, types: INTEGRATION_SOURCES })).events
+    for (const message of messages) {
+      expect(message.subject).toBe(`compstream.live.${tenantId}.${message.body.type}`)
+      expect(message.id).toBe(message.body.id)
+      expect(integrationMessage.parse(message.body)).toEqual(message.body)
+      const event = inLog.find(({ eventId }) => eventId === message.id)!
+      expect(message.body.position).toBe(String(event.position))
+      expect(JSON.stringify(message)).not.toContain('Ada Baker')
+    }
+    expect(new Set(messages.map(({ id }) => id)).size).toBe(messages.length)
+    expect(messages).toHaveLength(inLog.length)
+    for (const stream of new Set(inLog.map((event) => event.stream))) {
+      const ids = inLog.filter((event) => event.stream === stream).map(({ eventId }) => eventId)
+      expect(messages.map(({ id }) => id).filter((id) => ids.includes(id))).toEqual(ids)
+    }
+  })
+
+  test('hold no sealed value', async () => {
+    publishFrom()
+    const employerId = newId()
+    const fein = 'sld1.employer/1.AAAA' as never
+    await bench.commands.execute(
+      employer,
+      employerId,
+      {
+        type: 'Register',
+        data: {
+          ...{ employer_id: employerId, tenant_id: tenantId, environment: 'live', legal_name: 'Baker LLC' },
+          ...{ fein, address: fein, contact_email: fein, payroll_company_ids: [] },
+        },
+      },
+      context(),
+    )
+    await allPublished()
+    const [message] = await stored()
+    expect(message!.body).toMatchObject({
+      type: 'employer.registered',
+      data: { employer_id: employerId, payroll_company_ids: [] },
+    })
+    expect(JSON.stringify(message)).not.toMatch(/sld1|Baker/)
+  })
+
+  test('what belongs to no tenant is not told', async () => {
+    const channel = publishFrom()
+    const data = { ...policyTerms(), tenant_id: tenantId }
+    await bench.commands.execute(
+      policy,
+      data.policy_id,
+      { type: 'Issue', data },
+      { ...context(), tenantId: null, environment: null },
+    )
+    await issuePolicy()
+    await allPublished()
+    expect(channel.published.map(({ type }) => type)).toEqual(['policy.issued'])
+  })
+
+  test('go on from the checkpoint after a restart and publish nothing again', async () => {
+    const first = publishFrom()
+    await issuePolicy()
+    await allPublished()
+    await stopped()
+    await issuePolicy()
+    const second = publishFrom()
+    await allPublished()
+    expect([first.published.length, second.published.length]).toEqual([1, 1])
+    expect(words(await stored())).toEqual(['policy.issued', 'policy.issued'])
+  })
+
+  test('published twice they are one message each', async () => {
+    publishFrom()
+    const terms = await issuePolicy()
+    await processFile(terms)
+    await allPublished()
+    const before = await stored()
+    await stopped()
+    // as after a crash before the checkpoint was stored, only worse
+    await bench.database.pool.query(`UPDATE runtime.process_managers SET position = 0 WHERE name = $1`, [
+      'integration-events',
+    ])
+    const again = publishFrom()
+    await allPublished()
+    expect(again.published.map(({ id }) => id).sort()).toEqual(before.map(({ id }) => id).sort())
+    expect(await stored()).toEqual(before)
+  })
+
+  test('an owner that was replaced while it slept moves no checkpoint', async () => {
+    const asleep = publishFrom()
+    await issuePolicy()
+    await allPublished()
+    // somebody else takes over under a higher epoch, and the first one does not know
+    const { rows } = await bench.database.pool.query<{ epoch: string; position: string }>(
+      `UPDATE runtime.process_managers SET epoch = epoch + 1, position = position
+       WHERE name = 'integration-events' RETURNING epoch, position`,
+    )
+    await issuePolicy()
+    await until(() => bench.reports.some((line) => line.startsWith('integration_events_interrupted')))
+    const stands = await bench.store.checkpoints(['integration-events'])
+    expect(stands.get('integration-events')).toMatchObject({
+      epoch: Number(rows[0]!.epoch),
+      position: BigInt(rows[0]!.position),
+    })
+    expect(asleep.published.length).toBeGreaterThan(1)
+    // published by the old owner already; for those who count ids it is one
+    expect(new Set((await stored()).map(({ id }) => id)).size).toBe(2)
+  })
+
+  test('run in one process at a time', async () => {
+    const other = await openWorkbench(testDatabase.url)
+    more.push(other)
+    const channels = [publishFrom(), publishFrom(other)]
+    for (let n = 0; n < 5; n += 1) await issuePolicy()
+    await allPublished()
+    expect(channels.map(({ published }) => published.length).sort()).toEqual([0, 5])
+  })
+})
+
+describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () => {
+  test('is killed again and again: all arrive, once each', async () => {
+    publishFrom()
+    const files: string[] = []
+    const terms = await issuePolicy()
+    let over = false
+    const producer = (async () => {
+      while (!over) files.push(await processFile(terms))
+    })()
+    for (let kills = 0; kills < 3; kills += 1) {
+      const enough = files.length + 30
+      await until(() => files.length >= enough)
+      await server.own!.kill()
+      await until(() => files.length >= enough + 30)
+      await server.own!.restart()
+      await until(() => nats.connected)
+    }
+    over = true
+    await producer
+    await allPublished()
+    const messages = await stored()
+    const of = (type: string) =>
+      messages.filter(({ body }) => body.type === type).map(({ body }) => body.data.file_id)
+    expect(of('payroll.file_received').sort()).toEqual([...files].sort())
+    expect(of('payroll.file_completed').sort()).toEqual([...files].sort())
+  }, 60_000)
+
+  test('comes back empty: everything is there again', async () => {
+    publishFrom()
+    await issuePolicy()
+    await allPublished()
+    const before = await stored()
+    await server.own!.restart({ emptied: true })
+    await until(() => nats.connected)
+    await until(async () => (await stored().catch(() => [])).length === 1)
+    expect(await stored()).toEqual(before)
+  })
+})
+
+test('the documentation names every event and every field', () => {
+  const page = readFileSync('docs/integration-events.md', 'utf8')
+  for (const [word, schema] of Object.entries(INTEGRATION_EVENTS)) {
+    const line = page.split('\n').find((each) => each.startsWith(`| \`${word}\` |`))
+    expect(line, word).toBeDefined()
+    for (const field of Object.keys(schema.shape)) expect(line, word).toContain(`\`${field}\``)
+  }
+  for (const field of Object.keys(integrationMessage.shape)) expect(page).toContain(`| \`${field}\` |`)
+})
