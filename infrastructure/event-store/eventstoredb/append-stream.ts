@@ -1,11 +1,7 @@
-import shared from '@eventstore/db-client/generated/shared_pb.js'
-import streams, {
-  type BatchAppendReq,
-  type BatchAppendResp,
-} from '@eventstore/db-client/generated/streams_pb.js'
+import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { AppendCall, EventStoreConnection } from './connection.ts'
 import { Conflict, EventStoreRefused, EventStoreUnavailable } from './errors.ts'
-import { streamIdentifier } from './requests.ts'
+import { type AppendAnswer, encodeAppend } from './wire.ts'
 
 /** How long the server may take over an append before its outcome counts as unknown, in milliseconds. */
 const APPEND_LIMIT_MS = 8_000
@@ -61,7 +57,7 @@ export class AppendStream {
         (call) => {
           // the stream may have broken while this one waited for it
           if (!this.#waiting.has(id)) return
-          call.write(this.#request(id, stream, revision, events))
+          call.write(encodeAppend(id, stream, revision, events))
         },
         (error) => {
           if (this.#waiting.delete(id)) reject(error)
@@ -122,20 +118,16 @@ export class AppendStream {
     this.#break(this.#connection.failureOf(new Error('no answer to an append')))
   }
 
-  #settle(answer: BatchAppendResp): void {
-    const id = Number(answer.getCorrelationId()?.getStructured()?.getLeastSignificantBits())
+  #settle({ id, success, bytes }: AppendAnswer): void {
     const waiting = this.#waiting.get(id)
     if (!waiting) return
     this.#waiting.delete(id)
-    const success = answer.getSuccess()
-    if (success) {
-      const position = success.getPosition()?.getCommitPosition() ?? '0'
-      waiting.resolve({ revision: Number(success.getCurrentRevision()), position: BigInt(position) })
-    } else waiting.reject(this.#errorOf(answer))
+    if (success) waiting.resolve(success)
+    else waiting.reject(this.#errorOf(bytes))
   }
 
-  #errorOf(answer: BatchAppendResp): Error {
-    const status = answer.getError()
+  #errorOf(answer: Buffer): Error {
+    const status = streams.BatchAppendResp.deserializeBinary(answer).getError()
     const type = status?.getDetails()?.getTypeName() ?? ''
     const name = type.slice(type.lastIndexOf('.') + 1)
     const { target } = this.#connection
@@ -154,48 +146,4 @@ export class AppendStream {
         return new EventStoreUnavailable(target, status?.getMessage() || name || 'the append failed')
     }
   }
-
-  #request(id: number, stream: string, revision: number, events: readonly EventToSend[]): BatchAppendReq {
-    const options = new streams.BatchAppendReq.Options()
-    options.setStreamIdentifier(streamIdentifier(stream))
-    if (revision < 0) options.setNoStream(EMPTY)
-    else options.setStreamPosition(String(revision))
-    const request = new streams.BatchAppendReq()
-    request.setCorrelationId(numbered(id))
-    request.setOptions(options)
-    request.setIsFinal(true)
-    for (const event of events) {
-      const message = new streams.BatchAppendReq.ProposedMessage()
-      message.setId(uuid(event.eventId))
-      message.getMetadataMap().set('type', event.type).set('content-type', 'application/json')
-      message.setData(bytes(event.data))
-      message.setCustomMetadata(bytes(event.metadata))
-      request.addProposedMessages(message)
-    }
-    return request
-  }
-}
-
-const EMPTY = new shared.Empty() as never
-
-/** Answers carry the number of what they answer. */
-function numbered(n: number) {
-  const structured = new shared.UUID.Structured()
-  structured.setMostSignificantBits('0')
-  structured.setLeastSignificantBits(String(n))
-  const id = new shared.UUID()
-  id.setStructured(structured)
-  return id
-}
-
-function uuid(text: string) {
-  const id = new shared.UUID()
-  id.setString(text)
-  return id
-}
-
-/** Plain, because the protocol's writer copies what is a Buffer. */
-function bytes(text: string): Uint8Array {
-  const buffer = Buffer.from(text)
-  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length)
 }

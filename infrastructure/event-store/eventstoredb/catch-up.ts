@@ -2,6 +2,7 @@ import type { LogPage, StoredEvent } from '../../../application/ports/event-log.
 import type { EventStoreConnection } from './connection.ts'
 import { EventStoreUnavailable } from './errors.ts'
 import { type Following, follow } from './following.ts'
+import { storedEvent } from './wire.ts'
 
 /** Size of the data after which a page ends although it has fewer events than asked for. */
 const PAGE_BYTES = 4 * 1024 * 1024
@@ -68,7 +69,7 @@ export async function* catchUp(
   following = await follow(connection, options, {
     event(recorded) {
       if (finished) return
-      const event = recorded.stored()
+      const event = storedEvent(recorded)
       events.push(event)
       bytes += recorded.dataBytes
       checkpoint = event.position

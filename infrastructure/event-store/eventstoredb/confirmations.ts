@@ -1,5 +1,5 @@
 import type { EventToAppend, StoredEvent } from '../../../application/ports/event-log.ts'
-import type { RecordedEvent } from './recorded-events.ts'
+import { type RecordedEvent, storedEvent } from './wire.ts'
 
 /** An event on its way into the log. */
 export interface Sent {
@@ -47,15 +47,15 @@ export class Confirmations {
 
   /** Takes an event that the log shows. @returns it, with what it was written from when that was here. */
   see(recorded: RecordedEvent): StoredEvent {
-    if (this.#sent.size === 0) return recorded.stored()
+    if (this.#sent.size === 0) return storedEvent(recorded)
     const key = keyOf(recorded)
     const sent = this.#sent.get(key)
-    if (!sent) return recorded.stored()
+    if (!sent) return storedEvent(recorded)
     this.#sent.delete(key)
     const { event, metadata } = sent
     const ours = recorded.metadata === metadata && recorded.dataBytes === Buffer.byteLength(event.data)
     this.#waiting.get(key)?.({ position: recorded.position, ours })
-    if (!ours) return recorded.stored()
+    if (!ours) return storedEvent(recorded)
     const { position, stream, revision, eventId } = recorded
     const stored = { position, stream, revision, eventId, type: event.type, data: event.data, metadata }
     return event.writtenFrom === undefined ? stored : { ...stored, writtenFrom: event.writtenFrom }

@@ -1,15 +1,19 @@
 import { convertToCommandError, EventStoreDBClient, NotLeaderError } from '@eventstore/db-client'
-import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import { StreamsClient, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js'
 import { EventStoreRefused, EventStoreUnavailable, isRefusal, oneLine } from './errors.ts'
+import { decodeAppendAnswer, decodeReadAnswer } from './wire.ts'
 
 /** Messages of a read or a subscription as they come from the server. */
-export type ReadCall = ReturnType<StreamsClient['read']>
+export type ReadCall = Awaited<ReturnType<RawClient['read']>>
 /** The stream that carries many appends at once, and their answers. */
-export type AppendCall = ReturnType<StreamsClient['batchAppend']>
+export type AppendCall = Awaited<ReturnType<RawClient['append']>>
 
+const TO_LEADER = { requiresLeader: true }
 const NO_DEADLINE = { deadline: Number.POSITIVE_INFINITY }
 const KEEP_ALIVE_MS = 10_000
+
+const { read: READ, batchAppend: APPEND } = StreamsService
 
 /**
  * The client's connection without what it makes of events: its own operations parse JSON and write it anew, which
@@ -21,16 +25,27 @@ class RawClient extends EventStoreDBClient {
     return Object.setPrototypeOf(client, RawClient.prototype) as RawClient
   }
 
-  read(request: ReadReq): Promise<ReadCall> {
+  read(request: ReadReq) {
     const call = this.GRPCStreamCreator(StreamsClient, 'read', (client) =>
-      client.read(request, ...this.callArguments({ requiresLeader: true }, NO_DEADLINE)),
+      client.makeServerStreamRequest(
+        READ.path,
+        READ.requestSerialize,
+        decodeReadAnswer,
+        request,
+        ...this.callArguments(TO_LEADER, NO_DEADLINE),
+      ),
     )
     return call()
   }
 
-  append(): Promise<AppendCall> {
+  append() {
     const call = this.GRPCStreamCreator(StreamsClient, 'append', (client) =>
-      client.batchAppend(...this.callArguments({ requiresLeader: true }, NO_DEADLINE)),
+      client.makeBidiStreamRequest(
+        APPEND.path,
+        (request: Buffer) => request,
+        decodeAppendAnswer,
+        ...this.callArguments(TO_LEADER, NO_DEADLINE),
+      ),
     )
     return call()
   }

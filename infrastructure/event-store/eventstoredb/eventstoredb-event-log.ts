@@ -17,6 +17,7 @@ import { EventStoreRefused, EventStoreUnavailable, oneLine } from './errors.ts'
 import { KnownStreams } from './known-streams.ts'
 import { LogReader, retryPause } from './log-reader.ts'
 import { Tail, type TailLog } from './tail.ts'
+import { storedEvent } from './wire.ts'
 
 const PATIENCE_MS = 10_000
 const OPENING_PATIENCE_MS = 3_000
@@ -136,7 +137,7 @@ export class EventStoreEventLog implements EventLog {
       maxCount: options.maxCount ?? 1000,
       backwards,
     })
-    const stored = events.map((event) => event.stored())
+    const stored = events.map(storedEvent)
     // whoever reads a stream from its beginning is about to append to it
     if (!backwards && stored.length > 0) this.#learn(stream, stored)
     return stored

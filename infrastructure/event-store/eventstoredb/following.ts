@@ -1,8 +1,8 @@
 import { LOG_START } from '../../../application/ports/event-log.ts'
 import type { EventStoreConnection, ReadCall } from './connection.ts'
 import { EventStoreUnavailable } from './errors.ts'
-import { RecordedEvent } from './recorded-events.ts'
 import { logRequest } from './requests.ts'
+import type { RecordedEvent } from './wire.ts'
 
 /** What a subscription tells of: an event, or a position up to which there was nothing more. */
 export interface Follower {
@@ -44,10 +44,9 @@ export async function follow(
     call.on('data', (message) => {
       if (over) return
       heardAt = performance.now()
-      if (message.hasEvent()) follower.event(new RecordedEvent(message.getEvent()!))
-      else if (message.hasCheckpoint()) {
-        follower.checkpoint?.(BigInt(message.getCheckpoint()!.getCommitPosition()))
-      } else if (message.hasCaughtUp()) follower.caughtUp?.()
+      if (message.kind === 'event') follower.event(message)
+      else if (message.kind === 'checkpoint') follower.checkpoint?.(message.position)
+      else if (message.kind === 'caught up') follower.caughtUp?.()
     })
     call.on('error', (error) => {
       if (over) resolve()

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { LOG_START, type LogPage, UnknownPosition } from '../../../application/ports/event-log.ts'
 import type { EventStoreConnection, ReadCall } from './connection.ts'
 import { EventStoreRefused, EventStoreUnavailable } from './errors.ts'
-import { RecordedEvent } from './recorded-events.ts'
 import { logRequest, streamRequest } from './requests.ts'
+import { type RecordedEvent, storedEvent } from './wire.ts'
 
 /** A read that brings nothing for so long is given up, in milliseconds. */
 const SILENCE_LIMIT_MS = 10_000
@@ -50,14 +50,14 @@ export class LogReader {
     const { after, maxCount, types } = options
     return this.#again(async () => {
       const first = await this.#events(after, maxCount, types)
-      let events = first.events.map((event) => event.stored())
+      let events = first.events.map((event) => storedEvent(event))
       if (first.full) return { events, checkpoint: events.at(-1)!.position, atHead: false }
       // what was appended since then may be of other types: the end is known only to what looks at it before reading
       const head = await this.#head()
       const reached = events.at(-1)?.position ?? after
       if (head <= reached) return { events, checkpoint: reached, atHead: true }
       const rest = await this.#events(reached, maxCount - events.length, types)
-      events = [...events, ...rest.events.map((event) => event.stored())]
+      events = [...events, ...rest.events.map((event) => storedEvent(event))]
       const last = events.at(-1)?.position ?? after
       if (rest.full) return { events, checkpoint: last, atHead: false }
       return { events, checkpoint: head > last ? head : last, atHead: true }
@@ -125,10 +125,12 @@ export class LogReader {
     } catch (error) {
       throw this.#connection.failureOf(error)
     }
+    let enough = false
     await new Promise<void>((resolve, reject) => {
       const silence = setTimeout(() => {
+        enough = true
         call.cancel()
-        fail(new EventStoreUnavailable(this.#connection.target, 'no answer'))
+        fail(this.#connection.failureOf(new Error('no answer')))
       }, SILENCE_LIMIT_MS)
       const done = () => {
         clearTimeout(silence)
@@ -138,16 +140,19 @@ export class LogReader {
         clearTimeout(silence)
         reject(error)
       }
-      let enough = false
       call.on('data', (message) => {
-        if (enough || !message.hasEvent()) return
-        if (take(new RecordedEvent(message.getEvent()!))) return
+        if (enough || message.kind !== 'event') return
+        if (take(message)) return
         enough = true
         done()
         // what was asked for has come, or more than is wanted at once
         setImmediate(() => call.cancel())
       })
-      call.on('error', (error) => fail(isUnknownPosition(error) ? error : this.#connection.failureOf(error)))
+      call.on('error', (error) => {
+        // ended here
+        if (enough) return
+        fail(isUnknownPosition(error) ? error : this.#connection.failureOf(error))
+      })
       call.on('end', done)
     })
   }

@@ -50,7 +50,9 @@ export function streamRequest(options: {
   readonly backwards: boolean
 }): ReadReq {
   const stream = new Options.StreamOptions()
-  stream.setStreamIdentifier(streamIdentifier(options.stream))
+  const name = new shared.StreamIdentifier()
+  name.setStreamName(new Uint8Array(Buffer.from(options.stream)))
+  stream.setStreamIdentifier(name)
   if (options.from === 'end') stream.setEnd(new shared.Empty())
   else stream.setRevision(String(options.from))
   const read = readOptions(options.backwards)
@@ -58,13 +60,6 @@ export function streamRequest(options: {
   read.setNoFilter(new shared.Empty())
   read.setCount(String(options.count))
   return request(read)
-}
-
-/** A stream's name as the protocol has it. */
-export function streamIdentifier(name: string) {
-  const identifier = new shared.StreamIdentifier()
-  identifier.setStreamName(new Uint8Array(Buffer.from(name)))
-  return identifier
 }
 
 function readOptions(backwards: boolean): ReadReq.Options {
