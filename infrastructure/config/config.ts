@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { ConfigError } from './config-error.ts'
+import { readSecretFiles } from './secret-files.ts'
 import {
   type AddressRange,
   address,
@@ -63,7 +64,7 @@ export interface Config {
   readonly allowedOrigins: readonly string[]
   /** Absolute path. */
   readonly dataDir: string
-  /** Null: the embedded server. */
+  /** With `DATABASE_PASSWORD` in it; null: the embedded server. */
   readonly databaseUrl: string | null
   /** `nats://` or `tls://` addresses of one server or cluster; null: notices stay in this process. */
   readonly natsUrls: readonly string[] | null
@@ -145,6 +146,7 @@ const SETTINGS = z.object({
     'postgresql',
     'postgres',
   ]).optional(),
+  DATABASE_PASSWORD: text('up to 1000 printable characters', /^[^\p{C}]{1,1000}$/u).optional(),
   EVENTSTORE_URL: address('an EventStoreDB address such as esdb://host:2113', [
     'esdb',
     'esdb+discover',
@@ -187,6 +189,9 @@ const SETTINGS = z.object({
 type Settings = z.output<typeof SETTINGS>
 type Name = keyof Settings & string
 
+/** Every environment variable that {@link loadConfig} reads; those with secrets also as `<NAME>_FILE`. */
+export const SETTING_NAMES: readonly string[] = Object.keys(SETTINGS.shape)
+
 /** Variables whose value an error may quote; all others may hold a secret. */
 const QUOTABLE: ReadonlySet<string> = new Set<Name>([
   'NODE_ENV',
@@ -211,14 +216,16 @@ const QUOTABLE: ReadonlySet<string> = new Set<Name>([
 ])
 
 /**
- * Reads and checks all settings. An empty variable counts as unset.
+ * Reads and checks all settings. An empty variable counts as unset; secrets may be given as `<NAME>_FILE`, the path
+ * of a file that holds them.
  * @param env usually `process.env`.
  * @throws ConfigError for what cannot work: one line about the first problem that names all variables concerned.
  */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const files = readSecretFiles(env)
   const given: Record<string, string> = {}
-  for (const name of Object.keys(SETTINGS.shape)) {
-    const value = env[name]?.trim()
+  for (const name of SETTING_NAMES) {
+    const value = files.get(name) ?? env[name]?.trim()
     if (value) given[name] = value
   }
   const parsed = SETTINGS.safeParse(given)
@@ -226,6 +233,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     throw oneLine(
       parsed.error.issues.map((issue) => {
         const name = String(issue.path[0])
+        if (files.has(name))
+          return { name: `${name}_FILE`, problem: `: the file should hold ${issue.message}` }
         const found = QUOTABLE.has(name) ? ` is ${JSON.stringify(shortened(given[name]!))}` : ''
         return { name, problem: `${found}${found ? ',' : ':'} expected ${issue.message}` }
       }),
@@ -271,6 +280,17 @@ function* impossibleTogether(settings: Settings): Iterable<Problem> {
       name: 'MASTER_KEY',
       problem:
         ' is missing, it is required with DATABASE_URL: expected 32 bytes in base64 (openssl rand -base64 32)',
+    }
+  }
+  if (settings.DATABASE_PASSWORD !== undefined) {
+    const url = settings.DATABASE_URL
+    if (url === undefined) {
+      yield { name: 'DATABASE_PASSWORD', problem: ' is set and DATABASE_URL is not: expected both or none' }
+    } else if (new URL(url).password !== '' || new URL(url).searchParams.has('password')) {
+      yield {
+        name: 'DATABASE_PASSWORD',
+        problem: ' is set and DATABASE_URL holds a password too: expected it in one of them',
+      }
     }
   }
   const ports = ['MCP_PORT', 'CORE_PORT', 'PAYMENTS_PORT', 'PORTAL_PORT', 'OPS_PORT'] as const
@@ -352,7 +372,7 @@ function toConfig(settings: Settings, extraCa: string | null): Config {
     hasPortal: settings.PORTAL_URL !== 'off',
     allowedOrigins: settings.MCP_ALLOWED_ORIGINS,
     dataDir: settings.DATA_DIR,
-    databaseUrl: settings.DATABASE_URL ?? null,
+    databaseUrl: withPassword(settings.DATABASE_URL, settings.DATABASE_PASSWORD),
     natsUrls: settings.NATS_URL ?? null,
     operatorToken: settings.OPERATOR_TOKEN ?? null,
     masterKeys: settings.MASTER_KEY ?? null,
@@ -399,6 +419,14 @@ function toConfig(settings: Settings, extraCa: string | null): Config {
     debitBatchIntervalSeconds: settings.DEBIT_BATCH_INTERVAL_SECONDS,
     warnings: [...surprising(settings, roles)],
   }
+}
+
+/** As a query parameter, for an address by socket has no host to put it before. */
+function withPassword(databaseUrl: string | undefined, password: string | undefined): string | null {
+  if (databaseUrl === undefined || password === undefined) return databaseUrl ?? null
+  const url = new URL(databaseUrl)
+  url.searchParams.set('password', password)
+  return url.toString()
 }
 
 function* surprising(settings: Settings, roles: ReadonlySet<Role>): Iterable<string> {

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ConfigError } from '../../infrastructure/config/config-error.ts'
+import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
 import { CliError, type CliIo } from './io.ts'
 
@@ -77,19 +79,27 @@ export class OperatorClient {
 }
 
 /**
- * The operator token: the option, the variable `OPERATOR_TOKEN`, or the file that the service keeps
- * under `DATA_DIR`.
+ * The operator token: the option, the variable `OPERATOR_TOKEN`, the file that `OPERATOR_TOKEN_FILE` names,
+ * or the file that the service keeps under `DATA_DIR`.
  * @throws CliError that says where it was looked for.
  */
 export function operatorToken(io: Pick<CliIo, 'env'>, options: OperatorOptions): string {
   const given = options.token ?? io.env.OPERATOR_TOKEN
   if (given) return given
+  const named = io.env.OPERATOR_TOKEN_FILE
+  if (named) {
+    try {
+      return readSecretFile('OPERATOR_TOKEN_FILE', named)
+    } catch (error) {
+      throw error instanceof ConfigError ? new CliError(error.message) : error
+    }
+  }
   const file = join(io.env.DATA_DIR ?? './data', 'operator-token')
   try {
     return readFileSync(file, 'utf8').trim()
   } catch {
     throw new CliError(
-      `No operator token: use --token, OPERATOR_TOKEN, or DATA_DIR of the service (looked for ${file})`,
+      `No operator token: use --token, OPERATOR_TOKEN, OPERATOR_TOKEN_FILE, or DATA_DIR of the service (looked for ${file})`,
     )
   }
 }
