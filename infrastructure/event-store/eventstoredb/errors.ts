@@ -52,6 +52,9 @@ export function oneLine(error: unknown): string {
     code?: number
     type?: string
   }
-  const text = (details || message || type || `gRPC status ${code ?? 'unknown'}`).replace(/\s+/g, ' ').trim()
+  const text = (details || message || type || `gRPC status ${code ?? 'unknown'}`)
+    .replace(/\s*Resolution note:.*$/s, '')
+    .replace(/\s+/g, ' ')
+    .trim()
   return text.length > 300 ? `${text.slice(0, 300)}…` : text
 }
