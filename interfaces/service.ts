@@ -22,7 +22,6 @@ import { PostgresProjectionStore } from '../infrastructure/database/projection-s
 import { PostgresReadDatabase } from '../infrastructure/database/read-database.ts'
 import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
 import { PostgresWorkStore } from '../infrastructure/database/work-store.ts'
-import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { InMemoryFaults } from '../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
 import { Nats } from '../infrastructure/messaging/nats/connection.ts'
@@ -41,7 +40,7 @@ import { createOperatorApp } from './operator-api/operator-api.ts'
 import { createPaymentsApp } from './payments-api/app.ts'
 import { createPortalApp } from './portal/app.ts'
 import { Readiness } from './readiness.ts'
-import { databaseLog, openStorage } from './storage.ts'
+import { openEventLog, openStorage } from './storage.ts'
 
 /** A listener could not be bound; the message is one clear line. */
 export class CannotListen extends Error {
@@ -64,8 +63,8 @@ export interface Service {
 /**
  * The one composition root: opens storage, wires ports to adapters, starts what the roles ask for
  * and listens.
- * @throws ConfigError, EmbeddedPostgresError, DatabaseUnavailable, NatsUnavailable or {@link CannotListen} with one
- *   clear line.
+ * @throws ConfigError, EmbeddedPostgresError, DatabaseUnavailable, EventStoreUnavailable, OtherEventLog,
+ *   NatsUnavailable or {@link CannotListen} with one clear line.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
   for (const warning of config.warnings) logger.warn('setting', { text: warning })
@@ -104,12 +103,10 @@ async function compose(
   const registry = new EventRegistry(aggregates)
   const notices = nats ? new NatsNotices(nats) : new InProcessNotices()
 
-  const log = await openPostgresEventLog({
-    database,
-    log: databaseLog(logger),
-    onAppend: (events, ms) => metrics.append(events, ms),
-  })
+  const log = await openEventLog(config, database, logger, (events, ms) => metrics.append(events, ms))
   closers.push(() => log.close())
+  // nobody else can use an embedded database, and who is the only writer of the log has no fellow either
+  const isAlone = () => config.databaseUrl === null || log.soleWriter()
   const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
   const vault = new PostgresSecretVault(pool, secrets.masterKeys, clock)
   const personalData = await EncryptedPersonalData.open({
@@ -122,9 +119,7 @@ async function compose(
   closers.push(() => lastUsed.close())
   // there are none to inject unless the clock is virtual
   const faults =
-    config.clock === 'virtual'
-      ? await PostgresFaults.open(pool, notices, () => log.soleWriter())
-      : new InMemoryFaults()
+    config.clock === 'virtual' ? await PostgresFaults.open(pool, notices, isAlone) : new InMemoryFaults()
   const randomness = new SystemRandomness(clock)
   const commands = new CommandHandler(log, registry, clock)
 
@@ -192,8 +187,8 @@ async function compose(
       .catch((error) => logger.error('clock not followed', {}, error))
   }
   if (config.roles.has('projector')) {
-    // alone on the log means that whoever held leases is dead
-    await projections.start({ takeOver: log.soleWriter() })
+    // alone means that whoever held leases is dead
+    await projections.start({ takeOver: isAlone() })
     closers.push(() => projections.stop())
   }
   if (config.roles.has('worker')) {

@@ -1,10 +1,14 @@
+import type { EventLog } from '../application/ports/event-log.ts'
 import type { Config } from '../infrastructure/config/config.ts'
 import { type Database, type DatabaseLog, openDatabase } from '../infrastructure/database/database.ts'
 import { lockDataDirectory, startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
+import { bindToLog } from '../infrastructure/database/log-binding.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'
+import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 
-/** The database that holds the event log and the read models, ready to use. */
+/** The database that holds the read models, and the event log unless EventStoreDB does, ready to use. */
 export interface Storage {
   readonly database: Database
   /** Resolves with the reason when the embedded server ended by itself; never with a given one. */
@@ -46,6 +50,36 @@ export async function openStorage(config: Config, logger: Logger): Promise<Stora
     }
   } catch (error) {
     await lock.release()
+    throw error
+  }
+}
+
+/**
+ * Opens the event log in the engine that is set, and makes sure that the database belongs to it.
+ * @param onAppend told of every stored batch: how many events, and the milliseconds that it took.
+ * @throws EventStoreUnavailable, DatabaseUnavailable, OtherEventLog with one clear line.
+ */
+export async function openEventLog(
+  config: Pick<Config, 'eventStoreUrl'>,
+  database: Database,
+  logger: Logger,
+  onAppend: (events: number, ms: number) => void,
+): Promise<EventLog> {
+  const log =
+    config.eventStoreUrl === null
+      ? await openPostgresEventLog({ database, log: databaseLog(logger), onAppend })
+      : await openEventStoreEventLog({
+          url: config.eventStoreUrl,
+          log: {
+            warn: (fields, message) => logger.warn('event log', { text: `${message}: ${fields.reason}` }),
+          },
+          onAppend,
+        })
+  try {
+    await bindToLog(database.pool, config.eventStoreUrl === null ? 'postgresql' : 'eventstoredb', log)
+    return log
+  } catch (error) {
+    await log.close()
     throw error
   }
 }

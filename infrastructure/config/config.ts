@@ -66,6 +66,8 @@ export interface Config {
   readonly dataDir: string
   /** With `DATABASE_PASSWORD` in it; null: the embedded server. */
   readonly databaseUrl: string | null
+  /** Connection string of EventStoreDB or KurrentDB; null: the event log is in PostgreSQL. */
+  readonly eventStoreUrl: string | null
   /** `nats://` or `tls://` addresses of one server or cluster; null: notices stay in this process. */
   readonly natsUrls: readonly string[] | null
   /** Null: kept in the data directory. */
@@ -268,10 +270,6 @@ function shortened(value: string): string {
 
 /** Settings that are each well-formed and cannot work with the others. */
 function* impossibleTogether(settings: Settings): Iterable<Problem> {
-  for (const name of ['EVENTSTORE_URL'] as const) {
-    if (settings[name] !== undefined)
-      yield { name, problem: ' is not supported by this release: leave it unset' }
-  }
   if (settings.CLOCK === 'virtual' && settings.NODE_ENV === 'production') {
     yield { name: 'CLOCK', problem: ' is "virtual", which NODE_ENV=production refuses: expected system' }
   }
@@ -373,6 +371,7 @@ function toConfig(settings: Settings, extraCa: string | null): Config {
     allowedOrigins: settings.MCP_ALLOWED_ORIGINS,
     dataDir: settings.DATA_DIR,
     databaseUrl: withPassword(settings.DATABASE_URL, settings.DATABASE_PASSWORD),
+    eventStoreUrl: settings.EVENTSTORE_URL ?? null,
     natsUrls: settings.NATS_URL ?? null,
     operatorToken: settings.OPERATOR_TOKEN ?? null,
     masterKeys: settings.MASTER_KEY ?? null,

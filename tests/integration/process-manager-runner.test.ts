@@ -324,12 +324,12 @@ describe('working', () => {
         attempt === 1 ? { outcome: 'retry', afterMs: 1, why: 'not ready' } : { outcome: 'done' },
       late: async ({ dueAt }) => (dueAt < later ? { outcome: 'reschedule', at: later } : { outcome: 'done' }),
       held: async () =>
-        bench.faults.holding('mail') ? { outcome: 'held', at: 'mail' } : { outcome: 'done' },
+        (await bench.faults.holding('mail')) ? { outcome: 'held', at: 'mail' } : { outcome: 'done' },
       lost: async () => ({ outcome: 'stop', why: 'nobody lives there' }),
       heavy: async () => Promise.reject(new Error('too heavy')),
     }
     const later = bench.clock.now() + 60_000
-    bench.faults.inject('mail', 'hold', 1)
+    await bench.faults.inject('mail', 'hold', 1)
     const ended: string[] = []
     const { handler, names } = courier((item) => outcomes[item.key]!(item))
     const runner = await bench.run(

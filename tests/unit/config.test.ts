@@ -150,13 +150,6 @@ describe('settings', () => {
     )
   })
 
-  test.each([['EVENTSTORE_URL', 'esdb://localhost:2113?tls=false']])(
-    '%s says that this release does not support it',
-    (name, value) => {
-      expect(refusal({ [name]: value })).toBe(`${name} is not supported by this release: leave it unset`)
-    },
-  )
-
   test('settings that contradict each other are refused', () => {
     expect(refusal({ CLOCK: 'virtual', NODE_ENV: 'production' })).toMatch(/^CLOCK .* NODE_ENV=production/)
     expect(refusal({ DATABASE_URL: 'postgres://db/x' })).toMatch(/^MASTER_KEY is missing/)

@@ -3,6 +3,7 @@ import { projections } from './0002-projections.ts'
 import { work } from './0003-work.ts'
 import { personalData } from './0004-personal-data.ts'
 import { faults } from './0005-faults.ts'
+import { logBinding } from './0006-log-binding.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -12,4 +13,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0003-work': work,
   '0004-personal-data': personalData,
   '0005-faults': faults,
+  '0006-log-binding': logBinding,
 }

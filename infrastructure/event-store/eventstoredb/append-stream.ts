@@ -1,19 +1,11 @@
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { AppendCall, EventStoreConnection } from './connection.ts'
 import { Conflict, EventStoreRefused, EventStoreUnavailable } from './errors.ts'
-import { type AppendAnswer, encodeAppend } from './wire.ts'
+import { type AppendAnswer, type EventToSend, encodeAppend } from './wire.ts'
 
 /** How long the server may take over an append before its outcome counts as unknown, in milliseconds. */
 const APPEND_LIMIT_MS = 8_000
 const SWEEP_MS = 500
-
-/** An event as it is sent: texts as they are to be stored. */
-export interface EventToSend {
-  readonly eventId: string
-  readonly type: string
-  readonly data: string
-  readonly metadata: string
-}
 
 /** What the server says of an append that stands in the log. */
 export interface Appended {

@@ -33,6 +33,8 @@ export interface EventStoreEventLogOptions {
   readonly patienceMs?: number
   /** How long to wait for a server that is not there at the start, in milliseconds, default 3000. */
   readonly openingPatienceMs?: number
+  /** Told of every stored append with its number of events and the real milliseconds it took; must not throw. */
+  readonly onAppend?: (events: number, ms: number) => void
 }
 
 /**
@@ -58,6 +60,7 @@ export async function openEventStoreEventLog(
         writing,
         log: options.log ?? { warn: () => undefined },
         patienceMs: options.patienceMs ?? PATIENCE_MS,
+        onAppend: options.onAppend ?? (() => undefined),
       },
       head,
     )
@@ -82,14 +85,20 @@ export class EventStoreEventLog implements EventLog {
   readonly #appender: Appender
   readonly #tail: Tail
   readonly #log: TailLog
+  readonly #onAppend: (events: number, ms: number) => void
   readonly #closing = new AbortController()
   #spacing: number | undefined
   #closed: Promise<void> | undefined
 
   constructor(
-    parts: { reading: EventStoreConnection; writing: EventStoreConnection; log: TailLog; patienceMs: number },
+    parts: {
+      reading: EventStoreConnection
+      writing: EventStoreConnection
+      log: TailLog
+    } & Required<Pick<EventStoreEventLogOptions, 'patienceMs' | 'onAppend'>>,
     head: bigint,
   ) {
+    this.#onAppend = parts.onAppend
     const { reading, writing, log, patienceMs } = parts
     this.#reading = reading
     this.#writing = writing
@@ -124,7 +133,10 @@ export class EventStoreEventLog implements EventLog {
   ): Promise<AppendResult> {
     checkAppend(stream, events)
     checkJson(events)
-    return this.#appender.append(stream, expected, events)
+    const began = performance.now()
+    const result = await this.#appender.append(stream, expected, events)
+    if (events.length > 0 && !result.repeated) this.#onAppend(events.length, performance.now() - began)
+    return result
   }
 
   async readStream(

@@ -12,7 +12,7 @@ const BEATS_BEHIND = 3
 const FEED_PAGE = 1_000
 
 export interface TailLog {
-  warn(fields: object, message: string): void
+  warn(fields: { readonly reason: string }, message: string): void
 }
 
 /**
@@ -110,7 +110,7 @@ export class Tail {
       this.#lastSeen = to
       if (this.#behind < BEATS_BEHIND) return
       this.#behind = 0
-      this.#log.warn({}, 'the live subscription of the event log is silent, subscribing again')
+      this.#log.warn({ reason: 'it is silent' }, 'following the event log failed, trying again')
       this.feed.announce(head)
       this.#following?.end()
     } catch {

@@ -1,5 +1,4 @@
 import type { StoredEvent } from '../../../application/ports/event-log.ts'
-import type { EventToSend } from './append-stream.ts'
 
 /**
  * The messages that there is one of per event, in protobuf's encoding. The client's generated classes would take
@@ -13,6 +12,14 @@ const TYPE_KEY = Buffer.from('type')
 const EMPTY = Buffer.alloc(0)
 const NO_STREAM = field(3, EMPTY)
 const FINAL = Buffer.from([4 << 3, 1])
+
+/** An event as it is sent: texts as they are to be stored. */
+export interface EventToSend {
+  readonly eventId: string
+  readonly type: string
+  readonly data: string
+  readonly metadata: string
+}
 
 /**
  * A request to append events at exactly a revision.
