@@ -124,11 +124,11 @@ export class EventRegistry {
     }
     const type = this.#types.get(stored.type)
     if (!type) throw new UnreadableEvent(stored, 'unknown event type')
-    const metadata = JSON.parse(stored.metadata) as RecordedEvent['metadata']
+    const metadata = metadataOf(stored)
     if (metadata.schema_version > type.version) {
       throw new UnreadableEvent(stored, `version ${metadata.schema_version} is newer than this release`)
     }
-    const parsed = type.schema.safeParse(upcast(type, metadata.schema_version, JSON.parse(stored.data)))
+    const parsed = type.schema.safeParse(upcast(type, metadata.schema_version, json(stored, stored.data)))
     if (!parsed.success) {
       const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
       throw new UnreadableEvent(stored, where)
@@ -137,6 +137,22 @@ export class EventRegistry {
     const recorded = { position, stream, revision, eventId, type: stored.type, data: parsed.data, metadata }
     if (remember) stored[DECODED] = { by: this, of: stored, event: recorded }
     return recorded
+  }
+}
+
+/** A server that others write to as well holds anything. @throws UnreadableEvent */
+function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
+  const metadata = json(stored, stored.metadata) as RecordedEvent['metadata'] | null
+  if (metadata && Number.isSafeInteger(metadata.schema_version)) return metadata
+  throw new UnreadableEvent(stored, 'its metadata name no version')
+}
+
+/** @throws UnreadableEvent, without the text. */
+function json(stored: StoredEvent, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UnreadableEvent(stored, 'it is no JSON')
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type EventLog,
   type ExpectedRevision,
   LOG_START,
+  type StoredEvent,
   WrongExpectedRevision,
 } from '../ports/event-log.ts'
 import { RecentlyUsed } from './recently-used.ts'
@@ -198,6 +199,7 @@ export class CommandHandler {
     for (;;) {
       const page = await this.#log.readStream(stream, { from: revision + 1, maxCount: READ_PAGE })
       for (const stored of page) {
+        expectNext(stored, revision + 1)
         if (stored.eventId === first) found = true
         if (found && position < stored.position) position = stored.position
         state = decider.evolve(state, this.#registry.decode(stored) as unknown as Event)
@@ -219,6 +221,7 @@ export class CommandHandler {
       const maxCount = Math.min(READ_PAGE, upTo - revision)
       const page = await this.#log.readStream(stream, { from: revision + 1, maxCount })
       for (const stored of page) {
+        expectNext(stored, revision + 1)
         state = decider.evolve(state, this.#registry.decode(stored) as unknown as Event)
         revision = stored.revision
       }
@@ -233,6 +236,11 @@ export class CommandHandler {
     if (loaded.revision >= 0 && (!cached || cached.revision <= loaded.revision))
       this.#cache.set(stream, loaded)
   }
+}
+
+/** What is decided on half a stream would be wrong. */
+function expectNext({ stream, revision }: StoredEvent, expected: number): void {
+  if (revision !== expected) throw new Error(`Stream ${stream} lacks the event at revision ${expected}`)
 }
 
 /** Decides commands one after another on the state that each leaves behind. */

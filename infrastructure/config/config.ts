@@ -149,12 +149,11 @@ const SETTINGS = z.object({
     'postgres',
   ]).optional(),
   DATABASE_PASSWORD: text('up to 1000 printable characters', /^[^\p{C}]{1,1000}$/u).optional(),
-  EVENTSTORE_URL: address('an EventStoreDB address such as esdb://host:2113', [
-    'esdb',
-    'esdb+discover',
-    'kurrentdb',
-    'kurrentdb+discover',
-  ]).optional(),
+  // several hosts with ports are no URL; the adapter reads the rest
+  EVENTSTORE_URL: text(
+    'an EventStoreDB address such as esdb://host:2113 or esdb://one:2113,two:2113',
+    /^(esdb|kurrentdb)(\+discover)?:\/\/\S+$/,
+  ).optional(),
   NATS_URL: list('a comma list of NATS addresses such as nats://host:4222', (item) =>
     /^(nats|tls):\/\/\S+$/.test(item) && URL.canParse(item) ? item : undefined,
   ).optional(),

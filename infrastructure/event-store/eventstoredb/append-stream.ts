@@ -1,6 +1,6 @@
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { AppendCall, EventStoreConnection } from './connection.ts'
-import { Conflict, EventStoreRefused, EventStoreUnavailable } from './errors.ts'
+import { Conflict, EventStoreRefused, EventStoreUnavailable, oneLine, StreamTampered } from './errors.ts'
 import { type AppendAnswer, type EventToSend, encodeAppend } from './wire.ts'
 
 /** How long the server may take over an append before its outcome counts as unknown, in milliseconds. */
@@ -14,6 +14,7 @@ export interface Appended {
 }
 
 interface Waiting {
+  readonly stream: string
   readonly sentAt: number
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: Error) => void
@@ -43,7 +44,7 @@ export class AppendStream {
     return new Promise((resolve, reject) => {
       this.#sent += 1
       const id = this.#sent
-      this.#waiting.set(id, { sentAt: performance.now(), resolve, reject })
+      this.#waiting.set(id, { stream, sentAt: performance.now(), resolve, reject })
       this.#sweep ??= setInterval(() => this.#giveUpOld(), SWEEP_MS).unref()
       this.#open().then(
         (call) => {
@@ -71,11 +72,9 @@ export class AppendStream {
   async #start(): Promise<AppendCall> {
     try {
       const call = await this.#connection.append()
-      call.on('data', (answer) => this.#settle(answer))
-      call.on('error', (error) => this.#broken(call, this.#connection.failureOf(error)))
-      call.on('end', () =>
-        this.#broken(call, new EventStoreUnavailable(this.#connection.target, 'the connection ended')),
-      )
+      call.on('data', (answer) => this.#settle(answer, call))
+      call.on('error', (error) => this.#broken(call, error))
+      call.on('end', () => this.#broken(call, new Error('the connection ended')))
       return call
     } catch (error) {
       const failure = this.#connection.failureOf(error)
@@ -84,9 +83,10 @@ export class AppendStream {
     }
   }
 
-  #broken(call: AppendCall, failure: Error): void {
+  #broken(call: AppendCall, error: Error): void {
     void this.#call?.then(
-      (current) => current === call && this.#break(failure),
+      // one that was given up before has nobody waiting
+      (current) => current === call && this.#break(this.#connection.failureOf(error, call)),
       () => undefined,
     )
   }
@@ -110,15 +110,15 @@ export class AppendStream {
     this.#break(this.#connection.failureOf(new Error('no answer to an append')))
   }
 
-  #settle({ id, success, bytes }: AppendAnswer): void {
+  #settle({ id, success, bytes }: AppendAnswer, call: AppendCall): void {
     const waiting = this.#waiting.get(id)
     if (!waiting) return
     this.#waiting.delete(id)
     if (success) waiting.resolve(success)
-    else waiting.reject(this.#errorOf(bytes))
+    else waiting.reject(this.#errorOf(bytes, waiting.stream, call))
   }
 
-  #errorOf(answer: Buffer): Error {
+  #errorOf(answer: Buffer, stream: string, call: AppendCall): Error {
     const status = streams.BatchAppendResp.deserializeBinary(answer).getError()
     const type = status?.getDetails()?.getTypeName() ?? ''
     const name = type.slice(type.lastIndexOf('.') + 1)
@@ -127,15 +127,19 @@ export class AppendStream {
       case 'WrongExpectedVersion':
         return new Conflict('not at the expected revision')
       case 'StreamDeleted':
-        return new EventStoreRefused(target, 'the stream was deleted')
+        return new StreamTampered(stream, 'it was deleted')
       case 'AccessDenied':
         return new EventStoreRefused(target, 'access denied')
       case 'MaximumAppendSizeExceeded':
         return new EventStoreRefused(target, 'its limit for one append is below 1 MiB')
       case 'Timeout':
         return new EventStoreUnavailable(target, 'the append timed out')
-      default:
-        return new EventStoreUnavailable(target, status?.getMessage() || name || 'the append failed')
+      default: {
+        // such as from a node that leads no more: what follows goes to the one that does
+        const error = new Error(status?.getMessage() || name || 'the append failed')
+        this.#broken(call, error)
+        return new EventStoreUnavailable(target, oneLine(error))
+      }
     }
   }
 }

@@ -132,9 +132,8 @@ export class Appender {
       const page = await this.#reader.stream(stream, { from: before + 1, maxCount: READ_PAGE })
       for (const event of page) known.add(event)
       this.#known.grew(known.revision - before)
-      if (page.length > 0 && known.revision === before) {
-        throw new StreamTampered(stream, `revision ${before + 1} is missing`)
-      }
+      const got = known.revision - before
+      if (got < page.length) throw new StreamTampered(stream, `revision ${before + got + 1} is missing`)
       if (page.length < READ_PAGE) return known
     }
   }
@@ -214,7 +213,8 @@ export class Appender {
     clearTimeout(timer)
     if (shown) return shown
     const [there] = await this.#reader.stream(stream, { from: revision, maxCount: 1 })
-    return { position: appended.position, ours: there?.metadata === last.metadata }
+    // of a repeated append the server does not always tell the position
+    return { position: there?.position ?? appended.position, ours: there?.metadata === last.metadata }
   }
 
   #remember(sent: readonly Sent[], position: bigint): void {

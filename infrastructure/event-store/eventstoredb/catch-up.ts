@@ -1,6 +1,5 @@
 import type { LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
 import type { EventStoreConnection } from './connection.ts'
-import { EventStoreUnavailable } from './errors.ts'
 import { type Following, follow } from './following.ts'
 import { storedEvent } from './wire.ts'
 
@@ -94,7 +93,7 @@ export async function* catchUp(
   signal.addEventListener('abort', onAbort)
   const watch = setInterval(() => {
     if (paused || finished || performance.now() - followed.heardAt() < SILENCE_LIMIT_MS) return
-    failure ??= connection.failureOf(new EventStoreUnavailable(connection.target, 'no answer'))
+    failure ??= connection.failureOf(new Error('no answer'))
     wake()
   }, 1_000)
   try {

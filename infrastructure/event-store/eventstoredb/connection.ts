@@ -1,7 +1,20 @@
-import { convertToCommandError, EventStoreDBClient, NotLeaderError } from '@eventstore/db-client'
+import {
+  convertToCommandError,
+  EventStoreDBClient,
+  NotLeaderError,
+  StreamDeletedError,
+} from '@eventstore/db-client'
 import { StreamsClient, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js'
-import { EventStoreRefused, EventStoreUnavailable, isRefusal, oneLine } from './errors.ts'
+import { type ConnectionString, readConnectionString } from './connection-string.ts'
+import {
+  EventStoreRefused,
+  EventStoreUnavailable,
+  isOfOneCall,
+  isRefusal,
+  oneLine,
+  StreamTampered,
+} from './errors.ts'
 import { decodeAppendAnswer, decodeReadAnswer } from './wire.ts'
 
 /** Messages of a read or a subscription as they come from the server. */
@@ -11,7 +24,6 @@ export type AppendCall = Awaited<ReturnType<RawClient['append']>>
 
 const TO_LEADER = { requiresLeader: true }
 const NO_DEADLINE = { deadline: Number.POSITIVE_INFINITY }
-const KEEP_ALIVE_MS = 10_000
 
 const { read: READ, batchAppend: APPEND } = StreamsService
 
@@ -67,16 +79,22 @@ class RawClient extends EventStoreDBClient {
 export class EventStoreConnection {
   /** `host:port`, several with a comma; for messages. */
   readonly target: string
-  readonly #url: string
+  readonly #address: ConnectionString
   #client: RawClient | undefined
+  /** Which connection a call was made on: when many calls fail with one, those on the next are left alone. */
+  readonly #madeOn = new WeakMap<ReadCall | AppendCall, RawClient>()
   #used = false
   #opened = 0
   #closed = false
 
   /** @throws EventStoreRefused when the connection string cannot be used. */
   constructor(url: string) {
-    this.#url = url.replace(/^kurrentdb/, 'esdb')
-    this.target = targetOf(url)
+    try {
+      this.#address = readConnectionString(url)
+    } catch (error) {
+      throw new EventStoreRefused('the given address', oneLine(error))
+    }
+    this.target = this.#address.target
     try {
       this.#client = this.#connect()
     } catch (error) {
@@ -94,15 +112,21 @@ export class EventStoreConnection {
     return this.#call((client) => client.append())
   }
 
-  /** Takes note of an error, and says what it means. */
-  failureOf(error: unknown): Error {
+  /**
+   * Takes note of an error, and says what it means.
+   * @param call that failed; without it the connection as it is now is meant.
+   */
+  failureOf(error: unknown, call?: ReadCall | AppendCall): Error {
     if (error instanceof EventStoreUnavailable) return error
-    const known = error instanceof Error ? convertToCommandError(error) : new Error(String(error))
+    const known = commandError(error)
+    if (known instanceof StreamDeletedError) return new StreamTampered(known.streamName, 'it was deleted')
     if (isRefusal(known) || isRefusal(error)) {
       return new EventStoreRefused(this.target, oneLine(error) || oneLine(known))
     }
     // the client goes to the leader that the answer names
-    if (!(known instanceof NotLeaderError)) this.#drop()
+    if (!(known instanceof NotLeaderError) && !isOfOneCall(error)) {
+      this.#drop(call ? this.#madeOn.get(call) : this.#client)
+    }
     return new EventStoreUnavailable(this.target, oneLine(error))
   }
 
@@ -113,10 +137,13 @@ export class EventStoreConnection {
     return client && this.#used ? end(client) : Promise.resolve()
   }
 
-  async #call<T>(call: (client: RawClient) => Promise<T>): Promise<T> {
+  async #call<T extends ReadCall | AppendCall>(call: (client: RawClient) => Promise<T>): Promise<T> {
     if (this.#closed) throw new EventStoreUnavailable(this.target, 'the event log is closed')
     this.#used = true
-    return call(this.#current())
+    const client = this.#current()
+    const made = await call(client)
+    this.#madeOn.set(made, client)
+    return made
   }
 
   #current(): RawClient {
@@ -124,9 +151,10 @@ export class EventStoreConnection {
     return this.#client
   }
 
-  #drop(): void {
+  /** Ends a connection, with all calls on it, unless another has taken its place. */
+  #drop(failed: RawClient | undefined): void {
     const client = this.#client
-    if (!client || !this.#used || this.#closed) return
+    if (!client || client !== failed || !this.#used || this.#closed) return
     this.#client = undefined
     this.#used = false
     void end(client)
@@ -134,7 +162,7 @@ export class EventStoreConnection {
 
   #connect(): RawClient {
     this.#opened += 1
-    return RawClient.open(withKeepAlive(this.#url, this.#opened))
+    return RawClient.open(this.#address.forClient(this.#opened))
   }
 }
 
@@ -142,16 +170,11 @@ async function end(client: RawClient): Promise<void> {
   await client.end().catch(() => undefined)
 }
 
-/** Connections whose settings differ do not share gRPC's memory of failed attempts. */
-function withKeepAlive(url: string, nth: number): string {
-  const given = /[?&]keepAliveInterval=(-?\d+)/i.exec(url)
-  if (given && Number(given[1]) < 0) return url
-  const interval = Math.max(Number(given?.[1] ?? KEEP_ALIVE_MS), KEEP_ALIVE_MS) + (nth % 1000)
-  if (given) return url.replace(/([?&]keepAliveInterval=)-?\d+/i, `$1${interval}`)
-  return `${url}${url.includes('?') ? '&' : '?'}keepAliveInterval=${interval}`
-}
-
-function targetOf(url: string): string {
-  const [, hosts] = /^[a-z+]+:\/\/(?:[^@/]*@)?([^/?]+)/i.exec(url) ?? []
-  return hosts ?? 'the given address'
+function commandError(error: unknown): Error {
+  try {
+    return error instanceof Error ? convertToCommandError(error) : new Error(String(error))
+  } catch {
+    // the client expects more of an answer than there is
+    return error as Error
+  }
 }

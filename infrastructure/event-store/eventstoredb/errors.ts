@@ -19,7 +19,10 @@ export class Conflict extends Error {
   override readonly name = 'Conflict'
 }
 
-/** The server took an append but not where it was to stand: the stream was deleted or cut by somebody. */
+/**
+ * A stream is not as the log leaves streams: it was deleted or cut, or another program wrote to it. The message says
+ * which; nobody but a person can mend that.
+ */
 export class StreamTampered extends Error {
   constructor(stream: string, why: string) {
     super(`Stream ${stream} was changed behind the event log: ${why}`)
@@ -31,17 +34,23 @@ const PERMISSION_DENIED = 7
 const UNAUTHENTICATED = 16
 const INVALID_ARGUMENT = 3
 const UNIMPLEMENTED = 12
+const ABORTED = 10
 
 /** What the server answered, as far as it is an answer and not a lost connection. */
 export function isRefusal(error: unknown): boolean {
   const { code, type } = error as { code?: unknown; type?: unknown }
-  if (type === 'access-denied' || type === 'stream-deleted' || type === 'invalid-argument') return true
+  if (type === 'access-denied' || type === 'invalid-argument') return true
   return (
     code === PERMISSION_DENIED ||
     code === UNAUTHENTICATED ||
     code === INVALID_ARGUMENT ||
     code === UNIMPLEMENTED
   )
+}
+
+/** Whether an error says nothing about the connection: a subscription that was too slow is ended so. */
+export function isOfOneCall(error: unknown): boolean {
+  return (error as { code?: unknown }).code === ABORTED
 }
 
 /** What went wrong in one line; never the connection string. */

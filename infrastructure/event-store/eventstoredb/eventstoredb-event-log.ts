@@ -13,7 +13,7 @@ import { Appender } from './appender.ts'
 import { catchUp } from './catch-up.ts'
 import { Confirmations } from './confirmations.ts'
 import { EventStoreConnection } from './connection.ts'
-import { EventStoreRefused, EventStoreUnavailable, oneLine } from './errors.ts'
+import { EventStoreRefused, EventStoreUnavailable, oneLine, StreamTampered } from './errors.ts'
 import { KnownStreams } from './known-streams.ts'
 import { LogReader, retryPause } from './log-reader.ts'
 import { Tail, type TailLog } from './tail.ts'
@@ -247,7 +247,12 @@ export class EventStoreEventLog implements EventLog {
     const revision = this.#known.get(stream)?.revision ?? -1
     if (events[0]!.revision > revision + 1 || events.at(-1)!.revision <= revision) return
     const known = this.#known.open(stream)
-    for (const event of events) known.add(event)
+    try {
+      for (const event of events) known.add(event)
+    } catch (error) {
+      // to be read by whoever wants to; appends are refused
+      if (!(error instanceof StreamTampered)) throw error
+    }
     this.#known.grew(known.revision - revision)
   }
 

@@ -50,7 +50,7 @@ export async function follow(
     })
     call.on('error', (error) => {
       if (over) resolve()
-      else reject(connection.failureOf(error))
+      else reject(connection.failureOf(error, call))
     })
     call.on('end', () => {
       if (over) resolve()

@@ -1,4 +1,5 @@
 import { hashOf, NO_PREDECESSOR, splitHash } from '../../../application/ports/hash-chain.ts'
+import { StreamTampered } from './errors.ts'
 
 const MAX_STREAMS = 50_000
 const MAX_IDS = 1_000_000
@@ -14,7 +15,7 @@ export class KnownStream {
   position = 0n
   readonly #ids: number[] = []
 
-  /** Takes the next event in; any other changes nothing. @throws Error when it carries no hash. */
+  /** Takes the next event in; any other changes nothing. @throws StreamTampered when it carries no hash. */
   add(event: {
     readonly stream: string
     readonly revision: number
@@ -24,9 +25,7 @@ export class KnownStream {
   }): void {
     if (event.revision !== this.#ids.length) return
     if (!splitHash(event.metadata)) {
-      throw new Error(
-        `Event ${event.stream}@${event.revision} carries no hash: it was not written by the log`,
-      )
+      throw new StreamTampered(event.stream, `revision ${event.revision} carries no hash`)
     }
     this.hash = hashOf(event.metadata)
     this.position = event.position

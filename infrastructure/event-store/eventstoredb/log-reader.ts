@@ -129,8 +129,8 @@ export class LogReader {
     await new Promise<void>((resolve, reject) => {
       const silence = setTimeout(() => {
         enough = true
+        fail(this.#connection.failureOf(new Error('no answer'), call))
         call.cancel()
-        fail(this.#connection.failureOf(new Error('no answer')))
       }, SILENCE_LIMIT_MS)
       const done = () => {
         clearTimeout(silence)
@@ -141,8 +141,9 @@ export class LogReader {
         reject(error)
       }
       call.on('data', (message) => {
-        if (enough || message.kind !== 'event') return
-        if (take(message)) return
+        if (enough) return
+        silence.refresh()
+        if (message.kind !== 'event' || take(message)) return
         enough = true
         done()
         // what was asked for has come, or more than is wanted at once
@@ -151,7 +152,7 @@ export class LogReader {
       call.on('error', (error) => {
         // ended here
         if (enough) return
-        fail(isUnknownPosition(error) ? error : this.#connection.failureOf(error))
+        fail(isUnknownPosition(error) ? error : this.#connection.failureOf(error, call))
       })
       call.on('end', done)
     })

@@ -1,0 +1,91 @@
+const FORM = /^(?:esdb|kurrentdb)(\+discover)?:\/\/(?:([^@/?#\s]*)@)?([^@/?#\s]+)\/?(?:\?(\S*))?$/i
+const CREDENTIALS = /^[^:]+:[^:]+$/
+const HOST = /^[^:,;]+(?::\d{1,5})?$/
+/** Without regard to case, `-` and `_`, as the client reads them. */
+const OPTIONS = [
+  ...['tls', 'tlsCAFile', 'tlsVerifyCert', 'userCertFile', 'userKeyFile', 'connectionName', 'nodePreference'],
+  ...['keepAliveInterval', 'keepAliveTimeout', 'maxDiscoverAttempts', 'discoveryInterval', 'gossipTimeout'],
+  ...['defaultDeadline', 'throwOnAppendFailure'],
+]
+const KNOWN = new Map(OPTIONS.map((name) => [flat(name), name]))
+/** The client warns of less, with the whole string. */
+const SHORTEST_KEEP_ALIVE_MS = 10_000
+/** Waiting for a leader is left to the callers' patience; one look asks every node, these seconds long. */
+const DISCOVERY = { maxDiscoverAttempts: '1', gossipTimeout: '2' }
+
+/** A connection string that was checked. */
+export interface ConnectionString {
+  /** `host:port`, several with a comma; for messages. */
+  readonly target: string
+  /**
+   * What the client is given for its nth connection: connections whose settings differ do not share gRPC's memory of
+   * failed attempts.
+   */
+  forClient(nth: number): string
+}
+
+/**
+ * Checks a connection string, because the client quotes what it does not understand, password included, and prints it.
+ * @throws Error saying what is wrong, without quoting.
+ */
+export function readConnectionString(text: string): ConnectionString {
+  const [, discover = '', credentials, hosts, query] = FORM.exec(text.trim()) ?? []
+  if (hosts === undefined) {
+    throw new Error(
+      'the connection string is not of the form esdb://user:password@host:2113?option=value ' +
+        '(special characters in user and password percent-encoded)',
+    )
+  }
+  if (credentials !== undefined && !(CREDENTIALS.test(credentials) && isDecodable(credentials))) {
+    throw new Error('the connection string must give user:password, special characters percent-encoded')
+  }
+  if (!hosts.split(',').every((host) => HOST.test(host))) {
+    throw new Error('the connection string must give host:port, several with a comma')
+  }
+  const options = new Map<string, string>(Object.entries(DISCOVERY))
+  for (const [name, value] of optionsOf(query)) options.set(name, value)
+  const keepAlive = Number(options.get('keepAliveInterval') ?? SHORTEST_KEEP_ALIVE_MS)
+  const user = credentials === undefined ? '' : `${credentials}@`
+  return {
+    target: hosts,
+    forClient(nth) {
+      if (keepAlive >= 0) {
+        const interval = Math.max(keepAlive, SHORTEST_KEEP_ALIVE_MS) + (nth % 1000)
+        options.set('keepAliveInterval', String(interval))
+      }
+      const settings = [...options].map(([name, value]) => `${name}=${value}`).join('&')
+      return `esdb${discover.toLowerCase()}://${user}${hosts}?${settings}`
+    },
+  }
+}
+
+function optionsOf(query: string | undefined): [string, string][] {
+  if (query === undefined || query === '') return []
+  return query.split('&').map((pair) => {
+    const [name = '', value = '', ...more] = pair.split('=')
+    const known = KNOWN.get(flat(name))
+    if (known === undefined) {
+      throw new Error(`the connection string has an unknown option; known are ${OPTIONS.join(', ')}`)
+    }
+    if (value === '' || value.includes('?') || more.length > 0 || !isDecodable(value)) {
+      throw new Error(`the connection string's option ${known} has no proper value`)
+    }
+    if (known === 'tlsVerifyCert' && value !== 'true') {
+      throw new Error('certificates are always verified: give the CA as tlsCAFile instead of tlsVerifyCert')
+    }
+    return [known, value]
+  })
+}
+
+function flat(name: string): string {
+  return name.trim().toLowerCase().replace(/[_-]/g, '')
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
