@@ -32,7 +32,7 @@ function manyProcesses(name: string, startServer: () => Promise<NatsServer | nul
       ;[api, otherApi, otherProjector, otherWorker] = (await Promise.all(
         ['api', 'api', 'projector', 'worker'].map((roles) => installation.start(roles)),
       )) as [RunningService, RunningService, RunningService, RunningService]
-      database = new pg.Client(installation.database.url)
+      database = new pg.Client(installation.databaseUrl)
       await database.connect()
       tenant = await seedTenant(api)
     }, 120_000)

@@ -2,34 +2,47 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestDatabase, type TestDatabase } from './database.ts'
+import { createTestDatabase } from './database.ts'
 import { type RunningService, startService } from './service.ts'
 
-/** Processes of one installation: one database, and one NATS server where given. */
+/** Processes of one installation: one database, and the servers that were given. */
 export interface Installation {
-  readonly database: TestDatabase
+  /** Superuser url of the database. */
+  readonly databaseUrl: string
   /** Starts one more process. */
   start(roles: string, env?: Record<string, string>): Promise<RunningService>
   /** Stops what still runs and removes everything. @returns the exit codes of what was stopped. */
   stop(): Promise<readonly (number | null)[]>
 }
 
-/** What tests need of an installation: an API to send to and the operator routes of the same process. */
-export async function createInstallation(
-  options: { natsUrl?: string; env?: Record<string, string> } = {},
-): Promise<Installation> {
-  const database = await createTestDatabase()
+/** Servers that an installation uses; each is the caller's to end. */
+export interface InstallationOptions {
+  /** Keeps the event log; default the database. */
+  readonly eventStoreUrl?: string | undefined
+  readonly natsUrl?: string | undefined
+  /** An empty database; default one of the test server. */
+  readonly databaseUrl?: string
+  /** Settings of every process. */
+  readonly env?: Record<string, string>
+}
+
+/** What processes share: keys, database and servers. Nothing runs yet. */
+export async function createInstallation(options: InstallationOptions = {}): Promise<Installation> {
+  const { eventStoreUrl, natsUrl } = options
+  const database = options.databaseUrl === undefined ? await createTestDatabase() : null
+  const databaseUrl = options.databaseUrl ?? database!.url
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-many-'))
   const shared = {
-    DATABASE_URL: database.url,
+    DATABASE_URL: databaseUrl,
     MASTER_KEY: randomBytes(32).toString('base64'),
     OPERATOR_TOKEN: randomBytes(24).toString('base64url'),
-    ...(options.natsUrl === undefined ? {} : { NATS_URL: options.natsUrl }),
+    ...(eventStoreUrl === undefined ? {} : { EVENTSTORE_URL: eventStoreUrl }),
+    ...(natsUrl === undefined ? {} : { NATS_URL: natsUrl }),
     ...options.env,
   }
   const processes: RunningService[] = []
   return {
-    database,
+    databaseUrl,
     async start(roles, env = {}) {
       const service = await startService({ dataDir, env: { ...shared, ROLES: roles, ...env } })
       processes.push(service)
@@ -40,7 +53,7 @@ export async function createInstallation(
         ({ process: { exitCode, signalCode } }) => exitCode === null && signalCode === null,
       )
       const codes = await Promise.all(alive.map((service) => service.stop({ keepData: true })))
-      await database.drop()
+      await database?.drop()
       await rm(dataDir, { recursive: true, force: true })
       return codes
     },
