@@ -107,15 +107,10 @@ export async function changePolicy(
 ): Promise<Policy | Rejection> {
   const { state } = await app.commands.load(policy, policyId)
   if (!state) return reject('not_found', 'policy_not_found', 'No such policy', 'policy_id')
-  const changed = Object.fromEntries(
-    Object.entries(terms).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(state[name as keyof PolicyTerms]),
-    ),
-  ) as Partial<PolicyTerms>
   const outcome = await app.commands.execute(
     policy,
     policyId,
-    { type: 'ChangeTerms', terms: changed },
+    { type: 'ChangeTerms', terms },
     within(context, state),
   )
   return isRejection(outcome) ? outcome : shown(app, outcome)

@@ -100,6 +100,17 @@ export class EventTooLarge extends Error {
   }
 }
 
+/** The log cannot be reached, or refuses to be used; the outcome of an append may be unknown. */
+export class EventLogUnavailable extends Error {
+  /** Whether trying again may help. */
+  readonly passes: boolean
+  constructor(message: string, options: { passes: boolean }) {
+    super(message)
+    this.name = 'EventLogUnavailable'
+    this.passes = options.passes
+  }
+}
+
 /** A position that no event of the log has, from which this engine cannot go on reading. */
 export class UnknownPosition extends Error {
   constructor(position: bigint) {

@@ -30,7 +30,7 @@ import {
   stageOf,
   wagesRevision,
 } from '../payroll/pipeline-steps.ts'
-import { WrongExpectedRevision } from '../ports/event-log.ts'
+import { EventLogUnavailable, WrongExpectedRevision } from '../ports/event-log.ts'
 import { describeError } from './describe-error.ts'
 import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
 
@@ -129,7 +129,8 @@ async function processFile(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
   try {
     return await runPhases(parts, item)
   } catch (error) {
-    if (item.signal.aborted || item.attempt < ATTEMPTS) throw error
+    // a log that is away is no fault of the file
+    if (item.signal.aborted || item.attempt < ATTEMPTS || error instanceof EventLogUnavailable) throw error
     const why = `Processing failed ${item.attempt} times: ${describeError(error)}`
     await fail(parts, item, await parts.commands.load(payrollFile, item.key), why)
     return { outcome: 'stop', why }

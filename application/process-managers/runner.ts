@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as delay, setImmediate as othersTurn } from 'node:timers/promises'
 import type { EventRegistry, RecordedEvent } from '../event-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import { type EventLog, EventLogUnavailable, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { FaultPoint, Faults } from '../ports/faults.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
@@ -90,6 +90,12 @@ class LeaseLost extends Error {
 }
 class Stopping extends Error {
   override readonly name = 'Stopping'
+}
+
+/** A reaction that was made up for: what it wants is stored as its claim ends, so only while that stands. */
+interface Reacted {
+  readonly outcome: 'done'
+  readonly changes: WorkChanges
 }
 
 /** A claim in the hands of a worker of this process. */
@@ -385,8 +391,8 @@ export class ProcessManagerRunner {
   }
 
   /** Reacts to one event that could not be reacted to in its turn, after those of its stream before it. */
-  async #reactLate(manager: ProcessManager, claim: ClaimedWork): Promise<WorkOutcome> {
-    const { log, registry, store, notices } = this.#parts
+  async #reactLate(manager: ProcessManager, claim: ClaimedWork): Promise<WorkOutcome | Reacted> {
+    const { log, registry, store } = this.#parts
     const { stream, revision } = parseReactionKey(claim.key)
     const waiting = (await store.keysOf(manager.name, REACTION)).map(parseReactionKey)
     if (waiting.some((other) => other.stream === stream && other.revision < revision)) {
@@ -394,9 +400,7 @@ export class ProcessManagerRunner {
     }
     const [event] = await log.readStream(stream, { from: revision, maxCount: 1 })
     if (!event) return { outcome: 'stop', why: `${stream} has no revision ${revision}` }
-    await store.change(this.#changes(manager, manager.react([registry.decode(event)])))
-    notices.wake('work')
-    return { outcome: 'done' }
+    return { outcome: 'done', changes: this.#changes(manager, manager.react([registry.decode(event)])) }
   }
 
   // ---- working
@@ -471,7 +475,9 @@ export class ProcessManagerRunner {
         end = this.#endOf(claim, outcome)
       }
     } catch (error) {
-      end = signal.aborted ? { end: 'interrupted' } : this.#retry(claim, null, describeError(error))
+      // while the log is away nothing can be said against the work: that costs no try, however long it takes
+      if (signal.aborted || isAway(error)) end = { end: 'interrupted' }
+      else end = this.#retry(claim, null, describeError(error))
     }
     try {
       const ended = !(signal.reason instanceof LeaseLost) && (await store.end(claim, end))
@@ -487,7 +493,7 @@ export class ProcessManagerRunner {
     notices.wake('work')
   }
 
-  async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome> {
+  async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome | Reacted> {
     const manager = this.#managers.get(claim.processManager)!
     if (claim.kind === REACTION) return this.#reactLate(manager, claim)
     const handler = manager.work[claim.kind]
@@ -501,10 +507,10 @@ export class ProcessManagerRunner {
     return handler(item)
   }
 
-  #endOf(claim: ClaimedWork, outcome: WorkOutcome): WorkEnd {
+  #endOf(claim: ClaimedWork, outcome: WorkOutcome | Reacted): WorkEnd {
     switch (outcome.outcome) {
       case 'done':
-        return { end: 'done' }
+        return 'changes' in outcome ? { end: 'done', changes: outcome.changes } : { end: 'done' }
       case 'held':
         return { end: 'held', at: outcome.at }
       case 'reschedule':
@@ -605,6 +611,11 @@ export class ProcessManagerRunner {
 }
 
 const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
+
+/** The log's own patience is behind it by then, so that trying again at once does not mean trying all the time. */
+function isAway(error: unknown): boolean {
+  return error instanceof EventLogUnavailable && error.passes
+}
 
 /** A failed reaction as work; the event's metadata may be unreadable too, so nothing is taken from it. */
 function reactionOf(

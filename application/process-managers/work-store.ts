@@ -35,7 +35,8 @@ export interface ClaimedWork extends WorkToStore {
 
 /** How a claim ends. */
 export type WorkEnd =
-  | { readonly end: 'done' }
+  /** What it led to is stored and cancelled with its end, all or nothing. */
+  | { readonly end: 'done'; readonly changes?: WorkChanges }
   /** Again after real milliseconds. */
   | { readonly end: 'retry'; readonly afterMs: number; readonly why: string }
   /** Not before the hold at that point is cleared; the attempt does not count. */

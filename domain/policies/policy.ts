@@ -94,7 +94,16 @@ export const policy: Decider<Policy | null, PolicyCommand, PolicyEvent> = {
     if (state.status === 'cancelled') {
       return reject('conflict', 'policy_cancelled', 'The policy is cancelled; its terms no longer change')
     }
-    if (Object.keys(command.terms).length === 0) return []
-    return [PolicyTermsChanged.of({ policy_id, ...command.terms })]
+    const terms = changedTerms(command.terms, state)
+    return Object.keys(terms).length === 0 ? [] : [PolicyTermsChanged.of({ policy_id, ...terms })]
   },
+}
+
+/** Those of the named terms that are not as they stand already: a repeated change changes nothing. */
+function changedTerms(named: Partial<PolicyTerms>, present: PolicyTerms): Partial<PolicyTerms> {
+  return Object.fromEntries(
+    Object.entries(named).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(present[name as keyof PolicyTerms]),
+    ),
+  )
 }

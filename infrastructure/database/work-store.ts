@@ -54,6 +54,13 @@ const move = (first: number) => `
   UPDATE runtime.process_managers SET position = $${first}, problem = NULL
   WHERE name = $${first + 1} AND position = $${first + 2} AND epoch = $${first + 3} RETURNING 1`
 
+/** The claim that four parameters name: process manager, kind, key, token. */
+const IS_MINE = (first: number) =>
+  `process_manager = $${first} AND kind = $${first + 1} AND key = $${first + 2}
+   AND lease_token = $${first + 3} AND state = 'leased'`
+
+const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
+
 /** Not held at a point that a hold is set at. */
 const NOT_HELD = (holds: string) => `(held_at IS NULL OR held_at <> ALL(${holds}::text[]))`
 
@@ -189,14 +196,10 @@ export class PostgresWorkStore implements WorkStore {
   async end(claim: ClaimedWork, end: WorkEnd): Promise<boolean> {
     const { processManager, kind, key, token } = claim
     const mine = [processManager, kind, key, String(token)]
-    const isMine = `process_manager = $1 AND kind = $2 AND key = $3 AND lease_token = $4 AND state = 'leased'`
+    const isMine = IS_MINE(1)
     if (end.end === 'done') {
-      const gone = await this.#pool.query({
-        name: 'work/done',
-        text: `DELETE FROM runtime.work WHERE ${isMine} AND NOT again`,
-        values: mine,
-      })
-      if (gone.rowCount === 1) return true
+      const gone = await this.#done(mine, end.changes ?? NO_CHANGES)
+      if (gone) return true
       // a statement of its own: it must see an intent that came while the deletion waited for the row
       const kept = await this.#pool.query({
         name: 'work/done-again',
@@ -211,6 +214,23 @@ export class PostgresWorkStore implements WorkStore {
       text: `UPDATE runtime.work SET ${FREED}, ${set} WHERE ${isMine}`,
       values: [...mine, ...values],
     })
+    return result.rowCount === 1
+  }
+
+  /** One statement, so that whoever lost the claim stores nothing either. */
+  async #done(claim: readonly string[], changes: WorkChanges): Promise<boolean> {
+    const gone = (first: number) =>
+      `DELETE FROM runtime.work WHERE ${IS_MINE(first)} AND NOT again RETURNING 1`
+    const result = isEmpty(changes)
+      ? await this.#pool.query({ name: 'work/done', text: gone(1), values: [...claim] })
+      : await this.#pool.query({
+          name: 'work/done-with',
+          text: `WITH gone AS (${gone(3)}),
+                 stored AS (${store('EXISTS (SELECT 1 FROM gone)')}),
+                 cancelled AS (${cancel('EXISTS (SELECT 1 FROM gone)')})
+                 SELECT 1 FROM gone`,
+          values: [...changeValues(changes), ...claim],
+        })
     return result.rowCount === 1
   }
 

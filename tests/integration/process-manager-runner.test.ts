@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { derivedEventId } from '../../application/event-store.ts'
+import { EventLogUnavailable } from '../../application/ports/event-log.ts'
 import type {
   Intent,
   ProcessManager,
@@ -306,6 +307,30 @@ describe('working', () => {
     expect(await runner.redrive({ key: failed!, dryRun: false })).toBe(1)
     expect(await bench.drain(runner)).toBe(true)
     expect(await counts()).toMatchObject({ due: 0, failed: 0 })
+  })
+
+  test('a log that is away costs no try, however long it stays away; one that refuses does', async () => {
+    let away = 20
+    const { handler, deliveries } = courier(async () => {
+      away -= 1
+      if (away >= 0) throw new EventLogUnavailable('the log is away', { passes: true })
+      return { outcome: 'done' }
+    })
+    const runner = await bench.run([parcels(handler)], { maxAttempts: 2 })
+    await send('patient')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(deliveries.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 21 }, () => 1))
+    expect((await counts()).failed).toBe(0)
+
+    const refused = courier(async () => {
+      throw new EventLogUnavailable('the log refuses', { passes: false })
+    })
+    await runner.stop()
+    const second = await bench.run([parcels(refused.handler)], { maxAttempts: 2 })
+    await send('refused')
+    expect(await bench.drain(second)).toBe(true)
+    expect(refused.deliveries.map(({ attempt }) => attempt)).toEqual([1, 2])
+    expect(await counts()).toMatchObject({ failed: 1 })
   })
 
   test('work that is stopped is not tried again', async () => {

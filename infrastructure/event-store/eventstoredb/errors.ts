@@ -1,9 +1,11 @@
+import { EventLogUnavailable } from '../../../application/ports/event-log.ts'
+
 /** EventStoreDB cannot be reached or used; the message is one clear line without credentials. */
-export class EventStoreUnavailable extends Error {
+export class EventStoreUnavailable extends EventLogUnavailable {
   /** Where without who: `host:port`. */
   readonly target: string
-  constructor(target: string, why: string) {
-    super(`EventStoreDB at ${target}: ${why}`)
+  constructor(target: string, why: string, options: { passes: boolean } = { passes: true }) {
+    super(`EventStoreDB at ${target}: ${why}`, options)
     this.name = 'EventStoreUnavailable'
     this.target = target
   }
@@ -12,6 +14,9 @@ export class EventStoreUnavailable extends Error {
 /** The server refuses what is asked for good, such as a wrong password; trying again does not help. */
 export class EventStoreRefused extends EventStoreUnavailable {
   override readonly name = 'EventStoreRefused'
+  constructor(target: string, why: string) {
+    super(target, why, { passes: false })
+  }
 }
 
 /** The server says that the stream is not at the expected revision. */
