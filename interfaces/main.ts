@@ -1,7 +1,7 @@
 import { ConfigError, loadConfig } from '../infrastructure/config/config.ts'
 import { DatabaseUnavailable } from '../infrastructure/database/database.ts'
 import { EmbeddedPostgresError } from '../infrastructure/database/embedded-postgres.ts'
-import { OtherEventLog } from '../infrastructure/database/log-binding.ts'
+import { LogTooShort, OtherEventLog } from '../infrastructure/database/log-binding.ts'
 import { EventStoreUnavailable } from '../infrastructure/event-store/eventstoredb/errors.ts'
 import { NatsUnavailable } from '../infrastructure/messaging/nats/connection.ts'
 import { createLogger } from '../infrastructure/telemetry/logger.ts'
@@ -9,8 +9,8 @@ import { CannotListen, type Service, startService } from './service.ts'
 
 /** Failures of a start that are the installation's, not the program's: one line says what to do. */
 const EXPECTED = [
-  ...[ConfigError, DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable, OtherEventLog],
-  ...[NatsUnavailable, CannotListen],
+  ...[ConfigError, DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable],
+  ...[OtherEventLog, LogTooShort, NatsUnavailable, CannotListen],
 ]
 
 /** How long a stop may take before the process ends all the same, in milliseconds. */

@@ -18,6 +18,7 @@ import { rewrapAll } from '../infrastructure/crypto/rewrap.ts'
 import { PostgresFaults } from '../infrastructure/database/faults.ts'
 import { PostgresLastUsed } from '../infrastructure/database/last-used.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/database/leases.ts'
+import { findLogTooShort } from '../infrastructure/database/log-binding.ts'
 import { PostgresProjectionStore } from '../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../infrastructure/database/read-database.ts'
 import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
@@ -35,6 +36,7 @@ import { Projections } from '../projections/runtime/projections.ts'
 import { createCoreApp } from './core-api/app.ts'
 import { rateLimits } from './http/rate-limit.ts'
 import { type HostSettings, type Listener, listen } from './http/server.ts'
+import { watchLog } from './log-watch.ts'
 import { createMcpApp } from './mcp/app.ts'
 import { createOperatorApp } from './operator-api/operator-api.ts'
 import { createPaymentsApp } from './payments-api/app.ts'
@@ -64,7 +66,7 @@ export interface Service {
  * The one composition root: opens storage, wires ports to adapters, starts what the roles ask for
  * and listens.
  * @throws ConfigError, EmbeddedPostgresError, DatabaseUnavailable, EventStoreUnavailable, OtherEventLog,
- *   NatsUnavailable or {@link CannotListen} with one clear line.
+ *   LogTooShort, NatsUnavailable or {@link CannotListen} with one clear line.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
   for (const warning of config.warnings) logger.warn('setting', { text: warning })
@@ -105,6 +107,8 @@ async function compose(
 
   const log = await openEventLog(config, database, logger, (events, ms) => metrics.append(events, ms))
   closers.push(() => log.close())
+  const logWatch = watchLog(() => findLogTooShort(pool, log))
+  closers.push(async () => logWatch.stop())
   // nobody else can use an embedded database, and who is the only writer of the log has no fellow either
   const isAlone = () => config.databaseUrl === null || log.soleWriter()
   const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
@@ -304,7 +308,7 @@ async function compose(
   return {
     addresses,
     app,
-    failure: storage.failure,
+    failure: Promise.race([storage.failure, logWatch.problem]),
     stop() {
       stopped ??= closeAll()
       return stopped

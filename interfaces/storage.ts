@@ -57,7 +57,7 @@ export async function openStorage(config: Config, logger: Logger): Promise<Stora
 /**
  * Opens the event log in the engine that is set, and makes sure that the database belongs to it.
  * @param onAppend told of every stored batch: how many events, and the milliseconds that it took.
- * @throws EventStoreUnavailable, DatabaseUnavailable, OtherEventLog with one clear line.
+ * @throws EventStoreUnavailable, DatabaseUnavailable, OtherEventLog, LogTooShort with one clear line.
  */
 export async function openEventLog(
   config: Pick<Config, 'eventStoreUrl'>,

@@ -52,7 +52,9 @@ export async function* catchUp(
     }
   }
   const reach = (position: bigint) => {
-    if (position > checkpoint) checkpoint = position
+    // the server's own events may stand behind the log's last one: a checkpoint never lies behind its end
+    const reached = position < upTo ? position : upTo
+    if (reached > checkpoint) checkpoint = reached
     if (checkpoint >= upTo) finish()
   }
   const finish = () => {
