@@ -10,9 +10,9 @@ RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 FROM node:20-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts --no-audit --no-fund
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY . .
-RUN npm run build
+RUN npm run build -- main cli
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production \

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { type Config, loadConfig, SETTING_NAMES } from '../../infrastructure/config/config.ts'
 import { SECRET_SETTINGS } from '../../infrastructure/config/secret-files.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
 import { LARGE_BODY } from '../../interfaces/http/body.ts'
-import { parseSimpleYaml } from '../support/simple-yaml.ts'
+import { environmentOf, execForm, ignoredBy, parseDockerfile, type Stage } from '../support/dockerfile.ts'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
@@ -33,13 +34,6 @@ beforeAll(async () => {
   manifest = JSON.parse(await read('package.json'))
 })
 afterAll(() => rm(resolve(secrets, '..'), { recursive: true, force: true }))
-
-/** The files that `npm run build` writes. */
-async function built(): Promise<string[]> {
-  const entries = /entryPoints: \{(.*?)\}/s.exec(await read('scripts/build.mjs'))![1]!
-  const names = [...entries.matchAll(/(\w+): '/g)].map(([, name]) => name!)
-  return names.flatMap((name) => [`dist/${name}.js`, `dist/${name}.js.map`])
-}
 
 /** Reads settings as the program would, with the secrets that lie in `directory` there and in `secrets` here. */
 function configOf(env: Readonly<Record<string, string>>, directory: string): Config {
@@ -82,48 +76,23 @@ describe('make-secrets.sh', () => {
   })
 })
 
-/** An instruction of a Dockerfile with its lines joined. */
-interface Instruction {
-  readonly name: string
-  readonly rest: string
-}
-
-/** The stages of the Dockerfile in order; each begins with its FROM. */
-async function stages(): Promise<Instruction[][]> {
-  const text = (await read('Dockerfile')).replace(/^#.*\n/gm, '').replace(/\\\n/g, ' ')
-  const all: Instruction[][] = []
-  for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
-    const [, name, rest] = /^([A-Z]+)\s+(.+)$/.exec(line)!
-    if (name === 'FROM') all.push([])
-    all.at(-1)!.push({ name: name!, rest: rest!.trim().replace(/\s+/g, ' ') })
-  }
-  return all
-}
-
 describe('Dockerfile', () => {
-  let all: Instruction[][]
-  let last: Instruction[]
-  const rests = (name: string, of = last) => of.filter((one) => one.name === name).map(({ rest }) => rest)
+  let all: Stage[]
+  let last: Stage
+  const rests = (name: string, of = last) =>
+    of.instructions.filter((one) => one.name === name).map(({ rest }) => rest)
   beforeAll(async () => {
-    all = await stages()
+    all = parseDockerfile(await read('Dockerfile'))
     last = all.at(-1)!
   })
 
   test('every stage has a Node.js that the program runs on', () => {
     const least = /^>=(\d+)/.exec(manifest.engines.node)![1]
-    for (const stage of all) {
-      const [, major] = /^node:(\d+)-bookworm-slim( AS \w+)?$/.exec(stage[0]!.rest)!
-      expect(major).toBe(least)
-    }
+    for (const { base } of all) expect(base).toBe(`node:${least}-bookworm-slim`)
   })
 
   test('its settings are those of the program, and let it be reached', () => {
-    const env = Object.fromEntries(
-      rests('ENV')
-        .flatMap((rest) => rest.split(' '))
-        .map((pair) => pair.split('=') as [string, string]),
-    )
-    const config = configOf(env, '/')
+    const config = configOf(environmentOf(rests('ENV').join(' ')), '/')
     expect(config).toMatchObject({ production: true, host: '0.0.0.0' })
   })
 
@@ -133,56 +102,31 @@ describe('Dockerfile', () => {
 
   test('runs what npm start runs, not as root', () => {
     expect(rests('USER')).toEqual(['node'])
-    const command = JSON.parse(rests('CMD')[0]!) as string[]
-    expect(`exec ${command.join(' ')}`).toBe(manifest.scripts.start)
+    // in exec form: no shell stands between signals and the program
+    expect(`exec ${execForm(rests('CMD')[0]!).join(' ')}`).toBe(manifest.scripts.start)
     // whatever comes after would not be root's
-    const names = last.map(({ name }) => name)
+    const names = last.instructions.map(({ name }) => name)
     expect(names.slice(names.indexOf('USER') + 1)).toEqual(['EXPOSE', 'HEALTHCHECK', 'CMD'])
   })
 
-  test('copies only what exists, is not kept out, and is needed', async () => {
-    const ignored = (await read('.dockerignore')).split('\n').filter((line) => line && !line.startsWith('#'))
-    const outputs = await built()
-    const inImage: string[] = []
-    for (const stage of all) {
-      for (const rest of rests('COPY', stage)) {
-        const from = /^--from=(\w+) /.exec(rest)?.[1]
-        const paths = rest
-          .replace(/^--from=\w+ /, '')
-          .split(' ')
-          .slice(0, -1)
-        for (const path of paths) {
-          if (from === undefined) {
-            expect(await exists(path), path).toBe(true)
-            expect(ignored).not.toContain(path.split('/')[0])
-          } else if (from === 'build') expect(outputs).toContain(path.replace('/app/', ''))
-          else expect([from, path]).toEqual(['packages', '/app/node_modules'])
-          if (stage === last) inImage.push(path.replace('/app/', ''))
-        }
-      }
+  test('keeps secrets, data and what is installed here out of the image', async () => {
+    const isIgnored = await ignoredBy(root)
+    for (const kept of ['.git', 'secrets', 'data', 'node_modules', 'dist', 'x.log']) {
+      expect(isIgnored(kept), kept).toBe(true)
     }
-    expect(inImage).toEqual([
-      'node_modules',
-      ...['dist/main.js', 'dist/main.js.map', 'dist/cli.js', 'dist/cli.js.map'],
-      ...['package.json', 'bin', 'deploy/healthcheck.mjs'],
-    ])
-    for (const kept of ['.git', 'secrets', 'data', 'node_modules']) expect(ignored).toContain(kept)
+    for (const needed of ['domain', 'interfaces', 'scripts', 'package.json']) {
+      expect(isIgnored(needed), needed).toBe(false)
+    }
   })
 
-  test('runs scripts of package.json, and installs what production needs', async () => {
-    const commands = all.flatMap((stage) => rests('RUN', stage))
-    for (const [, script] of commands.join('\n').matchAll(/npm run ([\w:-]+)/g)) {
-      expect(Object.keys(manifest.scripts)).toContain(script)
-    }
-    expect(commands[0]).toContain('npm ci --omit=dev --omit=optional')
+  test('links the command of package.json to an executable file', async () => {
     const link = /ln -s \/app\/(\S+) \/usr\/local\/bin\/(\S+)/.exec(rests('RUN')[0]!)!
     expect(manifest.bin[link[2]!]).toBe(link[1])
     expect((await stat(join(root, link[1]!))).mode & 0o111).not.toBe(0)
   })
 
   test('is healthy as long as the program says so', async () => {
-    const [health] = rests('HEALTHCHECK')
-    const command = JSON.parse(/CMD (\[.*\])$/.exec(health!)![1]!) as string[]
+    const command = execForm(rests('HEALTHCHECK')[0]!)
     expect(command).toEqual(['node', 'deploy/healthcheck.mjs'])
     const program = await read(command[1]!)
     expect(program).toContain(`'${DEFAULTS.ports.ops}'`)
@@ -207,7 +151,7 @@ interface ComposeService {
 
 interface Compose {
   readonly services: Readonly<Record<string, ComposeService>>
-  readonly networks: Readonly<Record<string, { internal?: string } | null>>
+  readonly networks: Readonly<Record<string, { internal?: boolean } | null>>
   readonly volumes: Readonly<Record<string, null>>
   readonly secrets: Readonly<Record<string, { file: string }>>
 }
@@ -217,7 +161,7 @@ describe('docker-compose.yml', () => {
   let own: [string, ComposeService][]
   let engines: [string, ComposeService][]
   beforeAll(async () => {
-    compose = parseSimpleYaml(await read('docker-compose.yml')) as unknown as Compose
+    compose = parse(await read('docker-compose.yml'), { merge: true }) as Compose
     const all = Object.entries(compose.services)
     own = all.filter(([, service]) => service.build !== undefined)
     engines = all.filter(([, service]) => service.build === undefined)
@@ -286,7 +230,7 @@ describe('docker-compose.yml', () => {
       expect(networks).toEqual(name === 'api' ? ['engines', 'front'] : ['engines'])
     }
     expect(Object.keys(compose.networks)).toEqual(['engines', 'front'])
-    expect(compose.networks.engines).toEqual({ internal: 'true' })
+    expect(compose.networks.engines).toEqual({ internal: true })
   })
 
   test('processes wait for healthy engines, and are given time to stop', () => {
