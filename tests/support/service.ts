@@ -26,9 +26,10 @@ export interface RunningService {
  * Starts `dist/main.js` on free ports and waits for its ready line.
  * @param options.env settings on top of the defaults for tests (virtual clock, no rate limits).
  * @param options.dataDir an existing data directory, to continue where another service stopped.
+ * @param options.release the built project to start, default this one.
  */
 export async function startService(
-  options: { env?: Record<string, string>; dataDir?: string; timeoutMs?: number } = {},
+  options: { env?: Record<string, string>; dataDir?: string; timeoutMs?: number; release?: string } = {},
 ): Promise<RunningService> {
   const ownsData = options.dataDir === undefined
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'compstream-')))
@@ -46,6 +47,7 @@ export async function startService(
       RATE_LIMIT_RPS: '0',
       ...options.env,
     },
+    ...(options.release === undefined ? {} : { cwd: options.release }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output: string[] = []
