@@ -33,10 +33,13 @@ export interface Acknowledged {
 /** How clients fared. */
 export interface Account {
   requests: number
+  answered: number
   /** Requests that were sent again, by the reason: a status, or what the connection said. */
   readonly retries: Map<string, number>
   /** The longest that one request went without an answer over all its tries, in milliseconds, by its kind. */
   readonly longest: Map<string, number>
+  /** The longest time in which no request of anybody was answered, in milliseconds. */
+  longestSilence: number
 }
 
 interface KeyedRequest {
@@ -49,12 +52,12 @@ interface KeyedRequest {
 }
 
 /** A client gives up a try after so long, and asks another process; processes are frozen for longer. */
-const TRY_MS = 6_000
+const TRY_MS = 8_000
 /** A policy change carries no key: it must not be sent again while a frozen process may still make it. */
 const PATIENT_TRY_MS = 45_000
 const RETRY_MS = 60
 /** A request that is not answered for so long is a failure of the service. */
-const GIVE_UP_MS = 180_000
+const GIVE_UP_MS = 300_000
 /** People are reported again and again, as in life. */
 const PEOPLE = 3_000
 /** What a server may say while it, or what it depends on, is away; 409: the first try is still under way. */
@@ -87,7 +90,14 @@ export function changedRates(n: number): Record<string, unknown>[] {
  */
 export class InsistentClients {
   readonly acknowledged: Acknowledged = { files: [], syncs: [], employers: new Map(), policyChanges: [] }
-  readonly account: Account = { requests: 0, retries: new Map(), longest: new Map() }
+  readonly account: Account = {
+    requests: 0,
+    answered: 0,
+    retries: new Map(),
+    longest: new Map(),
+    longestSilence: 0,
+  }
+  #answeredAt = performance.now()
   readonly #apis: () => readonly RunningService[]
   readonly #tenant: SeededTenant
   readonly #operator: Record<string, string>
@@ -235,6 +245,7 @@ export class InsistentClients {
       const apis = this.#apis()
       const why = apis.length === 0 ? 'no process' : await this.#try(request, text, this.#random.pick(apis))
       if (typeof why !== 'string') {
+        this.#noteAnswer()
         const took = performance.now() - began
         account.longest.set(kind, Math.max(account.longest.get(kind) ?? 0, Math.round(took)))
         return why
@@ -243,6 +254,13 @@ export class InsistentClients {
       if (performance.now() - began > GIVE_UP_MS) throw new Error(`${kind}: never answered, at last ${why}`)
       await delay(RETRY_MS)
     }
+  }
+
+  #noteAnswer(): void {
+    const now = performance.now()
+    this.account.answered += 1
+    this.account.longestSilence = Math.max(this.account.longestSilence, Math.round(now - this.#answeredAt))
+    this.#answeredAt = now
   }
 
   /** @returns why it has to be tried again, or the answer. */
