@@ -11,7 +11,7 @@ export interface EventStoreServer {
   kill(): Promise<void>
   /** Starts it again after {@link kill}, at the same address and with what was stored. */
   restart(): Promise<void>
-  /** Ends it and removes its data, unless that lies in a directory of the caller's. */
+  /** Ends it and removes its data. */
   stop(): Promise<void>
 }
 
@@ -65,37 +65,12 @@ export async function startEventStore(options: { keepsData?: boolean } = {}): Pr
       Promise.reject(new Error('a server given by TEST_EVENTSTORE_URL is not the tests’ to kill'))
     return { url: source.url, kill: no, restart: no, stop: () => Promise.resolve() }
   }
-  if (source.kind === 'container') return startContainer()
-  return startProgram(source.path, (options.keepsData ?? true) ? 'disk' : 'memory')
+  return source.kind === 'program' ? startProgram(source.path, options.keepsData ?? true) : startContainer()
 }
 
-/** The server's program on this machine, for tests that look at its files; null where there is none. */
-export async function eventStoreProgram(): Promise<string | null> {
-  const source = await findEventStore()
-  return source?.kind === 'program' ? source.path : null
-}
-
-/**
- * Starts the server's program on a database directory of the caller's, which it makes when it is not there.
- * @param options.port where an earlier one listened, whose place this one takes.
- */
-export async function startEventStoreOn(
-  database: string,
-  options: { port?: number } = {},
-): Promise<EventStoreServer> {
-  const path = await eventStoreProgram()
-  if (path === null) throw new Error('no program of EventStoreDB was found')
-  return startProgram(path, { database, port: options.port ?? (await freePort()) })
-}
-
-async function startProgram(
-  path: string,
-  where: 'memory' | 'disk' | { readonly database: string; readonly port: number },
-): Promise<EventStoreServer> {
+async function startProgram(path: string, keepsData: boolean): Promise<EventStoreServer> {
   const folder = await mkdtemp(join(tmpdir(), 'compstream-eventstore-'))
-  const port = typeof where === 'object' ? where.port : await freePort()
-  const replicationPort = await freePort()
-  const database = typeof where === 'object' ? where.database : join(folder, 'db')
+  const [port, replicationPort] = await Promise.all([freePort(), freePort()])
   let child: ChildProcess | undefined
   const start = async () => {
     child = spawn(
@@ -104,7 +79,7 @@ async function startProgram(
         ...['--insecure', '--run-projections=None', '--enable-atom-pub-over-http=false'],
         ...['--node-ip', '127.0.0.1', '--node-port', String(port)],
         ...['--replication-ip', '127.0.0.1', '--replication-port', String(replicationPort)],
-        ...['--log', join(folder, 'log'), ...(where === 'memory' ? ['--mem-db'] : ['--db', database])],
+        ...['--log', join(folder, 'log'), ...(keepsData ? ['--db', join(folder, 'db')] : ['--mem-db'])],
       ],
       { stdio: 'ignore', env: { ...process.env, EVENTSTORE_TELEMETRY_OPTOUT: 'true' } },
     )

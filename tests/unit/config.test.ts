@@ -102,6 +102,15 @@ describe('settings', () => {
   })
 
   test.each([
+    'esdb://one:2113?tls=false',
+    'esdb+discover://user:p%40ss@name.example:2113?tlsCAFile=/etc/ca.pem',
+    'esdb://user:pass@one.example:2113,two.example:2113,10.0.0.3:2113?tlsCAFile=/etc/ca.pem',
+    'kurrentdb://one,two,three',
+  ])('EVENTSTORE_URL takes %s, the servers of a cluster too', (url) => {
+    expect(loadConfig({ EVENTSTORE_URL: url }).eventStoreUrl).toBe(url)
+  })
+
+  test.each([
     ['MCP_PORT', '65536'],
     ['CORE_PORT', '-1'],
     ['PAYMENTS_PORT', '80.5'],
@@ -118,6 +127,7 @@ describe('settings', () => {
     ['DATABASE_URL', 'mysql://localhost/x'],
     ['DATABASE_URL', 'postgres:foo'],
     ['EVENTSTORE_URL', 'http://localhost:2113'],
+    ['EVENTSTORE_URL', 'esdb:one'],
     ['NATS_URL', 'localhost:4222'],
     ['NATS_URL', 'ws://localhost:4222'],
     ['NATS_URL', 'nats://one:4222,two:4222'],

@@ -28,10 +28,16 @@ export function logRequest(options: {
     position.setPreparePosition(String(options.from))
     all.setPosition(position)
   }
-  const types = new Options.FilterOptions.Expression()
-  types.setRegex(options.types ? anyOf(options.types) : '^[^\\$]')
+  const wanted = new Options.FilterOptions.Expression()
   const filter = new Options.FilterOptions()
-  filter.setEventType(types)
+  if (options.types) {
+    wanted.setRegex(anyOf(options.types))
+    filter.setEventType(wanted)
+  } else {
+    // by stream: the server's settings are events of a type like any other
+    wanted.setRegex('^[^\\$]')
+    filter.setStreamIdentifier(wanted)
+  }
   filter.setMax(SEARCH_WINDOW)
   filter.setCheckpointintervalmultiplier(CHECKPOINT_WINDOWS)
   const read = readOptions(options.backwards ?? false)
