@@ -319,7 +319,7 @@ test('nginx.conf leads to the public ports, keeps the operator API inside and le
 
 describe('docs/deployment.md', () => {
   /** Variables of the engines and of other programs that the page names. */
-  const FOREIGN = /^(EVENTSTORE_(?!URL)|POSTGRES_|COMPSTREAM_|NODE_EXTRA_CA_CERTS$|PG)/
+  const FOREIGN = /^(EVENTSTORE_(?!URL)|POSTGRES_|COMPSTREAM_|NODE_EXTRA_CA_CERTS$|TEST_PREVIOUS_RELEASE$)/
   let text: string
   beforeAll(async () => {
     text = await read('docs/deployment.md')
@@ -331,7 +331,9 @@ describe('docs/deployment.md', () => {
     )
     const unknown = [...named].filter((name) => !KNOWN.has(name) && !FOREIGN.test(name))
     expect(unknown).toEqual([])
-    const examples = [...text.matchAll(/^\s*([A-Z_]+)=(\S+)$/gm)].filter(([, name]) => !FOREIGN.test(name!))
+    const examples = [/^\s*([A-Z_]+)=(\S+)$/gm, /`([A-Z_]+)=([^`\s]+)`/g]
+      .flatMap((form) => [...text.matchAll(form)])
+      .filter(([, name]) => !FOREIGN.test(name!))
     expect(examples.length).toBeGreaterThan(5)
     for (const [line, name, value] of examples) {
       if (FILE_VARIABLES.includes(name!)) continue
@@ -366,5 +368,28 @@ describe('docs/deployment.md', () => {
     for (const [, link] of text.matchAll(/\]\(([\w.-]+\.md)(?:#[\w-]+)?\)/g)) {
       expect(await exists(`docs/${link}`), link).toBe(true)
     }
+    const anchors = [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+      title!
+        .toLowerCase()
+        .replace(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    )
+    for (const [, anchor] of text.matchAll(/\]\(#([\w-]+)\)/g)) expect(anchors).toContain(anchor)
+  })
+
+  test('every table that it has dumped or emptied exists, and the keys are never apart', async () => {
+    const migrations = await readdir(join(root, 'infrastructure/database/migrations'))
+    const sources = await Promise.all(
+      migrations.map((name) => read(`infrastructure/database/migrations/${name}`)),
+    )
+    const tables = [...sources.join('').matchAll(/CREATE TABLE ([\w.]+)/g)].map(([, name]) => name)
+    const dumped = [...text.matchAll(/--table=([\w.]+)/g)].map(([, name]) => name!)
+    const emptied = [...text.matchAll(/TRUNCATE ([^']+)'/g)].map(([, names]) => names!.split(', '))
+    expect(emptied.length).toBeGreaterThan(1)
+    for (const name of dumped) expect(tables).toContain(name)
+    for (const names of emptied) expect(dumped).toEqual(expect.arrayContaining(names))
+    const keys = ['runtime.data_keys', 'runtime.erasures', 'runtime.secrets']
+    for (const names of emptied) expect(names).toEqual(keys)
+    for (const key of keys) expect(dumped.filter((name) => name === key)).toHaveLength(3)
   })
 })
