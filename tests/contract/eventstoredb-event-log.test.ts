@@ -1,9 +1,28 @@
-import { describe, test } from 'vitest'
-import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
-import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
-import { eventLogContract } from './event-log.contract.ts'
+import { randomUUID } from 'node:crypto'
+import { binaryEvent, EventStoreDBClient, jsonEvent, START } from '@eventstore/db-client'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import {
+  type EventLog,
+  LOG_START,
+  type StoredEvent,
+  UnknownPosition,
+} from '../../application/ports/event-log.ts'
+import { EventStoreConnection } from '../../infrastructure/event-store/eventstoredb/connection.ts'
+import {
+  EventStoreUnavailable,
+  StreamTampered,
+} from '../../infrastructure/event-store/eventstoredb/errors.ts'
+import {
+  type EventStoreEventLogOptions,
+  openEventStoreEventLog,
+} from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { follow as followServer } from '../../infrastructure/event-store/eventstoredb/following.ts'
+import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
 
-if (await findEventStore()) {
+const source = await findEventStore()
+
+if (source) {
   eventLogContract(
     'EventStoreDB',
     async () => {
@@ -16,3 +35,305 @@ if (await findEventStore()) {
   describe.skip('event log contract: EventStoreDB (no server was found)', () =>
     test('skipped', () => undefined))
 }
+
+describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB', () => {
+  let server: EventStoreServer
+  /** As another program would use the same server. */
+  let others: EventStoreDBClient
+  const cleanups: (() => Promise<unknown>)[] = []
+  const cleanup = (work: () => Promise<unknown>) => cleanups.unshift(work)
+
+  beforeAll(async () => {
+    server = await startEventStore()
+    others = EventStoreDBClient.connectionString(server.url)
+  })
+  afterEach(async () => {
+    for (const work of cleanups.splice(0)) await work()
+  })
+  afterAll(async () => {
+    await others?.dispose()
+    await server?.stop()
+  })
+
+  async function openLog(options: Partial<EventStoreEventLogOptions> = {}): Promise<EventLog> {
+    const log = await openEventStoreEventLog({ url: server.url, ...options })
+    cleanup(() => log.close())
+    return log
+  }
+
+  test('tells of every stored append, and of nothing else', async () => {
+    const told: [number, number][] = []
+    const log = await openLog({ onAppend: (events, ms) => void told.push([events, ms]) })
+    const stream = aStream()
+    const events = someEvents(3)
+    await log.append(stream, 'noStream', events)
+    await log.append(stream, 'noStream', events)
+    await log.append(stream, { exactly: 2 }, [])
+    await expect(log.append(stream, 'noStream', [anEvent()])).rejects.toThrow()
+    expect(told).toEqual([[3, expect.any(Number)]])
+  })
+
+  describe('a server that stays away', () => {
+    /** Milliseconds until a promise is rejected as unavailable, in one line. */
+    async function refusalTime(attempt: () => Promise<unknown>): Promise<number> {
+      const began = performance.now()
+      const error = await attempt().then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
+      expect(error).toBeInstanceOf(EventStoreUnavailable)
+      expect((error as Error).message).toMatch(/^EventStoreDB at 127\.0\.0\.1:\d+: [^\n]+$/)
+      return performance.now() - began
+    }
+
+    test('ends appends and reads with one clear error after the patience; the same may be sent again', async () => {
+      const log = await openLog({ patienceMs: 600 })
+      const stream = aStream()
+      const [first, second] = someEvents(2)
+      await log.append(stream, 'noStream', [first!])
+      await server.kill()
+      try {
+        const times = await Promise.all([
+          refusalTime(() => log.append(stream, { exactly: 0 }, [second!])),
+          refusalTime(() => log.append(aStream(), 'any', [anEvent()])),
+          refusalTime(() => log.readStream(stream)),
+          refusalTime(() => log.readAll({ after: LOG_START, maxCount: 10 })),
+          refusalTime(() => log.head()),
+        ])
+        for (const ms of times) {
+          expect(ms).toBeGreaterThan(500)
+          expect(ms).toBeLessThan(5_000)
+        }
+      } finally {
+        await server.restart()
+      }
+      expect(await log.append(stream, { exactly: 0 }, [second!])).toMatchObject({ revision: 1 })
+      expect(await log.readStream(stream)).toHaveLength(2)
+    })
+
+    test.skipIf(source?.kind !== 'program')(
+      'or is silent, ends them as well, and nothing is stored twice when it speaks again',
+      { timeout: 60_000 },
+      async () => {
+        const log = await openLog({ patienceMs: 600 })
+        const stream = aStream()
+        const [first, second] = someEvents(2)
+        await log.append(stream, 'noStream', [first!])
+        server.freeze()
+        try {
+          const times = await Promise.all([
+            refusalTime(() => log.append(stream, { exactly: 0 }, [second!])),
+            refusalTime(() => log.readStream(stream)),
+            refusalTime(() => log.head()),
+          ])
+          for (const ms of times) expect(ms).toBeLessThan(25_000)
+        } finally {
+          server.thaw()
+        }
+        expect(await log.append(stream, { exactly: 0 }, [second!])).toMatchObject({ revision: 1 })
+        expect(await log.readStream(stream)).toHaveLength(2)
+      },
+    )
+
+    test('does not keep a log from closing', async () => {
+      const log = await openLog({ patienceMs: 600 })
+      const subscription = follow(log, {}, () => false).catch((error: Error) => error)
+      await server.kill()
+      try {
+        const began = performance.now()
+        await log.close()
+        expect(performance.now() - began).toBeLessThan(5_000)
+        expect(await subscription).toBeInstanceOf(Error)
+      } finally {
+        await server.restart()
+      }
+    })
+
+    test('at the start is refused in one line', async () => {
+      await server.kill()
+      try {
+        const ms = await refusalTime(() => openLog({ openingPatienceMs: 500 }))
+        expect(ms).toBeLessThan(5_000)
+      } finally {
+        await server.restart()
+      }
+    })
+  })
+
+  describe('a subscription', () => {
+    test('that the server drops because it is too slow leaves the connection’s other calls alone', async () => {
+      const log = await openLog()
+      const connection = new EventStoreConnection(server.url)
+      cleanup(() => connection.close())
+      const slow = await followServer(connection, { after: await log.head() }, { event: () => undefined })
+      const type = `Rare${randomUUID()}`
+      const seen: string[] = []
+      const quick = await followServer(
+        connection,
+        { after: await log.head(), types: [type] },
+        { event: (event) => void seen.push(event.type) },
+      )
+      slow.pause()
+      let written = 0
+      const dropped = slow.ended.then(
+        () => 'ended' as const,
+        (error: Error) => error,
+      )
+      const data = JSON.stringify('x'.repeat(4_000))
+      let reason: unknown
+      void dropped.then((error) => {
+        reason = error
+      })
+      const enough = performance.now() + 20_000
+      while (reason === undefined && performance.now() < enough) {
+        const appends = Array.from({ length: 100 }, () =>
+          log.append(aStream(), 'noStream', someEvents(10, { data })),
+        )
+        await Promise.all(appends)
+        written += 1_000
+        // what it held back arrives before the reason
+        if (written >= 4_000) slow.resume()
+      }
+      expect(reason).toBeInstanceOf(EventStoreUnavailable)
+      expect((reason as Error).message).toMatch(/too slow/i)
+      await log.append(aStream(), 'noStream', [anEvent({ type })])
+      await vi.waitUntil(() => seen.length === 1, { timeout: 10_000 })
+      quick.end()
+      await quick.ended
+    })
+
+    test('whose consumer stands still while the log grows goes on from where it was', async () => {
+      const writer = await openLog()
+      const after = await writer.head()
+      await Promise.all(
+        Array.from({ length: 50 }, () => writer.append(aStream(), 'noStream', someEvents(40))),
+      )
+      const reader = await openLog()
+      const signal = AbortSignal.timeout(30_000)
+      const delivered: StoredEvent[] = []
+      let grown = false
+      for await (const page of reader.subscribe({ after, pageSize: 20, signal })) {
+        delivered.push(...page.events)
+        if (!grown) {
+          grown = true
+          const data = JSON.stringify('x'.repeat(2_000))
+          for (let n = 0; n < 10; n += 1) {
+            await Promise.all(
+              Array.from({ length: 50 }, () =>
+                writer.append(aStream(), 'noStream', someEvents(20, { data })),
+              ),
+            )
+          }
+        }
+        if (delivered.length >= 12_000) break
+      }
+      expect(new Set(delivered.map(({ eventId }) => eventId)).size).toBe(12_000)
+      expect(delivered.every((event, n) => n === 0 || event.position > delivered[n - 1]!.position)).toBe(true)
+    })
+
+    test.each(['reading', 'subscribing'])('%s from a position that is none is refused', async (how) => {
+      const writer = await openLog()
+      const stream = aStream()
+      await writer.append(stream, 'noStream', someEvents(2))
+      const log = await openLog()
+      // a place in the middle of an event
+      const after = (await log.readStream(stream))[0]!.position + 5n
+      const attempt =
+        how === 'reading' ? log.readAll({ after, maxCount: 10 }) : follow(log, { after }, () => true)
+      await expect(attempt).rejects.toThrow(UnknownPosition)
+    })
+  })
+
+  describe('streams that others have touched', () => {
+    test('a stream that was cut is not appended to', async () => {
+      const stream = aStream()
+      const log = await openLog()
+      await log.append(stream, 'noStream', someEvents(5))
+      await others.setStreamMetadata(stream, { maxCount: 2 })
+      // what is known stays right
+      await log.append(stream, { exactly: 4 }, [anEvent()])
+      const fresh = await openLog()
+      expect((await fresh.readStream(stream)).map(({ revision }) => revision)).toEqual([4, 5])
+      for (const expected of ['any', { exactly: 5 }, 'exists'] as const) {
+        await expect(fresh.append(stream, expected, [anEvent()])).rejects.toThrow(StreamTampered)
+      }
+      await expect(fresh.append(stream, 'any', [anEvent()])).rejects.toThrow(
+        `Stream ${stream} was changed behind the event log: revision 0 is missing`,
+      )
+    })
+
+    test('nor is one that was deleted for good', async () => {
+      const stream = aStream()
+      const log = await openLog()
+      await log.append(stream, 'noStream', someEvents(2))
+      await others.tombstoneStream(stream)
+      const fresh = await openLog()
+      for (const one of [log, fresh]) {
+        for (const expected of ['any', 'noStream', { exactly: 1 }] as const) {
+          await expect(one.append(stream, expected, [anEvent()])).rejects.toThrow(
+            `Stream ${stream} was changed behind the event log: it was deleted`,
+          )
+        }
+        await expect(one.readStream(stream)).rejects.toThrow(StreamTampered)
+      }
+      // the log goes on
+      await log.append(aStream(), 'noStream', [anEvent()])
+    })
+
+    test('a stream that was deleted and begins anew says so', async () => {
+      const stream = aStream()
+      const log = await openLog()
+      await log.append(stream, 'noStream', someEvents(3))
+      await others.deleteStream(stream)
+      const fresh = await openLog()
+      expect(await fresh.readStream(stream)).toEqual([])
+      await expect(fresh.append(stream, 'noStream', [anEvent()])).rejects.toThrow(StreamTampered)
+      await expect(fresh.append(stream, 'any', [anEvent()])).rejects.toThrow(StreamTampered)
+    })
+
+    test('events of other programs are shown as they are, pass by who asks for types, and end their streams', async () => {
+      const log = await openLog()
+      const after = await log.head()
+      const type = `Foreign${randomUUID()}`
+      const [foreign, ours] = [aStream(), aStream()]
+      await log.append(ours, 'noStream', someEvents(1))
+      await others.appendToStream(foreign, [
+        jsonEvent({ type, data: { a: 1 } }),
+        binaryEvent({ type, data: Buffer.from([0xff, 0xfe, 0x00]) }),
+      ])
+      await others.appendToStream(ours, jsonEvent({ type, data: {} }))
+      await log.append(aStream(), 'noStream', [anEvent({ type: 'LastOne' })])
+      const { events } = await follow(log, { after }, (all) => all.at(-1)?.type === 'LastOne')
+      expect(events).toHaveLength(5)
+      expect(events[1]).toMatchObject({ stream: foreign, revision: 0, type, data: '{"a":1}', metadata: '' })
+      expect(events[2]).toMatchObject({ stream: foreign, revision: 1, type })
+      const late = await openLog()
+      expect((await follow(late, { after }, (all) => all.length >= 5)).events).toEqual(
+        events.map(({ writtenFrom: _, ...event }) => event),
+      )
+      const { events: chosen } = await follow(late, { after, types: ['LastOne'] }, (all) => all.length > 0)
+      expect(chosen).toHaveLength(1)
+      expect(await late.readStream(foreign)).toHaveLength(2)
+      for (const one of [log, late]) {
+        await expect(one.append(foreign, 'any', [anEvent()])).rejects.toThrow(
+          `Stream ${foreign} was changed behind the event log: revision 0 carries no hash`,
+        )
+        await expect(one.append(ours, 'any', [anEvent()])).rejects.toThrow(
+          `Stream ${ours} was changed behind the event log: revision 1 carries no hash`,
+        )
+      }
+    })
+
+    test('events of the server’s own are none of the log’s', async () => {
+      const log = await openLog()
+      const { position } = await log.append(aStream(), 'noStream', someEvents(1))
+      await others.setStreamMetadata(aStream(), { maxAge: 100 })
+      expect(await log.head()).toBe(position)
+      const { events } = await follow(log, {}, (_, page) => page.atHead)
+      expect(events.filter(({ type, stream }) => type.startsWith('$') || stream.startsWith('$'))).toEqual([])
+      const server = []
+      for await (const { event } of others.readAll({ fromPosition: START })) server.push(event?.type ?? '')
+      expect(server.filter((type) => type.startsWith('$')).length).toBeGreaterThan(0)
+    })
+  })
+})

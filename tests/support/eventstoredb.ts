@@ -9,8 +9,14 @@ export interface EventStoreServer {
   readonly url: string
   /** kill -9. */
   kill(): Promise<void>
-  /** Starts it again after {@link kill}, at the same address and with what was stored. */
+  /** Starts it again after {@link kill} or {@link end}, at the same address and with what was stored. */
   restart(): Promise<void>
+  /** SIGTERM, and waits until it is gone. */
+  end(): Promise<void>
+  /** SIGSTOP: it keeps its connections and does nothing more. Only a program can be frozen. */
+  freeze(): void
+  /** Lets a frozen server go on. */
+  thaw(): void
   /** Ends it and removes its data. */
   stop(): Promise<void>
 }
@@ -61,9 +67,18 @@ export async function startEventStore(options: { keepsData?: boolean } = {}): Pr
   const source = await findEventStore()
   if (!source) throw new Error('no EventStoreDB server was found')
   if (source.kind === 'given') {
-    const no = () =>
-      Promise.reject(new Error('a server given by TEST_EVENTSTORE_URL is not the tests’ to kill'))
-    return { url: source.url, kill: no, restart: no, stop: () => Promise.resolve() }
+    const no = () => {
+      throw new Error('a server given by TEST_EVENTSTORE_URL is not the tests’ to kill')
+    }
+    return {
+      url: source.url,
+      kill: no,
+      restart: no,
+      end: no,
+      freeze: no,
+      thaw: no,
+      stop: async () => undefined,
+    }
   }
   return source.kind === 'program' ? startProgram(source.path, options.keepsData ?? true) : startContainer()
 }
@@ -71,46 +86,71 @@ export async function startEventStore(options: { keepsData?: boolean } = {}): Pr
 async function startProgram(path: string, keepsData: boolean): Promise<EventStoreServer> {
   const folder = await mkdtemp(join(tmpdir(), 'compstream-eventstore-'))
   const [port, replicationPort] = await Promise.all([freePort(), freePort()])
-  let child: ChildProcess | undefined
+  const server = serverProcess(path, [
+    ...['--insecure', '--run-projections=None', '--enable-atom-pub-over-http=false'],
+    ...['--node-ip', '127.0.0.1', '--node-port', String(port)],
+    ...['--replication-ip', '127.0.0.1', '--replication-port', String(replicationPort)],
+    ...['--log', join(folder, 'log'), ...(keepsData ? ['--db', join(folder, 'db')] : ['--mem-db'])],
+  ])
   const start = async () => {
-    child = spawn(
-      path,
-      [
-        ...['--insecure', '--run-projections=None', '--enable-atom-pub-over-http=false'],
-        ...['--node-ip', '127.0.0.1', '--node-port', String(port)],
-        ...['--replication-ip', '127.0.0.1', '--replication-port', String(replicationPort)],
-        ...['--log', join(folder, 'log'), ...(keepsData ? ['--db', join(folder, 'db')] : ['--mem-db'])],
-      ],
-      { stdio: 'ignore', env: { ...process.env, EVENTSTORE_TELEMETRY_OPTOUT: 'true' } },
-    )
-    running.add(child)
-    await ready(port, child)
+    await server.start(() => leads(`http://127.0.0.1:${port}/gossip`))
   }
-  const kill = async () => {
+  try {
+    await start()
+  } catch (error) {
+    await server.kill()
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+  return {
+    ...server,
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    restart: start,
+    async stop() {
+      await server.kill()
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/** A process of the server's program, not yet started. */
+export interface ServerProcess extends Pick<EventStoreServer, 'kill' | 'end' | 'freeze' | 'thaw'> {
+  /** Starts it and waits until `ready` says so. @throws Error when it ends, or after a minute. */
+  start(ready: () => Promise<boolean>): Promise<void>
+}
+
+/** @param args settings of the server's command line. */
+export function serverProcess(path: string, args: readonly string[]): ServerProcess {
+  let child: ChildProcess | undefined
+  const end = async (signal: NodeJS.Signals) => {
     const dying = child
     child = undefined
     if (!dying) return
     running.delete(dying)
     const gone = new Promise((resolve) => dying.once('exit', resolve))
     if (dying.exitCode !== null || dying.signalCode !== null) return
-    dying.kill('SIGKILL')
+    dying.kill(signal)
     await gone
   }
-  try {
-    await start()
-  } catch (error) {
-    await kill()
-    await rm(folder, { recursive: true, force: true })
-    throw error
-  }
   return {
-    url: `esdb://127.0.0.1:${port}?tls=false`,
-    kill,
-    restart: start,
-    async stop() {
-      await kill()
-      await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+    async start(ready) {
+      const started = spawn(path, args, {
+        stdio: 'ignore',
+        env: { ...process.env, EVENTSTORE_TELEMETRY_OPTOUT: 'true' },
+      })
+      child = started
+      running.add(started)
+      const deadline = performance.now() + READY_LIMIT_MS
+      while (started.exitCode === null && performance.now() < deadline) {
+        if (await ready()) return
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      throw new Error(`the EventStoreDB server did not become ready (exit code ${started.exitCode})`)
     },
+    kill: () => end('SIGKILL'),
+    end: () => end('SIGTERM'),
+    freeze: () => void child?.kill('SIGSTOP'),
+    thaw: () => void child?.kill('SIGCONT'),
   }
 }
 
@@ -132,24 +172,24 @@ async function startContainer(): Promise<EventStoreServer> {
     url: `esdb://127.0.0.1:${port}?tls=false`,
     kill: () => container.stop({ timeout: 0, remove: false }).then(() => undefined),
     restart: () => container.restart(),
+    end: () => container.stop({ remove: false }).then(() => undefined),
+    freeze: () => {
+      throw new Error('a server in a container cannot be frozen')
+    },
+    thaw: () => undefined,
     stop: () => container.stop({ timeout: 0 }).then(() => undefined),
   }
 }
 
-/** Waits until the server leads, and so takes appends. */
-async function ready(port: number, child: ChildProcess): Promise<void> {
-  const deadline = performance.now() + READY_LIMIT_MS
-  while (child.exitCode === null && performance.now() < deadline) {
-    const leads = await fetch(`http://127.0.0.1:${port}/gossip`)
-      .then(async (answer) => /"state":\s*"Leader"/.test(await answer.text()))
-      .catch(() => false)
-    if (leads) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error(`the EventStoreDB server did not become ready (exit code ${child.exitCode})`)
+/** Whether the server leads, and so takes appends. */
+function leads(gossip: string): Promise<boolean> {
+  return fetch(gossip).then(
+    async (answer) => /"state":\s*"Leader"/.test(await answer.text()),
+    () => false,
+  )
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
     server.once('error', reject)

@@ -40,6 +40,7 @@ const UNAUTHENTICATED = 16
 const INVALID_ARGUMENT = 3
 const UNIMPLEMENTED = 12
 const ABORTED = 10
+const UNKNOWN = 2
 
 /** What the server answered, as far as it is an answer and not a lost connection. */
 export function isRefusal(error: unknown): boolean {
@@ -53,9 +54,13 @@ export function isRefusal(error: unknown): boolean {
   )
 }
 
-/** Whether an error says nothing about the connection: a subscription that was too slow is ended so. */
+/**
+ * Whether an error says nothing about the connection: so end a subscription that was too slow, and one that begins at
+ * a place that is none.
+ */
 export function isOfOneCall(error: unknown): boolean {
-  return (error as { code?: unknown }).code === ABORTED
+  const { code, details } = error as { code?: unknown; details?: unknown }
+  return code === ABORTED || (code === UNKNOWN && details === 'Exception was thrown by handler.')
 }
 
 /** What went wrong in one line; never the connection string. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import {
   type AppendResult,
   type EventLog,
@@ -6,6 +7,7 @@ import {
   LOG_START,
   type LogPage,
   type StoredEvent,
+  UnknownPosition,
 } from '../../../application/ports/event-log.ts'
 import { checkAppend } from '../check-append.ts'
 import { AppendStream } from './append-stream.ts'
@@ -104,6 +106,8 @@ export class EventStoreEventLog implements EventLog {
     this.#writing = writing
     this.#log = log
     const { signal } = this.#closing
+    // everything that waits for the server's return listens
+    setMaxListeners(0, signal)
     const confirmations = new Confirmations()
     this.#reader = new LogReader(reading, patienceMs, signal)
     this.#appends = new AppendStream(writing)
@@ -186,6 +190,8 @@ export class EventStoreEventLog implements EventLog {
           if (signal.aborted) return
           if (attempt === 0)
             this.#log.warn({ reason: oneLine(error) }, 'reading the event log failed, trying again')
+          // a subscription does not tell that its position is none; a read does
+          else if (attempt === 1) await this.#confirm(position, signal)
           await retryPause(attempt, signal)
           attempt += 1
         }
@@ -262,6 +268,15 @@ export class EventStoreEventLog implements EventLog {
     const first = latest[0]?.position ?? LOG_START
     const last = latest.at(-1)?.position ?? LOG_START
     return latest.length < 2 ? 1_000 : Number(last - first) / (latest.length - 1)
+  }
+
+  /** @throws UnknownPosition when the log cannot be read from there. */
+  async #confirm(position: bigint, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#reader.page({ after: position, maxCount: 1 })
+    } catch (error) {
+      if (error instanceof UnknownPosition && !signal.aborted) throw error
+    }
   }
 
   async #headWhenReachable(signal: AbortSignal): Promise<bigint> {

@@ -1,0 +1,31 @@
+import { describe, test } from 'vitest'
+import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { findEventStore } from '../support/eventstoredb.ts'
+import { startCluster } from '../support/eventstoredb-cluster.ts'
+import { outageContract } from './event-log-outages.contract.ts'
+
+const [KILLED, RESIGNED] = ['a cluster whose leader is killed', 'a cluster whose leader resigns']
+
+const source = await findEventStore()
+if (source?.kind === 'program') {
+  outageContract('EventStoreDB, three nodes', [KILLED, RESIGNED], async () => {
+    const cluster = await startCluster(source.path)
+    let opened = 0
+    return {
+      // by the addresses of all nodes, or by asking one
+      open() {
+        opened += 1
+        const url = opened % 2 ? `esdb://${cluster.nodes.join(',')}` : `esdb+discover://${cluster.nodes[0]}`
+        return openEventStoreEventLog({ url: `${url}?tls=false`, patienceMs: 40_000 })
+      },
+      remove: () => cluster.stop(),
+      outages: [
+        { name: KILLED, happen: () => cluster.killLeader() },
+        { name: RESIGNED, happen: () => cluster.resignLeader() },
+      ],
+    }
+  })
+} else {
+  describe.skip('event log contract, outages: EventStoreDB, three nodes (the program was not found)', () =>
+    test('skipped', () => undefined))
+}

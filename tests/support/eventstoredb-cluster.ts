@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, type ServerProcess, serverProcess } from './eventstoredb.ts'
+
+/** Three nodes of EventStoreDB on this machine that choose a leader among them. */
+export interface EventStoreCluster {
+  /** `127.0.0.1:port` of every node. */
+  readonly nodes: readonly string[]
+  /** kill -9 of the leader; resolves when another one leads and the old one is back as a follower. */
+  killLeader(): Promise<void>
+  /** Asks the leader to step down; resolves when another one leads. It keeps its connections. */
+  resignLeader(): Promise<void>
+  /** Ends it and removes its data. */
+  stop(): Promise<void>
+}
+
+interface Member {
+  readonly state: string
+  readonly isAlive: boolean
+  readonly httpEndPointPort: number
+}
+
+const LIMIT_MS = 60_000
+
+/** @param path of the server's program. */
+export async function startCluster(path: string): Promise<EventStoreCluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'compstream-cluster-'))
+  const ports = await Promise.all(Array.from({ length: 3 }, freePort))
+  const processes = new Map<number, ServerProcess>()
+  for (const port of ports) {
+    const seeds = ports.filter((other) => other !== port).map((other) => `127.0.0.1:${other}`)
+    processes.set(
+      port,
+      serverProcess(path, [
+        ...['--insecure', '--run-projections=None', '--enable-atom-pub-over-http=false'],
+        ...['--cluster-size=3', '--discover-via-dns=false', '--gossip-seed', seeds.join(',')],
+        ...['--gossip-interval-ms=500', '--node-ip=127.0.0.1', '--node-port', String(port)],
+        ...['--replication-ip=127.0.0.1', '--replication-port', String(await freePort())],
+        ...['--db', join(folder, `db-${port}`), '--log', join(folder, `log-${port}`)],
+      ]),
+    )
+  }
+  /** How a node sees the cluster; empty when it does not answer. */
+  const members = (port: number): Promise<readonly Member[]> =>
+    fetch(`http://127.0.0.1:${port}/gossip`).then(
+      async (answer) => ((await answer.json()) as { members: readonly Member[] }).members,
+      () => [],
+    )
+  /** Whether a node knows of a leader and follows it, or leads. */
+  const isPart = async (port: number) => {
+    const seen = (await members(port)).filter(({ isAlive }) => isAlive)
+    const own = seen.find(({ httpEndPointPort }) => httpEndPointPort === port)
+    return /^(Leader|Follower)$/.test(own?.state ?? '') && seen.some(({ state }) => state === 'Leader')
+  }
+  const leader = async (except?: number): Promise<number> => {
+    const deadline = performance.now() + LIMIT_MS
+    while (performance.now() < deadline) {
+      for (const port of ports) {
+        if (port === except) continue
+        const own = (await members(port)).find(({ httpEndPointPort }) => httpEndPointPort === port)
+        if (own?.state === 'Leader') return port
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    throw new Error('the cluster has no leader')
+  }
+  const stop = async () => {
+    await Promise.all([...processes.values()].map((node) => node.kill()))
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  try {
+    await Promise.all([...processes].map(([port, node]) => node.start(() => isPart(port))))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    nodes: ports.map((port) => `127.0.0.1:${port}`),
+    async killLeader() {
+      const old = await leader()
+      const node = processes.get(old)!
+      await node.kill()
+      await leader(old)
+      await node.start(() => isPart(old))
+    },
+    async resignLeader() {
+      const old = await leader()
+      const answer = await fetch(`http://127.0.0.1:${old}/admin/node/resign`, { method: 'POST' })
+      if (!answer.ok) throw new Error(`the leader does not resign: ${answer.status}`)
+      await leader(old)
+    },
+    stop,
+  }
+}
