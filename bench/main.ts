@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { type Load, runLoad } from './load.ts'
 import { measureAppending } from './measurements/appending.ts'
 import { measureCatchingUp } from './measurements/catching-up.ts'
+import { measureEventStoreDB } from './measurements/eventstoredb.ts'
 import { measureLoading } from './measurements/loading.ts'
 import { measureManyProcesses } from './measurements/many-processes.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
@@ -20,6 +21,7 @@ import { type BenchServer, startBenchServer, stopEverything } from './servers.ts
 const MEASUREMENTS: Readonly<Record<string, (server: BenchServer) => Promise<Row[]>>> = {
   appending: measureAppending,
   'catching-up': measureCatchingUp,
+  eventstoredb: measureEventStoreDB,
   loading: measureLoading,
   'many-processes': measureManyProcesses,
   'payroll-report': measurePayrollReport,

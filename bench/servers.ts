@@ -9,10 +9,11 @@ import type { EventLog } from '../application/ports/event-log.ts'
 import { type Database, openDatabase } from '../infrastructure/database/database.ts'
 import { startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'
+import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
 
 /** What runs beside this process and has to end with it. */
-const running = new Set<{ stop(): Promise<void> }>()
+export const running = new Set<{ stop(): Promise<void> }>()
 
 /** Ends everything that was started here, the youngest first: for a bench that is interrupted. */
 export async function stopEverything(): Promise<void> {
@@ -56,13 +57,17 @@ export async function startBenchServer(): Promise<BenchServer> {
   return bench
 }
 
-/** Our event log on a database of the server. */
+/** Our event log on a database of the server, or in EventStoreDB and what belongs to it on that database. */
 export async function openOurLog(
   url: string,
+  eventStoreUrl?: string,
 ): Promise<{ log: EventLog; database: Database; close(): Promise<void> }> {
   await migrate({ url })
   const database = await openDatabase({ url })
-  const log = await openPostgresEventLog({ database })
+  const log =
+    eventStoreUrl === undefined
+      ? await openPostgresEventLog({ database })
+      : await openEventStoreEventLog({ url: eventStoreUrl })
   return {
     log,
     database,

@@ -118,9 +118,12 @@ export function hoursEvent(timesheetId: string, entry: number): HoursRecorded {
   })
 }
 
-/** Events of one timesheet ready to append, encoded as every command's events are. */
-export function encodedEvents(timesheetId: string, count: number): EventToAppend[] {
-  return Array.from({ length: count }, (_, entry) =>
-    registry.encode(hoursEvent(timesheetId, entry), derivedEventId(timesheetId, entry), METADATA),
+/**
+ * Events of one timesheet ready to append, encoded as every command's events are.
+ * @param from number of the first one.
+ */
+export function encodedEvents(timesheetId: string, count: number, from = 0): EventToAppend[] {
+  return Array.from({ length: count }, (_, n) =>
+    registry.encode(hoursEvent(timesheetId, from + n), derivedEventId(timesheetId, from + n), METADATA),
   )
 }

@@ -11,8 +11,8 @@ import { inTurns, throughput } from '../statistics.ts'
 import { encodedEvents, idOf, timesheet, timesheetsProjection } from '../timesheets.ts'
 
 const ROUNDS = 3
-const STREAMS = 5_000
-const EVENTS = 20
+export const STREAMS = 5_000
+export const EVENTS = 20
 /** emmett takes minutes for all of them; its rate does not depend on how many there are. */
 const EMMETT_STREAMS = 250
 /** What a page of the projection runtime holds. */
@@ -21,20 +21,15 @@ const PAGE = 1_000
 /** A projection that catches up with a log it has not seen, one row per stream, checkpointed. */
 export async function measureCatchingUp(server: BenchServer): Promise<Row[]> {
   const url = await server.createDatabase('catching_up')
-  const ours = await openOurLog(url)
-  await throughput(STREAMS, 64, (index) => {
-    const id = idOf(`stream ${index}`)
-    return ours.log.append(`timesheet-${id}`, 'noStream', encodedEvents(id, EVENTS))
-  })
-  await ours.close()
+  await fill({ url })
   const emmett = await openEmmett(await server.createDatabase('catching_up_emmett'))
   try {
     // one after another: what is appended side by side, its consumer may skip
     await throughput(EMMETT_STREAMS, 1, (index) => emmett.append(idOf(`stream ${index}`), EVENTS))
     const all = STREAMS * EVENTS
-    await catchUp(url, 'warm_up')
+    await catchUp({ url }, 'warm_up')
     const rates = await inTurns(ROUNDS, {
-      ours: async (round) => (all / (await catchUp(url, `round_${round}`))) * 1000,
+      ours: async (round) => (all / (await catchUp({ url }, `round_${round}`))) * 1000,
       limit: async () =>
         rateOf(all, async () => {
           expect(await readLog(url, PAGE), all)
@@ -73,13 +68,29 @@ export async function measureCatchingUp(server: BenchServer): Promise<Row[]> {
   }
 }
 
+/** Where the log is: in PostgreSQL, or in EventStoreDB with its read models in PostgreSQL. */
+export interface LogPlace {
+  readonly url: string
+  readonly eventStoreUrl?: string
+}
+
+/** Appends the events to catch up with. */
+export async function fill({ url, eventStoreUrl }: LogPlace): Promise<void> {
+  const { log, close } = await openOurLog(url, eventStoreUrl)
+  await throughput(STREAMS, 64, (index) => {
+    const id = idOf(`stream ${index}`)
+    return log.append(`timesheet-${id}`, 'noStream', encodedEvents(id, EVENTS))
+  })
+  await close()
+}
+
 /**
  * From starting a projection, in a process that knows nothing of the log, until its read model is at the head;
  * then checks what it counted.
  * @returns milliseconds.
  */
-async function catchUp(url: string, table: string): Promise<number> {
-  const { log, database, close } = await openOurLog(url)
+export async function catchUp({ url, eventStoreUrl }: LogPlace, table: string): Promise<number> {
+  const { log, database, close } = await openOurLog(url, eventStoreUrl)
   const leaseStore = new PostgresLeaseStore(database.pool)
   const projection = timesheetsProjection(`timesheets_${table}`)
   const projections = new Projections({
