@@ -13,6 +13,8 @@ export interface BareEventStore {
   close(): Promise<void>
 }
 
+/** For a server that many write to at once; the client's 10 s may not do on a busy machine. */
+const PATIENCE_MS = 60_000
 /** As many bytes as our events carry beside. */
 const METADATA_AS_STORED = { ...METADATA, schema_version: 1, hash: '0'.repeat(64) }
 
@@ -26,6 +28,7 @@ export function openBareEventStore(url: string): BareEventStore {
       })
       await client.appendToStream(`timesheet-${timesheetId}`, events, {
         expectedRevision: revision < 0 ? NO_STREAM : BigInt(revision),
+        deadline: PATIENCE_MS,
       })
     },
     readLog(events) {

@@ -7,14 +7,14 @@ import {
 } from '../../../application/ports/event-log.ts'
 import { chainHash, NO_PREDECESSOR, withHash } from '../../../application/ports/hash-chain.ts'
 import type { Appended, AppendStream } from './append-stream.ts'
-import type { Confirmations, Seen, Sent } from './confirmations.ts'
+import type { Confirmations, Expected, Seen, Sent } from './confirmations.ts'
 import { Conflict, EventStoreRefused, EventStoreUnavailable, StreamTampered } from './errors.ts'
 import type { KnownStream, KnownStreams } from './known-streams.ts'
 import { type LogReader, retryPause } from './log-reader.ts'
 
 const READ_PAGE = 500
-/** How long an event may take to be seen in the live subscription before it is read instead, in milliseconds. */
-const CONFIRMATION_MS = 250
+/** How long an event may take to be seen by who follows the log before it is read by itself, in milliseconds. */
+const CONFIRMATION_MS = 1_000
 const MOST_CONFLICTS = 50
 
 interface Pending {
@@ -166,7 +166,7 @@ export class Appender {
     })
     const expected = this.#confirmations.expect(sent)
     try {
-      const seen = await this.#untilSeen(expected.seen, at, sent, deadline)
+      const seen = await this.#untilSeen(expected, at, sent, deadline)
       if (!seen) return null
       this.#remember(sent, seen.position)
       return { revision: sent.at(-1)!.revision, position: seen.position, repeated: false }
@@ -177,18 +177,19 @@ export class Appender {
 
   /** @returns null when something else stands there, be it the same events as somebody else sent them. */
   async #untilSeen(
-    seen: Promise<Seen>,
+    expected: Expected,
     at: number,
     sent: readonly Sent[],
     deadline: number,
   ): Promise<Seen | null> {
+    const { seen } = expected
     const { stream } = sent[0]!
     const events = sent.map(({ event, metadata }) => ({ ...event, metadata }))
     for (let attempt = 0; ; attempt += 1) {
       try {
         // the log may show it before the server answers, or although the answer was lost
         const outcome = await Promise.race([this.#appends.append(stream, at, events), seen])
-        const there = 'ours' in outcome ? outcome : await this.#confirmed(outcome, seen, sent.at(-1)!)
+        const there = 'ours' in outcome ? outcome : await this.#confirmed(outcome, expected, sent.at(-1)!)
         return there.ours ? there : null
       } catch (error) {
         if (error instanceof Conflict) return null
@@ -200,16 +201,17 @@ export class Appender {
   }
 
   /** What stands where the server says that the events were stored. */
-  async #confirmed(appended: Appended, seen: Promise<Seen>, last: Sent): Promise<Seen> {
+  async #confirmed(appended: Appended, expected: Expected, last: Sent): Promise<Seen> {
     const { stream, revision } = last
     if (appended.revision !== revision) {
       throw new StreamTampered(stream, `revision ${revision} came out as ${appended.revision}`)
     }
+    expected.answered()
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<undefined>((resolve) => {
       timer = setTimeout(() => resolve(undefined), CONFIRMATION_MS)
     })
-    const shown = await Promise.race([seen, late])
+    const shown = await Promise.race([expected.seen, late])
     clearTimeout(timer)
     if (shown) return shown
     const [there] = await this.#reader.stream(stream, { from: revision, maxCount: 1 })

@@ -18,6 +18,16 @@ export interface Seen {
   readonly ours: boolean
 }
 
+/** An append that is waited for. */
+export interface Expected {
+  /** What stands where its last event was to stand. */
+  readonly seen: Promise<Seen>
+  /** To be called when the server says that it is stored. */
+  answered(): void
+  /** To be called when it is waited for no more. */
+  done(): void
+}
+
 /**
  * Events of this process that the log has not shown yet. The server compares ids only: when two processes send the
  * same event at the same place, it tells both of success and keeps the one that came first. What stands there is
@@ -26,20 +36,30 @@ export interface Seen {
 export class Confirmations {
   readonly #sent = new Map<string, Sent>()
   readonly #waiting = new Map<string, (seen: Seen) => void>()
+  readonly #overdue = new Set<string>()
+  /** Told of every append that the server has answered and the log has not shown. */
+  onOverdue: () => void = () => undefined
 
-  /**
-   * Waits for the last of these events to be seen in the log.
-   * @returns what stands there, and how to stop waiting.
-   */
-  expect(sent: readonly Sent[]): { readonly seen: Promise<Seen>; readonly done: () => void } {
-    const last = sent.at(-1)!
-    const lastKey = keyOf(last)
+  /** Appends that the server has answered and the log has not shown. */
+  get overdue(): number {
+    return this.#overdue.size
+  }
+
+  /** Waits for the last of these events to be seen in the log. */
+  expect(sent: readonly Sent[]): Expected {
+    const last = keyOf(sent.at(-1)!)
     for (const one of sent) this.#sent.set(keyOf(one), one)
-    const seen = new Promise<Seen>((resolve) => this.#waiting.set(lastKey, resolve))
+    const seen = new Promise<Seen>((resolve) => this.#waiting.set(last, resolve))
     return {
       seen,
+      answered: () => {
+        if (!this.#sent.has(last)) return
+        this.#overdue.add(last)
+        this.onOverdue()
+      },
       done: () => {
-        this.#waiting.delete(lastKey)
+        this.#waiting.delete(last)
+        this.#overdue.delete(last)
         for (const one of sent) this.#sent.delete(keyOf(one))
       },
     }
@@ -52,6 +72,7 @@ export class Confirmations {
     const sent = this.#sent.get(key)
     if (!sent) return storedEvent(recorded)
     this.#sent.delete(key)
+    this.#overdue.delete(key)
     const { event, metadata } = sent
     const ours = recorded.metadata === metadata && recorded.dataBytes === Buffer.byteLength(event.data)
     this.#waiting.get(key)?.({ position: recorded.position, ours })

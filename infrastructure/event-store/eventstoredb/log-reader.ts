@@ -1,6 +1,11 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { LOG_START, type LogPage, UnknownPosition } from '../../../application/ports/event-log.ts'
+import {
+  LOG_START,
+  type LogPage,
+  type StoredEvent,
+  UnknownPosition,
+} from '../../../application/ports/event-log.ts'
 import type { EventStoreConnection, ReadCall } from './connection.ts'
 import { EventStoreRefused, EventStoreUnavailable } from './errors.ts'
 import { logRequest, streamRequest } from './requests.ts'
@@ -41,23 +46,27 @@ export class LogReader {
     })
   }
 
-  /** A page of the log after a position. @throws UnknownPosition */
-  page(options: {
-    after: bigint
-    maxCount: number
-    types?: readonly string[] | undefined
-  }): Promise<LogPage> {
+  /** The next events of the log after a position, as far as they are there. */
+  next(after: bigint, maxCount: number): Promise<RecordedEvent[]> {
+    return this.#again(async () => (await this.#events(after, maxCount, undefined)).events)
+  }
+
+  /** A page of the log after a position. @param stored what is made of an event. @throws UnknownPosition */
+  page(
+    options: { after: bigint; maxCount: number; types?: readonly string[] | undefined },
+    stored: (event: RecordedEvent) => StoredEvent = storedEvent,
+  ): Promise<LogPage> {
     const { after, maxCount, types } = options
     return this.#again(async () => {
       const first = await this.#events(after, maxCount, types)
-      let events = first.events.map((event) => storedEvent(event))
+      let events = first.events.map(stored)
       if (first.full) return { events, checkpoint: events.at(-1)!.position, atHead: false }
       // what was appended since then may be of other types: the end is known only to what looks at it before reading
       const head = await this.#head()
       const reached = events.at(-1)?.position ?? after
       if (head <= reached) return { events, checkpoint: reached, atHead: true }
       const rest = await this.#events(reached, maxCount - events.length, types)
-      events = [...events, ...rest.events.map((event) => storedEvent(event))]
+      events = [...events, ...rest.events.map(stored)]
       const last = events.at(-1)?.position ?? after
       if (rest.full) return { events, checkpoint: last, atHead: false }
       return { events, checkpoint: head > last ? head : last, atHead: true }

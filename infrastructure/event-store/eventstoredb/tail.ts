@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { StoredEvent } from '../../../application/ports/event-log.ts'
 import { LiveFeed } from '../live-feed.ts'
 import type { Confirmations } from './confirmations.ts'
@@ -10,6 +11,15 @@ const HEARTBEAT_MS = 1_000
 /** Beats for which the log may be ahead and nothing be delivered before the subscription counts as dead. */
 const BEATS_BEHIND = 3
 const FEED_PAGE = 1_000
+/** Appends that the subscription may be behind the server's answers before the log is read instead. */
+const BUSY = 8
+/** The same for a single one, in milliseconds. */
+const LATE_MS = 30
+/** While the log is read: pause between two pages, and how often others' appends are looked for, in milliseconds. */
+const PAGE_PAUSE_MS = 2
+const LOOK_MS = 10
+/** With no busy moment for so long the log is followed live again, in milliseconds. */
+const CALM_MS = 250
 
 export interface TailLog {
   warn(fields: { readonly reason: string }, message: string): void
@@ -18,6 +28,9 @@ export interface TailLog {
 /**
  * Follows the log live, once for the whole process, into a {@link LiveFeed} that all subscribers at the head read
  * from. A subscription that fails or falls silent is replaced by one that goes on where the feed ends.
+ *
+ * The server tells a subscription of each event by itself, which costs it as much as the append, and cuts off who does
+ * not keep up. So while this process appends a lot, the log is read in pages instead.
  */
 export class Tail {
   readonly feed: LiveFeed
@@ -28,6 +41,10 @@ export class Tail {
   readonly #closing: AbortSignal
   #following: Following | undefined
   #arrived: StoredEvent[] = []
+  /** Whether the log is read in pages, or is about to be. */
+  #busy = false
+  #late: NodeJS.Timeout | undefined
+  #wake: () => void = () => undefined
   #timer: NodeJS.Timeout | undefined
   #beating = false
   #behind = 0
@@ -48,7 +65,10 @@ export class Tail {
     this.#confirmations = parts.confirmations
     this.#log = parts.log
     this.#closing = parts.closing
-    this.feed = new LiveFeed(head, (after) => this.#reader.page({ after, maxCount: FEED_PAGE }))
+    this.feed = new LiveFeed(head, (after) =>
+      this.#reader.page({ after, maxCount: FEED_PAGE }, (event) => this.#confirmations.see(event)),
+    )
+    this.#confirmations.onOverdue = () => this.#overdue()
   }
 
   /** Begins to follow. @returns when the first subscription stands or has failed. */
@@ -56,6 +76,7 @@ export class Tail {
     this.#timer = setInterval(() => void this.#beat(), HEARTBEAT_MS).unref()
     this.#closing.addEventListener('abort', () => {
       clearInterval(this.#timer)
+      clearTimeout(this.#late)
       this.#following?.end()
       this.feed.close()
     })
@@ -63,10 +84,10 @@ export class Tail {
   }
 
   async #run(started: () => void): Promise<void> {
-    for (let attempt = 0; !this.#closing.aborted; attempt += 1) {
+    for (let attempt = 0; !this.#closing.aborted; ) {
       try {
-        this.#arrived = []
-        this.#following = await follow(
+        this.#busy = false
+        const following = await follow(
           this.#connection,
           { after: this.feed.to },
           {
@@ -77,9 +98,15 @@ export class Tail {
             },
           },
         )
-        if (this.#closing.aborted) this.#following.end()
+        this.#following = following
+        if (this.#closing.aborted || this.#busy) following.end()
         started()
-        await this.#following.ended
+        await following.ended
+        this.#publish()
+        if (this.#busy) {
+          await this.#readWhileBusy()
+          continue
+        }
       } catch (error) {
         started()
         if (this.#closing.aborted) return
@@ -88,7 +115,49 @@ export class Tail {
           this.#log.warn({ reason: oneLine(error) }, 'following the event log failed, trying again')
       }
       await retryPause(attempt, this.#closing)
+      attempt += 1
     }
+  }
+
+  /** An append was answered and not seen: soon it will be, unless the subscription does not keep up. */
+  #overdue(): void {
+    if (this.#busy) this.#wake()
+    else if (this.#confirmations.overdue >= BUSY) this.#stopFollowing()
+    else this.#late ??= setTimeout(() => this.#stopFollowing(), LATE_MS)
+  }
+
+  #stopFollowing(): void {
+    clearTimeout(this.#late)
+    this.#late = undefined
+    if (this.#busy || this.#confirmations.overdue === 0) return
+    this.#busy = true
+    this.#following?.end()
+  }
+
+  /** Reads page by page what was appended, until there is little of it. */
+  async #readWhileBusy(): Promise<void> {
+    let busyAt = performance.now()
+    while (!this.#closing.aborted && performance.now() - busyAt < CALM_MS) {
+      const { overdue } = this.#confirmations
+      const events = await this.#reader.next(this.feed.to, FEED_PAGE)
+      this.#arrived = events.map((event) => this.#confirmations.see(event))
+      this.#publish()
+      if (Math.max(overdue, events.length) >= BUSY) busyAt = performance.now()
+      // what is appended meanwhile comes with the next page
+      if (events.length < FEED_PAGE) await delay(PAGE_PAUSE_MS)
+      if (this.#confirmations.overdue === 0) await this.#nextOverdue()
+    }
+  }
+
+  /** Resolves when an append was answered that is not seen yet, or it is time to look for those of others. */
+  #nextOverdue(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, LOOK_MS)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
   #publish(): void {
