@@ -49,8 +49,8 @@ const CHUNK_BY_CHUNK = [
 ]
 /** Requests that are answered before a disturbance counts as got over. */
 const ANSWERS_BETWEEN = 5
-const DRAIN_SECONDS = 300
-const CHECKS_MS = 600_000
+const DRAIN_SECONDS = 240
+const CHECKS_MS = 1_200_000
 
 const eventStore = await findEventStore()
 
@@ -141,10 +141,23 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
           if (!store) return null
           await store.kill()
           await delay(pause)
-          await store.restart()
+          await restartStore(store)
           return 'kill -9 of eventstored'
         case 'database session':
           return (await killSession()) ? 'kill -9 of a database session' : null
+      }
+    }
+
+    /** As a supervisor does: a server that does not come up is killed and started again. */
+    async function restartStore(server: EventStoreServer): Promise<void> {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          await server.restart()
+          return
+        } catch (error) {
+          if (attempt === 5) throw error
+          await server.kill()
+        }
       }
     }
 
@@ -444,7 +457,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       await until(async () => {
         const now = await shown()
         return now.generation > generation && now.state === 'active' && now.rebuild === null
-      }, 120_000)
+      }, 300_000)
       expect(await contents(name, (await shown()).generation), name).toEqual(before)
     }
 
@@ -475,7 +488,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       await until(
         async () =>
           /^compstream_integration_events_behind 0$/m.test((await send(`${worker.opsUrl}/metrics`)).text),
-        120_000,
+        300_000,
       )
       const connection = await connect({ servers: nats.url })
       const jetStream = connection.jetstream()

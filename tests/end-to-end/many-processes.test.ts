@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { employeeRecord, report, serviceTime, status } from '../support/core.ts'
+import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { expectComplete, largePayroll, streamEvents } from '../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
@@ -9,10 +10,11 @@ import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts
 import type { RunningService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
-/** Several processes on one database, told apart by role; with NATS between them, and without. */
-function manyProcesses(name: string, startServer: () => Promise<NatsServer | null>): void {
+/** Several processes on one database, told apart by role; with NATS between them and EventStoreDB below, or without. */
+function manyProcesses(name: string, servers: { nats: boolean; eventStore: boolean }): void {
   describe(`many processes ${name}`, () => {
     let nats: NatsServer | null
+    let store: EventStoreServer | null
     let installation: Installation
     let api: RunningService
     let otherApi: RunningService
@@ -24,8 +26,9 @@ function manyProcesses(name: string, startServer: () => Promise<NatsServer | nul
     let database: pg.Client
 
     beforeAll(async () => {
-      nats = await startServer()
-      installation = await createInstallation(nats ? { natsUrl: nats.url } : {})
+      nats = servers.nats ? await startNats() : null
+      store = servers.eventStore ? await startEventStore() : null
+      installation = await createInstallation({ natsUrl: nats?.url, eventStoreUrl: store?.url })
       // each role has an owner before its second process comes
       projector = await installation.start('projector')
       worker = await installation.start('worker')
@@ -40,6 +43,7 @@ function manyProcesses(name: string, startServer: () => Promise<NatsServer | nul
       await database?.end()
       await installation?.stop()
       await nats?.stop()
+      await store?.stop()
     })
 
     interface Held {
@@ -137,7 +141,7 @@ function manyProcesses(name: string, startServer: () => Promise<NatsServer | nul
       await until(
         async () => (await status(otherApi, tenant, answer.body.file_id)).body.status === 'NORMALIZED',
       )
-      expect(performance.now() - killedAt).toBeLessThan(10_000)
+      expect(performance.now() - killedAt).toBeLessThan(20_000)
       await until(async () => (await leasesOf('projection')).every(({ owner }) => owner !== before[0]!.owner))
       const after = await leasesOf('projection')
       for (const [index, { name, epoch }] of after.entries()) {
@@ -178,10 +182,15 @@ function manyProcesses(name: string, startServer: () => Promise<NatsServer | nul
   })
 }
 
-manyProcesses('without NATS', async () => null)
-if (natsSource === null)
-  describe.skip('many processes with NATS', () => void test('need a NATS server', () => undefined))
-else manyProcesses('with NATS', startNats)
+manyProcesses('without NATS', { nats: false, eventStore: false })
+for (const eventStore of [false, true]) {
+  const name = eventStore ? 'with NATS, on EventStoreDB' : 'with NATS'
+  if (natsSource !== null && (!eventStore || (await findEventStore()) !== null)) {
+    manyProcesses(name, { nats: true, eventStore })
+  } else {
+    describe.skip(`many processes ${name}`, () => void test('need these servers', () => undefined))
+  }
+}
 
 describe.skipIf(!natsCanBeKilled)('a service whose NATS server dies', () => {
   let nats: NatsServer

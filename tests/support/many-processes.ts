@@ -11,6 +11,8 @@ export interface Installation {
   readonly databaseUrl: string
   /** Starts one more process. */
   start(roles: string, env?: Record<string, string>): Promise<RunningService>
+  /** kill -9 of everything that runs. */
+  killAll(): Promise<void>
   /** Stops what still runs and removes everything. @returns the exit codes of what was stopped. */
   stop(): Promise<readonly (number | null)[]>
 }
@@ -41,6 +43,8 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     ...options.env,
   }
   const processes: RunningService[] = []
+  const alive = () =>
+    processes.filter(({ process: { exitCode, signalCode } }) => exitCode === null && signalCode === null)
   return {
     databaseUrl,
     async start(roles, env = {}) {
@@ -48,11 +52,11 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
       processes.push(service)
       return service
     },
+    async killAll() {
+      await Promise.all(alive().map((service) => service.kill()))
+    },
     async stop() {
-      const alive = processes.filter(
-        ({ process: { exitCode, signalCode } }) => exitCode === null && signalCode === null,
-      )
-      const codes = await Promise.all(alive.map((service) => service.stop({ keepData: true })))
+      const codes = await Promise.all(alive().map((service) => service.stop({ keepData: true })))
       await database?.drop()
       await rm(dataDir, { recursive: true, force: true })
       return codes

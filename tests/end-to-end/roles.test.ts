@@ -1,0 +1,138 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { report, status } from '../support/core.ts'
+import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { expectComplete, largePayroll, streamEvents } from '../support/large-payroll.ts'
+import { createInstallation, type Installation } from '../support/many-processes.ts'
+import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
+import type { RunningService } from '../support/service.ts'
+import { until } from '../support/workbench.ts'
+
+/** A lease is for 5 s and is asked for every second; the rest is for a busy machine. */
+const TAKE_OVER_MS = 20_000
+const PROJECTIONS = ['agent-credentials', 'employee-register', 'employers', 'payroll-files', 'policies']
+const PROCESS_MANAGERS = ['erasure', 'payroll-pipeline']
+const OF_PROJECTOR = PROJECTIONS.map((name) => `projection:${name}`)
+const OF_WORKER = PROCESS_MANAGERS.map((name) => `process-manager/${name}`)
+
+/** Who holds what while processes of one role each come and go. */
+function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
+  describe(`roles on ${engine}`, () => {
+    let store: EventStoreServer | null = null
+    let installation: Installation
+    let database: pg.Client
+    let tenant: SeededTenant
+    let api: RunningService
+    let projector: RunningService
+    let worker: RunningService
+
+    beforeAll(async () => {
+      store = engine === 'EventStoreDB' ? await startEventStore() : null
+      installation = await createInstallation({ eventStoreUrl: store?.url })
+      database = new pg.Client(installation.databaseUrl)
+      await database.connect()
+      api = await installation.start('api')
+      // only for the seeds, whose answers wait for it
+      const passing = await installation.start('projector')
+      tenant = await seedTenant(api)
+      await passing.stop()
+    }, 60_000)
+    afterAll(async () => {
+      await database?.end()
+      await installation?.stop()
+      await store?.stop()
+    }, 60_000)
+
+    /** Names of the leases that are held, by their owner. */
+    async function held(): Promise<string[][]> {
+      const { rows } = await database.query<{ names: string[] }>(
+        `SELECT array_agg(name ORDER BY name) AS names FROM runtime.leases
+         WHERE owner <> '' AND expires_at > clock_timestamp() GROUP BY owner ORDER BY 1`,
+      )
+      return rows.map(({ names }) => names)
+    }
+    /** Owners of work in hand. */
+    const workOwners = async () =>
+      (await database.query('SELECT DISTINCT lease_owner FROM runtime.work WHERE lease_owner IS NOT NULL'))
+        .rows
+    const ownerOf = async (lease: string) =>
+      (await database.query('SELECT owner FROM runtime.leases WHERE name = $1', [lease])).rows[0]?.owner
+
+    test('an api process alone takes in what it is given, and holds nothing', async () => {
+      const answer = await report(api, tenant, { employees: largePayroll(1_200, 1).employees })
+      expect(answer.status).toBe(202)
+      expect(await held()).toEqual([])
+      expect(await workOwners()).toEqual([])
+    }, 60_000)
+
+    test('a projector takes the projections and nothing else', async () => {
+      projector = await installation.start('projector')
+      await until(async () => (await held()).flat().length === OF_PROJECTOR.length)
+      const answer = await report(api, tenant)
+      expect((await status(api, tenant, answer.body.file_id)).body.status).toBe('NORMALIZED')
+      expect(await held()).toEqual([OF_PROJECTOR])
+      expect(await workOwners()).toEqual([])
+    }, 60_000)
+
+    test('a worker takes the process managers and the work that waited for it', async () => {
+      const payroll = largePayroll(1_200, 2)
+      const { body } = await report(api, tenant, { employees: payroll.employees })
+      worker = await installation.start('worker')
+      await expectComplete(api, tenant, body.report_id, payroll)
+      await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
+      expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+    }, 60_000)
+
+    test('second processes of each role stand by', async () => {
+      const owners = [await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]
+      await Promise.all(['api', 'projector', 'worker'].map((role) => installation.start(role)))
+      const payroll = largePayroll(1_200, 3)
+      const { body } = await report(api, tenant, { employees: payroll.employees })
+      await expectComplete(api, tenant, body.report_id, payroll)
+      expect([await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]).toEqual(owners)
+      expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+    }, 60_000)
+
+    for (const [role, lease] of [
+      ['projector', OF_PROJECTOR[0]!],
+      ['worker', OF_WORKER[0]!],
+    ] as const) {
+      test(`what a ${role} held is another one's within seconds of its death`, async () => {
+        const dead = await ownerOf(lease)
+        const payroll = largePayroll(6_000, 4)
+        const { body } = await report(api, tenant, { employees: payroll.employees })
+        const stream = `payrollFile-${body.report_id}`
+        await until(async () =>
+          (await streamEvents(api, stream)).some(({ type }) => type === 'PayrollRowsValidated'),
+        )
+        const killedAt = performance.now()
+        await (role === 'worker' ? worker : projector).kill()
+        await until(async () => (await ownerOf(lease)) !== dead, TAKE_OVER_MS)
+        await expectComplete(api, tenant, body.report_id, payroll)
+        await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
+        expect(performance.now() - killedAt).toBeLessThan(2 * TAKE_OVER_MS)
+        expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
+        const { rows } = await database.query('SELECT 1 FROM runtime.work WHERE lease_owner = $1', [dead])
+        expect(rows).toEqual([])
+      }, 90_000)
+    }
+
+    test('a process that is left alone takes everything', async () => {
+      await installation.killAll()
+      const killedAt = performance.now()
+      const alone = await installation.start('api,projector,worker')
+      const payroll = largePayroll(1_200, 5)
+      const { body } = await report(alone, tenant, { employees: payroll.employees })
+      await expectComplete(alone, tenant, body.report_id, payroll)
+      await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
+      expect(performance.now() - killedAt).toBeLessThan(2 * TAKE_OVER_MS)
+      expect(await held()).toEqual([[...OF_WORKER, ...OF_PROJECTOR]])
+      expect((await operate(alone, 'GET', '/work')).counts).toMatchObject({ due: 0, leased: 0, failed: 0 })
+      expect(await operate(alone, 'POST', '/audit/verify')).toMatchObject({ verified: true })
+    }, 90_000)
+  })
+}
+
+roles('PostgreSQL')
+if ((await findEventStore()) !== null) roles('EventStoreDB')
+else describe.skip('roles on EventStoreDB', () => void test('need an EventStoreDB server', () => undefined))
