@@ -9,7 +9,7 @@ export interface EventStoreCluster {
   readonly nodes: readonly string[]
   /** kill -9 of the leader; resolves when another one leads and the old one is back as a follower. */
   killLeader(): Promise<void>
-  /** Asks the leader to step down; resolves when another one leads. It keeps its connections. */
+  /** Asks the leader to step down; resolves when another one leads and it follows. It is not killed. */
   resignLeader(): Promise<void>
   /** Ends it and removes its data. */
   stop(): Promise<void>
@@ -65,6 +65,17 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
     }
     throw new Error('the cluster has no leader')
   }
+  /** A node that has to take back what the others never got ends itself for that, to be started anew. */
+  const back = async (port: number) => {
+    const node = processes.get(port)!
+    const deadline = performance.now() + LIMIT_MS
+    while (performance.now() < deadline) {
+      if (!node.isRunning()) await node.start(() => isPart(port)).catch(() => undefined)
+      if (node.isRunning() && (await isPart(port))) return
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    throw new Error('a node does not come back')
+  }
   const stop = async () => {
     await Promise.all([...processes.values()].map((node) => node.kill()))
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -82,8 +93,7 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
       const node = processes.get(old)!
       await node.kill()
       await leader(old)
-      // one that has to take back what the others never got ends itself for that, to be started anew
-      await node.start(() => isPart(old)).catch(() => node.start(() => isPart(old)))
+      await back(old)
     },
     async resignLeader() {
       const old = await leader()
@@ -95,6 +105,7 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
       for (const port of ports) await post(port, `priority/${port === old ? -10 : 0}`)
       await post(old, 'resign')
       await leader(old)
+      await back(old)
     },
     stop,
   }

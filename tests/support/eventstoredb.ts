@@ -117,6 +117,8 @@ async function startProgram(path: string, keepsData: boolean): Promise<EventStor
 export interface ServerProcess extends Pick<EventStoreServer, 'kill' | 'end' | 'freeze' | 'thaw'> {
   /** Starts it and waits until `ready` says so. @throws Error when it ends, or after a minute. */
   start(ready: () => Promise<boolean>): Promise<void>
+  /** Whether it runs. */
+  isRunning(): boolean
 }
 
 /** @param args settings of the server's command line. */
@@ -147,6 +149,7 @@ export function serverProcess(path: string, args: readonly string[]): ServerProc
       }
       throw new Error(`the EventStoreDB server did not become ready (exit code ${started.exitCode})`)
     },
+    isRunning: () => child?.exitCode === null && child.signalCode === null,
     kill: () => end('SIGKILL'),
     end: () => end('SIGTERM'),
     freeze: () => void child?.kill('SIGSTOP'),
