@@ -440,6 +440,27 @@ describe('working', () => {
     expect(await counts()).toMatchObject({ leased: 1 })
   })
 
+  test('what ended work led to is stored with its end, and not by a late finisher', async () => {
+    const { store } = bench
+    await store.change({ store: [work('x'), work('cancelled')], cancel: [] })
+    const claim = async (owner: string, leaseMs: number) => {
+      const request = { processManagers: ['parcels'], owner, leaseMs, now: 10, holds: [], limit: 10 }
+      return (await store.claim(request)).find(({ key }) => key === 'x')
+    }
+    const first = await claim('late', 1)
+    let second: typeof first
+    await until(async () => {
+      second = await claim('successor', 60_000)
+      return second !== undefined
+    })
+    const { processManager, kind } = work('cancelled')
+    const changes = { store: [work('next')], cancel: [{ processManager, kind, key: 'cancelled' }] }
+    expect(await store.end(first!, { end: 'done', changes })).toBe(false)
+    expect(await store.keysOf('parcels', 'deliver')).toEqual(['x', 'cancelled'])
+    expect(await store.end(second!, { end: 'done', changes })).toBe(true)
+    expect(await store.keysOf('parcels', 'deliver')).toEqual(['next'])
+  })
+
   test('work of a dead worker is taken over when its lease runs out', async () => {
     const { store } = bench
     // no longer the only writer, so that nothing is taken over at once
