@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { fold } from '../../domain/kernel/decider.ts'
-import { PolicyIssued, PolicyTermsChanged, policy } from '../../domain/policies/policy.ts'
+import { type PolicyCommand, PolicyIssued, PolicyTermsChanged, policy } from '../../domain/policies/policy.ts'
 
 const ID = 'a'.repeat(24)
 const issued = PolicyIssued.of({
@@ -11,7 +11,10 @@ const issued = PolicyIssued.of({
 })
 
 describe('a change of terms', () => {
-  const change = { type: 'ChangeTerms', terms: { states: ['NV'], payroll_frequency: 'WEEKLY' } } as const
+  const change: PolicyCommand = {
+    type: 'ChangeTerms',
+    terms: { states: ['NV'], payroll_frequency: 'WEEKLY' },
+  }
 
   test('carries only what changes', () => {
     expect(policy.decide(change, fold(policy, [issued]))).toEqual([
