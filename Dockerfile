@@ -20,6 +20,7 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist/main.js /app/dist/main.js.map /app/dist/cli.js /app/dist/cli.js.map ./dist/
+COPY --from=build /app/dist/chunks ./dist/chunks
 COPY package.json ./
 COPY bin ./bin
 COPY deploy/healthcheck.mjs ./deploy/

@@ -134,7 +134,7 @@ export class Readiness {
     if (nats) metrics.nats(nats.connected)
     if (integrationEvents) {
       const [head, { position }] = await Promise.all([log.head(), integrationEvents.status()])
-      metrics.integrationEventsBehind(Number(head > position ? head - position : 0n))
+      metrics.integrationEventsBehind(await log.count(position, head))
     }
   }
 

@@ -37,6 +37,7 @@ export const employeeRegister: Projection = {
         status_position: 'bigint',
         record_position: 'bigint',
       },
+      positions: ['status_position', 'record_position'],
     },
   ],
   handlers: [

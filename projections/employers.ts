@@ -28,6 +28,7 @@ export const employers: Projection = {
         seq: 'bigint',
       },
       indexes: [['tenant_id', 'environment', 'seq']],
+      positions: ['seq'],
     },
   ],
   handlers: [

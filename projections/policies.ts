@@ -34,6 +34,7 @@ export const policies: Projection = {
         seq: 'bigint',
       },
       indexes: [['employer_id', 'seq']],
+      positions: ['seq'],
     },
     {
       name: 'carriers',

@@ -1,6 +1,8 @@
 // npm run build: bundles the service, the command line and the benchmark into dist/, or those that are named
 // (npm run build -- main cli). Packages stay outside.
 
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -11,17 +13,27 @@ const named = process.argv.slice(2)
 const unknown = named.filter((name) => !(name in PROGRAMS))
 if (unknown.length > 0) throw new Error(`no such program: ${unknown.join(', ')}`)
 
-await build({
+const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: Object.fromEntries(
     Object.entries(PROGRAMS).filter(([name]) => named.length === 0 || named.includes(name)),
   ),
   outdir: 'dist',
   bundle: true,
+  // what only some commands need is loaded by them
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
   packages: 'external',
   sourcemap: true,
   logLevel: 'warning',
+  metafile: true,
 })
+
+// chunks of earlier builds; programs that were not built now may need theirs
+const chunks = join('dist', 'chunks')
+for (const name of named.length > 0 ? [] : await readdir(join(root, chunks))) {
+  if (!(join(chunks, name) in metafile.outputs)) await rm(join(root, chunks, name), { force: true })
+}

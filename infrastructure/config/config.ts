@@ -419,9 +419,13 @@ function toConfig(settings: Settings, extraCa: string | null): Config {
   }
 }
 
-/** As a query parameter, for an address by socket has no host to put it before. */
 function withPassword(databaseUrl: string | undefined, password: string | undefined): string | null {
   if (databaseUrl === undefined || password === undefined) return databaseUrl ?? null
+  return databaseUrlWithPassword(databaseUrl, password)
+}
+
+/** As a query parameter, for an address by socket has no host to put it before. */
+export function databaseUrlWithPassword(databaseUrl: string, password: string): string {
   const url = new URL(databaseUrl)
   url.searchParams.set('password', password)
   return url.toString()

@@ -28,6 +28,8 @@ export interface DatabaseOptions {
 
 /** Access to one PostgreSQL database. Its sessions run as {@link SERVICE_ROLE} where `serviceRole` says so. */
 export interface Database {
+  /** Where without who: `host:port/name`. */
+  readonly name: string
   readonly pool: pg.Pool
   /** Without tables; `kysely.withTables<Tables>()` types it. Shares the pool. */
   readonly kysely: Kysely<unknown>
@@ -137,6 +139,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   }
 
   return {
+    name: target.name,
     pool,
     kysely,
     serviceRole,

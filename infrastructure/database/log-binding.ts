@@ -1,14 +1,14 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
+import type { LogIdentity } from '../../application/ports/stored-positions.ts'
 
 export type LogEngine = 'postgresql' | 'eventstoredb'
 
 const NAMES: Readonly<Record<LogEngine, string>> = { postgresql: 'PostgreSQL', eventstoredb: 'EventStoreDB' }
 
-interface Binding {
-  engine: LogEngine
-  first_event_id: string | null
-  first_position: string | null
+/** The log that the checkpoints of a database stand in. */
+export interface LogBinding extends LogIdentity {
+  readonly engine: LogEngine
 }
 
 /** The checkpoints of this database stand in another event log; the message is one clear line. */
@@ -31,20 +31,15 @@ export class LogTooShort extends Error {
 export async function bindToLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
   const { events } = await log.readAll({ after: LOG_START, maxCount: 1 })
   const first = events[0]
-  const here = [engine, first?.eventId ?? null, first?.position.toString() ?? null] as const
+  const here = { engine, firstEventId: first?.eventId ?? null, firstPosition: first?.position ?? null }
   // what was bound to an empty log may be bound to any
-  await pool.query(
-    `INSERT INTO runtime.log_binding (engine, first_event_id, first_position) VALUES ($1, $2, $3)
-     ON CONFLICT (one) DO UPDATE SET engine = excluded.engine, first_event_id = excluded.first_event_id,
-         first_position = excluded.first_position
-       WHERE log_binding.first_event_id IS NULL`,
-    [...here],
-  )
-  const { rows } = await pool.query<Binding>(
-    'SELECT engine, first_event_id, first_position FROM runtime.log_binding',
-  )
-  const bound = rows[0]!
-  if (bound.engine === engine && bound.first_event_id === here[1] && bound.first_position === here[2]) {
+  await pool.query(`${INSERT} WHERE log_binding.first_event_id IS NULL`, valuesOf(here))
+  const bound = (await readBinding(pool))!
+  if (
+    bound.engine === engine &&
+    bound.firstEventId === here.firstEventId &&
+    bound.firstPosition === here.firstPosition
+  ) {
     const tooShort = await findLogTooShort(pool, log)
     if (tooShort !== null) throw new LogTooShort(tooShort)
     return
@@ -71,4 +66,31 @@ export async function findLogTooShort(pool: Pool, log: Pick<EventLog, 'head'>): 
     `the event log ends at position ${head}, and this database has read it up to ${reached}: it was restored from an ` +
     'older backup than the database; restore both, or take an empty database and the keys'
   )
+}
+
+/** @returns null when the database was never bound. */
+export async function readBinding(db: Pick<Pool | ClientBase, 'query'>): Promise<LogBinding | null> {
+  const { rows } = await db.query<{
+    engine: LogEngine
+    first_event_id: string | null
+    first_position: string | null
+  }>('SELECT engine, first_event_id, first_position FROM runtime.log_binding')
+  const [row] = rows
+  if (!row) return null
+  const { engine, first_event_id: firstEventId, first_position: position } = row
+  return { engine, firstEventId, firstPosition: position === null ? null : BigInt(position) }
+}
+
+/** Binds a database to a log, whatever it was bound to. */
+export async function storeBinding(client: Pick<ClientBase, 'query'>, binding: LogBinding): Promise<void> {
+  await client.query(INSERT, valuesOf(binding))
+}
+
+const INSERT = `
+  INSERT INTO runtime.log_binding (engine, first_event_id, first_position) VALUES ($1, $2, $3)
+  ON CONFLICT (one) DO UPDATE SET engine = excluded.engine, first_event_id = excluded.first_event_id,
+    first_position = excluded.first_position`
+
+function valuesOf({ engine, firstEventId, firstPosition }: LogBinding): (string | null)[] {
+  return [engine, firstEventId, firstPosition?.toString() ?? null]
 }

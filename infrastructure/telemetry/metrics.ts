@@ -146,11 +146,11 @@ export class Metrics {
     this.#integrationPublished.inc({ type })
   }
 
-  /** How far publishing integration events is behind the log, in positions. */
+  /** How far publishing integration events is behind the log, in events of any type. */
   integrationEventsBehind(events: number): void {
     this.#integrationBehind ??= this.#gauge(
       'integration_events_behind',
-      'Positions of the log that integration events are behind',
+      'Events of the log that were not yet looked at for integration events',
       [],
     )
     this.#integrationBehind.set(events)

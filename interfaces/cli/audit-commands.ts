@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { CliError, type CliIo, UsageError } from './io.ts'
+import { logCommands } from './log-commands.ts'
 import { type Output, resource, rows } from './output.ts'
 import { given, part, verb, wholeNumber } from './verbs.ts'
 
@@ -44,6 +45,7 @@ export function auditCommands(io: CliIo, program: Command): void {
     eventOptions(events.command('list').description('events in log order'), 'go on after this position'),
     async ({ client, options }) => eventsOutput(await client().get('/events', eventQuery(options))),
   )
+  logCommands(io, events)
 
   const audit = program.command('audit').description('tamper evidence')
   verb<{ stream?: string }>(

@@ -150,6 +150,7 @@ interface Rebuild {
   readonly switch: 'auto' | 'manual'
   readonly position: number
   readonly head: number
+  readonly events_left: number
   readonly events_per_second: number
   readonly seconds_left: number | null
   readonly failure: { readonly message: string } | null
@@ -170,12 +171,12 @@ function rebuildText(rebuild: Rebuild | null): string {
 async function watch(io: CliIo, client: OperatorClient, path: string): Promise<unknown> {
   const bar = io.stderr.isTTY
     ? new cliProgress.SingleBar({
-        format: 'rebuilding  [{bar}] {percentage}%  {value}/{total}  {rate}/s  {left}',
+        format: 'rebuilding  [{bar}] {percentage}%  {events} events to go  {rate}/s  {left}',
         stream: io.stderr,
         clearOnComplete: true,
       })
     : null
-  bar?.start(0, 0, { rate: 0, left: '' })
+  bar?.start(0, 0, { events: 0, rate: 0, left: '' })
   try {
     for (;;) {
       const { data } = await client.get(path)
@@ -185,6 +186,7 @@ async function watch(io: CliIo, client: OperatorClient, path: string): Promise<u
       const { position, head } = rebuild
       bar?.setTotal(head)
       bar?.update(position, {
+        events: rebuild.events_left,
         rate: Math.round(rebuild.events_per_second),
         left: rebuild.seconds_left === null ? '' : `${Math.ceil(rebuild.seconds_left)} s left`,
       })

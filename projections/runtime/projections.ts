@@ -1,6 +1,6 @@
 import type { EventMetadata, EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
-import type { EventLog } from '../../application/ports/event-log.ts'
+import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
@@ -36,7 +36,7 @@ export class ProjectionError extends Error {
 
 /** How far behind the log something is. */
 export interface Lag {
-  /** Positions of the log that are not applied yet. */
+  /** Events of the log that are not applied yet; estimated where positions do not count them. */
   readonly events: number
   /** Real seconds since the oldest of them was recorded; 0 at the head. */
   readonly seconds: number
@@ -72,7 +72,9 @@ export interface ProjectionStatus {
     readonly switch: 'auto' | 'manual'
     readonly position: number
     readonly head: number
-    /** Positions per second, lately. */
+    /** Events of the log still to go; estimated where positions do not count them. */
+    readonly events_left: number
+    /** Events of the log gone through per second, lately; estimated likewise. */
     readonly events_per_second: number
     /** Estimated; null while the rate is unknown. */
     readonly seconds_left: number | null
@@ -392,7 +394,7 @@ export class Projections implements ReadModels {
       parked_streams: live?.parkedStreams ?? 0,
       owner,
       failure: shown(failureIn(local, live) ?? local?.problem ?? null),
-      rebuild: shadow ? this.#rebuildStatus(local, shadow, head) : null,
+      rebuild: shadow ? await this.#rebuildStatus(local, shadow, head) : null,
       retired: retired
         ? {
             generation: retired.generation,
@@ -403,14 +405,16 @@ export class Projections implements ReadModels {
     }
   }
 
-  #rebuildStatus(
+  async #rebuildStatus(
     local: ProjectionOwner | undefined,
     shadow: GenerationRecord,
     head: bigint,
-  ): NonNullable<ProjectionStatus['rebuild']> {
+  ): Promise<NonNullable<ProjectionStatus['rebuild']>> {
     const position = this.#positionOf(local, shadow)
     const rate = local?.runnerOf(shadow.generation)?.rate ?? shadow.rate
+    // in positions, as the rate is
     const left = Number(head > position ? head - position : 0n)
+    const whole = await this.#log.count(LOG_START, head)
     return {
       generation: shadow.generation,
       version: shadow.version,
@@ -418,7 +422,8 @@ export class Projections implements ReadModels {
       switch: shadow.autoSwitch ? 'auto' : 'manual',
       position: Number(position),
       head: Number(head),
-      events_per_second: Math.round(rate),
+      events_left: await this.#log.count(position, head),
+      events_per_second: head > LOG_START ? Math.round((rate * whole) / Number(head)) : 0,
       seconds_left: left === 0 ? 0 : rate > 0 ? Math.ceil(left / rate) : null,
       parked_streams: shadow.parkedStreams,
       failure: shown(failureIn(local, shadow)),
@@ -435,7 +440,7 @@ export class Projections implements ReadModels {
 
   async #lagAt(position: bigint, head: bigint): Promise<Lag> {
     if (position >= head) return { events: 0, seconds: 0 }
-    const events = Number(head - position)
+    const events = await this.#log.count(position, head)
     // a virtual clock stands still, so that the recorded times say nothing about real time
     if (this.#clock.kind === 'virtual') return { events, seconds: this.#heads.secondsBehind(position) }
     const [oldest] = (await this.#log.readAll({ after: position, maxCount: 1 })).events

@@ -23,8 +23,9 @@ import { storedEvent } from './wire.ts'
 
 const PATIENCE_MS = 10_000
 const OPENING_PATIENCE_MS = 3_000
-/** Events whose distance tells how far apart events are on average. */
+/** The last events of the log, so many, are counted; how far they are apart tells how many stand before them. */
 const SAMPLE = 200
+const SAMPLE_LASTS_MS = 1_000
 
 /** How the log is opened. */
 export interface EventStoreEventLogOptions {
@@ -89,7 +90,7 @@ export class EventStoreEventLog implements EventLog {
   readonly #log: TailLog
   readonly #onAppend: (events: number, ms: number) => void
   readonly #closing = new AbortController()
-  #spacing: number | undefined
+  #sample: { readonly at: number; readonly positions: Promise<readonly bigint[]> } | undefined
   #closed: Promise<void> | undefined
 
   constructor(
@@ -230,8 +231,16 @@ export class EventStoreEventLog implements EventLog {
     if (upTo <= after) return 0
     const known = this.#tail.feed.countAfter(after)
     if (known !== undefined && upTo >= this.#tail.feed.to) return known
-    this.#spacing ??= await this.#sampleSpacing()
-    return Math.max(1, Math.round(Number(upTo - after) / this.#spacing))
+    const positions = await this.#latestPositions()
+    const counted = positions.filter((position) => position > after && position <= upTo).length
+    const first = positions[0] ?? LOG_START
+    const last = positions.at(-1) ?? LOG_START
+    const spacing = positions.length < 2 ? 1_000 : Number(last - first) / (positions.length - 1)
+    const about = (from: bigint, to: bigint) => (to > from ? Math.round(Number(to - from) / spacing) : 0)
+    const earliest = upTo < first ? upTo : first
+    // fewer than were asked for are the whole log
+    const before = positions.length < SAMPLE ? 0 : about(after, earliest)
+    return Math.max(1, before + counted + about(after > last ? after : last, upTo))
   }
 
   /** Never: other processes may append at any time. */
@@ -262,12 +271,15 @@ export class EventStoreEventLog implements EventLog {
     this.#known.grew(known.revision - revision)
   }
 
-  /** How far apart events stand on average. */
-  async #sampleSpacing(): Promise<number> {
-    const latest = await this.#reader.latest(SAMPLE)
-    const first = latest[0]?.position ?? LOG_START
-    const last = latest.at(-1)?.position ?? LOG_START
-    return latest.length < 2 ? 1_000 : Number(last - first) / (latest.length - 1)
+  #latestPositions(): Promise<readonly bigint[]> {
+    const now = performance.now()
+    if (this.#sample && now - this.#sample.at < SAMPLE_LASTS_MS) return this.#sample.positions
+    const positions = this.#reader.latest(SAMPLE).then((events) => events.map(({ position }) => position))
+    this.#sample = { at: now, positions }
+    positions.catch(() => {
+      this.#sample = undefined
+    })
+    return positions
   }
 
   /** @throws UnknownPosition when the log cannot be read from there. */

@@ -108,29 +108,9 @@ export class Batch {
     }
   }
 
-  /** Inserts the events: one statement, in which the append lock is taken first and held until the commit. */
+  /** Inserts the events. */
   async insert(client: pg.Client): Promise<void> {
-    const { stored } = this
-    if (stored.length === 0) return
-    const data = stored.map((event) => event.data)
-    const metadata = stored.map((event) => event.metadata)
-    await client.query({
-      name: 'event_log/insert',
-      text: `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
-             SELECT $1::bigint + n, revision, event_id, stream, type, data, metadata
-               FROM pg_advisory_xact_lock(${APPEND_LOCK}),
-                    unnest($2::int[], $3::uuid[], $4::text[], $5::text[], $6::json[], $7::json[])
-                      WITH ORDINALITY AS event (revision, event_id, stream, type, data, metadata, n)`,
-      values: [
-        this.base,
-        int4Array(stored.map((event) => event.revision)),
-        uuidArray(stored.map((event) => event.eventId)),
-        textArray(stored.map((event) => event.stream)),
-        textArray(stored.map((event) => event.type)),
-        textArray(data, 'json'),
-        textArray(metadata, 'json'),
-      ],
-    })
+    if (this.stored.length > 0) await insertEvents(client, this.base, this.stored)
   }
 
   #store(stream: string, events: readonly EventToAppend[], head: StreamHead): StreamHead {
@@ -147,6 +127,39 @@ export class Batch {
     }
     return { revision, hash, position }
   }
+}
+
+/**
+ * Inserts events behind a position: one statement, in which the append lock is taken first and held until the commit.
+ */
+export async function insertEvents(
+  client: pg.Client,
+  base: bigint,
+  events: readonly StoredEvent[],
+): Promise<void> {
+  await client.query({
+    name: 'event_log/insert',
+    text: `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+           SELECT $1::bigint + n, revision, event_id, stream, type, data, metadata
+             FROM pg_advisory_xact_lock(${APPEND_LOCK}),
+                  unnest($2::int[], $3::uuid[], $4::text[], $5::text[], $6::json[], $7::json[])
+                    WITH ORDINALITY AS event (revision, event_id, stream, type, data, metadata, n)`,
+    values: [
+      base,
+      int4Array(events.map((event) => event.revision)),
+      uuidArray(events.map((event) => event.eventId)),
+      textArray(events.map((event) => event.stream)),
+      textArray(events.map((event) => event.type)),
+      textArray(
+        events.map((event) => event.data),
+        'json',
+      ),
+      textArray(
+        events.map((event) => event.metadata),
+        'json',
+      ),
+    ],
+  })
 }
 
 /** How many of the first appends go into one batch, at least one. */

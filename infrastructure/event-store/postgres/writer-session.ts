@@ -40,6 +40,7 @@ export class WriterSession {
   readonly #database: Database
   readonly #log: DatabaseLog
   readonly #joinTimeoutMs: number
+  readonly #alone: boolean
   readonly #id = randomUUID()
   readonly #closing = new AbortController()
   #client: pg.Client | undefined
@@ -49,10 +50,19 @@ export class WriterSession {
   #heartbeat: NodeJS.Timeout | undefined
   #stopListening: () => void = () => undefined
 
-  /** @param joinTimeoutMs how long to wait for the sole writer to make room. */
-  constructor(database: Database, log: DatabaseLog, joinTimeoutMs: number) {
+  /**
+   * @param joinTimeoutMs how long to wait for the sole writer to make room.
+   * @param options.alone holds the lock exclusively for as long as it lives, or not at all; makes room for nobody.
+   */
+  constructor(
+    database: Database,
+    log: DatabaseLog,
+    joinTimeoutMs: number,
+    options: { alone?: boolean } = {},
+  ) {
     this.#database = database
     this.#joinTimeoutMs = joinTimeoutMs
+    this.#alone = options.alone ?? false
     this.#log = log
   }
 
@@ -132,7 +142,8 @@ export class WriterSession {
     try {
       // only the first session may be the sole writer: a later one cannot know what happened in between
       const sole = first && (await tryExclusive(client))
-      if (!sole) await this.#join(client)
+      if (this.#alone && !sole) await this.#waitUntilAlone(client)
+      else if (!sole) await this.#join(client)
       if (this.#closing.signal.aborted) throw new Error('the event log is closed')
       current = client
       this.#client = client
@@ -142,6 +153,21 @@ export class WriterSession {
     } catch (error) {
       await endClient(client)
       throw error
+    }
+  }
+
+  /** Waits for the exclusive lock: sessions of a process that has just ended may take a moment to go. */
+  async #waitUntilAlone(client: pg.Client): Promise<void> {
+    await client.query(`SET lock_timeout = ${this.#joinTimeoutMs}`)
+    try {
+      await client.query(`SELECT pg_advisory_lock(${WRITER_LOCK})`)
+      await client.query('RESET lock_timeout')
+    } catch (error) {
+      if ((error as { code?: string }).code !== '55P03') throw error
+      throw new DatabaseUnavailable(
+        this.#database.name,
+        `the event log is in use (${await describeHolder(client)}): stop every service on it first`,
+      )
     }
   }
 
@@ -169,7 +195,7 @@ export class WriterSession {
 
   /** Stops being the sole writer at once, then lets others in; appends already sent come before that in the queue. */
   makeRoom(why: string): void {
-    if (!this.#sole) return
+    if (!this.#sole || this.#alone) return
     this.#sole = false
     this.#log.info({ why }, 'no longer the sole writer of the event log')
     const client = this.#client
@@ -215,11 +241,11 @@ async function tryExclusive(client: pg.Client): Promise<boolean> {
   return rows[0]!.taken
 }
 
-/** Which session holds the writer lock exclusively, for the operator. */
+/** Which session holds the writer lock, for the operator. */
 async function describeHolder(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ pid: number }>(
     `SELECT pid FROM pg_locks
-      WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted
+      WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND ((classid::bigint << 32) | objid::bigint) = ${WRITER_LOCK}`,
   )

@@ -1,0 +1,103 @@
+import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import type { MovableLog } from '../ports/movable-log.ts'
+import { LogCursor } from './log-cursor.ts'
+import { LogProof, nameOf } from './log-proof.ts'
+
+/** What the target holds is no beginning of the source; the message names the first event that differs. */
+export class LogsDiffer extends Error {
+  override readonly name = 'LogsDiffer'
+}
+
+/** What has to be the same, and what it is called. */
+const PARTS = [
+  ['stream', 'stream'],
+  ['revision', 'revision'],
+  ['eventId', 'event id'],
+  ['type', 'type'],
+  ['data', 'bytes of the data'],
+  ['metadata', 'bytes of the metadata'],
+] as const satisfies readonly (readonly [keyof StoredEvent, string])[]
+
+/**
+ * Holds two logs against each other from their beginning, event by event in the order of the whole log, and finds
+ * out which position of the one is which of the other.
+ */
+export class Comparison {
+  readonly #source: MovableLog
+  readonly #target: MovableLog
+  /** What the target was found to be; equal to the source as far as it goes. */
+  readonly proof: LogProof
+  /** Position in the source up to which they are equal. */
+  sourcePosition = LOG_START
+  readonly #wanted: BigInt64Array
+  /** For each wanted position of the source: where the last event up to it stands in the target. */
+  readonly translated: BigInt64Array
+  #translated = 0
+  #looked = 0
+  /** How many of the wanted positions are those of events in the source, and in the target. */
+  readonly exact = { source: 0, target: 0 }
+
+  /** @param wanted positions of the source that are to be translated, each once and ascending. */
+  constructor(source: MovableLog, target: MovableLog, wanted: BigInt64Array) {
+    this.#source = source
+    this.#target = target
+    this.proof = new LogProof(target)
+    this.#wanted = wanted
+    this.translated = new BigInt64Array(wanted.length)
+  }
+
+  /**
+   * Goes on to the end of the target. After a failure it can be called again.
+   * @param report told of every stretch that was found equal.
+   * @throws LogsDiffer, ChainBroken, MoveInterrupted
+   */
+  async run(report: () => void, signal: AbortSignal): Promise<void> {
+    const theirs = new LogCursor(this.#target, this.proof.position)
+    const ours = new LogCursor(this.#source, this.sourcePosition)
+    for (;;) {
+      signal.throwIfAborted()
+      const ready = await theirs.ready()
+      if (ready === 0) return
+      const both = Math.min(ready, await ours.ready())
+      if (both === 0) throw this.#differs(`it goes on after the source's end with ${nameOf(theirs.next())}`)
+      for (let n = 0; n < both; n += 1) await this.#take(ours.next(), theirs.next())
+      report()
+    }
+  }
+
+  async #take(ours: StoredEvent, theirs: StoredEvent): Promise<void> {
+    const part = PARTS.find(([key]) => ours[key] !== theirs[key])
+    if (part) {
+      const which = part[0] === 'data' || part[0] === 'metadata' ? `in the ${part[1]}` : `by its ${part[1]}`
+      throw this.#differs(
+        `event ${this.proof.events + 1} differs ${which}: it is ${nameOf(theirs)}, in the source ${nameOf(ours)}`,
+      )
+    }
+    const before = this.proof.position
+    await this.proof.take(theirs)
+    this.sourcePosition = ours.position
+    this.#translate(before, ours.position, theirs.position)
+  }
+
+  /** @param before where the event before stands in the target. */
+  #translate(before: bigint, source: bigint, target: bigint): void {
+    const wanted = this.#wanted
+    while (this.#translated < wanted.length && wanted[this.#translated]! < source) {
+      this.translated[this.#translated] = before
+      this.#translated += 1
+    }
+    if (wanted[this.#translated] === source) this.exact.source += 1
+    while (this.#looked < wanted.length && wanted[this.#looked]! < target) this.#looked += 1
+    if (wanted[this.#looked] === target) this.exact.target += 1
+  }
+
+  /** Translates the positions from the last event on; when both logs have come to their end. */
+  finish(): BigInt64Array {
+    this.translated.fill(this.proof.position, this.#translated)
+    return this.translated
+  }
+
+  #differs(why: string): LogsDiffer {
+    return new LogsDiffer(`${this.#target.name} does not hold a beginning of ${this.#source.name}: ${why}`)
+  }
+}

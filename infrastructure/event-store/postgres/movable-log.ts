@@ -1,0 +1,57 @@
+import { type MovableLog, MoveInterrupted } from '../../../application/ports/movable-log.ts'
+import { DatabaseUnavailable, isConnectionLoss, oneLine } from '../../database/connection.ts'
+import type { Database } from '../../database/database.ts'
+import { insertEvents } from './batch.ts'
+import { LOG_SESSION, readHead, readPage, readStream } from './event-queries.ts'
+import { WriterSession } from './writer-session.ts'
+
+/** Sessions of a process that was killed are gone by then. */
+const WAIT_MS = 3_000
+const SILENT = { info: () => undefined, warn: () => undefined }
+
+/**
+ * Opens the log of a database to be moved. As long as it is open no service can append to it, and none can start.
+ * @param database with the log's schema; stays open.
+ * @throws DatabaseUnavailable, also while a service runs on the log.
+ */
+export async function openMovablePostgresLog(database: Database): Promise<MovableLog> {
+  const session = new WriterSession(database, SILENT, WAIT_MS, { alone: true })
+  await session.open()
+  const readers = database.openPool({ purpose: 'event log', poolSize: 2, settings: LOG_SESSION })
+  return {
+    name: `PostgreSQL at ${database.name}`,
+    readPage: (options) => orInterrupted(() => readPage(readers, options)),
+    eventAt: (stream, revision) =>
+      orInterrupted(async () => {
+        const [event] = await readStream(readers, stream, {
+          from: revision,
+          maxCount: 1,
+          direction: 'forwards',
+        })
+        return event?.revision === revision ? event : null
+      }),
+    head: () => orInterrupted(() => readHead(readers)),
+    // one transaction: all of them or none
+    write: (events) =>
+      orInterrupted(async () => {
+        const client = await session.client()
+        await insertEvents(client, await readHead(client), events)
+      }),
+    async close() {
+      await session.close()
+      await readers.end()
+    },
+  }
+}
+
+async function orInterrupted<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isConnectionLoss(error)) throw new MoveInterrupted(oneLine(error))
+    const { code } = error as { code?: string }
+    if (code === undefined) throw error
+    // the server's own text may quote values
+    throw new DatabaseUnavailable('the event log', `an event was refused: ${oneLine(error)} (${code})`)
+  }
+}

@@ -1,0 +1,107 @@
+import cliProgress from 'cli-progress'
+import type { Command } from 'commander'
+import type { CliIo } from './io.ts'
+import { resource } from './output.ts'
+import { verb } from './verbs.ts'
+
+/** How often a line is written where there is no terminal, in milliseconds. */
+const LINE_MS = 5_000
+const PLACE = 'address, name of a variable that holds one, `embedded`, or a data directory'
+
+/** events copy, events verify: what works on a log itself, while no service does. */
+export function logCommands(io: CliIo, events: Command): void {
+  verb<{ from: string; to: string; checkpointsOf?: string }>(
+    io,
+    events
+      .command('copy')
+      .description('copy a whole log to another engine or server and prove that both are equal')
+      .requiredOption('--from <place>', PLACE)
+      .requiredOption('--to <place>', PLACE)
+      .option(
+        '--checkpoints-of <place>',
+        'database whose checkpoints move along, or none; default: the side in PostgreSQL, where it is one',
+      ),
+    async ({ options }) => {
+      // what it takes to reach the engines is loaded by these commands only
+      const { copyEvents } = await import('./copy-events.ts')
+      return resource(await watched(io, (given) => copyEvents({ ...options, ...given })))
+    },
+  )
+  verb<{ at: string }>(
+    io,
+    events
+      .command('verify')
+      .description('check the hash chains of a whole log and tell what to compare it by with another one')
+      .requiredOption('--at <place>', PLACE),
+    async ({ options }) => {
+      const { verifyEvents } = await import('./copy-events.ts')
+      return resource(await watched(io, (given) => verifyEvents({ ...options, ...given })))
+    },
+  )
+}
+
+interface Watch {
+  readonly env: CliIo['env']
+  readonly report: (phase: string, events: number, share: number) => void
+  readonly signal: AbortSignal
+}
+
+/** Shows progress on stderr, as a bar on a terminal and in lines elsewhere, and stops in good order on Ctrl-C. */
+async function watched<T>(io: CliIo, work: (watch: Watch) => Promise<T>): Promise<T> {
+  const stopping = new AbortController()
+  const stop = () => stopping.abort()
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+  const bar = io.stderr.isTTY
+    ? new cliProgress.SingleBar({
+        format: '{phase}  [{bar}] {percentage}%  {events} events  {rate}/s  {left}',
+        stream: io.stderr,
+        clearOnComplete: true,
+      })
+    : null
+  const pace = new Pace()
+  let lineAt = performance.now()
+  try {
+    return await work({
+      env: io.env,
+      signal: stopping.signal,
+      report(phase, events, share) {
+        const { rate, left } = pace.at(phase, events, share)
+        const shown = { phase, events, rate, left: left === null ? '' : `${left} s left` }
+        if (bar) {
+          if (!bar.isActive) bar.start(1_000, 0, shown)
+          bar.update(Math.floor(share * 1_000), shown)
+        } else if (performance.now() - lineAt >= LINE_MS || share === 1) {
+          lineAt = performance.now()
+          const rest = shown.left === '' ? '' : `, ${shown.left}`
+          io.stderr.write(`${phase}: ${events} events, ${Math.floor(share * 100)} %, ${rate}/s${rest}\n`)
+        }
+      },
+    })
+  } finally {
+    bar?.stop()
+    process.off('SIGINT', stop)
+    process.off('SIGTERM', stop)
+  }
+}
+
+/** Rate and time left of a phase, since it began. */
+class Pace {
+  #phase = ''
+  #began = { at: 0, events: 0, share: 0 }
+
+  /** @returns events per second; seconds left of this phase, null while that is not known. */
+  at(phase: string, events: number, share: number): { rate: number; left: number | null } {
+    const at = performance.now()
+    if (phase !== this.#phase) {
+      this.#phase = phase
+      this.#began = { at, events, share }
+    }
+    const seconds = (at - this.#began.at) / 1000
+    const done = share - this.#began.share
+    return {
+      rate: seconds > 0 ? Math.round((events - this.#began.events) / seconds) : 0,
+      left: done > 0 ? Math.ceil(((1 - share) * seconds) / done) : null,
+    }
+  }
+}

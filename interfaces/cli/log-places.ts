@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { MovableLog } from '../../application/ports/movable-log.ts'
+import { databaseUrlWithPassword } from '../../infrastructure/config/config.ts'
+import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
+import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { lockDataDirectory, startEmbeddedPostgres } from '../../infrastructure/database/embedded-postgres.ts'
+import { migrate } from '../../infrastructure/database/migrate.ts'
+import { openMovableEventStoreLog } from '../../infrastructure/event-store/eventstoredb/movable-log.ts'
+import { openMovablePostgresLog } from '../../infrastructure/event-store/postgres/movable-log.ts'
+import { UsageError } from './io.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Where a log is, or the database of an installation. */
+export type Place =
+  | { readonly engine: 'postgresql'; readonly url: string }
+  | { readonly engine: 'postgresql'; readonly dataDir: string }
+  | { readonly engine: 'eventstoredb'; readonly url: string }
+
+/**
+ * Reads where something is: an address; the name of an environment variable that holds one, or of which
+ * `<NAME>_FILE` names a file with it; `embedded` for the embedded server in DATA_DIR; or a data directory.
+ * @throws UsageError, ConfigError; messages never quote an address.
+ */
+export function placeOf(option: string, given: string, env: Env): Place {
+  const address = /^[A-Z][A-Z0-9_]*$/.test(given) ? fromEnvironment(option, given, env) : given
+  if (/^(postgres|postgresql):\/\//.test(address)) return { engine: 'postgresql', url: address }
+  if (/^(esdb|kurrentdb)(\+discover)?:\/\//.test(address)) return { engine: 'eventstoredb', url: address }
+  if (address.includes('://') || address !== given) {
+    throw new UsageError(`${option} takes an address that begins with postgresql:// or esdb://.`)
+  }
+  const dataDir = resolve(given === 'embedded' ? env.DATA_DIR?.trim() || 'data' : given)
+  // a mistyped name must not become a new, empty server
+  if (!existsSync(join(dataDir, 'postgres', 'PG_VERSION'))) {
+    throw new UsageError(`${option}: ${dataDir} holds no embedded server.`)
+  }
+  return { engine: 'postgresql', dataDir }
+}
+
+function fromEnvironment(option: string, name: string, env: Env): string {
+  const file = env[`${name}_FILE`]?.trim()
+  const address = file ? readSecretFile(`${name}_FILE`, file) : env[name]?.trim()
+  if (!address) throw new UsageError(`${option}: the variable ${name} is not set, nor is ${name}_FILE.`)
+  if (name !== 'DATABASE_URL') return address
+  const passwordFile = env.DATABASE_PASSWORD_FILE?.trim()
+  const password = passwordFile
+    ? readSecretFile('DATABASE_PASSWORD_FILE', passwordFile)
+    : env.DATABASE_PASSWORD?.trim()
+  return password ? databaseUrlWithPassword(address, password) : address
+}
+
+/** Opens places, each once however often it is asked for, and closes them all together. */
+export class OpenPlaces {
+  readonly #databases = new Map<string, Promise<Database>>()
+  readonly #closers: (() => Promise<void>)[] = []
+
+  /** @throws what the engine says when it cannot be used, or is in use. */
+  async log(place: Place): Promise<MovableLog> {
+    const log =
+      place.engine === 'eventstoredb'
+        ? await openMovableEventStoreLog(place.url)
+        : await openMovablePostgresLog(await this.database(place))
+    this.#closers.push(() => log.close())
+    return log
+  }
+
+  /** Brings the database to this program's schema, as a start of the service does. */
+  database(place: Extract<Place, { engine: 'postgresql' }>): Promise<Database> {
+    const key = 'url' in place ? place.url : place.dataDir
+    const known = this.#databases.get(key)
+    if (known) return known
+    const opening = this.#open(place)
+    this.#databases.set(key, opening)
+    return opening
+  }
+
+  async #open(place: Extract<Place, { engine: 'postgresql' }>): Promise<Database> {
+    const url = 'url' in place ? place.url : await this.#startEmbedded(place.dataDir)
+    await migrate({ url })
+    // not the name that services have: they are told apart by it
+    const database = await openDatabase({ url, applicationName: 'compstream-copy' })
+    this.#closers.push(() => database.close())
+    return database
+  }
+
+  async #startEmbedded(dataDir: string): Promise<string> {
+    const lock = await lockDataDirectory(dataDir)
+    this.#closers.push(() => lock.release())
+    const server = await startEmbeddedPostgres({ dataDir })
+    this.#closers.push(() => server.stop())
+    return server.url
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.splice(0).reverse()) await close().catch(() => undefined)
+  }
+}
+
+/** Whether two places are the same one, as far as their addresses tell. */
+export function isSamePlace(one: Place, other: Place): boolean {
+  if ('dataDir' in one || 'dataDir' in other) {
+    return 'dataDir' in one && 'dataDir' in other && one.dataDir === other.dataDir
+  }
+  return withoutUser(one.url) === withoutUser(other.url)
+}
+
+function withoutUser(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//').replace(/\?.*$/s, '')
+}
