@@ -1,0 +1,328 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { EventLog, StoredEvent } from '../../application/ports/event-log.ts'
+import { openDatabase } from '../../infrastructure/database/database.ts'
+import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
+import { anEvent, someEvents } from '../contract/event-log.contract.ts'
+import { type CliRun, cli } from '../support/cli.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { withClient } from '../support/table-copies.ts'
+
+const databases: TestDatabase[] = []
+afterEach(async () => {
+  for (const database of databases.splice(0)) await database.drop()
+})
+
+async function emptyDatabase(): Promise<string> {
+  const database = await createTestDatabase()
+  databases.push(database)
+  return database.url
+}
+
+async function withLog<T>(url: string, work: (log: EventLog) => Promise<T>): Promise<T> {
+  if (url.startsWith('esdb')) {
+    const log = await openEventStoreEventLog({ url })
+    return work(log).finally(() => log.close())
+  }
+  const database = await openDatabase({ url })
+  const log = await openPostgresEventLog({ database })
+  return work(log).finally(async () => {
+    await log.close()
+    await database.close()
+  })
+}
+
+/** Appends in order: each to one of a few streams, whose last revisions are kept in `ends`. */
+async function fill(
+  url: string,
+  appends: readonly { stream: string; count: number; text?: string }[],
+  ends = new Map<string, number>(),
+): Promise<void> {
+  await withLog(url, async (log) => {
+    for (const { stream, count, text = '' } of appends) {
+      const before = ends.get(stream) ?? -1
+      const events = someEvents(count, { data: JSON.stringify({ text }), type: `Type ${count % 3}` })
+      await log.append(stream, before < 0 ? 'noStream' : { exactly: before }, events)
+      ends.set(stream, before + count)
+    }
+  })
+}
+
+async function eventsOf(url: string): Promise<StoredEvent[]> {
+  return withLog(url, async (log) => {
+    const events: StoredEvent[] = []
+    for (let after = 0n; ; ) {
+      const page = await log.readAll({ after, maxCount: 1_000 })
+      events.push(...page.events)
+      after = page.checkpoint
+      if (page.atHead) return events
+    }
+  })
+}
+
+const contentOf = (events: readonly StoredEvent[]) => events.map(({ position: _, ...content }) => content)
+
+const copy = (from: string, to: string, ...more: string[]): Promise<CliRun> =>
+  cli(['events', 'copy', '--from', from, '--to', to, '--json', ...more])
+
+const wild = fc.array(
+  fc.record({
+    stream: fc.constantFrom('a-1', 'b-2', 'ä-3', 'c-4', 'd-5', 'e-6'),
+    count: fc.integer({ min: 1, max: 12 }),
+    text: fc.string({ unit: 'binary', maxLength: 60 }),
+  }),
+  { minLength: 1, maxLength: 60 },
+)
+
+describe('events copy between PostgreSQL databases', () => {
+  test('keeps every byte, the order over all streams and the positions', { timeout: 120_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(wild, async (appends) => {
+        const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+        await fill(from, appends)
+        const run = await copy(from, to)
+        expect(run.code, run.stderr).toBe(0)
+        const events = await eventsOf(from)
+        expect(run.json()).toMatchObject({ equal: true, copied: events.length, checkpoints: null })
+        expect(await eventsOf(to)).toEqual(events)
+      }),
+      { numRuns: 5 },
+    )
+  })
+
+  test('goes on where an earlier copy ended, and has nothing to do when both are equal', async () => {
+    const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+    const ends = new Map<string, number>()
+    await fill(from, [{ stream: 'a-1', count: 5 }], ends)
+    expect((await copy(from, to)).json()).toMatchObject({ already_there: 0, copied: 5 })
+    await fill(
+      from,
+      [
+        { stream: 'b-1', count: 2 },
+        { stream: 'a-1', count: 1 },
+      ],
+      ends,
+    )
+    const second = (await copy(from, to)).json()
+    expect(second).toMatchObject({ already_there: 5, copied: 3, to: { events: 8, streams: 2, head: '8' } })
+    expect((await copy(from, to)).json()).toMatchObject({ already_there: 8, copied: 0 })
+    const verified = await cli(['events', 'verify', '--at', to, '--json'])
+    expect(verified.json()).toEqual(second.to)
+  })
+
+  test('copies an empty log, and into a database without any schema', async () => {
+    const bare = await createTestDatabase({ migrate: false })
+    databases.push(bare)
+    const from = await emptyDatabase()
+    expect((await copy(from, bare.url)).json()).toMatchObject({ equal: true, copied: 0, to: { head: '0' } })
+    await fill(from, [{ stream: 'a-1', count: 3 }])
+    expect((await copy(from, bare.url)).json()).toMatchObject({ copied: 3 })
+  })
+
+  test('refuses a target that is no beginning of the source, naming the first event that differs', async () => {
+    const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+    await fill(from, [{ stream: 'a-1', count: 4 }])
+    await copy(from, to)
+    const other = anEvent()
+    await withLog(to, (log) => log.append('x-1', 'noStream', [other]))
+    await fill(from, [{ stream: 'b-1', count: 1 }])
+    const run = await copy(from, to)
+    expect(run.code).toBe(1)
+    expect(run.stdout).toBe('')
+    expect(run.stderr).toContain('does not hold a beginning of')
+    expect(run.stderr).toContain(
+      `event 5 differs by its stream: it is x-1@0 (SomethingHappened, event id ${other.eventId}`,
+    )
+    expect(run.stderr).toContain('in the source b-1@0')
+    expect(await eventsOf(to)).toHaveLength(5)
+  })
+
+  test('refuses a target that goes on where the source has ended', async () => {
+    const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+    await fill(to, [{ stream: 'a-1', count: 4 }])
+    const run = await copy(from, to)
+    expect([run.code, run.stdout]).toEqual([1, ''])
+    expect(run.stderr).toContain("it goes on after the source's end with a-1@0")
+  })
+
+  test('refuses a source that was changed, and hands on nothing from there', async () => {
+    const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+    await fill(from, [
+      { stream: 'a-1', count: 3 },
+      { stream: 'b-1', count: 3 },
+    ])
+    await withClient(from, async (client) => {
+      await client.query('ALTER TABLE event_log.events DISABLE TRIGGER immutable')
+      await client.query(`UPDATE event_log.events SET data = '{"text":"forged"}' WHERE position = 4`)
+    })
+    const run = await copy(from, to)
+    expect([run.code, run.stdout]).toEqual([1, ''])
+    expect(run.stderr).toMatch(/was changed: hash mismatch at b-1@0/)
+    expect((await eventsOf(to)).filter(({ stream }) => stream === 'b-1')).toEqual([])
+    expect((await cli(['events', 'verify', '--at', from])).stderr).toMatch(/hash mismatch at b-1@0/)
+  })
+
+  test.each(['source', 'target'] as const)('refuses while a service runs on the %s', async (side) => {
+    const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+    await fill(from, [{ stream: 'a-1', count: 3 }])
+    await withLog(side === 'source' ? from : to, async (log) => {
+      const run = await copy(from, to)
+      expect([run.code, run.stdout]).toEqual([1, ''])
+      expect(run.stderr).toMatch(/the event log is in use \(database session \d+\): stop every service/)
+      // it was not disturbed
+      expect(log.soleWriter()).toBe(true)
+    })
+    expect((await copy(from, to)).code).toBe(0)
+  })
+
+  test('a service cannot start on a log that is being copied', async () => {
+    const { openMovablePostgresLog } = await import(
+      '../../infrastructure/event-store/postgres/movable-log.ts'
+    )
+    const database = await openDatabase({ url: await emptyDatabase() })
+    const held = await openMovablePostgresLog(database)
+    await expect(openPostgresEventLog({ database, joinTimeoutMs: 700 })).rejects.toThrow(/does not make room/)
+    await held.close()
+    await (await openPostgresEventLog({ database, joinTimeoutMs: 700 })).close()
+    await database.close()
+  })
+
+  test('takes addresses from variables and files, and prints no password', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'compstream-copy-'))
+    const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+    await fill(from, [{ stream: 'a-1', count: 3 }])
+    await writeFile(join(folder, 'to'), `${to}\n`)
+    const env = { OLD_LOG: from, NEW_LOG_FILE: join(folder, 'to') }
+    const run = await cli(['events', 'copy', '--from', 'OLD_LOG', '--to', 'NEW_LOG'], { env })
+    expect(run.code, run.stderr).toBe(0)
+    expect(run.stderr).toMatch(/^copying: 3 events, 100 %, \d+\/s/m)
+    const { password } = new URL(from)
+    expect(password.length).toBeGreaterThan(8)
+    const wrong = to.replace(password, 'wrong-password')
+    const refused = await cli(['events', 'copy', '--from', 'OLD_LOG', '--to', 'X'], {
+      env: { ...env, X: wrong },
+    })
+    expect(refused.code).toBe(1)
+    for (const { stdout, stderr } of [run, refused]) {
+      expect(stdout + stderr).not.toContain(password)
+      expect(stdout + stderr).not.toContain('wrong-password')
+    }
+    await rm(folder, { recursive: true })
+  })
+
+  test.each([
+    [['--from', 'NOWHERE', '--to', 'esdb://127.0.0.1:1'], /variable NOWHERE is not set, nor is NOWHERE_FILE/],
+    [['--from', 'http://x:secret@y', '--to', 'esdb://127.0.0.1:1'], /begins with postgresql:\/\/ or esdb:/],
+    [['--from', './no-such-folder', '--to', 'esdb://127.0.0.1:1'], /holds no embedded server/],
+    [['--from', 'esdb://a:1', '--to', 'esdb://u:secret@a:1?tls=false'], /name the same log/],
+    [
+      ['--from', 'esdb://a:1', '--to', 'esdb://b:1', '--checkpoints-of', 'esdb://b:1'],
+      /a PostgreSQL database/,
+    ],
+  ])('wrong usage %#', async (args, message) => {
+    const run = await cli(['events', 'copy', ...args])
+    expect(run.code).toBe(2)
+    expect(run.stderr).toMatch(message)
+    expect(run.stderr).not.toContain('secret')
+  })
+
+  test('shows a bar on a terminal', async () => {
+    const [from, to] = [await emptyDatabase(), await emptyDatabase()]
+    await fill(from, [{ stream: 'a-1', count: 3 }])
+    const run = await cli(['events', 'copy', '--from', from, '--to', to, '--json'], { isTTY: true })
+    expect(run.stderr).not.toMatch(/^copying:/m)
+    expect(run.json()).toMatchObject({ equal: true })
+  })
+})
+
+if (await findEventStore()) {
+  describe('events copy to and from EventStoreDB', () => {
+    let server: EventStoreServer
+    let other: EventStoreServer
+    beforeAll(async () => {
+      server = await startEventStore()
+      other = await startEventStore()
+    })
+    afterAll(async () => {
+      await server?.stop()
+      await other?.stop()
+    })
+
+    test('there and back, byte for byte and in the same order', { timeout: 60_000 }, async () => {
+      const [from, back] = [await emptyDatabase(), await emptyDatabase()]
+      const ends = new Map<string, number>()
+      const streams = Array.from({ length: 40 }, (_, n) => `stream-${n}`)
+      const appends = Array.from({ length: 700 }, (_, n) => ({
+        stream: streams[(n * n + 3 * n) % streams.length]!,
+        count: 1 + (n % 7),
+        text: `${randomUUID()} ünï "quoted" \\ \u2028 ${'x'.repeat(n)}`,
+      }))
+      await fill(from, appends, ends)
+      const events = await eventsOf(from)
+      for (const [source, target] of [
+        [from, server.url],
+        [server.url, other.url],
+        [other.url, back],
+      ] as const) {
+        const run = await copy(source, target)
+        expect(run.code, run.stderr).toBe(0)
+        expect(run.json()).toMatchObject({ equal: true, copied: events.length })
+        expect(contentOf(await eventsOf(target))).toEqual(contentOf(events))
+      }
+      expect(await eventsOf(back)).toEqual(events)
+      // each side may go on, and the other takes it over
+      await fill(
+        server.url,
+        [
+          { stream: 'stream-0', count: 3 },
+          { stream: 'new', count: 1 },
+        ],
+        ends,
+      )
+      expect((await copy(server.url, back)).json()).toMatchObject({ already_there: events.length, copied: 4 })
+      await fill(back, [{ stream: 'new', count: 600 }], ends)
+      expect((await copy(back, server.url)).json()).toMatchObject({ copied: 600 })
+      expect(contentOf(await eventsOf(server.url))).toEqual(contentOf(await eventsOf(back)))
+    })
+
+    test('refuses a server that holds another log', async () => {
+      const from = await emptyDatabase()
+      await fill(from, [{ stream: 'else-1', count: 1 }])
+      const before = (await eventsOf(server.url)).length
+      const run = await copy(from, server.url)
+      expect([run.code, run.stdout]).toEqual([1, ''])
+      expect(run.stderr).toMatch(
+        /event 1 differs by its stream: it is stream-\d+@0 .* in the source else-1@0/,
+      )
+      expect(await eventsOf(server.url)).toHaveLength(before)
+    })
+
+    test('refuses a server that is not there', async () => {
+      const run = await copy(await emptyDatabase(), 'esdb://admin:secret@127.0.0.1:1?tls=false')
+      expect([run.code, run.stdout]).toEqual([1, ''])
+      expect(run.stderr).toMatch(/^error: EventStoreDB at 127\.0\.0\.1:1: /)
+      expect(run.stderr).not.toContain('secret')
+    })
+
+    test('a database that follows another log keeps its checkpoints', async () => {
+      const [from, foreign] = [await emptyDatabase(), await emptyDatabase()]
+      await fill(from, [{ stream: 'a-1', count: 1 }])
+      await withClient(foreign, (client) =>
+        client.query(`INSERT INTO runtime.log_binding (engine, first_event_id, first_position)
+                        VALUES ('eventstoredb', gen_random_uuid(), 77)`),
+      )
+      const run = await copy(from, other.url, '--checkpoints-of', foreign)
+      expect([run.code, run.stdout]).toEqual([1, ''])
+      expect(run.stderr).toMatch(/its checkpoints follow another log/)
+    })
+  })
+} else {
+  describe.skip('events copy to and from EventStoreDB (no server was found)', () =>
+    test('skipped', () => undefined))
+}
