@@ -4,6 +4,7 @@ import {
   type MoveAccount,
   type MovePhase,
   moveLog,
+  SourceTooShort,
   WrittenMeanwhile,
 } from '../../application/moving/move-log.ts'
 import { MoveInterrupted } from '../../application/ports/movable-log.ts'
@@ -30,9 +31,8 @@ interface Given {
 
 /** Failures whose message is one clear line. */
 const EXPECTED = [
-  SourceTooShort,
-  ...[LogsDiffer, ChainBroken, WrittenMeanwhile, MoveInterrupted, OtherEventLog, DatabaseInUse, ConfigError],
-  ...[DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable, StreamTampered],
+  ...[LogsDiffer, ChainBroken, WrittenMeanwhile, SourceTooShort, MoveInterrupted, OtherEventLog, ConfigError],
+  ...[DatabaseInUse, DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable, StreamTampered],
 ]
 
 /** Copies a whole log. @throws CliError, UsageError */

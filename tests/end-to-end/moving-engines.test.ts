@@ -111,7 +111,7 @@ if (await findEventStore()) {
       await sync({ employee_id: 'E-2', action: 'hire', name: 'Ada Baker', hire_date: '2026-01-06' })
       await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold' })
       held = await large(1)
-      const database = await openDatabase({ url: installation.database.url })
+      const database = await openDatabase({ url: installation.databaseUrl })
       const log = await openPostgresEventLog({ database })
       const metadata = JSON.stringify({ schema_version: 1 })
       await log.append(parkedStream, 'noStream', [
@@ -124,13 +124,13 @@ if (await findEventStore()) {
     })
 
     test('refuses to be copied while it runs', async () => {
-      const run = await cli(['events', 'copy', '--from', installation.database.url, '--to', first.url])
+      const run = await cli(['events', 'copy', '--from', installation.databaseUrl, '--to', first.url])
       expect(run.code).toBe(1)
       expect(run.stderr).toMatch(/is in use .*stop every service/)
     })
 
     test('goes on on EventStoreDB where it was', { timeout: 120_000 }, async () => {
-      const { url } = installation.database
+      const url = installation.databaseUrl
       const eventsBefore = await allEvents(service)
       await service.stop({ keepData: true })
       const before = await readModels(url)
@@ -175,16 +175,16 @@ if (await findEventStore()) {
       held = await large(2)
       await until(async () => (await operate(service, 'GET', '/work')).counts.held === 1)
       const events = (await allEvents(service)).length
-      const used = await cli(['events', 'copy', '--from', first.url, '--to', installation.database.url])
+      const used = await cli(['events', 'copy', '--from', first.url, '--to', installation.databaseUrl])
       expect(used.code).toBe(1)
       expect(used.stderr).toMatch(/is in use by a service: stop every service on it first/)
       await service.stop({ keepData: true })
-      const before = await readModels(installation.database.url)
-      const account = await copy(first.url, installation.database.url)
+      const before = await readModels(installation.databaseUrl)
+      const account = await copy(first.url, installation.databaseUrl)
       expect(account).toMatchObject({ equal: true, to: { events }, checkpoints: { outcome: 'moved' } })
       expect(account.already_there).toBeGreaterThan(0)
       expect(account.copied).toBeGreaterThan(0)
-      expect(await readModels(installation.database.url)).toEqual(before)
+      expect(await readModels(installation.databaseUrl)).toEqual(before)
       service = await start()
       // a process that is alone knows of no fault: the file goes on at once, and nothing else happens
       const streams = (await allEvents(service)).slice(events).map(({ stream }) => stream)
@@ -198,7 +198,7 @@ if (await findEventStore()) {
 
     test('and forth to another server', { timeout: 120_000 }, async () => {
       await service.stop({ keepData: true })
-      await copy(installation.database.url, second.url)
+      await copy(installation.databaseUrl, second.url)
       // between two servers no side is the installation's database: it is named
       service = await start({ EVENTSTORE_URL: second.url })
       held = await large(3)
@@ -206,7 +206,7 @@ if (await findEventStore()) {
       await service.stop({ keepData: true })
       const run = await cli([
         ...['events', 'copy', '--from', second.url, '--to', first.url, '--json'],
-        ...['--checkpoints-of', installation.database.url],
+        ...['--checkpoints-of', installation.databaseUrl],
       ])
       expect(run.code, run.stderr).toBe(0)
       service = await start({ EVENTSTORE_URL: first.url })
@@ -218,7 +218,7 @@ if (await findEventStore()) {
 
     // what is new here and holds a position has to be translated, see stored-positions.ts
     test('there is no other place where a position is stored', async () => {
-      expect(await positionColumns(installation.database.url)).toMatchInlineSnapshot(`
+      expect(await positionColumns(installation.databaseUrl)).toMatchInlineSnapshot(`
         [
           "rm_agent_credentials_g1.agent_credentials.seq",
           "rm_employee_register_g1.employee_register.record_position",

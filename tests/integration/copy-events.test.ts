@@ -310,6 +310,21 @@ if (await findEventStore()) {
       expect(run.stderr).not.toContain('secret')
     })
 
+    test('refuses a source that ends before what was read of it', async () => {
+      const from = await emptyDatabase()
+      await fill(from, [{ stream: 'a-1', count: 3 }])
+      await withClient(from, (client) =>
+        client.query(`INSERT INTO runtime.process_managers (name, position, epoch) VALUES ('x', 4, 1)`),
+      )
+      await withClient(from, (client) =>
+        client.query(`INSERT INTO runtime.log_binding (engine, first_event_id, first_position)
+                        SELECT 'postgresql', event_id, position FROM event_log.events WHERE position = 1`),
+      )
+      const run = await copy(from, other.url)
+      expect([run.code, run.stdout]).toEqual([1, ''])
+      expect(run.stderr).toMatch(/ends at position 3, and .* has read it up to 4: restore both/)
+    })
+
     test('a database that follows another log keeps its checkpoints', async () => {
       const [from, foreign] = [await emptyDatabase(), await emptyDatabase()]
       await fill(from, [{ stream: 'a-1', count: 1 }])
