@@ -6,12 +6,7 @@ import type { StoredEvent } from '../../../application/ports/event-log.ts'
  */
 
 const STREAM_NAME = 3
-const JSON_CONTENT = field(2, Buffer.from('application/json'))
-const CONTENT_TYPE = entry(Buffer.from('content-type'), JSON_CONTENT)
-const TYPE_KEY = Buffer.from('type')
 const EMPTY = Buffer.alloc(0)
-const NO_STREAM = field(3, EMPTY)
-const FINAL = Buffer.from([4 << 3, 1])
 
 /** An event as it is sent: texts as they are to be stored. */
 export interface EventToSend {
@@ -32,22 +27,54 @@ export function encodeAppend(
   revision: number,
   events: readonly EventToSend[],
 ): Buffer {
-  const at = revision < 0 ? NO_STREAM : number(2, revision)
-  const options = [field(1, field(STREAM_NAME, Buffer.from(stream))), at]
-  const parts = [field(1, field(1, number(2, id))), ...nested(2, options)]
-  for (const event of events) {
-    parts.push(
-      ...nested(3, [
-        field(1, field(2, Buffer.from(event.eventId, 'latin1'))),
-        entry(TYPE_KEY, field(2, Buffer.from(event.type))),
-        CONTENT_TYPE,
-        ...nested(3, [Buffer.from(event.metadata)]),
-        ...nested(4, [Buffer.from(event.data)]),
-      ]),
-    )
+  const streamBytes = Buffer.byteLength(stream)
+  const correlation = 1 + sizeOfVarint(id)
+  const optionsBytes =
+    nestedSize(nestedSize(streamBytes)) + (revision < 0 ? nestedSize(0) : 1 + sizeOfVarint(revision))
+  const sizes = events.map(sizesOf)
+  let total = nestedSize(nestedSize(correlation)) + nestedSize(optionsBytes) + FINAL.length
+  for (const { message } of sizes) total += nestedSize(message)
+
+  const to = new Writer(total)
+  to.nested(1, nestedSize(correlation))
+  to.nested(1, correlation)
+  to.number(2, id)
+  to.nested(2, optionsBytes)
+  to.nested(1, nestedSize(streamBytes))
+  to.text(STREAM_NAME, stream, streamBytes)
+  if (revision < 0) to.nested(3, 0)
+  else to.number(2, revision)
+  for (let n = 0; n < events.length; n += 1) {
+    const { eventId, type, metadata, data } = events[n]!
+    const size = sizes[n]!
+    to.nested(3, size.message)
+    to.nested(1, nestedSize(eventId.length))
+    to.text(2, eventId, eventId.length)
+    to.nested(2, TYPE_KEY.length + nestedSize(size.type))
+    to.copy(TYPE_KEY)
+    to.text(2, type, size.type)
+    to.copy(CONTENT_TYPE)
+    to.text(3, metadata, size.metadata)
+    to.text(4, data, size.data)
   }
-  parts.push(FINAL)
-  return Buffer.concat(parts)
+  to.copy(FINAL)
+  return to.bytes
+}
+
+/** Bytes of an event's texts, and of the message that carries them. */
+function sizesOf({ eventId, type, metadata, data }: EventToSend) {
+  const texts = {
+    type: Buffer.byteLength(type),
+    metadata: Buffer.byteLength(metadata),
+    data: Buffer.byteLength(data),
+  }
+  const message =
+    nestedSize(nestedSize(eventId.length)) +
+    nestedSize(TYPE_KEY.length + nestedSize(texts.type)) +
+    CONTENT_TYPE.length +
+    nestedSize(texts.metadata) +
+    nestedSize(texts.data)
+  return { ...texts, message }
 }
 
 /** The answer to an append; one that failed is left to be read in full. */
@@ -210,35 +237,77 @@ export function storedEvent(event: RecordedEvent): StoredEvent {
 
 // ---- protobuf
 
-function varint(value: number): number[] {
-  const bytes: number[] = []
-  let rest = value
-  while (rest > 127) {
-    bytes.push((rest % 128) + 128)
-    rest = Math.floor(rest / 128)
+function sizeOfVarint(value: number): number {
+  let size = 1
+  for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) size += 1
+  return size
+}
+
+/** Size of a field with a content of so many bytes. */
+function nestedSize(content: number): number {
+  return 1 + sizeOfVarint(content) + content
+}
+
+/** Writes fields one after the other into a message whose size is known. */
+class Writer {
+  readonly bytes: Buffer
+  #at = 0
+
+  constructor(size: number) {
+    this.bytes = Buffer.allocUnsafe(size)
   }
-  bytes.push(rest)
-  return bytes
+
+  number(field: number, value: number): void {
+    this.#byte(field << 3)
+    this.#varint(value)
+  }
+
+  /** Begins a field whose content follows. */
+  nested(field: number, size: number): void {
+    this.#byte((field << 3) | 2)
+    this.#varint(size)
+  }
+
+  text(field: number, text: string, size: number): void {
+    this.nested(field, size)
+    this.#at += this.bytes.write(text, this.#at)
+  }
+
+  copy(fields: Buffer): void {
+    this.#at += fields.copy(this.bytes, this.#at)
+  }
+
+  #byte(value: number): void {
+    this.bytes[this.#at] = value
+    this.#at += 1
+  }
+
+  #varint(value: number): void {
+    let rest = value
+    for (; rest > 127; rest = Math.floor(rest / 128)) this.#byte((rest % 128) + 128)
+    this.#byte(rest)
+  }
 }
 
-function number(tag: number, value: number): Buffer {
-  return Buffer.from([tag << 3, ...varint(value)])
-}
+const TYPE_KEY = textField(1, 'type')
+/** The entry of an event's properties that says what its texts are. */
+const CONTENT_TYPE = (() => {
+  const key = textField(1, 'content-type')
+  const value = textField(2, 'application/json')
+  const entry = new Writer(nestedSize(key.length + value.length))
+  entry.nested(2, key.length + value.length)
+  entry.copy(key)
+  entry.copy(value)
+  return entry.bytes
+})()
+/** Says that no more events follow. */
+const FINAL = Buffer.from([4 << 3, 1])
 
-function field(tag: number, content: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([(tag << 3) | 2, ...varint(content.length)]), content])
-}
-
-/** A field whose content is in parts. */
-function nested(tag: number, parts: readonly Buffer[]): Buffer[] {
-  let length = 0
-  for (const part of parts) length += part.length
-  return [Buffer.from([(tag << 3) | 2, ...varint(length)]), ...parts]
-}
-
-/** An entry of the properties of an event. */
-function entry(key: Buffer, value: Buffer): Buffer {
-  return field(2, Buffer.concat([field(1, key), value]))
+function textField(field: number, text: string): Buffer {
+  const size = Buffer.byteLength(text)
+  const writer = new Writer(nestedSize(size))
+  writer.text(field, text, size)
+  return writer.bytes
 }
 
 /** Walks over the fields of a message. */
