@@ -51,6 +51,11 @@ async function startProgram(program: string): Promise<EventStoreServer> {
     [
       ...['--insecure', '--run-projections=None', '--db', join(folder, 'db'), '--log', join(folder, 'log')],
       ...['--node-ip', '127.0.0.1', '--node-port', String(port)],
+      // a disk that others use as well may be slow for a moment
+      ...['--write-timeout-ms', '--prepare-timeout-ms', '--commit-timeout-ms'].flatMap((name) => [
+        name,
+        '30000',
+      ]),
       ...['--replication-ip', '127.0.0.1', '--replication-port', String(replicationPort)],
     ],
     { stdio: 'ignore', env: { ...process.env, EVENTSTORE_TELEMETRY_OPTOUT: 'true' } },
