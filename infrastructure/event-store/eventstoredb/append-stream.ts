@@ -129,7 +129,7 @@ export class AppendStream {
       case 'StreamDeleted':
         return new StreamTampered(stream, 'it was deleted')
       case 'AccessDenied':
-        return new EventStoreRefused(target, 'access denied')
+        return new EventStoreRefused(target, 'access is denied to this user')
       case 'MaximumAppendSizeExceeded':
         return new EventStoreRefused(target, 'its limit for one append is below 1 MiB')
       case 'Timeout':

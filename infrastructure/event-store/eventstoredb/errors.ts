@@ -63,6 +63,14 @@ export function isOfOneCall(error: unknown): boolean {
   return code === ABORTED || (code === UNKNOWN && details === 'Exception was thrown by handler.')
 }
 
+const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/^No connection established\. Last error: (Error: )?/, ''],
+  [/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)/, ''],
+  [/^Failed to discover after \d+ attempts\.$/, 'no node of the cluster tells who leads it'],
+  [/^Unauthenticated$/i, 'the user or the password is wrong'],
+  [/^Access Denied$/i, 'access is denied to this user'],
+]
+
 /** What went wrong in one line; never the connection string. */
 export function oneLine(error: unknown): string {
   const { message, details, code, type } = error as {
@@ -71,7 +79,8 @@ export function oneLine(error: unknown): string {
     code?: number
     type?: string
   }
-  const text = (details || message || type || `gRPC status ${code ?? 'unknown'}`)
+  const said = details || message || type || `gRPC status ${code ?? 'unknown'}`
+  const text = IN_OTHER_WORDS.reduce((words, [theirs, ours]) => words.replace(theirs, ours), said)
     .replace(/\s*Resolution note:.*$/s, '')
     .replace(/\s+/g, ' ')
     .trim()

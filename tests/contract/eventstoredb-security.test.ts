@@ -1,0 +1,195 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { EventStoreDBClient } from '@eventstore/db-client'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
+import {
+  EventStoreRefused,
+  EventStoreUnavailable,
+} from '../../infrastructure/event-store/eventstoredb/errors.ts'
+import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { findEventStore } from '../support/eventstoredb.ts'
+import {
+  hasOpenssl,
+  type SecuredEventStore,
+  startSecuredEventStore,
+} from '../support/eventstoredb-secured.ts'
+import { anEvent, aStream, follow, someEvents } from './event-log.contract.ts'
+
+const SECRET = 'Pa55word:/@?&'
+const source = await findEventStore()
+const path = source?.kind === 'program' && (await hasOpenssl()) ? source.path : null
+
+/** Why a log is not opened: one line, without secrets, in time. */
+async function refusal(
+  url: string,
+  kind: typeof EventStoreUnavailable = EventStoreUnavailable,
+): Promise<string> {
+  const began = performance.now()
+  const error = await openEventStoreEventLog({ url }).then(
+    async (log) => {
+      await log.close()
+      return undefined
+    },
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(kind)
+  const { message } = error as Error
+  expect(message).not.toMatch(/\n|Pa55word/)
+  expect(message).toMatch(/^EventStoreDB at [^@]+: \S/)
+  expect(performance.now() - began).toBeLessThan(20_000)
+  return message
+}
+
+describe.skipIf(path === null)('EventStoreDB with TLS and users (needs the program, and openssl)', () => {
+  let server: SecuredEventStore
+  const logs: EventLog[] = []
+
+  beforeAll(async () => {
+    server = await startSecuredEventStore(path!)
+  })
+  afterEach(async () => {
+    for (const log of logs.splice(0)) await log.close()
+  })
+  afterAll(() => server?.stop())
+
+  async function openLog(url: string): Promise<EventLog> {
+    const log = await openEventStoreEventLog({ url, patienceMs: 40_000 })
+    logs.push(log)
+    return log
+  }
+  const asAdmin = () => server.urlFor('admin', server.adminPassword)
+
+  test('is written, read and followed, and was never refusing when it comes back', {
+    timeout: 90_000,
+  }, async () => {
+    const log = await openLog(asAdmin())
+    const after = await log.head()
+    const stream = aStream()
+    const followed = follow(log, { after, pageSize: 10 }, (events) => events.length >= 30)
+    followed.catch(() => undefined)
+    let restarted: Promise<void> | undefined
+    for (let n = 0; n < 30; n += 1) {
+      await log.append(stream, n === 0 ? 'noStream' : { exactly: n - 1 }, [anEvent()])
+      if (n === 10) restarted = server.kill().then(server.restart)
+    }
+    await restarted
+    expect(await log.readStream(stream)).toHaveLength(30)
+    const again = await openLog(asAdmin())
+    expect((await follow(again, { after }, (events) => events.length >= 30)).events).toHaveLength(30)
+  })
+
+  test('a wrong password is refused, and so is an unknown user', async () => {
+    for (const user of ['admin', 'nobody']) {
+      expect(await refusal(server.urlFor(user, SECRET), EventStoreRefused)).toMatch(/the user or the password is wrong/)
+    }
+  })
+
+  test('nobody is refused as well', async () => {
+    const url = `esdb://${server.host}?tls=true&tlsCaFile=${encodeURIComponent(server.caFile)}`
+    expect(await refusal(url, EventStoreRefused)).toMatch(/access is denied/)
+  })
+
+  test('a certificate of another authority is refused, and a file that is not there', async () => {
+    const url = server.urlFor('admin', server.adminPassword)
+    const other = url.replace(/tlsCaFile=.*/, `tlsCaFile=${encodeURIComponent(server.otherCaFile)}`)
+    expect(await refusal(other)).toMatch(/certificate/)
+    expect(await refusal(url.replace(/tlsCaFile=.*/, 'tlsCaFile=/not/there'), EventStoreRefused)).toMatch(
+      /file/i,
+    )
+  })
+
+  test('without TLS there is no connection', async () => {
+    await refusal(`esdb://admin:${encodeURIComponent(SECRET)}@${server.host}?tls=false`)
+  })
+
+  test('a user needs to read the whole log, and nothing more than every user may', async () => {
+    await server.addUser('compstream', SECRET)
+    const url = server.urlFor('compstream', SECRET)
+    expect(await refusal(url, EventStoreRefused)).toMatch(/access is denied/)
+    const admin = EventStoreDBClient.connectionString(asAdmin())
+    await admin.setStreamMetadata('$all', { acl: { readRoles: ['$admins', 'compstream'] } })
+    const log = await openLog(url)
+    const after = await log.head()
+    const stream = aStream()
+    await log.append(stream, 'noStream', someEvents(3))
+    expect(await log.readStream(stream)).toHaveLength(3)
+    expect((await follow(log, { after }, (events) => events.length >= 3)).events).toHaveLength(3)
+    expect((await log.readAll({ after: LOG_START, maxCount: 10 })).events.length).toBeGreaterThan(0)
+
+    // a stream that is closed to it is refused at once, without harm to others
+    const closed = aStream()
+    await admin.setStreamMetadata(closed, { acl: { readRoles: ['$admins'], writeRoles: ['$admins'] } })
+    const others = Promise.all(
+      Array.from({ length: 10 }, () => log.append(aStream(), 'noStream', [anEvent()])),
+    )
+    await expect(log.append(closed, 'noStream', [anEvent()])).rejects.toThrow(EventStoreRefused)
+    await expect(log.readStream(closed)).rejects.toThrow(EventStoreRefused)
+    expect(await others).toHaveLength(10)
+    await admin.dispose()
+  })
+})
+
+describe('an address where no EventStoreDB is', () => {
+  const servers: Server[] = []
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close()
+  })
+
+  async function listening(server: Server): Promise<string> {
+    servers.push(server)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  test.each([
+    ['closes', () => createServer((socket) => socket.destroy())],
+    ['answers in HTTP 1', () => createHttpServer((_, answer) => answer.end('hello'))],
+    [
+      'greets like a mail server',
+      () => createServer((socket) => void socket.on('error', () => undefined).write('220 hello\r\n')),
+    ],
+  ])('and that %s is refused', async (_, make) => {
+    const host = await listening(make())
+    for (const settings of ['tls=false', 'tls=true']) {
+      expect(await refusal(`esdb://user:${encodeURIComponent(SECRET)}@${host}?${settings}`)).toContain(host)
+    }
+    expect(await refusal(`esdb://${host},${host}?tls=false`)).toContain(host)
+  })
+
+  test('and that says nothing is refused', { timeout: 60_000 }, async () => {
+    const host = await listening(createServer((socket) => void socket.on('error', () => undefined)))
+    expect(await refusal(`esdb://user:${encodeURIComponent(SECRET)}@${host}?tls=false`)).toContain(host)
+  })
+})
+
+describe('a connection string', () => {
+  test.each([
+    'esdb://',
+    'esdb://user:Pa55word@',
+    'http://user:Pa55word@host:2113',
+    'esdb://user:Pa55word@host:port',
+    'esdb://user:Pa55word@host:2113:1',
+    'esdb://user:Pa55word@more@host:2113',
+    'esdb://user:Pa55word:more@host:2113',
+    'esdb://user:Pa55word%zz@host:2113',
+    'esdb://user:Pa55word/more@host:2113',
+    'esdb://user:Pa55word?more=1@host:2113',
+    'esdb://user@host:2113',
+    'esdb://user:Pa55word@host:2113?tls',
+    'esdb://user:Pa55word@host:2113?tls=yes',
+    'esdb://user:Pa55word@host:2113?unknown=1',
+    'esdb://user:Pa55word@host:2113?tlsVerifyCert=false',
+    'esdb://user:Pa55word@host:2113?nodePreference=best',
+    'esdb://user:Pa55word@host:2113?keepAliveInterval=-7',
+  ])('that cannot be used is refused without being shown: %s', async (url) => {
+    const printed = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'error'), vi.spyOn(console, 'log')]
+    await refusal(url, EventStoreRefused)
+    for (const spy of printed) {
+      expect(spy).not.toHaveBeenCalled()
+      spy.mockRestore()
+    }
+  })
+})
