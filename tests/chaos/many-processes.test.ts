@@ -65,6 +65,8 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
     let processes: SupervisedProcesses
     let tenant: SeededTenant
     let database: pg.Client
+    /** In milliseconds; how long clients wait cannot be less. */
+    let slowestStoreStart = 0
 
     beforeAll(async () => {
       // killing a session restarts the whole server, so it is this test's own
@@ -150,9 +152,11 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
 
     /** As a supervisor does: a server that does not come up is killed and started again. */
     async function restartStore(server: EventStoreServer): Promise<void> {
+      const began = performance.now()
       for (let attempt = 1; ; attempt += 1) {
         try {
           await server.restart()
+          slowestStoreStart = Math.max(slowestStoreStart, Math.round(performance.now() - began))
           return
         } catch (error) {
           if (attempt === 5) throw error
@@ -226,7 +230,15 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
           events: log.events,
         })
         const received = log.streams('payrollFile')
-        expect([...received.keys()].sort()).toEqual(acknowledged.files.map(({ fileId }) => fileId).sort())
+        const ids = new Set(acknowledged.files.map(({ fileId }) => fileId))
+        expect(ids.size).toBe(acknowledged.files.length)
+        expect([...ids].filter((id) => !received.has(id))).toEqual([])
+        // an upload that broke off for too long fails its file, and its sender goes on with another one
+        const leftBehind = [...received.keys()].filter((id) => !ids.has(id))
+        for (const id of leftBehind) checkLeftBehind(received.get(id)!)
+        process.stderr.write(
+          `${leftBehind.length} uploads that broke off for too long were sent as another file\n`,
+        )
         for (const file of acknowledged.files) checkFile(file, received.get(file.fileId)!, log)
         const syncs = log.streams('employeeSync')
         expect([...syncs.keys()].sort()).toEqual(acknowledged.syncs.map(({ fileId }) => fileId).sort())
@@ -247,7 +259,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         }
 
         // what was made of it
-        await checkReadModels(acknowledged.files, log)
+        await checkReadModels(acknowledged.files, leftBehind, log)
         const work = await operate(api(), 'GET', '/work')
         expect(work.counts).toEqual({ due: 0, leased: 0, held: 0, later: 0, failed: 0 })
         expect(work.failed).toEqual([])
@@ -269,6 +281,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         retries: Object.fromEntries(account.retries),
         longest_without_an_answer_ms: Object.fromEntries(account.longest),
         longest_silence_ms: account.longestSilence,
+        slowest_start_of_eventstored_ms: slowestStoreStart,
         files: acknowledged.files.length,
         rows: acknowledged.files.reduce((sum, file) => sum + file.rows, 0),
         employee_syncs: acknowledged.syncs.length,
@@ -404,6 +417,14 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       ).toEqual(expected(file, of('PayrollFileNormalized')[0]!.policy_revision, log))
     }
 
+    /** Given up while rows were missing, and nothing was made of those that were there. */
+    function checkLeftBehind(events: readonly LoggedEvent[]): void {
+      const types = events.map(({ type }) => type)
+      expect(types.at(-1)).toBe('PayrollFileFailed')
+      expect(new Set(types.slice(1, -1))).toEqual(new Set(types.length > 2 ? ['PayrollRowsRecorded'] : []))
+      expect(types.length - 2).toBeLessThan(events[0]!.data.chunk_count)
+    }
+
     function checkSync(events: readonly LoggedEvent[], records: number): void {
       const [first, ...chunks] = events.map(({ data }) => data)
       expect(first).toMatchObject({ record_count: records, chunk_count: chunks.length })
@@ -413,14 +434,19 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
 
     // ---- read models
 
-    async function checkReadModels(files: readonly AcknowledgedFile[], log: Log): Promise<void> {
+    async function checkReadModels(
+      files: readonly AcknowledgedFile[],
+      leftBehind: readonly string[],
+      log: Log,
+    ): Promise<void> {
       const { rows } = await database.query(
         `SELECT file_id, status, error, row_count, green_rows, red_rows,
                 total_auditable_wages_cents::float8 AS wages, total_premium_cents::float8 AS premium
          FROM read_model.payroll_files WHERE kind = 'payroll'`,
       )
       const shown = new Map(rows.map((row) => [row.file_id, row]))
-      expect(shown.size).toBe(files.length)
+      expect(shown.size).toBe(files.length + leftBehind.length)
+      for (const id of leftBehind) expect(shown.get(id).status, id).toBe('failed')
       const streams = log.streams('payrollFile')
       for (const file of files) {
         const normalized = streams.get(file.fileId)!.find(({ type }) => type === 'PayrollFileNormalized')!
