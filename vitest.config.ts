@@ -1,13 +1,60 @@
 import { defineConfig } from 'vitest/config'
 
 const shared = { pool: 'forks', testTimeout: 30_000, hookTimeout: 60_000 } as const
+const onServers = {
+  ...shared,
+  globalSetup: ['tests/support/global-setup.ts'],
+  runner: 'tests/support/installation-runner.ts',
+}
 
-/** Two projects, so that `vitest --project unit` needs no database; everything else shares one PostgreSQL server. */
+/** The account of the run, for scripts/test-count.mjs. */
+const ACCOUNT = process.env.TEST_ACCOUNT ?? 'node_modules/.cache/test-results.json'
+
+function endToEnd(name: string): string {
+  return `tests/end-to-end/${name}.test.ts`
+}
+const END_TO_END = ['tests/end-to-end/**/*.test.ts']
+
+/** End-to-end suites that start what they need themselves, whatever the installation. */
+const OWN_INSTALLATION = [
+  // the embedded server and its data directory
+  ...['embedded-restart', 'demo'].map(endToEnd),
+  // processes told apart by role, on each engine, with NATS and without
+  ...['many-processes', 'roles', 'roles-fencing', 'rolling-upgrade'].map(endToEnd),
+  // both engines at once
+  endToEnd('moving-engines'),
+  // containers
+  endToEnd('image'),
+]
+
+/** Has events refused at the worst moment, which nothing but a trigger in PostgreSQL can. */
+const ON_TRIGGERS = [endToEnd('retry-after-lost-answer')]
+
+/** Integration suites of what stands in PostgreSQL whatever holds the log, or that start what they need themselves. */
+const WITHOUT_LOG = [
+  'backup-restore',
+  'backup-restore-eventstoredb',
+  'copy-events',
+  'database',
+  'embedded-postgres',
+  'eventstoredb-outages',
+  'eventstoredb-rights',
+  'faults',
+  'personal-data',
+  'projection-leases',
+  'read-database',
+  'skipped-suites',
+  'vault',
+].map((name) => `tests/integration/${name}.test.ts`)
+
+/**
+ * `unit` needs no server. `database` is everything else on the default installation; the others are the same suites on
+ * the other installations (tests/support/installation.ts), as far as these make a difference to them.
+ */
 export default defineConfig({
   test: {
     maxWorkers: 2,
-    // the account of the run, for scripts/test-count.mjs
-    reporters: ['default', ['json', { outputFile: 'node_modules/.cache/test-results.json' }]],
+    reporters: ['default', ['json', { outputFile: ACCOUNT }]],
     projects: [
       {
         test: {
@@ -18,11 +65,30 @@ export default defineConfig({
       },
       {
         test: {
-          ...shared,
+          ...onServers,
           name: 'database',
           include: ['tests/**/*.test.ts'],
           exclude: ['tests/{unit,properties}/**'],
-          globalSetup: ['tests/support/global-setup.ts'],
+        },
+      },
+      {
+        test: {
+          ...onServers,
+          name: 'postgres-nats',
+          env: { TEST_INSTALLATION: 'postgres-nats' },
+          include: END_TO_END,
+          exclude: OWN_INSTALLATION,
+        },
+      },
+      {
+        test: {
+          ...onServers,
+          // a server is started for each database, which takes seconds where others compete for the processor
+          ...{ testTimeout: 60_000, hookTimeout: 120_000 },
+          name: 'eventstoredb-nats',
+          env: { TEST_INSTALLATION: 'eventstoredb-nats' },
+          include: [...END_TO_END, 'tests/integration/**/*.test.ts', 'tests/chaos/concurrency.test.ts'],
+          exclude: [...OWN_INSTALLATION, ...ON_TRIGGERS, ...WITHOUT_LOG],
         },
       },
     ],

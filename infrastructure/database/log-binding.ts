@@ -29,12 +29,12 @@ export class LogTooShort extends Error {
  * @throws OtherEventLog, LogTooShort
  */
 export async function bindToLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
-  const { events } = await log.readAll({ after: LOG_START, maxCount: 1 })
-  const first = events[0]
-  const here = { engine, firstEventId: first?.eventId ?? null, firstPosition: first?.position ?? null }
+  let here = await beginningOf(engine, log)
   // what was bound to an empty log may be bound to any
   await pool.query(`${INSERT} WHERE log_binding.first_event_id IS NULL`, valuesOf(here))
   const bound = (await readBinding(pool))!
+  // while this process looked at an empty log, another one appended, and a third one bound
+  if (here.firstEventId === null && bound.firstEventId !== null) here = await beginningOf(engine, log)
   if (
     bound.engine === engine &&
     bound.firstEventId === here.firstEventId &&
@@ -93,4 +93,10 @@ const INSERT = `
 
 function valuesOf({ engine, firstEventId, firstPosition }: LogBinding): (string | null)[] {
   return [engine, firstEventId, firstPosition?.toString() ?? null]
+}
+
+/** What a log is known by. */
+async function beginningOf(engine: LogEngine, log: EventLog): Promise<LogBinding> {
+  const { events } = await log.readAll({ after: LOG_START, maxCount: 1 })
+  return { engine, firstEventId: events[0]?.eventId ?? null, firstPosition: events[0]?.position ?? null }
 }

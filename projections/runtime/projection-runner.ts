@@ -89,6 +89,7 @@ export class ProjectionRunner {
   #limit = BATCH_EVENTS
   #storedAt = 0
   #storeTimer: NodeJS.Timeout | null = null
+  /** Positions per second. */
   #rate: number
   #rateFrom: { at: number; position: bigint }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CliRun, cli } from '../support/cli.ts'
+import { installationName } from '../support/installation.ts'
 import { newFein, newPolicyNumber, operate } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
@@ -33,7 +34,10 @@ beforeAll(async () => {
     COMPSTREAM_OPS_URL: service.opsUrl,
     COMPSTREAM_CORE_URL: service.coreUrl,
     COMPSTREAM_MCP_URL: service.mcpUrl,
-    DATA_DIR: service.dataDir,
+    // where one process keeps its token, that is where the command line finds it
+    ...(installationName === 'embedded'
+      ? { DATA_DIR: service.dataDir }
+      : { OPERATOR_TOKEN: service.operatorToken }),
   }
 })
 afterAll(async () => {

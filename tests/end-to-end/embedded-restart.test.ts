@@ -4,10 +4,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { databaseProcesses } from '../support/chaos.ts'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
-import { connectToEmbedded } from '../support/leaks.ts'
 import { type Answer, callTool, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
@@ -154,7 +154,8 @@ describe('a stopped service', () => {
     'keeps every lease that it took at its very first start (%s clock)',
     async (CLOCK) => {
       const first = await startService({ env: { CLOCK } })
-      const client = await connectToEmbedded(first.dataDir)
+      const client = new pg.Client(first.databaseUrl)
+      await client.connect()
       try {
         await operate(first, 'POST', '/tenants', { name: 'First' })
         await operate(first, 'POST', '/drain')

@@ -204,7 +204,7 @@ describe.skipIf(!natsCanBeKilled)('a service whose NATS server dies', () => {
     rest = await installation.start('projector,worker')
     api = await installation.start('api')
     tenant = await seedTenant(api)
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await installation?.stop()
     await nats?.stop()

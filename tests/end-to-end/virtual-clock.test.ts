@@ -1,10 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { allEvents, post, report, reportBody, serviceTime, sign, status } from '../support/core.ts'
 import { largePayroll } from '../support/large-payroll.ts'
-import { connectToEmbedded } from '../support/leaks.ts'
+import { newId, received, recorded, row } from '../support/payroll.ts'
 import {
   type Answer,
   callTool,
@@ -15,6 +17,7 @@ import {
   send,
 } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
+import { openWorkbench } from '../support/workbench.ts'
 
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND
@@ -141,24 +144,27 @@ test('a signed push is good for exactly 5 minutes of the service’s time', asyn
 })
 
 describe('timers', () => {
-  /** A large report of which the database refuses the later rows; @returns the file that waits for them. */
-  async function interruptedUpload(seed: number): Promise<string> {
-    const known = (await allEvents(service, 'PayrollFileReceived')).length
-    const client = await connectToEmbedded(dataDir)
+  /** A file whose upload another process began and then died over. @returns its id. */
+  async function interruptedUpload(): Promise<string> {
+    const id = newId()
+    const { tenantId: tenant_id, employerId: employer_id, policyNumber: policy_number } = tenant
+    const on = { tenant_id, employer_id, policy_id: tenant.policyId, policy_number }
+    const dead = await openWorkbench(service.databaseUrl)
     try {
-      await client.query(
-        `ALTER TABLE event_log.events ADD CONSTRAINT no_later_rows
-           CHECK (type <> 'PayrollRowsRecorded' OR (data ->> 'chunk')::int < 12) NOT VALID`,
+      await dead.commands.appendAt(
+        payrollFile,
+        id,
+        { state: payrollFile.initialState, revision: -1 },
+        [received(id, { rows: 2, chunks: 2 }, on), recorded(id, 0, false, [row({}, 1)])],
+        {
+          actor: { type: 'system', id: 'test' },
+          ...{ tenantId: tenant_id, environment: 'live', correlationId: id, commandId: id },
+        },
       )
-      const { employees } = largePayroll(9_000, seed)
-      expect((await report(service, tenant, { employees })).status).toBe(500)
     } finally {
-      await client.query('ALTER TABLE event_log.events DROP CONSTRAINT no_later_rows')
-      await client.end()
+      await dead.close()
     }
-    const received = (await allEvents(service, 'PayrollFileReceived')).slice(known)
-    expect(received).toHaveLength(1)
-    return String(received[0]!.data.file_id)
+    return id
   }
 
   /** When files were given up, in the order in which they were. */
@@ -174,9 +180,9 @@ describe('timers', () => {
 
   test('run in order, each at its own due time, when one jump passes several', async () => {
     const start = await serviceTime(service)
-    const first = await interruptedUpload(1)
+    const first = await interruptedUpload()
     await advance({ seconds: 20 })
-    const second = await interruptedUpload(2)
+    const second = await interruptedUpload()
     // what falls due later is not waited for
     const drained = await ops('POST', '/drain', { timeout_seconds: 10 })
     expect(drained.status).toBe(200)
@@ -208,7 +214,8 @@ describe('draining', () => {
     expect([held.status, held.body.data.drained]).toEqual([200, true])
     expect((await status(service, tenant, body.report_id)).body.phase_3?.status).not.toBe('complete')
 
-    const client = await connectToEmbedded(dataDir)
+    const client = new pg.Client(service.databaseUrl)
+    await client.connect()
     try {
       // nobody can take up the work any more, although it is due
       await client.query('BEGIN')

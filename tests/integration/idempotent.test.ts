@@ -18,9 +18,9 @@ import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { EncryptedPersonalData } from '../../infrastructure/crypto/personal-data.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
-import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { SystemRandomness } from '../../infrastructure/randomness.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { openTestLog } from '../support/log.ts'
 
 /** What one process of the service has of the application here. */
 type Process = Pick<Application, 'commands' | 'personalData' | 'randomness' | 'log'>
@@ -39,7 +39,7 @@ async function startProcess(): Promise<Process> {
     masterKeys,
     clock: systemClock,
   })
-  const log = await openPostgresEventLog({ database: connection })
+  const log = await openTestLog(connection, database.url)
   const process = {
     log,
     personalData,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-handler.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { advanceClock } from '../../application/commands/advance-clock.ts'
@@ -19,16 +19,17 @@ let bench: Workbench
 /** The command handler of the process that runs the pipeline now: a process has one. */
 let commands: CommandHandler
 
-beforeEach(async () => {
+// files do not meet: one database serves them all
+beforeAll(async () => {
   testDatabase = await createTestDatabase()
+})
+afterAll(() => testDatabase?.drop())
+
+beforeEach(async () => {
   bench = await openWorkbench(testDatabase.url)
   commands = bench.commands
 })
-
-afterEach(async () => {
-  await bench.close()
-  await testDatabase.drop()
-})
+afterEach(() => bench.close())
 
 const context = (commandId: string = randomUUID()): CommandContext => ({
   actor: { type: 'operator', id: 'test' },

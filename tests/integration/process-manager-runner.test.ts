@@ -20,6 +20,7 @@ import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { isLogInEventStore } from '../support/installation.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 
 // a parcel service: what a process manager does is easy to see in it
@@ -479,27 +480,31 @@ describe('working', () => {
     expect(await bench.drain(runner)).toBe(true)
   })
 
-  test('the sole process takes over what a dead predecessor held, at once', async () => {
-    expect(bench.log.soleWriter()).toBe(true)
-    await bench.store.change({ store: [{ ...work('orphan'), dueAt: 0 }], cancel: [] })
-    const dead = {
-      processManagers: ['parcels'],
-      owner: 'dead',
-      leaseMs: 3_600_000,
-      now: 1,
-      holds: [],
-      limit: 1,
-    }
-    expect(await bench.store.claim(dead)).toHaveLength(1)
-    await bench.database.pool.query(
-      `INSERT INTO runtime.leases VALUES ('process-manager/parcels', 'dead', 7, clock_timestamp() + interval '1 hour')`,
-    )
-    const { handler, names } = courier()
-    const runner = await bench.run([parcels(handler)])
-    await send('new')
-    expect(await bench.drain(runner)).toBe(true)
-    expect(names().sort()).toEqual(['new', 'orphan'])
-  })
+  // of a log in EventStoreDB nobody knows to be the only writer
+  test.skipIf(isLogInEventStore)(
+    'the sole process takes over what a dead predecessor held, at once',
+    async () => {
+      expect(bench.log.soleWriter()).toBe(true)
+      await bench.store.change({ store: [{ ...work('orphan'), dueAt: 0 }], cancel: [] })
+      const dead = {
+        processManagers: ['parcels'],
+        owner: 'dead',
+        leaseMs: 3_600_000,
+        now: 1,
+        holds: [],
+        limit: 1,
+      }
+      expect(await bench.store.claim(dead)).toHaveLength(1)
+      await bench.database.pool.query(
+        `INSERT INTO runtime.leases VALUES ('process-manager/parcels', 'dead', 7, clock_timestamp() + interval '1 hour')`,
+      )
+      const { handler, names } = courier()
+      const runner = await bench.run([parcels(handler)])
+      await send('new')
+      expect(await bench.drain(runner)).toBe(true)
+      expect(names().sort()).toEqual(['new', 'orphan'])
+    },
+  )
 
   test('a worker whose lease is lost is told to stop, and its outcome counts for nothing', async () => {
     const told: unknown[] = []

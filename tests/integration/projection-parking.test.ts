@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Projection } from '../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -12,7 +12,6 @@ import {
 
 let database: TestDatabase
 const open: ProjectionProcess[] = []
-const databases: TestDatabase[] = []
 
 async function start(projection: Projection = accounts()) {
   const process = await openProcess(database.url, projection)
@@ -22,13 +21,10 @@ async function start(projection: Projection = accounts()) {
 
 beforeEach(async () => {
   database = await createTestDatabase()
-  databases.push(database)
 })
 afterEach(async () => {
   for (const process of open.splice(0)) await process.close()
-})
-afterAll(async () => {
-  for (const one of databases) await one.drop()
+  await database.drop()
 })
 
 describe.each([

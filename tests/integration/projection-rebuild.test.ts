@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { schemaName } from '../../infrastructure/database/projection-store.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -6,7 +6,6 @@ import { accounts, opened, openProcess, type ProjectionProcess, paid } from '../
 
 let database: TestDatabase
 const open: ProjectionProcess[] = []
-const databases: TestDatabase[] = []
 
 async function start(projection: Projection = accounts(), options: { start?: boolean } = {}) {
   const process = await openProcess(database.url, projection, options)
@@ -16,13 +15,10 @@ async function start(projection: Projection = accounts(), options: { start?: boo
 
 beforeEach(async () => {
   database = await createTestDatabase()
-  databases.push(database)
 })
 afterEach(async () => {
   for (const process of open.splice(0)) await process.close()
-})
-afterAll(async () => {
-  for (const one of databases) await one.drop()
+  await database.drop()
 })
 
 /** Some accounts with a few payments each. */
@@ -92,7 +88,7 @@ describe('a rebuild', () => {
       await process.until((status) => status.generation === generation && status.rebuild === null)
     }
     const { written } = load.counts()
-    await expect.poll(() => load.counts().written).toBeGreaterThan(written + 10)
+    await expect.poll(() => load.counts().written, { timeout: 15_000 }).toBeGreaterThan(written + 10)
     await load.stop()
     expect(load.counts().reads).toBeGreaterThan(10)
     await process.caughtUp()

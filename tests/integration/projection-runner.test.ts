@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
 import { schemaName } from '../../infrastructure/database/projection-store.ts'
@@ -18,7 +18,6 @@ const TABLE = `"${schemaName(LIVE)}"."accounts"`
 
 let database: TestDatabase
 const open: ProjectionProcess[] = []
-const databases: TestDatabase[] = []
 
 async function start(...args: Parameters<typeof openProcess> extends [string, ...infer Rest] ? Rest : never) {
   const process = await openProcess(database.url, ...args)
@@ -28,13 +27,10 @@ async function start(...args: Parameters<typeof openProcess> extends [string, ..
 
 beforeEach(async () => {
   database = await createTestDatabase()
-  databases.push(database)
 })
 afterEach(async () => {
   for (const process of open.splice(0)) await process.close()
-})
-afterAll(async () => {
-  for (const one of databases) await one.drop()
+  await database.drop()
 })
 
 /** Holds a lock on the physical table, so that every page has to wait. */

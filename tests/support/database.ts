@@ -2,19 +2,20 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { migrate } from '../../infrastructure/database/migrate.ts'
+import { eventStoreOf, stopServersOf } from './installation.ts'
 
 export interface TestDatabase {
   /** Superuser url. */
   readonly url: string
   readonly name: string
-  /** Drops the database, ending every connection to it. */
+  /** Drops the database, ending every connection to it, and ends the servers that belong to it. */
   drop(): Promise<void>
 }
 
-/** Creates an empty database, migrated unless told otherwise. Each test file uses its own. */
+/** Creates an empty database, migrated unless told otherwise, and its empty log. Each test file uses its own. */
 export async function createTestDatabase(options: { migrate?: boolean } = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`
-  await withServer(async (server) => {
+  const creating = withServer(async (server) => {
     if (options.migrate ?? true) {
       await ensureTemplate(server)
       await server.query(`CREATE DATABASE ${name} TEMPLATE ${inject('postgresTemplate')}`)
@@ -22,13 +23,15 @@ export async function createTestDatabase(options: { migrate?: boolean } = {}): P
       await server.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
     }
   })
+  // the server of its log takes seconds to start
+  await Promise.all([creating, eventStoreOf(urlOf(name))])
   return {
     url: urlOf(name),
     name,
-    drop: () =>
-      withServer(async (server) => {
-        await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
-      }),
+    async drop() {
+      await stopServersOf(urlOf(name))
+      await withServer((server) => server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+    },
   }
 }
 

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { access, constants, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
+import { findServer, type ServerSource } from './find-server.ts'
 
 /** An EventStoreDB server with a log of its own. */
 export interface EventStoreServer {
@@ -21,11 +22,6 @@ export interface EventStoreServer {
   stop(): Promise<void>
 }
 
-export type EventStoreSource =
-  | { readonly kind: 'given'; readonly url: string }
-  | { readonly kind: 'program'; readonly path: string }
-  | { readonly kind: 'container' }
-
 const IMAGE = 'eventstore/eventstore:24.10'
 const READY_LIMIT_MS = 60_000
 
@@ -33,31 +29,11 @@ const READY_LIMIT_MS = 60_000
  * Where tests get a server from: the address in TEST_EVENTSTORE_URL, the program `eventstored` or `kurrentd` on the
  * PATH, a container where Docker answers. @returns null when there is none of them: such suites are skipped by name.
  */
-export function findEventStore(): Promise<EventStoreSource | null> {
-  found ??= find()
+export function findEventStore(): Promise<ServerSource | null> {
+  found ??= findServer('TEST_EVENTSTORE_URL', ['eventstored', 'kurrentd'])
   return found
 }
-let found: Promise<EventStoreSource | null> | undefined
-
-async function find(): Promise<EventStoreSource | null> {
-  const given = process.env.TEST_EVENTSTORE_URL
-  if (given) return { kind: 'given', url: given }
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    for (const program of ['eventstored', 'kurrentd']) {
-      const path = join(folder, program)
-      const runs = await access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-      if (runs) return { kind: 'program', path }
-    }
-  }
-  const { getContainerRuntimeClient } = await import('testcontainers')
-  return getContainerRuntimeClient().then(
-    () => ({ kind: 'container' }) as const,
-    () => null,
-  )
-}
+let found: Promise<ServerSource | null> | undefined
 
 /**
  * Starts a server that is the caller's alone, and empty. One that was given by address is shared and cannot be killed.

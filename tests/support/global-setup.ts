@@ -15,25 +15,48 @@ declare module 'vitest' {
   }
 }
 
+interface Server {
+  readonly url: string
+  readonly template: string
+  stop(): Promise<void>
+}
+
+/** This module is loaded once for each project; the server is common to all. */
+const common = globalThis as { compstreamTestServer?: { starting: Promise<Server>; users: number } }
+
 /** One PostgreSQL server for all test files: TEST_DATABASE_URL when set, else the embedded one in a new directory. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  common.compstreamTestServer ??= { starting: start(), users: 0 }
+  const shared = common.compstreamTestServer
+  shared.users += 1
+  const server = await shared.starting
+  project.provide('postgresTemplate', server.template)
+  project.provide('postgresUrl', server.url)
+  return async () => {
+    shared.users -= 1
+    if (shared.users > 0) return
+    delete common.compstreamTestServer
+    await server.stop()
+  }
+}
+
+async function start(): Promise<Server> {
   const template = `compstream_template_${randomBytes(6).toString('hex')}`
-  project.provide('postgresTemplate', template)
   const given = process.env.TEST_DATABASE_URL
   if (given) {
-    project.provide('postgresUrl', given)
-    return async () => {
+    const stop = async () => {
       const client = new pg.Client(given)
       await client.connect()
       await client.query(`DROP DATABASE IF EXISTS ${template} WITH (FORCE)`)
       await client.end()
     }
+    return { url: given, template, stop }
   }
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-test-'))
   const server = await startEmbeddedPostgres({ dataDir, durable: false })
-  project.provide('postgresUrl', server.url)
-  return async () => {
+  const stop = async () => {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
   }
+  return { url: server.url, template, stop }
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
 
 /** Finds texts that must not be there, in every form in which they could be. */
 export interface LeakFinder {
@@ -75,21 +75,6 @@ export async function leaksInFiles(
     leaks.push(...finder.find(content).map((value) => `${name}: ${value}`))
   }
   return leaks
-}
-
-/** A superuser connection to the embedded server of a running service. */
-export async function connectToEmbedded(dataDir: string): Promise<pg.Client> {
-  const password = (await readFile(join(dataDir, 'postgres-password'), 'utf8')).trim()
-  const port = Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[3])
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port,
-    user: 'compstream',
-    password,
-    database: 'compstream',
-  })
-  await client.connect()
-  return client
 }
 
 /** What stands in the rows of a database, which may be compressed in its files, as `relation: value`. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestDatabase } from './database.ts'
-import { type RunningService, startService } from './service.ts'
+import { type RunningService, startProcess } from './service.ts'
 
 /** Processes of one installation: one database, and the servers that were given. */
 export interface Installation {
@@ -48,7 +48,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   return {
     databaseUrl,
     async start(roles, env = {}) {
-      const service = await startService({ dataDir, env: { ...shared, ROLES: roles, ...env } })
+      const service = await startProcess({ dataDir, env: { ...shared, ROLES: roles, ...env } })
       processes.push(service)
       return service
     },

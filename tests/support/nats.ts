@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { findServer } from './find-server.ts'
 
 /** A NATS server with JetStream. */
 export interface NatsServer {
@@ -23,58 +22,21 @@ export interface NatsServer {
  * Where tests get NATS from: the address in TEST_NATS_URL, else the program `nats-server`, else a container.
  * Null: there is none, and suites that need one are skipped by name.
  */
-export const natsSource = await findSource()
+export const natsSource = await findServer('TEST_NATS_URL', ['nats-server'])
 /** Only a program of its own can be killed and restarted on the same port. */
-export const natsCanBeKilled = natsSource === 'program'
+export const natsCanBeKilled = natsSource?.kind === 'program'
 
 /** Starts a server for one test file, or connects to the given one. */
 export async function startNats(): Promise<NatsServer> {
-  switch (natsSource) {
-    case 'address':
-      return { url: process.env.TEST_NATS_URL!, own: null, stop: async () => undefined }
+  if (natsSource === null) throw new Error('There is no NATS server for tests')
+  switch (natsSource.kind) {
+    case 'given':
+      return { url: natsSource.url, own: null, stop: async () => undefined }
     case 'program':
-      return startProgram()
+      return startProgram(natsSource.path)
     case 'container':
       return startContainer()
-    case null:
-      throw new Error('There is no NATS server for tests')
   }
-}
-
-async function findSource(): Promise<'address' | 'program' | 'container' | null> {
-  if (process.env.TEST_NATS_URL) return 'address'
-  if (programPath() !== null) return 'program'
-  return (await dockerAnswers()) ? 'container' : null
-}
-
-function programPath(): string | null {
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    const path = join(folder, 'nats-server')
-    try {
-      accessSync(path, constants.X_OK)
-      return path
-    } catch {
-      // not here
-    }
-  }
-  return null
-}
-
-async function dockerAnswers(): Promise<boolean> {
-  const { DOCKER_HOST: given } = process.env
-  const target = given?.startsWith('tcp://')
-    ? { host: new URL(given).hostname, port: Number(new URL(given).port) }
-    : { path: given?.replace(/^unix:\/\//, '') ?? '/var/run/docker.sock' }
-  return new Promise((resolve) => {
-    const socket = connect({ ...target, timeout: 1_000 })
-    const done = (answers: boolean) => {
-      socket.destroy()
-      resolve(answers)
-    }
-    socket.once('connect', () => done(true))
-    socket.once('error', () => done(false))
-    socket.once('timeout', () => done(false))
-  })
 }
 
 async function startContainer(): Promise<NatsServer> {
@@ -90,12 +52,12 @@ async function startContainer(): Promise<NatsServer> {
   }
 }
 
-async function startProgram(): Promise<NatsServer> {
+async function startProgram(path: string): Promise<NatsServer> {
   const folder = await mkdtemp(join(tmpdir(), 'compstream-nats-'))
-  let running = await launch(folder, -1)
-  const { port } = running
+  let server = await launch(path, folder, -1)
+  const { port } = server
   const end = async (signal: NodeJS.Signals) => {
-    const { child } = running
+    const { child } = server
     if (child.exitCode !== null || child.signalCode !== null) return
     const exited = new Promise((resolve) => child.once('exit', resolve))
     child.kill(signal)
@@ -108,7 +70,7 @@ async function startProgram(): Promise<NatsServer> {
       async restart({ emptied = false } = {}) {
         await end('SIGKILL')
         if (emptied) await rm(folder, { recursive: true, force: true })
-        running = await launch(folder, port)
+        server = await launch(path, folder, port)
       },
     },
     async stop() {
@@ -119,10 +81,16 @@ async function startProgram(): Promise<NatsServer> {
 }
 
 /** @param port -1 picks a free one. */
-async function launch(folder: string, port: number): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(programPath()!, ['-js', '-sd', folder, '-a', '127.0.0.1', '-p', String(port)], {
+async function launch(
+  path: string,
+  folder: string,
+  port: number,
+): Promise<{ child: ChildProcess; port: number }> {
+  const child = spawn(path, ['-js', '-sd', folder, '-a', '127.0.0.1', '-p', String(port)], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
   const lines: string[] = []
   return new Promise((resolve, reject) => {
     child.once('error', reject)
@@ -135,3 +103,9 @@ async function launch(folder: string, port: number): Promise<{ child: ChildProce
     })
   })
 }
+
+// a test file that fails half way leaves no server behind
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})

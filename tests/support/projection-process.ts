@@ -11,9 +11,9 @@ import { type Database, openDatabase } from '../../infrastructure/database/datab
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
 import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/database/read-database.ts'
-import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { on, type Projection } from '../../projections/runtime/projection.ts'
 import { type ProjectionStatus, Projections } from '../../projections/runtime/projections.ts'
+import { openTestLog } from './log.ts'
 
 // ---- accounts, a domain small enough to break on purpose
 
@@ -133,7 +133,7 @@ export async function openProcess(
 ): Promise<ProjectionProcess> {
   const owner = options.owner ?? randomUUID()
   const database = await openDatabase({ url })
-  const log = await openPostgresEventLog({ database })
+  const log = await openTestLog(database, url)
   const registry = new EventRegistry([accountAggregate])
   const store = new PostgresProjectionStore(database)
   const leaseStore = new PostgresLeaseStore(database.pool)

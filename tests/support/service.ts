@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { afterAll } from 'vitest'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { eventStoreOf, installationName, natsOf } from './installation.ts'
 
-/** A service started as its users start it: the built program in a process of its own. */
+/** A service started as its users start it: the built program in processes of its own. */
 export interface RunningService {
   readonly mcpUrl: string
   readonly coreUrl: string
@@ -13,23 +17,125 @@ export interface RunningService {
   readonly opsUrl: string
   readonly operatorToken: string
   readonly dataDir: string
+  /** Superuser url of the database. */
+  readonly databaseUrl: string
+  /** The process that has the hosts. */
   readonly process: ChildProcess
-  /** Everything the process wrote to stdout and stderr so far, by line. */
+  /** Every process, the one that has the hosts first. */
+  readonly processes: readonly RunningService[]
+  /** Everything the processes wrote to stdout and stderr so far, by line. */
   readonly output: readonly string[]
-  /** SIGTERM; resolves with the exit code. Removes the data directory unless it was given or is kept. */
+  /**
+   * SIGTERM; resolves with the exit code, of several processes the first that is not 0. Removes the data unless its
+   * directory was given or it is kept.
+   */
   stop(options?: { keepData?: boolean }): Promise<number | null>
-  /** kill -9 of the service process; resolves when it is gone. The data directory stays. */
+  /** kill -9 of all processes of the service; resolves when they are gone. The data stays. */
   kill(): Promise<void>
 }
 
+interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly dataDir?: string
+  readonly timeoutMs?: number
+  readonly release?: string
+}
+
+/** The process that answers requests is the first. */
+const ROLES_OF_THREE = ['api', 'projector', 'worker'] as const
+
 /**
- * Starts `dist/main.js` on free ports and waits for its ready line.
+ * Starts a whole service on free ports and waits until it is ready: the installation that the suites run on.
  * @param options.env settings on top of the defaults for tests (virtual clock, no rate limits).
  * @param options.dataDir an existing data directory, to continue where another service stopped.
  * @param options.release the built project to start, default this one.
  */
-export async function startService(
-  options: { env?: Record<string, string>; dataDir?: string; timeoutMs?: number; release?: string } = {},
+export async function startService(options: StartOptions = {}): Promise<RunningService> {
+  if (installationName === 'embedded') return startProcess(options)
+  const isOwn = options.dataDir === undefined
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'compstream-')))
+  const settings = await settingsOf(dataDir, options.env ?? {})
+  const output: string[] = []
+  const roles = installationName === 'eventstoredb-nats' ? ROLES_OF_THREE : ['api,projector,worker']
+  const starting = roles.map((role) =>
+    startProcess({ ...options, dataDir, env: { ...settings, ROLES: role, ...options.env } }, output),
+  )
+  const started = await Promise.allSettled(starting)
+  const processes = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const failed = started.find((one) => one.status === 'rejected')
+  if (failed) {
+    await Promise.all(processes.map((one) => one.kill()))
+    throw failed.reason
+  }
+  const [first, ...others] = processes as [RunningService, ...RunningService[]]
+  return {
+    ...first,
+    ...{ processes, output },
+    async stop({ keepData = false } = {}) {
+      // whoever answers may still wait for what the others do
+      const codes = [await first.stop(), ...(await Promise.all(others.map((one) => one.stop())))]
+      if (isOwn && !keepData) {
+        await forget(dataDir)
+        await rm(dataDir, { recursive: true, force: true })
+      }
+      return codes.find((code) => code !== 0) ?? 0
+    },
+    kill: async () => void (await Promise.all(processes.map((one) => one.kill()))),
+  }
+}
+
+/** What a data directory of an installation with servers of its own stands for. */
+interface Data {
+  readonly database: TestDatabase
+  readonly keys: Readonly<Record<'MASTER_KEY' | 'OPERATOR_TOKEN', string>>
+}
+const dataOf = new Map<string, Promise<Data>>()
+
+/** Settings that all processes of a service share, the same for every service on one data directory. */
+async function settingsOf(
+  dataDir: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  const { DATABASE_URL: given } = env
+  const keys = {
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    OPERATOR_TOKEN: randomBytes(24).toString('base64url'),
+  }
+  if (given === undefined && !dataOf.has(dataDir)) {
+    dataOf.set(
+      dataDir,
+      createTestDatabase({ migrate: false }).then((database) => ({ database, keys })),
+    )
+  }
+  const data = given === undefined ? await dataOf.get(dataDir) : undefined
+  const databaseUrl = given ?? data!.database.url
+  const [eventStoreUrl, natsUrl] = await Promise.all([eventStoreOf(databaseUrl), natsOf(databaseUrl)])
+  return {
+    DATABASE_URL: databaseUrl,
+    ...(data?.keys ?? keys),
+    ...(eventStoreUrl === null ? {} : { EVENTSTORE_URL: eventStoreUrl }),
+    ...(natsUrl === null ? {} : { NATS_URL: natsUrl }),
+  }
+}
+
+async function forget(dataDir: string): Promise<void> {
+  const data = dataOf.get(dataDir)
+  dataOf.delete(dataDir)
+  await (await data)?.database.drop()
+}
+
+afterAll(async () => {
+  await Promise.all([...dataOf.keys()].map(forget))
+})
+
+/**
+ * Starts one process, `dist/main.js`, on free ports and waits for its ready line. Addresses of hosts that it does not
+ * serve are undefined.
+ * @param output gets every line that the process writes.
+ */
+export async function startProcess(
+  options: StartOptions = {},
+  output: string[] = [],
 ): Promise<RunningService> {
   const ownsData = options.dataDir === undefined
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'compstream-')))
@@ -50,7 +156,6 @@ export async function startService(
     ...(options.release === undefined ? {} : { cwd: options.release }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const output: string[] = []
   const ready = await new Promise<Record<string, string>>((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill('SIGKILL')
@@ -71,7 +176,7 @@ export async function startService(
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
   const operatorToken =
     options.env?.OPERATOR_TOKEN ?? (await readFile(join(dataDir, 'operator-token'), 'utf8')).trim()
-  return {
+  const service: RunningService = {
     mcpUrl: ready.mcp!,
     coreUrl: ready.core!,
     paymentsUrl: ready.payments!,
@@ -79,7 +184,11 @@ export async function startService(
     opsUrl: ready.ops!,
     operatorToken,
     dataDir,
+    databaseUrl: options.env?.DATABASE_URL ?? (await embeddedDatabaseUrl(dataDir)),
     process: child,
+    get processes() {
+      return [service]
+    },
     output,
     async stop({ keepData = false } = {}) {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
@@ -92,4 +201,12 @@ export async function startService(
       await exited
     },
   }
+  return service
+}
+
+/** Superuser url of the embedded server that runs on a data directory. */
+async function embeddedDatabaseUrl(dataDir: string): Promise<string> {
+  const password = (await readFile(join(dataDir, 'postgres-password'), 'utf8')).trim()
+  const port = (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[3]
+  return `postgresql://compstream:${encodeURIComponent(password)}@127.0.0.1:${port}/compstream`
 }

@@ -20,9 +20,9 @@ import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
 import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
-import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
+import { openTestLog } from './log.ts'
 
 /** What process managers run on, as one process of the service has it: on a real database and log. */
 export interface Workbench {
@@ -59,13 +59,19 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * @param options.aggregates of the test's own, beside the service's.
  * @param options.clock `virtual` (default) stands where the log says.
  * @param options.notices default: told to nobody outside.
+ * @param options.eventStoreUrl where the log is, when another process has started its server.
  */
 export async function openWorkbench(
   url: string,
-  options: { aggregates?: readonly Aggregate[]; clock?: Clock; notices?: Notices } = {},
+  options: {
+    aggregates?: readonly Aggregate[]
+    clock?: Clock
+    notices?: Notices
+    eventStoreUrl?: string | undefined
+  } = {},
 ): Promise<Workbench> {
   const database = await openDatabase({ url })
-  const log = await openPostgresEventLog({ database })
+  const log = await openTestLog(database, url, options.eventStoreUrl)
   const registry = new EventRegistry([...aggregates, ...(options.aggregates ?? [])])
   const notices = options.notices ?? new InProcessNotices()
   const clock = options.clock ?? (await VirtualClock.open(log, registry, notices))

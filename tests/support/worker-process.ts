@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { build } from 'esbuild'
+import { eventStoreOf } from './installation.ts'
 
 /** A process of its own with a process manager runner whose work never ends. */
 export interface WorkerProcess {
@@ -12,7 +13,7 @@ export interface WorkerProcess {
 
 const PROGRAM = `
   import { openWorkbench } from './workbench.ts'
-  const bench = await openWorkbench(process.env.DATABASE)
+  const bench = await openWorkbench(process.env.DATABASE, { eventStoreUrl: process.env.EVENT_STORE })
   const key = 'never-done'
   const work = { processManager: 'endless', kind: 'deliver', key, payload: {}, dueAt: 0 }
   const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
@@ -23,6 +24,7 @@ const PROGRAM = `
 
 /** Starts it on a database; the program is bundled in memory. */
 export async function startWorkerProcess(databaseUrl: string): Promise<WorkerProcess> {
+  const eventStore = await eventStoreOf(databaseUrl)
   const bundle = await build({
     stdin: { contents: PROGRAM, resolveDir: import.meta.dirname, loader: 'ts' },
     ...{
@@ -36,7 +38,11 @@ export async function startWorkerProcess(databaseUrl: string): Promise<WorkerPro
   })
   const child = spawn(process.execPath, ['--input-type=module', '-'], {
     cwd: `${import.meta.dirname}/../..`,
-    env: { PATH: process.env.PATH, DATABASE: databaseUrl },
+    env: {
+      PATH: process.env.PATH,
+      DATABASE: databaseUrl,
+      ...(eventStore === null ? {} : { EVENT_STORE: eventStore }),
+    },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, expect, test } from 'vitest'
+import type { EventLog } from '../../application/ports/event-log.ts'
+import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { bindToLog, type LogEngine, OtherEventLog } from '../../infrastructure/database/log-binding.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { isLogInEventStore } from '../support/installation.ts'
+import { openTestLog } from '../support/log.ts'
+
+const ENGINE: LogEngine = isLogInEventStore ? 'eventstoredb' : 'postgresql'
+
+const closers: (() => Promise<unknown>)[] = []
+afterAll(async () => {
+  for (const close of closers.reverse()) await close()
+})
+
+/** A database and its log, both empty. */
+async function open(): Promise<{ pool: Database['pool']; log: EventLog }> {
+  const created = await createTestDatabase()
+  closers.push(created.drop)
+  const database = await openDatabase({ url: created.url })
+  closers.push(database.close)
+  const log = await openTestLog(database, created.url)
+  closers.push(() => log.close())
+  return { pool: database.pool, log }
+}
+
+async function append(log: EventLog): Promise<void> {
+  await log.append(`test-${randomUUID()}`, 'noStream', [
+    { eventId: randomUUID(), type: 'SomethingHappened', data: '{}', metadata: '{"schema_version":1}' },
+  ])
+}
+
+test('a database is bound to its log, empty or not, and takes no other one', async () => {
+  const [{ pool, log }, other] = await Promise.all([open(), open()])
+  await bindToLog(pool, ENGINE, log)
+  await append(log)
+  await append(other.log)
+  for (let start = 0; start < 2; start += 1) await bindToLog(pool, ENGINE, log)
+  await expect(bindToLog(pool, ENGINE, other.log)).rejects.toThrow(OtherEventLog)
+  const engine = ENGINE === 'postgresql' ? 'eventstoredb' : 'postgresql'
+  await expect(bindToLog(pool, engine, log)).rejects.toThrow(OtherEventLog)
+})
+
+test('a process that looked at the log just before its first event belongs to it like the others', async () => {
+  const { pool, log } = await open()
+  let looks = 0
+  const slow = new Proxy(log, {
+    get(target, name) {
+      const member = Reflect.get(target, name) as unknown
+      if (name !== 'readAll') return typeof member === 'function' ? member.bind(target) : member
+      return async (...args: Parameters<EventLog['readAll']>) => {
+        looks += 1
+        const page = await target.readAll(...args)
+        if (looks === 1) {
+          await append(target)
+          await bindToLog(pool, ENGINE, target)
+        }
+        return page
+      }
+    },
+  })
+  await bindToLog(pool, ENGINE, slow)
+  expect(looks).toBe(2)
+})
