@@ -82,7 +82,9 @@ describe.skipIf(path === null)('EventStoreDB with TLS and users (needs the progr
 
   test('a wrong password is refused, and so is an unknown user', async () => {
     for (const user of ['admin', 'nobody']) {
-      expect(await refusal(server.urlFor(user, SECRET), EventStoreRefused)).toMatch(/the user or the password is wrong/)
+      expect(await refusal(server.urlFor(user, SECRET), EventStoreRefused)).toMatch(
+        /the user or the password is wrong/,
+      )
     }
   })
 
