@@ -117,7 +117,7 @@ describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
     })
     await own.dispose()
     await expect(openEventStoreEventLog({ url: address('somebody', PASSWORD) })).rejects.toThrow(
-      'Access Denied',
+      'access is denied to this user',
     )
   }, 30_000)
 

@@ -42,9 +42,7 @@ export async function startSecuredEventStore(path: string): Promise<SecuredEvent
   await makeAuthority(at('other.key'), otherCaFile)
   await makeCertificate(folder, at('ca.key'), caFile)
   const adminPassword = 'Pa55word of the administrator'
-  // users have first passwords by the environment only
-  process.env.EVENTSTORE_DEFAULT_ADMIN_PASSWORD = adminPassword
-  const node = serverProcess(path, [
+  const settings = [
     ...['--run-projections=None', '--enable-atom-pub-over-http=false', '--node-ip=127.0.0.1'],
     ...[
       '--node-port',
@@ -55,7 +53,8 @@ export async function startSecuredEventStore(path: string): Promise<SecuredEvent
     ],
     ...['--certificate-file', at('node.crt'), '--certificate-private-key-file', at('node.key')],
     ...['--trusted-root-certificates-path', at('authority'), '--db', at('db'), '--log', at('log')],
-  ])
+  ]
+  const node = serverProcess(path, settings, { EVENTSTORE_DEFAULT_ADMIN_PASSWORD: adminPassword })
   const ca = await readFile(caFile)
   /** As administrator. @returns the status. */
   const call = (method: string, resource: string, body?: unknown): Promise<number> =>

@@ -97,8 +97,15 @@ export interface ServerProcess extends Pick<EventStoreServer, 'kill' | 'end' | '
   isRunning(): boolean
 }
 
-/** @param args settings of the server's command line. */
-export function serverProcess(path: string, args: readonly string[]): ServerProcess {
+/**
+ * @param args settings of the server's command line.
+ * @param env settings that it takes from the environment only.
+ */
+export function serverProcess(
+  path: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): ServerProcess {
   let child: ChildProcess | undefined
   const end = async (signal: NodeJS.Signals) => {
     const dying = child
@@ -114,7 +121,7 @@ export function serverProcess(path: string, args: readonly string[]): ServerProc
     async start(ready) {
       const started = spawn(path, args, {
         stdio: 'ignore',
-        env: { ...process.env, EVENTSTORE_TELEMETRY_OPTOUT: 'true' },
+        env: { ...process.env, EVENTSTORE_TELEMETRY_OPTOUT: 'true', ...env },
       })
       child = started
       running.add(started)

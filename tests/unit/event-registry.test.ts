@@ -137,6 +137,13 @@ describe('decoding', () => {
     ['a newer version', stored('Priced', 4, '{}'), 'version 4 is newer than this release'],
     ['data that does not fit', stored('Priced', 3, '{"cents":"1"}'), 'cents: invalid_type'],
     ['what an upcaster makes of wrong data', stored('Priced', 1, '{"amount":"much"}'), 'cents: invalid_type'],
+    ['data that is no JSON', stored('Priced', 3, '123-45-6789 x'), 'it is no JSON'],
+    ['metadata that are none', { ...stored('Priced', 3, '{}'), metadata: '' }, 'it is no JSON'],
+    [
+      'metadata of others',
+      { ...stored('Priced', 3, '{}'), metadata: 'null' },
+      'its metadata name no version',
+    ],
   ])('refuses %s', (_, event, why) => {
     expect(() => registry.decode(event)).toThrow(UnreadableEvent)
     expect(() => registry.decode(event)).toThrow(`thing-1@3 cannot be read: ${why}`)
