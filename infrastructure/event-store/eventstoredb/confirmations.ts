@@ -40,7 +40,12 @@ export class Confirmations {
   /** Told of every append that the server has answered and the log has not shown. */
   onOverdue: () => void = () => undefined
 
-  /** Appends that the server has answered and the log has not shown. */
+  /** Appends that are waited for. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /** Those of them that the server has answered and the log has not shown. */
   get overdue(): number {
     return this.#overdue.size
   }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { StoredEvent } from '../../../application/ports/event-log.ts'
 import { LiveFeed } from '../live-feed.ts'
 import type { Confirmations } from './confirmations.ts'
@@ -15,9 +14,8 @@ const FEED_PAGE = 1_000
 const BUSY = 8
 /** The same for a single one, in milliseconds. */
 const LATE_MS = 30
-/** While the log is read: pause between two pages, and how often others' appends are looked for, in milliseconds. */
-const PAGE_PAUSE_MS = 2
-const LOOK_MS = 10
+/** Between two pages at the most, in milliseconds. */
+const PAGE_PAUSE_MS = 5
 /** With no busy moment for so long the log is followed live again, in milliseconds. */
 const CALM_MS = 250
 
@@ -121,8 +119,9 @@ export class Tail {
 
   /** An append was answered and not seen: soon it will be, unless the subscription does not keep up. */
   #overdue(): void {
-    if (this.#busy) this.#wake()
-    else if (this.#confirmations.overdue >= BUSY) this.#stopFollowing()
+    if (this.#busy) {
+      if (this.#isWorthReading()) this.#wake()
+    } else if (this.#confirmations.overdue >= BUSY) this.#stopFollowing()
     else this.#late ??= setTimeout(() => this.#stopFollowing(), LATE_MS)
   }
 
@@ -143,16 +142,20 @@ export class Tail {
       this.#arrived = events.map((event) => this.#confirmations.see(event))
       this.#publish()
       if (Math.max(overdue, events.length) >= BUSY) busyAt = performance.now()
-      // what is appended meanwhile comes with the next page
-      if (events.length < FEED_PAGE) await delay(PAGE_PAUSE_MS)
-      if (this.#confirmations.overdue === 0) await this.#nextOverdue()
+      if (events.length < FEED_PAGE) await this.#untilWorthReading()
     }
   }
 
-  /** Resolves when an append was answered that is not seen yet, or it is time to look for those of others. */
-  #nextOverdue(): Promise<void> {
+  /** Whether most of what is under way can be in the next page: a page costs the server as much as several events. */
+  #isWorthReading(): boolean {
+    const { overdue, waiting } = this.#confirmations
+    return overdue > 0 && overdue * 4 >= waiting * 3
+  }
+
+  #untilWorthReading(): Promise<void> {
+    if (this.#isWorthReading()) return Promise.resolve()
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, LOOK_MS)
+      const timer = setTimeout(resolve, PAGE_PAUSE_MS)
       this.#wake = () => {
         clearTimeout(timer)
         resolve()
