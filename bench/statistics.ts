@@ -18,6 +18,21 @@ export async function inTurns<Name extends string>(
   rounds: number,
   contenders: Readonly<Record<Name, Round>>,
 ): Promise<Record<Name, number>> {
+  const measured = await eachInTurns(rounds, contenders)
+  const medians = Object.entries<number[]>(measured).map(([name, values]) => [name, median(values)])
+  return Object.fromEntries(medians) as Record<Name, number>
+}
+
+/** The median of what two contenders of {@link eachInTurns} were to each other in each round. */
+export function medianRatio(values: readonly number[], others: readonly number[]): number {
+  return median(values.map((value, round) => value / others[round]!))
+}
+
+/** Like {@link inTurns}. @returns what was measured, by round. */
+export async function eachInTurns<Name extends string>(
+  rounds: number,
+  contenders: Readonly<Record<Name, Round>>,
+): Promise<Record<Name, number[]>> {
   const names = Object.keys(contenders) as Name[]
   const measured = new Map<Name, number[]>(names.map((name) => [name, []]))
   for (let round = 0; round < rounds; round += 1) {
@@ -27,7 +42,7 @@ export async function inTurns<Name extends string>(
       measured.get(name)!.push(await contenders[name](round))
     }
   }
-  return Object.fromEntries(names.map((name) => [name, median(measured.get(name)!)])) as Record<Name, number>
+  return Object.fromEntries(measured) as Record<Name, number[]>
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { cells } from '../../bench/report.ts'
-import { inTurns, median, throughput, verdict } from '../../bench/statistics.ts'
+import { eachInTurns, inTurns, median, medianRatio, throughput, verdict } from '../../bench/statistics.ts'
 
 describe('median', () => {
   it('is the middle value, whatever the order', () => {
@@ -28,6 +28,18 @@ describe('inTurns', () => {
 
     expect(medians).toEqual({ a: 3, b: 8 })
     expect(order).toEqual(['a', 'b', 'b', 'a', 'a', 'b'])
+  })
+})
+
+describe('eachInTurns', () => {
+  it('tells every round, so that rounds can be compared one by one', async () => {
+    const measured = await eachInTurns(3, {
+      a: async (round) => [2, 30, 4][round]!,
+      b: async (round) => [1, 60, 1][round]!,
+    })
+
+    expect(measured).toEqual({ a: [2, 30, 4], b: [1, 60, 1] })
+    expect(medianRatio(measured.a, measured.b)).toBe(2)
   })
 })
 

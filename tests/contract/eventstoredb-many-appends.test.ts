@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EventLog } from '../../application/ports/event-log.ts'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
+import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { anEvent, aStream, follow } from './event-log.contract.ts'
+
+const APPENDS = 300
+
+describe.skipIf(!(await findEventStore()))('many appends to EventStoreDB at once', () => {
+  let server: EventStoreServer
+  let log: EventLog
+  let other: EventLog
+
+  beforeAll(async () => {
+    server = await startEventStore()
+    log = await openEventStoreEventLog({ url: server.url })
+    other = await openEventStoreEventLog({ url: server.url })
+  })
+  afterAll(async () => {
+    await log?.close()
+    await other?.close()
+    await server?.stop()
+  })
+
+  test('of the same events with other data, sent by two processes, each knows which are stored', async () => {
+    const streams = Array.from({ length: APPENDS }, () => aStream())
+    const both = await Promise.all(
+      streams.map((stream) => {
+        const event = anEvent()
+        return Promise.all(
+          [log, other].map((one, n) => one.append(stream, 'noStream', [{ ...event, data: `{"by":${n}}` }])),
+        )
+      }),
+    )
+    // whoever goes on with a stream has to know the hash of what stands there
+    await Promise.all(
+      streams.flatMap((stream) => [log, other].map((one) => one.append(stream, 'exists', [anEvent()]))),
+    )
+    const after = await openEventStoreEventLog({ url: server.url })
+    for (const [n, stream] of streams.entries()) {
+      const events = await after.readStream(stream)
+      expect(events).toHaveLength(3)
+      const writer = both[n]!.findIndex(({ repeated }) => !repeated)
+      expect(both[n]!.filter(({ repeated }) => repeated)).toHaveLength(1)
+      expect(events[0]!.data).toBe(`{"by":${writer}}`)
+      let predecessor = NO_PREDECESSOR
+      for (const event of events) {
+        expect(verifyEvent(predecessor, event)).toBe(true)
+        predecessor = splitHash(event.metadata)!.hash
+      }
+    }
+    await after.close()
+  })
+
+  test('subscribers see each once and in order, and what another process appends after them', async () => {
+    const after = await log.head()
+    const watching = [log, other].map((one) => follow(one, { after }, (all) => all.at(-1)?.type === 'Last'))
+    const appended = await Promise.all(
+      Array.from({ length: APPENDS }, () => log.append(aStream(), 'noStream', [anEvent(), anEvent()])),
+    )
+    await other.append(aStream(), 'noStream', [anEvent({ type: 'Last' })])
+    for (const { events } of await Promise.all(watching)) {
+      expect(events).toHaveLength(APPENDS * 2 + 1)
+      expect(events.every((event, n) => n === 0 || event.position > events[n - 1]!.position)).toBe(true)
+      const positions = new Set(events.map(({ position }) => position))
+      expect(appended.every(({ position }) => positions.has(position))).toBe(true)
+    }
+  })
+})
