@@ -4,10 +4,11 @@ import { measureAppending } from './measurements/appending.ts'
 import { measureCatchingUp } from './measurements/catching-up.ts'
 import { measureEventStoreDB } from './measurements/eventstoredb.ts'
 import { measureLoading } from './measurements/loading.ts'
-import { measureManyProcesses } from './measurements/many-processes.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRequests } from './measurements/requests.ts'
 import { measureStarting } from './measurements/starting.ts'
+import { measureWakingUp } from './measurements/waking-up.ts'
+import { measureWorkerProcesses } from './measurements/worker-processes.ts'
 import { serveBareExpress } from './peers/bare-express.ts'
 import { asJson, asMarkdown, asTable, describeMachine, machineLine, type Row } from './report.ts'
 import { type BenchServer, startBenchServer, stopEverything } from './servers.ts'
@@ -23,10 +24,11 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer) => Promise<Row
   'catching-up': measureCatchingUp,
   eventstoredb: measureEventStoreDB,
   loading: measureLoading,
-  'many-processes': measureManyProcesses,
   'payroll-report': measurePayrollReport,
   requests: measureRequests,
   starting: measureStarting,
+  'waking-up': measureWakingUp,
+  'worker-processes': measureWorkerProcesses,
 }
 
 async function bench(names: readonly string[], format: 'table' | 'json' | 'markdown'): Promise<void> {

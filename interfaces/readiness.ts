@@ -4,6 +4,7 @@ import type { Faults } from '../application/ports/faults.ts'
 import type { IntegrationEvents } from '../application/process-managers/integration-events.ts'
 import type { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import type { WorkStore } from '../application/process-managers/work-store.ts'
+import type { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import type { Projections } from '../projections/runtime/projections.ts'
 import type { Health } from './operator-api/services.ts'
@@ -17,6 +18,7 @@ interface Parts {
   readonly faults: Faults
   /** Null where NATS is not configured. */
   readonly nats: { readonly connected: boolean } | null
+  readonly workQueue: Pick<JetStreamWorkQueue, 'depth'> | null
   readonly integrationEvents: IntegrationEvents | null
 }
 
@@ -67,7 +69,9 @@ export class Readiness {
           .map(({ name }) => `process manager ${name}: does not get on`),
         ...(counts.failed > 0 ? [`work given up: ${counts.failed}`] : []),
         ...(isPublishingStuck ? ['integration events: not published'] : []),
-        ...(nats && !nats.connected ? ['nats: unreachable, notices and integration events wait for it'] : []),
+        ...(nats && !nats.connected
+          ? ['nats: unreachable, work is found by looking, integration events wait']
+          : []),
       ],
       checks: {
         event_log: 'ok',
@@ -130,8 +134,12 @@ export class Readiness {
       metrics.parked(name, parked_streams)
     }
     metrics.work('process-managers', counts)
-    const { nats, integrationEvents, log } = this.#parts
+    const { nats, workQueue, integrationEvents, log } = this.#parts
     if (nats) metrics.nats(nats.connected)
+    if (workQueue && nats?.connected) {
+      const depth = await within(PROBE_MS, workQueue.depth())
+      if (depth) metrics.workQueue(depth)
+    }
     if (integrationEvents) {
       const [head, { position }] = await Promise.all([log.head(), integrationEvents.status()])
       metrics.integrationEventsBehind(await log.count(position, head))

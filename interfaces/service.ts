@@ -25,9 +25,11 @@ import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
 import { PostgresWorkStore } from '../infrastructure/database/work-store.ts'
 import { InMemoryFaults } from '../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
+import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
 import { Nats } from '../infrastructure/messaging/nats/connection.ts'
 import { JetStreamIntegrationEvents } from '../infrastructure/messaging/nats/integration-events.ts'
 import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
+import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import { SystemRandomness } from '../infrastructure/randomness.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 import { Metrics } from '../infrastructure/telemetry/metrics.ts'
@@ -161,6 +163,7 @@ async function compose(
   }
 
   const workStore = new PostgresWorkStore(pool)
+  const workQueue = nats && new JetStreamWorkQueue(nats)
   const runner = new ProcessManagerRunner(
     {
       log,
@@ -169,6 +172,7 @@ async function compose(
       store: workStore,
       leases,
       notices,
+      queue: workQueue ?? new InProcessWorkQueue(),
       faults,
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
@@ -220,7 +224,7 @@ async function compose(
     readModels: projections,
   }
   const readiness = new Readiness({
-    ...{ log, projections, runner, work: workStore, clock, faults, nats, integrationEvents },
+    ...{ log, projections, runner, work: workStore, clock, faults, nats, workQueue, integrationEvents },
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 

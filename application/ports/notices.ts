@@ -1,8 +1,8 @@
 /** What a notice is about. */
 export type Topic =
-  /** Work was stored, became due or ended. */
+  /** Work may be due that nobody was offered: the clock moved, a hold was cleared, failed work is tried again. */
   | 'work'
-  /** A process manager or projection moved on. */
+  /** A process manager or projection moved on, or a piece of work ended. */
   | 'position'
 
 /**

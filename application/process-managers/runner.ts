@@ -6,6 +6,7 @@ import { type EventLog, EventLogUnavailable, LOG_START, type StoredEvent } from 
 import type { FaultPoint, Faults } from '../ports/faults.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
+import type { OfferedWork, TakenOffer, WorkQueue } from '../ports/work-queue.ts'
 import { describeError } from './describe-error.ts'
 import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
 import {
@@ -44,6 +45,8 @@ export interface RunnerParts {
   readonly store: WorkStore
   readonly leases: Leases
   readonly notices: Notices
+  /** Brings what is due to the workers; what it loses they find by looking. */
+  readonly queue: WorkQueue
   readonly faults: Faults
   readonly report: RunnerReport
   /** Told of every piece of work that ended, for now or for good; must not throw. Interruptions do not count. */
@@ -125,8 +128,13 @@ export class ProcessManagerRunner {
   readonly #parkedStreams = new Map<string, Set<string>>()
   #loops: Promise<void>[] = []
   #heartbeat: NodeJS.Timeout | undefined
+  /** Offers for which the piece is being leased. */
+  #taking = 0
+  /** True when the last look took as much as there were hands: there may be more. */
+  #moreDue = false
   #woken = false
   #wakeWorkers: () => void = () => undefined
+  #handIsFree: () => void = () => undefined
 
   constructor(parts: RunnerParts, processManagers: readonly ProcessManager[], options: RunnerOptions = {}) {
     this.#parts = parts
@@ -157,7 +165,8 @@ export class ProcessManagerRunner {
     this.#heartbeat = setInterval(() => void this.#beat(), this.#options.workLeaseMs / 3)
     this.#loops = [
       ...[...this.#managers.values()].map((manager) => this.#own(manager)),
-      this.#work().finally(stopListening),
+      this.#look().finally(stopListening),
+      this.#takeOffers(),
     ]
   }
 
@@ -167,7 +176,8 @@ export class ProcessManagerRunner {
     this.#stopping.abort(new Stopping())
     for (const { abort } of this.#inHand.values()) abort.abort(new Stopping())
     this.#wake()
-    const ended = Promise.all([...this.#loops, ...this.#working])
+    this.#handIsFree()
+    const ended = Promise.all(this.#loops).then(() => Promise.all(this.#working))
     const patience = new AbortController()
     await Promise.race([ended, delay(STOP_WAIT_MS, null, { signal: patience.signal }).catch(() => null)])
     patience.abort()
@@ -277,7 +287,7 @@ export class ProcessManagerRunner {
       }
       this.#positions.set(manager.name, position)
       notices.wake('position')
-      if (isWanted) notices.wake('work')
+      void this.#offerStored(changes.store)
       onProgress()
       next = pages.next()
       next.catch(() => undefined)
@@ -405,21 +415,64 @@ export class ProcessManagerRunner {
 
   // ---- working
 
-  async #work(): Promise<void> {
+  /** Offers what was just stored and is due to all workers; for what is due later, looking has its timer. */
+  async #offerStored(stored: readonly WorkToStore[]): Promise<void> {
+    if (stored.length === 0) return
+    const now = this.#parts.clock.now()
+    const due = stored.filter(({ dueAt }) => dueAt <= now)
+    if (due.length < stored.length) this.#wake()
+    await this.#offer(due.map((work) => offerOf(work, `${work.causationId}@${work.dueAt}`)))
+  }
+
+  async #offer(work: readonly OfferedWork[]): Promise<void> {
+    if (work.length > 0 && !(await this.#parts.queue.offer(work))) this.#wake()
+  }
+
+  /** Takes offers one by one while a hand is free, so that the workers of all processes share them. */
+  async #takeOffers(): Promise<void> {
+    const stopping = this.#stopping.signal
+    for (;;) {
+      while (this.#freeHands <= 0 && !stopping.aborted) {
+        await new Promise<void>((resolve) => {
+          this.#handIsFree = resolve
+        })
+      }
+      const offer = await this.#parts.queue.next(stopping)
+      if (!offer) return
+      this.#track(this.#take(offer))
+    }
+  }
+
+  async #take(offer: TakenOffer): Promise<void> {
+    let claim: ClaimedWork | undefined
+    this.#taking += 1
+    try {
+      claim = (await this.#claim(1, this.#parts.clock.now(), offer.work))[0]
+    } catch {
+      this.#wake()
+    } finally {
+      this.#taking -= 1
+      this.#handIsFree()
+    }
+    // else it is not due, done, or in other hands
+    if (claim) await this.#carryOut(claim)
+    offer.acknowledge()
+  }
+
+  /** Looks for work that is due: for all that no offer has brought. */
+  async #look(): Promise<void> {
     const { report } = this.#parts
-    const { workers, pollMs } = this.#options
+    const { pollMs } = this.#options
     for (let failures = 0; !this.#stopping.signal.aborted; ) {
       this.#woken = false
       try {
-        const free = workers - this.#inHand.size
+        const free = this.#freeHands
         const now = this.#parts.clock.now()
         const claims = free > 0 ? await this.#claim(free, now) : []
-        for (const claim of claims) {
-          const working: Promise<void> = this.#carryOut(claim).finally(() => this.#working.delete(working))
-          this.#working.add(working)
-        }
+        for (const claim of claims) this.#track(this.#carryOut(claim))
+        this.#moreDue = claims.length >= free
         failures = 0
-        const pause = claims.length < free ? Math.min(pollMs, await this.#untilTimerAfter(now)) : pollMs
+        const pause = this.#moreDue ? pollMs : Math.min(pollMs, await this.#untilTimerAfter(now))
         await this.#pauseUnlessWoken(pause)
       } catch (error) {
         failures += 1
@@ -429,7 +482,11 @@ export class ProcessManagerRunner {
     }
   }
 
-  async #claim(limit: number, now: number): Promise<readonly ClaimedWork[]> {
+  get #freeHands(): number {
+    return this.#options.workers - this.#inHand.size - this.#taking
+  }
+
+  async #claim(limit: number, now: number, only?: WorkKey): Promise<readonly ClaimedWork[]> {
     const { store, leases, faults } = this.#parts
     const claims = await store.claim({
       processManagers: this.names,
@@ -438,12 +495,18 @@ export class ProcessManagerRunner {
       now,
       holds: await faults.holds(),
       limit,
+      ...(only ? { only } : {}),
     })
     const renewedAt = performance.now()
     for (const claim of claims) {
       this.#inHand.set(claim.token, { claim, abort: new AbortController(), renewedAt })
     }
     return claims
+  }
+
+  #track(work: Promise<void>): void {
+    const working: Promise<void> = work.finally(() => this.#working.delete(working))
+    this.#working.add(working)
   }
 
   /**
@@ -480,8 +543,11 @@ export class ProcessManagerRunner {
       else end = this.#retry(claim, null, describeError(error))
     }
     try {
-      const ended = !(signal.reason instanceof LeaseLost) && (await store.end(claim, end))
-      if (ended && end.end !== 'interrupted') onEnded?.(claim.processManager, stopped ? 'stop' : end.end)
+      const left = signal.reason instanceof LeaseLost ? 'lost' : await store.end(claim, end)
+      if (left !== 'lost' && end.end !== 'interrupted')
+        onEnded?.(claim.processManager, stopped ? 'stop' : end.end)
+      if (left === 'ended' && end.end === 'done') void this.#offerStored(end.changes?.store ?? [])
+      if (left === 'due') await this.#offer([offerOf(claim, `${claim.causationId}@${claim.token}`)])
     } catch (error) {
       // the lease runs out by itself, then the work is done again
       report('workers_disturbed', { error: describeError(error) })
@@ -490,7 +556,9 @@ export class ProcessManagerRunner {
     }
     if (end.end === 'held') this.#wakeWhenReleased(end.at)
     if (end.end === 'retry') this.#wakeAfter(end.afterMs)
-    notices.wake('work')
+    if (end.end === 'reschedule' || this.#moreDue) this.#wake()
+    this.#handIsFree()
+    notices.wake('position')
   }
 
   async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome | Reacted> {
@@ -615,6 +683,10 @@ const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
 /** The log's own patience is behind it by then, so that trying again at once does not mean trying all the time. */
 function isAway(error: unknown): boolean {
   return error instanceof EventLogUnavailable && error.passes
+}
+
+function offerOf({ processManager, kind, key }: WorkKey, version: string): OfferedWork {
+  return { processManager, kind, key, version }
 }
 
 /** A failed reaction as work; the event's metadata may be unreadable too, so nothing is taken from it. */

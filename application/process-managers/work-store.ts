@@ -113,6 +113,7 @@ export interface WorkStore {
 
   /**
    * Leases work that is due, in the order it fell due. Work whose lease ran out is due again.
+   * @param request.only one piece, if it is due.
    * @param request.now service-clock milliseconds.
    * @param request.holds points at which a hold is set: work held there is left alone.
    */
@@ -123,11 +124,16 @@ export interface WorkStore {
     readonly now: number
     readonly holds: readonly FaultPoint[]
     readonly limit: number
+    readonly only?: WorkKey
   }): Promise<readonly ClaimedWork[]>
   /** Prolongs claims. @returns the tokens of those that still stand. */
   renew(tokens: readonly bigint[], leaseMs: number): Promise<ReadonlySet<bigint>>
-  /** Ends a claim. @returns false when the claim was lost, cancelled or taken over: nothing was written then. */
-  end(claim: ClaimedWork, end: WorkEnd): Promise<boolean>
+  /**
+   * Ends a claim.
+   * @returns `due` when the piece may be taken again at once: it was interrupted, or stored again meanwhile; `lost`
+   *   when the claim was lost, cancelled or taken over, and nothing was written.
+   */
+  end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'lost'>
   /** Makes leased work due at once; only where its owners are known to be dead. @returns how much it was. */
   releaseAll(processManagers: readonly string[]): Promise<number>
 

@@ -139,14 +139,16 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async claim(request: Parameters<WorkStore['claim']>[0]): Promise<readonly ClaimedWork[]> {
+    const { only } = request
     const result = await this.#pool.query<WorkRow>({
-      name: 'work/claim',
+      name: only ? 'work/claim-one' : 'work/claim',
       text: `WITH next AS (
                SELECT process_manager, kind, key FROM runtime.work
                WHERE state <> 'failed' AND due_at <= $1 AND process_manager = ANY($2)
                  AND not_before <= clock_timestamp()
                  AND (lease_until IS NULL OR lease_until <= clock_timestamp())
                  AND ${NOT_HELD('$3')}
+                 ${only ? 'AND process_manager = $7 AND kind = $8 AND key = $9' : ''}
                ORDER BY due_at, stored_order LIMIT $4 FOR UPDATE SKIP LOCKED
              )
              UPDATE runtime.work AS work SET
@@ -164,6 +166,7 @@ export class PostgresWorkStore implements WorkStore {
         request.limit,
         request.owner,
         request.leaseMs,
+        ...(only ? [only.processManager, only.kind, only.key] : []),
       ],
     })
     return result.rows
@@ -193,28 +196,31 @@ export class PostgresWorkStore implements WorkStore {
     return new Set(result.rows.map((row) => BigInt(row.lease_token)))
   }
 
-  async end(claim: ClaimedWork, end: WorkEnd): Promise<boolean> {
+  async end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'lost'> {
     const { processManager, kind, key, token } = claim
     const mine = [processManager, kind, key, String(token)]
     const isMine = IS_MINE(1)
     if (end.end === 'done') {
       const gone = await this.#done(mine, end.changes ?? NO_CHANGES)
-      if (gone) return true
+      if (gone) return 'ended'
       // a statement of its own: it must see an intent that came while the deletion waited for the row
       const kept = await this.#pool.query({
         name: 'work/done-again',
         text: `UPDATE runtime.work SET ${FREED}, state = 'due', attempts = 0 WHERE ${isMine}`,
         values: mine,
       })
-      return kept.rowCount === 1
+      return kept.rowCount === 1 ? 'due' : 'lost'
     }
     const { name, set, values } = ENDS[end.end](end as never)
-    const result = await this.#pool.query({
+    const result = await this.#pool.query<{ stored_again: boolean }>({
       name: `work/${name}`,
-      text: `UPDATE runtime.work SET ${FREED}, ${set} WHERE ${isMine}`,
+      text: `WITH mine AS (SELECT again AS stored_again FROM runtime.work WHERE ${isMine} FOR UPDATE)
+             UPDATE runtime.work SET ${FREED}, ${set} FROM mine WHERE ${isMine} RETURNING stored_again`,
       values: [...mine, ...values],
     })
-    return result.rowCount === 1
+    const row = result.rows[0]
+    if (!row) return 'lost'
+    return row.stored_again || end.end === 'interrupted' ? 'due' : 'ended'
   }
 
   /** One statement, so that whoever lost the claim stores nothing either. */

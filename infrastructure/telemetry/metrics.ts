@@ -59,6 +59,7 @@ export class Metrics {
     'outcome',
   ])
   #natsConnected: Gauge | undefined
+  #queueMessages: Gauge<'state'> | undefined
   #integrationPublished: Counter<'type'> | undefined
   #integrationBehind: Gauge | undefined
 
@@ -136,6 +137,12 @@ export class Metrics {
   nats(connected: boolean): void {
     this.#natsConnected ??= this.#gauge('nats_connected', 'Whether NATS is connected: 1 or 0', [])
     this.#natsConnected.set(connected ? 1 : 0)
+  }
+
+  /** What stands in the work queue of NATS, common to all processes. */
+  workQueue(depth: { readonly waiting: number; readonly taken: number; readonly redelivered: number }): void {
+    this.#queueMessages ??= this.#gauge('work_queue_messages', 'Offers in the work queue of NATS', ['state'])
+    for (const [state, messages] of Object.entries(depth)) this.#queueMessages.set({ state }, messages)
   }
 
   /** An integration event was published. */

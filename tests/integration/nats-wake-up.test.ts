@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
-import type { WorkToStore } from '../../application/process-managers/work-store.ts'
+import type { WorkQueue } from '../../application/ports/work-queue.ts'
+import type { ProcessManager, WorkItem } from '../../application/process-managers/process-manager.ts'
+import type { WorkStore, WorkToStore } from '../../application/process-managers/work-store.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { NatsNotices } from '../../infrastructure/messaging/nats/notices.ts'
+import { JetStreamWorkQueue, workSubject } from '../../infrastructure/messaging/nats/work-queue.ts'
 import { RemoteProgress } from '../../projections/runtime/remote-progress.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
@@ -15,6 +17,7 @@ interface Process {
   readonly bench: Workbench
   readonly nats: Nats
   readonly notices: NatsNotices
+  readonly queue: JetStreamWorkQueue
 }
 
 let server: NatsServer
@@ -25,7 +28,8 @@ let two: Process
 async function open(): Promise<Process> {
   const nats = await Nats.open([server.url], { info: () => undefined, warn: () => undefined })
   const notices = new NatsNotices(nats)
-  return { nats, notices, bench: await openWorkbench(testDatabase.url, { notices }) }
+  const queue = new JetStreamWorkQueue(nats)
+  return { nats, notices, queue, bench: await openWorkbench(testDatabase.url, { notices, queue }) }
 }
 
 async function close({ bench, notices, nats }: Process): Promise<void> {
@@ -34,10 +38,14 @@ async function close({ bench, notices, nats }: Process): Promise<void> {
   await nats.close()
 }
 
-function deliveries(): { readonly manager: ProcessManager; readonly done: string[] } {
+function deliveries(deliverOne: (item: WorkItem) => Promise<void> = async () => undefined): {
+  readonly manager: ProcessManager
+  readonly done: string[]
+} {
   const done: string[] = []
-  const deliver = async ({ key }: { key: string }) => {
-    done.push(key)
+  const deliver = async (item: WorkItem) => {
+    await deliverOne(item)
+    done.push(item.key)
     return { outcome: 'done' } as const
   }
   return { done, manager: { name: 'parcels', handles: [], react: () => [], work: { deliver } } }
@@ -48,8 +56,47 @@ const work = (key: string): WorkToStore => ({
   ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
 })
 
+const keys = (count: number) => Array.from({ length: count }, (_, n) => `parcel ${n}`)
+const offerOf = (key: string) => ({ processManager: 'parcels', kind: 'deliver', key, version: 'first' })
+
 async function store(process: Process, ...keys: readonly string[]): Promise<void> {
   await process.bench.store.change({ store: keys.map((key) => work(key)), cancel: [] })
+}
+
+/** Stores work and offers it, as a process manager's reaction does. */
+async function storeAndOffer(process: Process, ...keys: readonly string[]): Promise<void> {
+  await store(process, ...keys)
+  await process.queue.offer(keys.map(offerOf))
+}
+
+async function isEverythingDone(process: Process): Promise<boolean> {
+  return process.bench.drain({ positions: async () => new Map() })
+}
+
+/** Every offer comes to the worker twice. */
+function twice(queue: WorkQueue): WorkQueue {
+  let again: Awaited<ReturnType<WorkQueue['next']>> = null
+  return {
+    offer: (work) => queue.offer(work),
+    async next(signal) {
+      const repeated = again
+      again = repeated ? null : await queue.next(signal)
+      return repeated ?? again
+    },
+  }
+}
+
+/** Counts what a process asks the store for. */
+function counting(store: WorkStore): { readonly store: WorkStore; readonly claims: () => number } {
+  let claims = 0
+  const counted = new Proxy(store, {
+    get(target, name) {
+      if (name === 'claim') claims += 1
+      const value = target[name as keyof WorkStore]
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return { store: counted, claims: () => claims }
 }
 
 describe.skipIf(natsSource === null)('over NATS', () => {
@@ -68,11 +115,66 @@ describe.skipIf(natsSource === null)('over NATS', () => {
   test('work that one process stores is started by another that would not look by itself', async () => {
     const { manager, done } = deliveries()
     await two.bench.run([manager], { pollMs: NEVER_MS })
-    for (let n = 0; n < 20; n += 1) {
-      await store(one, `parcel ${n}`)
-      one.notices.wake('work')
+    for (const [n, key] of keys(20).entries()) {
+      await storeAndOffer(one, key)
       await until(() => done.length === n + 1)
     }
+    expect(done).toEqual(keys(20))
+  })
+
+  test('each offer wakes one worker', async () => {
+    const { manager, done } = deliveries()
+    const counted = [one, two].map(({ bench }) => ({ bench, ...counting(bench.store) }))
+    for (const { bench, store } of counted) await bench.run([manager], { pollMs: NEVER_MS }, { store })
+    const claims = () => counted.reduce((sum, { claims }) => sum + claims(), 0)
+    // everybody looks once at the start
+    await until(() => claims() === 2)
+    for (const [n, key] of keys(30).entries()) {
+      await storeAndOffer(one, key)
+      await until(() => done.length === n + 1)
+    }
+    await until(() => isEverythingDone(one))
+    expect(claims()).toBe(2 + 30)
+  })
+
+  test('what a process that stops was doing goes on in another at once', async () => {
+    const stuck = deliveries(
+      ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason))
+        }),
+    )
+    const runner = await one.bench.run([stuck.manager], { pollMs: NEVER_MS })
+    await storeAndOffer(two, 'long')
+    await until(async () => (await two.bench.store.counts({ now: 1, holds: [] })).leased === 1)
+    const other = deliveries()
+    await two.bench.run([other.manager], { pollMs: NEVER_MS })
+    await runner.stop()
+    await until(() => other.done.length === 1)
+    expect([stuck.done, other.done]).toEqual([[], ['long']])
+  })
+
+  test('every offer twice, and again from outside, doubles nothing', async () => {
+    const { manager, done } = deliveries()
+    for (const { bench, queue } of [one, two]) {
+      await bench.run([manager], { pollMs: NEVER_MS, workers: 3 }, { queue: twice(queue) })
+    }
+    const all = keys(100)
+    await storeAndOffer(one, ...all.slice(0, 50))
+    for (const key of all.slice(50)) await storeAndOffer(two, key)
+    for (const key of all) {
+      // without an id the server cannot know it
+      const { processManager, kind, version } = offerOf(key)
+      const text = JSON.stringify([processManager, kind, key, version])
+      await one.nats.connection.jetstream().publish(workSubject(offerOf(key)), text)
+    }
+    await until(() => done.length === all.length)
+    await until(async () => {
+      const { waiting, taken } = await one.queue.depth()
+      return waiting + taken === 0
+    })
+    expect(await isEverythingDone(two)).toBe(true)
+    expect([...done].sort()).toEqual([...all].sort())
   })
 
   test('who waits for a projection of another process sees it with the notice, in one look for all', async () => {
@@ -103,7 +205,7 @@ describe.skipIf(natsSource === null)('over NATS', () => {
       if (n % 25 === 0) await new Promise((resolve) => setImmediate(resolve))
     }
     await until(() => done.length > 0)
-    expect(await two.bench.drain({ positions: async () => new Map() })).toBe(true)
+    expect(await isEverythingDone(two)).toBe(true)
     expect(done).toEqual(['only'])
   })
 
@@ -112,10 +214,33 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     await two.bench.run([manager], { pollMs: 50 })
     await server.own!.kill()
     await until(() => !one.nats.connected && !two.nats.connected)
-    await store(one, 'a', 'b', 'c')
+    await storeAndOffer(one, 'a', 'b', 'c')
     one.notices.wake('work')
     await until(() => done.length === 3)
     const progress = new RemoteProgress({ positions: async () => new Map([['accounts', 9n]]) }, two.notices)
     expect(await progress.waitFor('accounts', 9n, 1_000)).toBe(true)
   })
+
+  test.skipIf(!natsCanBeKilled).each([false, true])(
+    'a server that is killed under load and comes back, emptied: %s, loses and doubles nothing',
+    async (emptied) => {
+      const { manager, done } = deliveries(() => new Promise((resolve) => setTimeout(resolve, 5)))
+      for (const { bench } of [one, two]) await bench.run([manager], { pollMs: 100 })
+      const all = keys(300)
+      const storing = (async () => {
+        for (const key of all) await storeAndOffer(Number(key.split(' ')[1]) % 2 ? one : two, key)
+      })()
+      for (let kill = 0; kill < 3; kill += 1) {
+        const before = done.length
+        await until(() => done.length >= Math.min(before + 30, all.length))
+        await server.own!.restart({ emptied })
+      }
+      await storing
+      await until(() => done.length >= all.length)
+      expect(await isEverythingDone(one)).toBe(true)
+      expect([...done].sort()).toEqual([...all].sort())
+      // and the queue carries again, for whoever does not look
+      await until(() => one.queue.offer([offerOf('nothing of that name')]))
+    },
+  )
 })

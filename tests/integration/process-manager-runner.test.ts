@@ -429,15 +429,15 @@ describe('working', () => {
       return second !== undefined
     })
     expect(second!.attempt).toBe(2)
-    for (const end of ['done', 'interrupted'] as const) expect(await store.end(first!, { end })).toBe(false)
-    expect(await store.end(first!, { end: 'retry', afterMs: 0, why: 'late' })).toBe(false)
+    for (const end of ['done', 'interrupted'] as const) expect(await store.end(first!, { end })).toBe('lost')
+    expect(await store.end(first!, { end: 'retry', afterMs: 0, why: 'late' })).toBe('lost')
     expect(await store.renew([first!.token, second!.token], 60_000)).toEqual(new Set([second!.token]))
     // nor when the same owner has it in hands again, in a row that was made anew
-    expect(await store.end(second!, { end: 'done' })).toBe(true)
+    expect(await store.end(second!, { end: 'done' })).toBe('ended')
     await store.change({ store: [work('x')], cancel: [] })
     const [third] = await claim('late', 60_000)
     expect(third!.attempt).toBe(1)
-    expect(await store.end(first!, { end: 'done' })).toBe(false)
+    expect(await store.end(first!, { end: 'done' })).toBe('lost')
     expect(await counts()).toMatchObject({ leased: 1 })
   })
 

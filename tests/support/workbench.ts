@@ -7,6 +7,7 @@ import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Faults } from '../../application/ports/faults.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
+import type { WorkQueue } from '../../application/ports/work-queue.ts'
 import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
 import {
   ProcessManagerRunner,
@@ -22,6 +23,7 @@ import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/le
 import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
 import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
+import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
 import { openTestLog } from './log.ts'
 
 /** What process managers run on, as one process of the service has it: on a real database and log. */
@@ -49,7 +51,7 @@ export interface Workbench {
   close(): Promise<void>
 }
 
-type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'onEnded'>
+type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'queue' | 'onEnded'>
 
 /** Short times, so that what waits for them is seen to happen. */
 export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 1_000, backoffMs: 2 }
@@ -60,6 +62,7 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * @param options.clock `virtual` (default) stands where the log says.
  * @param options.notices default: told to nobody outside.
  * @param options.eventStoreUrl where the log is, when another process has started its server.
+ * @param options.queue default: this process's own.
  */
 export async function openWorkbench(
   url: string,
@@ -68,6 +71,7 @@ export async function openWorkbench(
     clock?: Clock
     notices?: Notices
     eventStoreUrl?: string | undefined
+    queue?: WorkQueue
   } = {},
 ): Promise<Workbench> {
   const database = await openDatabase({ url })
@@ -75,6 +79,7 @@ export async function openWorkbench(
   const registry = new EventRegistry([...aggregates, ...(options.aggregates ?? [])])
   const notices = options.notices ?? new InProcessNotices()
   const clock = options.clock ?? (await VirtualClock.open(log, registry, notices))
+  const queue = options.queue ?? new InProcessWorkQueue()
   const faults = new InMemoryFaults()
   const store = new PostgresWorkStore(database.pool)
   const leases = new HeldLeases(new PostgresLeaseStore(database.pool), { owner: randomUUID(), ttlMs: 1_500 })
@@ -92,7 +97,7 @@ export async function openWorkbench(
       const report = (what: string, fields: Readonly<Record<string, string | number>>) =>
         void reports.push([what, ...Object.values(fields)].join(' '))
       const runner = new ProcessManagerRunner(
-        { log, registry, clock, store, leases, notices, faults, report, ...parts },
+        { log, registry, clock, store, leases, notices, queue, faults, report, ...parts },
         managers,
         { ...QUICK, ...runnerOptions },
       )

@@ -79,6 +79,22 @@ export class Nats {
     return () => void this.#listeners.delete(listener)
   }
 
+  /** Resolves when it is connected; with the signal's abort at the latest. */
+  async available(signal: AbortSignal): Promise<void> {
+    if (this.connected || signal.aborted) return
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        stop()
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const stop = this.onChange((connected) => {
+        if (connected) done()
+      })
+      signal.addEventListener('abort', done)
+    })
+  }
+
   async close(): Promise<void> {
     this.#listeners.clear()
     await this.connection.close()

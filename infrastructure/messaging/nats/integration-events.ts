@@ -84,18 +84,7 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
     })
   }
 
-  async available(signal: AbortSignal): Promise<void> {
-    if (this.#nats.connected || signal.aborted) return
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        stop()
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      const stop = this.#nats.onChange((connected) => {
-        if (connected) done()
-      })
-      signal.addEventListener('abort', done)
-    })
+  available(signal: AbortSignal): Promise<void> {
+    return this.#nats.available(signal)
   }
 }

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { EventRegistry } from '../../application/event-store.ts'
+import type { WorkQueue } from '../../application/ports/work-queue.ts'
+import { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
+import { aggregates } from '../../domain/catalogue.ts'
+import { systemClock } from '../../infrastructure/clock/system-clock.ts'
+import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
+import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
+import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
+import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
+import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
+import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
+import { JetStreamWorkQueue } from '../../infrastructure/messaging/nats/work-queue.ts'
+import { natsSource, startNats } from '../../tests/support/nats.ts'
+import type { Row } from '../report.ts'
+import { type BenchServer, openOurLog } from '../servers.ts'
+import { median } from '../statistics.ts'
+
+const WAKE_UPS = { nats: 500, polling: 15 }
+
+/** What NATS is worth between processes. */
+export async function measureWakingUp(server: BenchServer): Promise<Row[]> {
+  if (natsSource === null) {
+    process.stderr.write(' skipped, there is no NATS server;')
+    return []
+  }
+  const nats = await startNats()
+  try {
+    return [await wakeUps(server, nats.url)]
+  } finally {
+    await nats.stop()
+  }
+}
+
+/** From the commit of a piece of work on one connection to its start by a worker that hears of it on another. */
+async function wakeUps(server: BenchServer, natsUrl: string): Promise<Row> {
+  const url = await server.createDatabase('waking_up')
+  const { log, database, close } = await openOurLog(url)
+  const connections = await Promise.all(
+    [1, 2].map(() => Nats.open([natsUrl], { info: () => undefined, warn: () => undefined })),
+  )
+  const [told, heard] = connections.map((connection) => new JetStreamWorkQueue(connection)) as [
+    JetStreamWorkQueue,
+    JetStreamWorkQueue,
+  ]
+  const sample = async (tell: WorkQueue, hear: WorkQueue, count: number): Promise<number[]> => {
+    const store = new PostgresWorkStore(database.pool)
+    let started: (at: number) => void = () => undefined
+    const deliver = async () => {
+      started(performance.now())
+      return { outcome: 'done' } as const
+    }
+    const runner = new ProcessManagerRunner(
+      {
+        ...{ log, registry: new EventRegistry(aggregates), clock: systemClock, store },
+        ...{ queue: hear, notices: new InProcessNotices() },
+        leases: new HeldLeases(new PostgresLeaseStore(database.pool), {
+          owner: randomBytes(8).toString('hex'),
+        }),
+        faults: new InMemoryFaults(),
+        report: () => undefined,
+      },
+      [{ name: 'bench', handles: [], react: () => [], work: { deliver } }],
+    )
+    await runner.start()
+    const times: number[] = []
+    for (let n = 0; n < count; n += 1) {
+      // at all moments between two looks
+      await delay((n * 37) % 50)
+      const start = new Promise<number>((resolve) => {
+        started = resolve
+      })
+      const work = { processManager: 'bench', kind: 'deliver', key: String(n), payload: {}, dueAt: 0 }
+      const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
+      await store.change({ store: [{ ...work, ...because }], cancel: [] })
+      const committed = performance.now()
+      await tell.offer([{ ...work, version: '1' }])
+      times.push((await start) - committed)
+    }
+    await runner.stop()
+    return times
+  }
+  const byNats = await sample(told, heard, WAKE_UPS.nats)
+  const byPolling = await sample(new InProcessWorkQueue(), new InProcessWorkQueue(), WAKE_UPS.polling)
+  await Promise.all(connections.map((connection) => connection.close()))
+  await close()
+  const ours = median(byNats)
+  const p99 = byNats.sort((a, b) => a - b)[Math.floor(byNats.length * 0.99)]!
+  return {
+    work: 'wake-up over NATS, commit of work to its start',
+    ours: `${ours.toFixed(1)} ms`,
+    peer: { name: 'by looking once a second', value: `${median(byPolling).toFixed(0)} ms` },
+    ratio: median(byPolling) / ours,
+    target: { kind: 'below', value: 5, unit: 'ms' },
+    value: ours,
+    note: `p99 ${p99.toFixed(1)} ms`,
+  }
+}
