@@ -3,15 +3,20 @@ import type { LogPage, StoredEvent } from '../../application/ports/event-log.ts'
 const MAX_EVENTS = 8192
 /** Of JSON text; what it is decoded to, which readers keep with the events, takes several times as much. */
 const MAX_BYTES = 8 * 1024 * 1024
+/** Stands for all types. */
+const ALL = '*'
 
 /**
- * The youngest stretch of the log in memory, without gaps. Every subscriber that has caught up reads from here, so
- * that an event is read and decoded once per process. What this process appends enters directly; what others append
- * is read behind them. It is bounded: a subscriber that falls behind reads the database again.
+ * The youngest stretch of the log in memory, without gaps in what is wanted. Every subscriber that has caught up reads
+ * from here, so that an event is read and decoded once per process. What this process appends enters directly; what
+ * others append is read behind them, as far as anybody here wants it. It is bounded: a subscriber that falls behind
+ * reads the database again.
  */
 export class LiveFeed {
-  readonly #read: (after: bigint) => Promise<LogPage>
-  /** The stretch: all events with #from < position <= #to. */
+  readonly #read: (after: bigint, types: readonly string[] | undefined) => Promise<LogPage>
+  /** How many subscribers want a type, and the position from which on the stretch has all events of it. */
+  readonly #wanted = new Map<string, { subscribers: number; since: bigint }>()
+  /** The stretch: all wanted events with #from < position <= #to. */
   #events: StoredEvent[] = []
   /** Index of the first event of the stretch; those before are forgotten. */
   #first = 0
@@ -26,9 +31,10 @@ export class LiveFeed {
 
   /**
    * @param head position where the stretch begins.
-   * @param read reads a page of the log; it is called again until it succeeds, so it should pause on failure.
+   * @param read reads a page of the log, only events of the given types where given; it is called again until it
+   *   succeeds, so it should pause on failure.
    */
-  constructor(head: bigint, read: (after: bigint) => Promise<LogPage>) {
+  constructor(head: bigint, read: (after: bigint, types: readonly string[] | undefined) => Promise<LogPage>) {
     this.#from = head
     this.#to = head
     this.#known = head
@@ -40,7 +46,30 @@ export class LiveFeed {
     return this.#to
   }
 
-  /** How many events it holds after a position; undefined when it begins later. */
+  /**
+   * Has the stretch hold events of these types from here on, of all types where none are named.
+   * @returns how to end that; a second call does nothing.
+   */
+  want(types: readonly string[] = [ALL]): () => void {
+    if (this.#wanted.size === 0) this.#skip(this.#known)
+    for (const type of types) {
+      const want = this.#wanted.get(type)
+      if (want) want.subscribers += 1
+      else this.#wanted.set(type, { subscribers: 1, since: this.#to })
+    }
+    let ended = false
+    return () => {
+      if (ended) return
+      ended = true
+      for (const type of types) {
+        const want = this.#wanted.get(type)!
+        want.subscribers -= 1
+        if (want.subscribers === 0) this.#wanted.delete(type)
+      }
+    }
+  }
+
+  /** How many events it holds after a position, where all types are wanted; undefined when it begins later. */
   countAfter(position: bigint): number | undefined {
     if (position < this.#from) return undefined
     return position >= this.#to ? 0 : this.#events.length - this.#indexAfter(position)
@@ -50,7 +79,7 @@ export class LiveFeed {
   publish(base: bigint, events: readonly StoredEvent[]): void {
     const last = events.at(-1)!.position
     if (base === this.#to) {
-      this.#push(events)
+      this.#push(events, last)
       if (last > this.#known) this.#known = last
       this.#wake()
     } else this.announce(last)
@@ -59,6 +88,7 @@ export class LiveFeed {
   /** Learns that the log reaches to a position. */
   announce(head: bigint): void {
     if (head > this.#known) this.#known = head
+    if (this.#wanted.size === 0) this.#skip(this.#known)
     if (this.#known > this.#to && !this.#reading && !this.#closed) void this.#readOn()
   }
 
@@ -71,7 +101,7 @@ export class LiveFeed {
     maxCount: number,
     types: ReadonlySet<string> | undefined,
   ): LogPage | 'behind' | 'nothing' {
-    if (position < this.#from) return 'behind'
+    if (position < this.#from || !this.#hasAllSince(position, types)) return 'behind'
     if (position >= this.#to) return 'nothing'
     const events: StoredEvent[] = []
     let index = this.#indexAfter(position)
@@ -113,9 +143,16 @@ export class LiveFeed {
     try {
       while (this.#known > this.#to && !this.#closed) {
         const known = this.#known
-        const page = await this.#read(this.#to)
+        const asked = new Set(this.#wanted.keys())
+        const page = await this.#read(this.#to, asked.has(ALL) ? undefined : [...asked])
         // own appends may have come in meanwhile
-        this.#push(page.events.filter((event) => event.position > this.#to))
+        if (page.checkpoint > this.#to) {
+          const fresh = page.events.filter((event) => event.position > this.#to)
+          this.#push(fresh, page.checkpoint)
+          for (const [type, want] of this.#wanted) {
+            if (!asked.has(type) && !asked.has(ALL)) want.since = page.checkpoint
+          }
+        }
         // announced before the read and not there: nothing to wait for
         if (page.atHead && this.#known === known) this.#known = this.#to
         this.#wake()
@@ -127,13 +164,15 @@ export class LiveFeed {
     }
   }
 
-  #push(events: readonly StoredEvent[]): void {
-    if (events.length === 0) return
+  /** @param to where the stretch ends then. */
+  #push(events: readonly StoredEvent[], to: bigint): void {
+    const all = this.#wanted.has(ALL)
     for (const event of events) {
+      if (!all && !this.#wanted.has(event.type)) continue
       this.#events.push(event)
       this.#bytes += sizeOf(event)
     }
-    this.#to = events.at(-1)!.position
+    this.#to = to
     while (
       this.#events.length - this.#first > 1 &&
       (this.#events.length - this.#first > MAX_EVENTS || this.#bytes > MAX_BYTES)
@@ -147,6 +186,27 @@ export class LiveFeed {
       this.#events = this.#events.slice(this.#first)
       this.#first = 0
     }
+  }
+
+  /** Goes on at a position with nothing in memory. */
+  #skip(to: bigint): void {
+    if (to <= this.#to) return
+    this.#events = []
+    this.#first = 0
+    this.#bytes = 0
+    this.#from = to
+    this.#to = to
+  }
+
+  #hasAllSince(position: bigint, types: ReadonlySet<string> | undefined): boolean {
+    const everything = this.#wanted.get(ALL)
+    if (everything && everything.since <= position) return true
+    if (!types) return false
+    for (const type of types) {
+      const want = this.#wanted.get(type)
+      if (!want || want.since > position) return false
+    }
+    return true
   }
 
   #indexAfter(position: bigint): number {

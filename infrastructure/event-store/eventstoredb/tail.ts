@@ -66,6 +66,8 @@ export class Tail {
     this.feed = new LiveFeed(head, (after) =>
       this.#reader.page({ after, maxCount: FEED_PAGE }, (event) => this.#confirmations.see(event)),
     )
+    // the subscription shows all events, among which appends are confirmed
+    this.feed.want()
     this.#confirmations.onOverdue = () => this.#overdue()
   }
 

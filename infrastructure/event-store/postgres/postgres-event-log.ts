@@ -120,8 +120,11 @@ export class PostgresEventLog implements EventLog {
     this.#session = session
     this.#readers = readers
     this.#log = log
-    this.#feed = new LiveFeed(head, (after) =>
-      this.#untilItWorks(() => readPage(readers, { after, maxCount: FEED_PAGE }), this.#closing.signal),
+    this.#feed = new LiveFeed(head, (after, types) =>
+      this.#untilItWorks(
+        () => readPage(readers, { after, maxCount: FEED_PAGE, types }),
+        this.#closing.signal,
+      ),
     )
     this.#appender = new Appender(session, readers, patienceMs, (base, events, ms) => {
       this.#feed.publish(base, events)
@@ -188,37 +191,43 @@ export class PostgresEventLog implements EventLog {
       page.catch(() => undefined)
       return page
     }
-    let position = options.after
-    let toldOfHead = false
-    let ahead: Promise<LogPage> | undefined
-    while (!signal.aborted) {
-      let known = ahead ?? this.#feed.after(position, pageSize, wanted)
-      ahead = undefined
-      // the feed may be a moment behind other processes, and being at the head is to be true when first told
-      if (
-        !toldOfHead &&
-        !this.#session.sole &&
-        typeof known === 'object' &&
-        'atHead' in known &&
-        known.atHead
-      ) {
-        known = 'nothing'
+    const stopWanting = this.#feed.want(types)
+    signal.addEventListener('abort', stopWanting)
+    try {
+      let position = options.after
+      let toldOfHead = false
+      let ahead: Promise<LogPage> | undefined
+      while (!signal.aborted) {
+        let known = ahead ?? this.#feed.after(position, pageSize, wanted)
+        ahead = undefined
+        // the feed may be a moment behind other processes, and being at the head is to be true when first told
+        if (
+          !toldOfHead &&
+          !this.#session.sole &&
+          typeof known === 'object' &&
+          'atHead' in known &&
+          known.atHead
+        ) {
+          known = 'nothing'
+        }
+        let page: LogPage
+        if (known === 'behind' || (known === 'nothing' && !toldOfHead)) {
+          page = await read(position).catch(() => NO_PAGE)
+        } else if (known === 'nothing') {
+          await this.#feed.beyond(position, signal)
+          continue
+        } else {
+          page = known instanceof Promise ? await known.catch(() => NO_PAGE) : known
+        }
+        if (signal.aborted) return
+        position = page.checkpoint
+        if (page.atHead) toldOfHead = true
+        // the next page is read while the consumer works on this one
+        else if (this.#feed.after(position, 1, wanted) === 'behind') ahead = read(position)
+        yield page
       }
-      let page: LogPage
-      if (known === 'behind' || (known === 'nothing' && !toldOfHead)) {
-        page = await read(position).catch(() => NO_PAGE)
-      } else if (known === 'nothing') {
-        await this.#feed.beyond(position, signal)
-        continue
-      } else {
-        page = known instanceof Promise ? await known.catch(() => NO_PAGE) : known
-      }
-      if (signal.aborted) return
-      position = page.checkpoint
-      if (page.atHead) toldOfHead = true
-      // the next page is read while the consumer works on this one
-      else if (this.#feed.after(position, 1, wanted) === 'behind') ahead = read(position)
-      yield page
+    } finally {
+      stopWanting()
     }
   }
 
