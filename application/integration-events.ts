@@ -159,9 +159,10 @@ const SOURCES: readonly Source[] = [
       },
     }
   }),
-  on(PayrollPremiumCalculated, async ({ file_id, last }, commands) => {
+  on(PayrollPremiumCalculated, async ({ file_id, last, completed }, commands) => {
     if (!last) return null
-    // nothing follows the last premium: the sums are the same whenever they are looked at
+    if (completed) return { type: 'payroll.file_completed', data: { file_id, ...completed } }
+    // stored by an earlier release. Nothing follows the last premium: the sums are the same whenever they are looked at
     const { received, validated, wages, premium } = (await commands.load(payrollFile, file_id)).state
     const { employer_id, policy_id, policy_number, row_count, period } = received!
     return {

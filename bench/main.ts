@@ -6,6 +6,7 @@ import { measureEventStoreDB } from './measurements/eventstoredb.ts'
 import { measureLoading } from './measurements/loading.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRequests } from './measurements/requests.ts'
+import { measureSplitReport } from './measurements/split-report.ts'
 import { measureStarting } from './measurements/starting.ts'
 import { measureWakingUp } from './measurements/waking-up.ts'
 import { measureWorkerProcesses } from './measurements/worker-processes.ts'
@@ -26,6 +27,7 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer) => Promise<Row
   loading: measureLoading,
   'payroll-report': measurePayrollReport,
   requests: measureRequests,
+  'split-report': measureSplitReport,
   starting: measureStarting,
   'waking-up': measureWakingUp,
   'worker-processes': measureWorkerProcesses,

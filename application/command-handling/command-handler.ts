@@ -64,8 +64,8 @@ export class CommandHandler {
   }
 
   /**
-   * The present state of an aggregate, never stale: what is cached is used as it is only while this
-   * process is the log's sole writer, else the stream is read on from the cached revision.
+   * The present state of an aggregate, never stale: what is cached is used as it is while this process is
+   * the log's sole writer, or when the log says that it is current; else the stream is read on from there.
    */
   async load<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
@@ -73,7 +73,8 @@ export class CommandHandler {
   ): Promise<Loaded<State>> {
     const stream = streamOf(decider, id)
     const cached = this.#cache.get(stream) as Loaded<State> | undefined
-    if (cached && this.#log.soleWriter()) return cached
+    if (cached && (this.#log.soleWriter() || (await this.#log.revision(stream)) === cached.revision))
+      return cached
     const loaded = await this.#readOn(
       decider,
       stream,

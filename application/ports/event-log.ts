@@ -156,6 +156,12 @@ export interface EventLog {
     options?: { from?: number; maxCount?: number; direction?: 'forwards' | 'backwards' },
   ): Promise<readonly StoredEvent[]>
 
+  /**
+   * Revision of a stream's last event, -1 when it has none, as of a moment after the call: whatever any process was
+   * told to be stored before is in it. Many who ask at once cost little more than one.
+   */
+  revision(stream: string): Promise<number>
+
   /** Reads the log in order, exclusively after a position; `types` filters on the server. */
   readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage>
 

@@ -108,6 +108,20 @@ export const PayrollPremiumCalculated = eventType({
     premium_cents: z.number().int(),
     /** Per green row: [row number, premium cents]. */
     premiums: z.array(z.tuple([z.number().int(), z.number().int()])),
+    /** With the last chunk, what the whole file came to: who hears of its end need not read the rows again. */
+    completed: z
+      .object({
+        employer_id: id(),
+        policy_id: id(),
+        policy_number: z.string(),
+        row_count: z.number().int(),
+        green_rows: z.number().int(),
+        red_rows: z.number().int(),
+        auditable_cents: z.number().int(),
+        premium_cents: z.number().int(),
+        period: z.object({ start: z.string(), end: z.string() }).nullable(),
+      })
+      .optional(),
   }),
 })
 
@@ -221,6 +235,7 @@ export function nextStep(file: PayrollFile): NextStep {
 // ---- commands
 
 type RecordedRows = z.output<typeof PayrollRowsRecorded.schema>
+type CompletedFile = NonNullable<z.output<typeof PayrollPremiumCalculated.schema>['completed']>
 type CalculatedWages = z.output<typeof PayrollWagesCalculated.schema>
 
 export type PayrollFileCommand =
@@ -273,7 +288,7 @@ function decide(command: PayrollFileCommand, file: PayrollFile): readonly Payrol
       if (next.step !== 'calculate_premium' || next.chunk !== command.calculated.chunk) {
         return outOfOrder(command.type, next)
       }
-      return [premium(command.calculated, command.table)]
+      return [premium(command.calculated, command.table, file)]
     case 'Fail':
       if (next.step === 'failed' || next.step === 'complete') return []
       return [PayrollFileFailed.of({ file_id, stage: command.stage, error: command.error })]
@@ -327,7 +342,7 @@ function wages(recorded: RecordedRows, terms: PayrollTerms, overtimeExclusion: b
 }
 
 /** The premium of a chunk; a class code and state without a rate fails the file, never counts as zero. */
-function premium(calculated: CalculatedWages, table: PremiumTable): PayrollFileEvent {
+function premium(calculated: CalculatedWages, table: PremiumTable, file: PayrollFile): PayrollFileEvent {
   const { file_id, chunk, last } = calculated
   const premiums: [number, number][] = []
   let total = 0
@@ -343,14 +358,21 @@ function premium(calculated: CalculatedWages, table: PremiumTable): PayrollFileE
     premiums.push([rowNumber, cents])
     total += cents
   }
-  return PayrollPremiumCalculated.of({
-    file_id,
-    chunk,
-    last,
-    rows_processed: premiums.length,
-    premium_cents: total,
-    premiums,
-  })
+  const sums = { file_id, chunk, last, rows_processed: premiums.length, premium_cents: total, premiums }
+  return PayrollPremiumCalculated.of(last ? { ...sums, completed: completedFile(file, total) } : sums)
+}
+
+/** What a file comes to. @param lastPremiumCents of the chunk that completes it. */
+function completedFile(
+  { received, validated, wages, premium }: PayrollFile,
+  lastPremiumCents: number,
+): CompletedFile {
+  const { employer_id, policy_id, policy_number, row_count, period } = received!
+  return {
+    ...{ employer_id, policy_id, policy_number, row_count },
+    ...{ green_rows: validated.green, red_rows: validated.red },
+    ...{ auditable_cents: wages.cents, premium_cents: premium.cents + lastPremiumCents, period },
+  }
 }
 
 export const payrollFile: Decider<PayrollFile, PayrollFileCommand, PayrollFileEvent> = {

@@ -14,10 +14,13 @@ const ALL = '*'
  */
 export class LiveFeed {
   readonly #read: (after: bigint, types: readonly string[] | undefined) => Promise<LogPage>
+  readonly #entered: (events: readonly StoredEvent[]) => void
   /** How many subscribers want a type, and the position from which on the stretch has all events of it. */
   readonly #wanted = new Map<string, { subscribers: number; since: bigint }>()
   /** The stretch: all wanted events with #from < position <= #to. */
   #events: StoredEvent[] = []
+  /** Appended by this process beyond the stretch, by position. */
+  readonly #ahead = new Map<bigint, StoredEvent>()
   /** Index of the first event of the stretch; those before are forgotten. */
   #first = 0
   #bytes = 0
@@ -33,12 +36,18 @@ export class LiveFeed {
    * @param head position where the stretch begins.
    * @param read reads a page of the log, only events of the given types where given; it is called again until it
    *   succeeds, so it should pause on failure.
+   * @param entered hears of the events that enter, in order, before anybody can see that the stretch reaches them.
    */
-  constructor(head: bigint, read: (after: bigint, types: readonly string[] | undefined) => Promise<LogPage>) {
+  constructor(
+    head: bigint,
+    read: (after: bigint, types: readonly string[] | undefined) => Promise<LogPage>,
+    entered: (events: readonly StoredEvent[]) => void = () => undefined,
+  ) {
     this.#from = head
     this.#to = head
     this.#known = head
     this.#read = read
+    this.#entered = entered
   }
 
   /** Position where the stretch ends. */
@@ -82,7 +91,12 @@ export class LiveFeed {
       this.#push(events, last)
       if (last > this.#known) this.#known = last
       this.#wake()
-    } else this.announce(last)
+      return
+    }
+    // what others appended before is read first, and these with it; but they need not be parsed again
+    if (this.#ahead.size > MAX_EVENTS) this.#ahead.clear()
+    for (const event of events) if (this.#isWanted(event)) this.#ahead.set(event.position, event)
+    this.announce(last)
   }
 
   /** Learns that the log reaches to a position. */
@@ -148,7 +162,11 @@ export class LiveFeed {
         // own appends may have come in meanwhile
         if (page.checkpoint > this.#to) {
           const fresh = page.events.filter((event) => event.position > this.#to)
-          this.#push(fresh, page.checkpoint)
+          this.#push(
+            fresh.map((event) => this.#ahead.get(event.position) ?? event),
+            page.checkpoint,
+          )
+          for (const position of this.#ahead.keys()) if (position <= this.#to) this.#ahead.delete(position)
           for (const [type, want] of this.#wanted) {
             if (!asked.has(type) && !asked.has(ALL)) want.since = page.checkpoint
           }
@@ -166,9 +184,9 @@ export class LiveFeed {
 
   /** @param to where the stretch ends then. */
   #push(events: readonly StoredEvent[], to: bigint): void {
-    const all = this.#wanted.has(ALL)
+    this.#entered(events)
     for (const event of events) {
-      if (!all && !this.#wanted.has(event.type)) continue
+      if (!this.#isWanted(event)) continue
       this.#events.push(event)
       this.#bytes += sizeOf(event)
     }
@@ -196,6 +214,10 @@ export class LiveFeed {
     this.#bytes = 0
     this.#from = to
     this.#to = to
+  }
+
+  #isWanted({ type }: StoredEvent): boolean {
+    return this.#wanted.has(type) || this.#wanted.has(ALL)
   }
 
   #hasAllSince(position: bigint, types: ReadonlySet<string> | undefined): boolean {

@@ -546,6 +546,30 @@ export function eventLogContract(
     suite('the second process', () => other)
 
     describe('both processes', () => {
+      test('know how far a stream has come as soon as either of them was told', async () => {
+        const streams = Array.from({ length: 5 }, () => aStream())
+        expect(await log.revision(streams[0]!)).toBe(-1)
+        for (let round = 0; round < 20; round += 1) {
+          const [writer, asker] = round % 3 === 0 ? [log, other] : [other, log]
+          await Promise.all(
+            streams.map(async (stream, n) => {
+              // some streams rest for a while
+              if (round % (n + 1) !== 0) return
+              const { revision } = await writer.append(stream, 'any', someEvents(1 + (round % 2)))
+              expect(await asker.revision(stream)).toBe(revision)
+              expect(await writer.revision(stream)).toBe(revision)
+            }),
+          )
+        }
+        for (const stream of streams) {
+          const [last] = await log.readStream(stream, { direction: 'backwards', maxCount: 1 })
+          expect(await Promise.all([log.revision(stream), other.revision(stream)])).toEqual([
+            last!.revision,
+            last!.revision,
+          ])
+        }
+      })
+
       test('the same events with other data, sent by both at once, are stored once and known to be', async () => {
         for (let round = 0; round < 10; round += 1) {
           const stream = aStream()

@@ -26,7 +26,11 @@ function openFeed() {
   }
   const feed = new LiveFeed(0n, async (after, types) => {
     asked.push(types)
-    const page = read(after, 5, types)
+    const read5 = read(after, 5, types)
+    const page = {
+      ...read5,
+      events: read5.events.map((event) => (event.data === '{}' ? { ...event } : event)),
+    }
     await new Promise((resolve) => setImmediate(resolve))
     return page
   })
@@ -116,4 +120,20 @@ test('what nobody wants is not read', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   expect(asked.length).toBe(reads)
   expect(feed.to).toBe(300n)
+})
+
+test('what this process appended is handed out as it was appended, also behind what others did', async () => {
+  const { feed, append, events, follow } = openFeed()
+  const seen = follow(0n, undefined, 60n)
+  for (let n = 0; n < 10; n += 1) {
+    // told of by nobody yet
+    events.push(...[1, 2, 3].map((next) => ({ ...eventAt(events.length + next), data: '"theirs"' })))
+    append(3, true)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const all = await seen
+  expect(all.map(({ position }) => Number(position))).toEqual(events.map((_, n) => n + 1))
+  // the same objects, with all that readers keep with them
+  expect(all.every((event) => events.includes(event))).toBe(true)
+  expect(feed.to).toBe(60n)
 })

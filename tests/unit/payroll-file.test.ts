@@ -49,6 +49,15 @@ const firstPremium = PayrollPremiumCalculated.of({
 const lastPremium = PayrollPremiumCalculated.of({
   // 20.25 at 2.50 per 100 is 0.50625
   ...{ file_id: id, chunk: 1, last: true, rows_processed: 1, premium_cents: 51, premiums: [[3, 51]] },
+  completed: {
+    ...{
+      employer_id: file.data.employer_id,
+      policy_id: file.data.policy_id,
+      policy_number: file.data.policy_number,
+    },
+    ...{ row_count: 3, green_rows: 2, red_rows: 1, auditable_cents: 102_025, premium_cents: 301 },
+    period: file.data.period,
+  },
 })
 const failed = PayrollFileFailed.of({ file_id: id, stage: 'validation', error: 'it broke' })
 

@@ -160,6 +160,10 @@ export class EventStoreEventLog implements EventLog {
     return stored
   }
 
+  revision(stream: string): Promise<number> {
+    return this.#tail.revision(stream)
+  }
+
   readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
     return this.#reader.page(options)
   }

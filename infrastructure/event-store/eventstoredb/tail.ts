@@ -1,4 +1,6 @@
+import { RecentlyUsed } from '../../../application/command-handling/recently-used.ts'
 import type { StoredEvent } from '../../../application/ports/event-log.ts'
+import { Gathered } from '../gathered.ts'
 import { LiveFeed } from '../live-feed.ts'
 import type { Confirmations } from './confirmations.ts'
 import type { EventStoreConnection } from './connection.ts'
@@ -18,6 +20,9 @@ const LATE_MS = 30
 const PAGE_PAUSE_MS = 5
 /** With no busy moment for so long the log is followed live again, in milliseconds. */
 const CALM_MS = 250
+const STREAMS = 50_000
+/** How long the feed may take to where the log ends before a stream is looked at instead, in milliseconds. */
+const REACH_MS = 250
 
 export interface TailLog {
   warn(fields: { readonly reason: string }, message: string): void
@@ -37,6 +42,17 @@ export class Tail {
   readonly #confirmations: Confirmations
   readonly #log: TailLog
   readonly #closing: AbortSignal
+  /** Revisions of the last events of streams. What is missing was not seen, or is forgotten. */
+  readonly #revisions = new RecentlyUsed<string, number>(STREAMS)
+  /** Where the log ends, and the feed has been. */
+  readonly #reached = new Gathered(async () => {
+    const head = await this.#reader.head()
+    if (head > this.feed.to) {
+      this.#wake()
+      await this.feed.beyond(head - 1n, AbortSignal.timeout(REACH_MS))
+    }
+    return head <= this.feed.to
+  })
   #following: Following | undefined
   #arrived: StoredEvent[] = []
   /** Whether the log is read in pages, or is about to be. */
@@ -63,8 +79,12 @@ export class Tail {
     this.#confirmations = parts.confirmations
     this.#log = parts.log
     this.#closing = parts.closing
-    this.feed = new LiveFeed(head, (after) =>
-      this.#reader.page({ after, maxCount: FEED_PAGE }, (event) => this.#confirmations.see(event)),
+    this.feed = new LiveFeed(
+      head,
+      (after) => this.#reader.page({ after, maxCount: FEED_PAGE }, (event) => this.#confirmations.see(event)),
+      (events) => {
+        for (const { stream, revision } of events) this.#revisions.set(stream, revision)
+      },
     )
     // the subscription shows all events, among which appends are confirmed
     this.feed.want()
@@ -81,6 +101,21 @@ export class Tail {
       this.feed.close()
     })
     await new Promise<void>((resolve) => void this.#run(resolve))
+  }
+
+  /**
+   * Revision of a stream's last event, as of a moment after the call. A stream that was once looked at, or seen in the
+   * feed, is asked for no more: since then everything that was appended to it has come by.
+   */
+  async revision(stream: string): Promise<number> {
+    const hasReached = await this.#reached.ask(undefined)
+    const seen = hasReached ? this.#revisions.get(stream) : undefined
+    if (seen !== undefined) return seen
+    const [last] = await this.#reader.stream(stream, { from: 'end', maxCount: 1, backwards: true })
+    const revision = last?.revision ?? -1
+    // the feed may have seen more meanwhile
+    if (revision > (this.#revisions.get(stream) ?? -1)) this.#revisions.set(stream, revision)
+    return revision
   }
 
   async #run(started: () => void): Promise<void> {

@@ -158,6 +158,25 @@ export async function readStreamHeads(
   return { streams: heads, head }
 }
 
+/** Revisions of the last events of those of the given streams that have events. */
+export async function readRevisions(
+  db: Queryable,
+  streams: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await db.query<[n: string, revision: string]>({
+    name: 'event_log/revisions',
+    text: `SELECT wanted.n, last.revision
+             FROM unnest($1::text[]) WITH ORDINALITY AS wanted (stream, n)
+                  CROSS JOIN LATERAL
+                  (SELECT revision FROM event_log.events
+                    WHERE stream = wanted.stream COLLATE "C" ORDER BY revision DESC LIMIT 1) AS last`,
+    values: [textArray(streams)],
+    rowMode: 'array',
+    types: AS_TEXT,
+  })
+  return new Map(rows.map(([n, revision]) => [streams[Number(n) - 1]!, Number(revision)]))
+}
+
 /** Where the events with the given ids stand, for those that exist. */
 export async function findEvents(
   db: Queryable,

@@ -12,9 +12,17 @@ import {
 import { DatabaseUnavailable, isConnectionLoss, oneLine } from '../../database/connection.ts'
 import type { Database, DatabaseLog } from '../../database/database.ts'
 import { checkAppend } from '../check-append.ts'
+import { Gathered } from '../gathered.ts'
 import { LiveFeed } from '../live-feed.ts'
 import { APPENDED_CHANNEL, Appender } from './appender.ts'
-import { LOG_SESSION, type Queryable, readHead, readPage, readStream } from './event-queries.ts'
+import {
+  LOG_SESSION,
+  type Queryable,
+  readHead,
+  readPage,
+  readRevisions,
+  readStream,
+} from './event-queries.ts'
 import { WriterSession } from './writer-session.ts'
 
 const READERS = 4
@@ -105,6 +113,9 @@ export class PostgresEventLog implements EventLog {
   readonly #log: DatabaseLog
   readonly #appender: Appender
   readonly #feed: LiveFeed
+  readonly #revisions = new Gathered((streams: readonly string[]) =>
+    this.#again(() => readRevisions(this.#readers, [...new Set(streams)])),
+  )
   readonly #closing = new AbortController()
   #poll: NodeJS.Timeout | undefined
   #stopListening: () => void = () => undefined
@@ -167,6 +178,10 @@ export class PostgresEventLog implements EventLog {
     const from = options.from ?? (direction === 'forwards' ? 0 : LARGEST_REVISION)
     const maxCount = options.maxCount ?? 1000
     return this.#again(() => readStream(this.#readers, stream, { from, maxCount, direction }))
+  }
+
+  async revision(stream: string): Promise<number> {
+    return (await this.#revisions.ask(stream)).get(stream) ?? -1
   }
 
   async readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
