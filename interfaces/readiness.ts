@@ -87,6 +87,7 @@ export class Readiness {
 
   /** What a drain would still have to wait for. */
   async unfinished(): Promise<unknown> {
+    const { integrationEvents } = this.#parts
     const [projections, processManagers, counts, head] = await Promise.all([
       this.#parts.projections.list(),
       this.#parts.runner.status(),
@@ -101,6 +102,9 @@ export class Readiness {
       process_managers_behind: processManagers
         .filter(({ position }) => position < head)
         .map(({ name }) => name),
+      ...(integrationEvents
+        ? { integration_events_behind: !(await integrationEvents.hasPublished(head)) }
+        : {}),
     }
   }
 

@@ -220,6 +220,7 @@ async function compose(
     notices,
     work: workStore,
     processManagers: runner,
+    ...(integrationEvents ? { integrationEvents } : {}),
     projections: { names: () => projections.names },
     readModels: projections,
   }

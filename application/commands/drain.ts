@@ -16,6 +16,11 @@ export interface DrainParts {
     /** How far each process manager has got in the log, wherever it runs. */
     positions(): Promise<ReadonlyMap<string, bigint>>
   }
+  /** Absent where nothing is published to other systems. */
+  readonly integrationEvents?: {
+    /** Whether all that can be published up to a position is; also true while the channel is away. */
+    hasPublished(position: bigint): Promise<boolean>
+  }
   readonly projections: { names(): readonly string[] }
   readonly readModels: ReadModels
 }
@@ -27,8 +32,9 @@ const PROJECTIONS_WAIT_MS = 1_000
 
 /**
  * Waits until the service has come to rest: no work is due at the present clock, nothing is in
- * flight, and all process managers and projections are at the head of the log. Work that an injected
- * hold keeps back, work that falls due later and work that was given up is not waited for.
+ * flight, all process managers and projections are at the head of the log, and other systems were told of
+ * everything, as far as they can be reached. Work that an injected hold keeps back, work that falls due
+ * later and work that was given up is not waited for.
  * @param timeoutMs real milliseconds.
  * @returns false when the time ran out first.
  */
@@ -56,6 +62,7 @@ async function isAtRest(parts: DrainParts, projectionsWaitMs: number): Promise<b
   }
   const { due, leased } = await work.counts({ now, holds: await faults.holds() })
   if (due + leased > 0) return false
+  if (parts.integrationEvents && !(await parts.integrationEvents.hasPublished(head))) return false
   const names = parts.projections.names()
   if (!(await parts.readModels.reached(names, head, { timeoutMs: projectionsWaitMs }))) return false
   // the system clock never stands still: for it, rest is a moment

@@ -19,6 +19,8 @@ export interface IntegrationEventChannel {
   create(): Promise<void>
   /** Publishes one event; the same id again within the channel's memory is the same message. @throws until it is stored. */
   publish(event: IntegrationEvent): Promise<void>
+  /** Whether publishing may work now. */
+  isAvailable(): boolean
   /** Resolves when publishing may work; with the signal's abort at the latest. */
   available(signal: AbortSignal): Promise<void>
   /** Hears when it went away: it may come back without what it held. @returns how to stop. */

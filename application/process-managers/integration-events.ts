@@ -76,6 +76,20 @@ export class IntegrationEvents {
     return { state: problem === null ? 'active' : 'problem', position, problem }
   }
 
+  /**
+   * Whether nothing is left to be published up to a position, by whichever process does it. What cannot be published
+   * now, because the channel is away or an event cannot be read, is not counted.
+   */
+  async hasPublished(position: bigint): Promise<boolean> {
+    const { channel, log } = this.#parts
+    if (!channel.isAvailable()) return true
+    const status = await this.status()
+    if (status.state === 'problem' || status.position >= position) return true
+    // the checkpoint rests a while on events of no concern
+    const { events } = await log.readAll({ after: status.position, maxCount: 1, types: INTEGRATION_SOURCES })
+    return events.length === 0 || events[0]!.position > position
+  }
+
   async #own(): Promise<void> {
     const { leases, channel, store, log, report } = this.#parts
     const stopping = this.#stopping.signal

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import { drain } from '../../application/commands/drain.ts'
 import {
   INTEGRATION_EVENTS,
   INTEGRATION_SOURCES,
@@ -85,15 +86,19 @@ class Counted implements IntegrationEventChannel {
   readonly #real = new JetStreamIntegrationEvents(nats)
   exists = () => this.#real.exists()
   create = () => this.#real.create()
+  isAvailable = () => this.#real.isAvailable()
   available = (signal: AbortSignal) => this.#real.available(signal)
   onLost = (listener: () => void) => this.#real.onLost(listener)
+  /** Publishing waits for it. */
+  gate: Promise<void> = Promise.resolve()
   async publish(event: IntegrationEvent): Promise<void> {
+    await this.gate
     this.published.push(event)
     await this.#real.publish(event)
   }
 }
 
-function publishFrom(on: Workbench = bench): Counted {
+function publishFrom(on: Workbench = bench): Counted & { events: IntegrationEvents } {
   const channel = new Counted()
   const { log, registry, commands, leases, store, reports } = on
   const report = (what: string, { error }: Readonly<Record<string, string>>) =>
@@ -101,7 +106,7 @@ function publishFrom(on: Workbench = bench): Counted {
   const events = new IntegrationEvents({ log, registry, commands, leases, store, channel, report })
   events.start()
   running.push(events)
-  return channel
+  return Object.assign(channel, { events })
 }
 
 async function stopped(): Promise<void> {
@@ -215,6 +220,46 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     }
   })
 
+  test('a file that says itself what it came to is told of without being read', async () => {
+    const channel = publishFrom()
+    const terms = await issuePolicy()
+    const { policy_id, employer_id, policy_number } = terms
+    const completed = {
+      ...{ employer_id, policy_id, policy_number, row_count: 2, green_rows: 1, red_rows: 1 },
+      ...{ auditable_cents: 100_000, premium_cents: 250, period: null },
+    }
+    const event = PayrollPremiumCalculated.of({
+      ...{ file_id: newId(), chunk: 0, last: true, rows_processed: 1, premium_cents: 250 },
+      ...{ premiums: [[1, 250]], completed },
+    })
+    const nothing = { state: payrollFile.initialState, revision: -1 }
+    await bench.commands.appendAt(payrollFile, event.data.file_id, nothing, [event], context())
+    await until(() => channel.published.length === 2)
+    const { data } = JSON.parse(channel.published[1]!.text) as { data: unknown }
+    expect(data).toEqual({ file_id: event.data.file_id, ...completed })
+  })
+
+  test('are waited for by a drain', async () => {
+    const runner = await bench.run([])
+    const channel = publishFrom()
+    let open: () => void = () => undefined
+    channel.gate = new Promise((resolve) => {
+      open = resolve
+    })
+    const parts = { ...bench.drainParts(runner), integrationEvents: channel.events }
+    await issuePolicy()
+    expect(await drain(parts, 300)).toBe(false)
+    const drained = drain(parts, 15_000)
+    open()
+    expect(await drained).toBe(true)
+    expect(channel.published).toHaveLength(1)
+    // what is of no concern outside leaves nothing to wait for
+    await bench.log.append('other-1', 'noStream', [
+      { eventId: randomUUID(), type: 'NobodyKnowsIt', data: '{}', metadata: '{"schema_version":1}' },
+    ])
+    expect(await channel.events.hasPublished(await bench.log.head())).toBe(true)
+  })
+
   test('hold no sealed value', async () => {
     publishFrom()
     const employerId = newId()
@@ -315,6 +360,19 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
 })
 
 describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () => {
+  test('is away: a drain waits for nothing that cannot be told', async () => {
+    const runner = await bench.run([])
+    const channel = publishFrom()
+    await server.own!.kill()
+    await until(() => !nats.connected)
+    await issuePolicy()
+    const parts = { ...bench.drainParts(runner), integrationEvents: channel.events }
+    expect(await drain(parts, 15_000)).toBe(true)
+    expect(channel.published).toEqual([])
+    await server.own!.restart()
+    await until(() => channel.published.length === 1)
+  })
+
   test('is killed again and again: all arrive, once each', async () => {
     publishFrom()
     const files: string[] = []

@@ -84,6 +84,10 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
     })
   }
 
+  isAvailable(): boolean {
+    return this.#nats.connected
+  }
+
   available(signal: AbortSignal): Promise<void> {
     return this.#nats.available(signal)
   }
