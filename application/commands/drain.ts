@@ -72,14 +72,12 @@ async function isAtRest(parts: DrainParts, projectionsWaitMs: number): Promise<b
 async function pauseUnlessWoken(notices: Notices, ms: number): Promise<void> {
   const woken = new AbortController()
   const wake = () => woken.abort()
-  const stopWork = notices.onWake('work', wake)
-  const stopPosition = notices.onWake('position', wake)
+  const stops = (['position', 'progress'] as const).map((topic) => notices.onWake(topic, wake))
   try {
     await delay(ms, null, { signal: woken.signal })
   } catch {
     // woken
   } finally {
-    stopWork()
-    stopPosition()
+    for (const stop of stops) stop()
   }
 }

@@ -2,8 +2,10 @@
 export type Topic =
   /** Work may be due that nobody was offered: the clock moved, a hold was cleared, failed work is tried again. */
   | 'work'
-  /** A process manager or projection moved on, or a piece of work ended. */
+  /** A projection moved on: for who waits to read. */
   | 'position'
+  /** A process manager moved on, or a piece of work ended: for who waits until all is at rest. */
+  | 'progress'
 
 /**
  * Hints to all processes that something is worth looking at now. They carry nothing and may be lost,

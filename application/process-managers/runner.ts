@@ -286,7 +286,7 @@ export class ProcessManagerRunner {
         if (isWanted || position !== saved) await save(changes)
       }
       this.#positions.set(manager.name, position)
-      notices.wake('position')
+      notices.wake('progress')
       void this.#offerStored(changes.store)
       onProgress()
       next = pages.next()
@@ -558,7 +558,7 @@ export class ProcessManagerRunner {
     if (end.end === 'retry') this.#wakeAfter(end.afterMs)
     if (end.end === 'reschedule' || this.#moreDue) this.#wake()
     this.#handIsFree()
-    notices.wake('position')
+    notices.wake('progress')
   }
 
   async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome | Reacted> {

@@ -1,3 +1,5 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
+
 /**
  * Answers everybody who asks at about the same time with one look: a look that begins after all of their questions,
  * so that nobody is told what was true before he asked. One look is under way at a time.
@@ -17,7 +19,9 @@ export class Gathered<Question, Answer> {
       return this.#next.answer
     }
     const questions = [question]
-    const answer = this.#underWay.then(() => {
+    const answer = this.#underWay.then(async () => {
+      // everybody who asks in this turn of the event loop, too
+      await othersTurn()
       this.#next = undefined
       return this.#look(questions)
     })

@@ -17,6 +17,7 @@ import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
+import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
 import { on, type Projection } from '../../projections/runtime/projection.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -177,7 +178,8 @@ describe.skipIf(!source || source.kind === 'given')(
       const runner = new ProcessManagerRunner(
         {
           ...{ log, registry, clock: systemClock, store, leases: leases() },
-          ...{ notices: new InProcessNotices(), faults: new InMemoryFaults(), report: () => undefined },
+          ...{ notices: new InProcessNotices(), queue: new InProcessWorkQueue() },
+          ...{ faults: new InMemoryFaults(), report: () => undefined },
         },
         [couriers],
         // work waits for the server as long as it takes

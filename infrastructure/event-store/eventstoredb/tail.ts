@@ -20,6 +20,8 @@ const LATE_MS = 30
 const PAGE_PAUSE_MS = 5
 /** With no busy moment for so long the log is followed live again, in milliseconds. */
 const CALM_MS = 250
+/** Events that arrive one by one within so long go to the readers as one page, in milliseconds: each costs a transaction. */
+const GATHER_MS = 1
 const STREAMS = 50_000
 /** How long the feed may take to where the log ends before a stream is looked at instead, in milliseconds. */
 const REACH_MS = 250
@@ -128,7 +130,7 @@ export class Tail {
           {
             event: (recorded) => {
               attempt = 0
-              if (this.#arrived.length === 0) setImmediate(() => this.#publish())
+              if (this.#arrived.length === 0) setTimeout(() => this.#publish(), GATHER_MS)
               this.#arrived.push(this.#confirmations.see(recorded))
             },
           },

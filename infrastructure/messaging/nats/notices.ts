@@ -3,7 +3,7 @@ import type { Notices, Topic } from '../../../application/ports/notices.ts'
 import { InProcessNotices } from '../in-process/notices.ts'
 import type { Nats } from './connection.ts'
 
-const TOPICS: readonly Topic[] = ['work', 'position']
+const TOPICS: readonly Topic[] = ['work', 'position', 'progress']
 /** Notices of one topic leave a process this far apart at the least, in milliseconds; the first one at once. */
 const GAP_MS = 2
 
