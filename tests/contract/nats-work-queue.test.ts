@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { OfferedWork } from '../../application/ports/work-queue.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { JetStreamWorkQueue } from '../../infrastructure/messaging/nats/work-queue.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
@@ -79,9 +80,20 @@ describe.skipIf(!natsCanBeKilled)('with a NATS server of its own', () => {
     await until(() => pair.connections.every(({ connected }) => connected))
     await until(() => pair.here.offer([kept!]))
     const offer = (await next)!
-    expect(offer.work).toEqual(kept)
     offer.acknowledge()
+    if (offer.work.key !== kept!.key) await arrives(kept!)
   })
+
+  /** A killed server may have lost what was acknowledged last, and brings that again. @returns what came before. */
+  async function arrives(wanted: OfferedWork): Promise<readonly OfferedWork[]> {
+    const others: OfferedWork[] = []
+    for (;;) {
+      const offer = (await pair.there.next(never))!
+      offer.acknowledge()
+      if (offer.work.key === wanted.key) return others
+      others.push(offer.work)
+    }
+  }
 
   test('offers outlive a restart of the server; a server that was emptied takes new ones', async () => {
     const [outlives, forgotten, fresh] = pieces(3)
@@ -91,15 +103,11 @@ describe.skipIf(!natsCanBeKilled)('with a NATS server of its own', () => {
     }
     expect(await pair.here.offer([outlives!])).toBe(true)
     await restart(false)
-    const first = (await pair.there.next(never))!
-    expect(first.work).toEqual(outlives)
-    first.acknowledge()
+    await arrives(outlives!)
     expect(await pair.here.offer([forgotten!])).toBe(true)
     await restart(true)
-    const next = pair.there.next(never)
+    const arrived = arrives(fresh!)
     await until(() => pair.here.offer([fresh!]))
-    const second = (await next)!
-    expect(second.work).toEqual(fresh)
-    second.acknowledge()
+    expect(await arrived).not.toContainEqual(forgotten)
   })
 })
