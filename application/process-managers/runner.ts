@@ -128,7 +128,7 @@ export class ProcessManagerRunner {
   readonly #parkedStreams = new Map<string, Set<string>>()
   #loops: Promise<void>[] = []
   #heartbeat: NodeJS.Timeout | undefined
-  /** Offers for which the piece is being leased. */
+  /** Hands kept for work that is being leased. */
   #taking = 0
   /** True when the last look took as much as there were hands: there may be more. */
   #moreDue = false
@@ -432,27 +432,21 @@ export class ProcessManagerRunner {
   async #takeOffers(): Promise<void> {
     const stopping = this.#stopping.signal
     for (;;) {
-      while (this.#freeHands <= 0 && !stopping.aborted) {
-        await new Promise<void>((resolve) => {
-          this.#handIsFree = resolve
-        })
-      }
+      await this.#untilHandIsFree()
       const offer = await this.#parts.queue.next(stopping)
       if (!offer) return
+      // looking may have filled all hands meanwhile
+      await this.#untilHandIsFree()
       this.#track(this.#take(offer))
     }
   }
 
   async #take(offer: TakenOffer): Promise<void> {
     let claim: ClaimedWork | undefined
-    this.#taking += 1
     try {
       claim = (await this.#claim(1, this.#parts.clock.now(), offer.work))[0]
     } catch {
       this.#wake()
-    } finally {
-      this.#taking -= 1
-      this.#handIsFree()
     }
     // else it is not due, done, or in other hands
     if (claim) await this.#carryOut(claim)
@@ -482,26 +476,41 @@ export class ProcessManagerRunner {
     }
   }
 
+  async #untilHandIsFree(): Promise<void> {
+    while (this.#freeHands <= 0 && !this.#stopping.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#handIsFree = resolve
+      })
+    }
+  }
+
   get #freeHands(): number {
     return this.#options.workers - this.#inHand.size - this.#taking
   }
 
+  /** Takes work into hands that are free; they are kept for it from the call on. */
   async #claim(limit: number, now: number, only?: WorkKey): Promise<readonly ClaimedWork[]> {
     const { store, leases, faults } = this.#parts
-    const claims = await store.claim({
-      processManagers: this.names,
-      owner: leases.owner,
-      leaseMs: this.#options.workLeaseMs,
-      now,
-      holds: await faults.holds(),
-      limit,
-      ...(only ? { only } : {}),
-    })
-    const renewedAt = performance.now()
-    for (const claim of claims) {
-      this.#inHand.set(claim.token, { claim, abort: new AbortController(), renewedAt })
+    this.#taking += limit
+    try {
+      const claims = await store.claim({
+        processManagers: this.names,
+        owner: leases.owner,
+        leaseMs: this.#options.workLeaseMs,
+        now,
+        holds: await faults.holds(),
+        limit,
+        ...(only ? { only } : {}),
+      })
+      const renewedAt = performance.now()
+      for (const claim of claims) {
+        this.#inHand.set(claim.token, { claim, abort: new AbortController(), renewedAt })
+      }
+      return claims
+    } finally {
+      this.#taking -= limit
+      this.#handIsFree()
     }
-    return claims
   }
 
   #track(work: Promise<void>): void {

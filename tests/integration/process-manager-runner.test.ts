@@ -456,9 +456,9 @@ describe('working', () => {
     })
     const { processManager, kind } = work('cancelled')
     const changes = { store: [work('next')], cancel: [{ processManager, kind, key: 'cancelled' }] }
-    expect(await store.end(first!, { end: 'done', changes })).toBe(false)
+    expect(await store.end(first!, { end: 'done', changes })).toBe('lost')
     expect(await store.keysOf('parcels', 'deliver')).toEqual(['x', 'cancelled'])
-    expect(await store.end(second!, { end: 'done', changes })).toBe(true)
+    expect(await store.end(second!, { end: 'done', changes })).toBe('ended')
     expect(await store.keysOf('parcels', 'deliver')).toEqual(['next'])
   })
 
