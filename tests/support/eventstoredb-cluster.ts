@@ -22,6 +22,8 @@ interface Member {
 }
 
 const LIMIT_MS = 60_000
+/** How long the others may take to choose among them, in milliseconds. */
+const RESIGN_MS = 8_000
 
 /** @param path of the server's program. */
 export async function startCluster(path: string): Promise<EventStoreCluster> {
@@ -53,8 +55,8 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
     const own = seen.find(({ httpEndPointPort }) => httpEndPointPort === port)
     return /^(Leader|Follower)$/.test(own?.state ?? '') && seen.some(({ state }) => state === 'Leader')
   }
-  const leader = async (except?: number): Promise<number> => {
-    const deadline = performance.now() + LIMIT_MS
+  const leader = async (except?: number, limitMs = LIMIT_MS): Promise<number> => {
+    const deadline = performance.now() + limitMs
     while (performance.now() < deadline) {
       for (const port of ports) {
         if (port === except) continue
@@ -81,7 +83,7 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   try {
-    await Promise.all([...processes].map(([port, node]) => node.start(() => isPart(port))))
+    await Promise.all(ports.map(back))
   } catch (error) {
     await stop()
     throw error
@@ -103,8 +105,11 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
       }
       // or it may be chosen again
       for (const port of ports) await post(port, `priority/${port === old ? -10 : 0}`)
-      await post(old, 'resign')
-      await leader(old)
+      // on a busy machine the others may be too slow to take over, and it goes on to lead
+      for (let attempt = 0, next: number | null = null; next === null; attempt += 1) {
+        await post(old, 'resign')
+        next = await leader(old, RESIGN_MS).catch((error) => (attempt < 5 ? null : Promise.reject(error)))
+      }
       await back(old)
     },
     stop,
