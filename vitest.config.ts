@@ -23,6 +23,8 @@ const OWN_INSTALLATION = [
   ...['many-processes', 'roles', 'roles-fencing', 'rolling-upgrade'].map(endToEnd),
   // both engines at once
   endToEnd('moving-engines'),
+  // starts that are refused
+  endToEnd('eventstoredb-refused'),
   // containers
   endToEnd('image'),
 ]

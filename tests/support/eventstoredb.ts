@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -23,6 +24,8 @@ export interface EventStoreServer {
 }
 
 const IMAGE = 'eventstore/eventstore:24.10'
+/** Below those that systems give to connections. */
+const SERVER_PORTS = [12_000, 32_000] as const
 const READY_LIMIT_MS = 60_000
 
 /**
@@ -175,14 +178,18 @@ function leads(gossip: string): Promise<boolean> {
   )
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      const port = typeof address === 'object' && address ? address.port : 0
-      server.close(() => resolve(port))
+/**
+ * A port that is free, and stays so for whoever starts or restarts a server on it: the system gives ports of this range
+ * to nobody who asks for just any.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(...SERVER_PORTS)
+    const isFree = await new Promise<boolean>((resolve) => {
+      const server = createServer()
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
     })
-  })
+    if (isFree) return port
+  }
 }
