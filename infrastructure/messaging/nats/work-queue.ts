@@ -92,9 +92,10 @@ export class JetStreamWorkQueue implements WorkQueue {
       await this.#nats.available(signal)
       try {
         const message = await this.#pull(signal)
-        if (message) return taken(message)
+        const offer = message && taken(message)
+        if (offer) return offer
         // a server answers nothing about a consumer that was deleted
-        this.#consumer = undefined
+        if (!message) this.#consumer = undefined
       } catch {
         this.#consumer = undefined
         await delay(RETRY_MS, null, { signal }).catch(() => undefined)
@@ -155,15 +156,32 @@ export class JetStreamWorkQueue implements WorkQueue {
 }
 
 /** While the worker lives the server hears of it, so that the message stays with it. */
-function taken(message: JsMsg): TakenOffer {
+function taken(message: JsMsg): TakenOffer | null {
+  const work = offered(message)
+  if (work === null) {
+    // not from here: nobody is to be bothered with it again
+    message.term()
+    return null
+  }
   const working = setInterval(() => message.working(), ACK_WAIT_MS / 3)
   working.unref()
-  const [processManager, kind, key, version] = message.json<[string, string, string, string]>()
   return {
-    work: { processManager, kind, key, version },
+    work,
     acknowledge() {
       clearInterval(working)
       message.ack()
     },
+  }
+}
+
+/** @returns null when the message is none of {@link JetStreamWorkQueue.offer}. */
+function offered(message: JsMsg): OfferedWork | null {
+  try {
+    const parts = message.json<readonly unknown[]>()
+    if (parts.length !== 4 || parts.some((part) => typeof part !== 'string')) return null
+    const [processManager, kind, key, version] = parts as [string, string, string, string]
+    return { processManager, kind, key, version }
+  } catch {
+    return null
   }
 }
