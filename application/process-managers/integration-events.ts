@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { CommandHandler } from '../command-handling/command-handler.ts'
 import type { EventRegistry } from '../event-store.ts'
 import { INTEGRATION_SOURCES, integrationEventOf } from '../integration-events.ts'
-import { type EventLog, LOG_START, type LogPage, type StoredEvent } from '../ports/event-log.ts'
+import { pagesInTime } from '../pages-in-time.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { IntegrationEventChannel } from '../ports/integration-events.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import { describeError } from './describe-error.ts'
@@ -150,25 +151,21 @@ export class IntegrationEvents {
   }
 
   async #publishFrom(checkpoint: Checkpoint, ended: AbortSignal, onProgress: () => void): Promise<void> {
-    const pages = this.#parts.log
-      .subscribe({ after: checkpoint.saved, types: INTEGRATION_SOURCES, pageSize: PAGE, signal: ended })
-      [Symbol.asyncIterator]()
+    const pages = this.#parts.log.subscribe({
+      ...{ after: checkpoint.saved, types: INTEGRATION_SOURCES, pageSize: PAGE, signal: ended },
+    })
     let position = checkpoint.saved
-    let next = pages.next()
-    for (;;) {
-      // looked at below; until then nobody else does
-      next.catch(() => undefined)
-      const page = position === checkpoint.saved ? await next : await within(CHECKPOINT_MS, next)
+    const untilSaved = () => (position === checkpoint.saved ? null : CHECKPOINT_MS)
+    for await (const page of pagesInTime(pages, untilSaved)) {
       if (page === null) {
         await checkpoint.save(position)
         continue
       }
-      if (page.done || ended.aborted) return
-      await this.#publish(page.value.events)
-      position = page.value.checkpoint
-      if (page.value.events.length > 0) await checkpoint.save(position)
+      if (ended.aborted) return
+      await this.#publish(page.events)
+      position = page.checkpoint
+      if (page.events.length > 0) await checkpoint.save(position)
       onProgress()
-      next = pages.next()
     }
   }
 
@@ -214,17 +211,5 @@ class Checkpoint {
     const from = { position: this.saved, epoch: this.#epoch }
     await this.#store.advance(INTEGRATION_EVENTS_NAME, from, position, NO_CHANGES)
     this.saved = position
-  }
-}
-
-type Next = IteratorResult<LogPage, unknown>
-
-/** @returns null when the time is up first; the promise is then awaited again. */
-async function within(ms: number, next: Promise<Next>): Promise<Next | null> {
-  const timer = new AbortController()
-  try {
-    return await Promise.race([next, delay(ms, null, { signal: timer.signal })])
-  } finally {
-    timer.abort()
   }
 }

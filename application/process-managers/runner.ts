@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay, setImmediate as othersTurn } from 'node:timers/promises'
 import type { EventRegistry, RecordedEvent } from '../event-store.ts'
+import { pagesInTime } from '../pages-in-time.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type EventLog, EventLogUnavailable, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { FaultPoint, Faults } from '../ports/faults.ts'
@@ -25,6 +26,8 @@ export type RunnerReport = (
   what:
     | 'work_retried'
     | 'work_failed'
+    // the log is away: told once for all work, until some of it gets through
+    | 'work_interrupted'
     | 'lease_lost'
     | 'reaction_parked'
     | 'process_manager_restarted'
@@ -132,6 +135,8 @@ export class ProcessManagerRunner {
   #taking = 0
   /** True when the last look took as much as there were hands: there may be more. */
   #moreDue = false
+  /** Whether work was interrupted because the log is away, and none got through since. */
+  #isLogAway = false
   #woken = false
   #wakeWorkers: () => void = () => undefined
   #handIsFree: () => void = () => undefined
@@ -257,40 +262,30 @@ export class ProcessManagerRunner {
     this.#parkedStreams.set(manager.name, await this.#streamsParked(manager))
     const ended = AbortSignal.any([this.#stopping.signal, lease.lost])
     const types = manager.handles.map((type) => type.name)
-    const pages = log
-      .subscribe({ after: saved, types, pageSize: this.#options.pageSize, signal: ended })
-      [Symbol.asyncIterator]()
-
     const save = async (changes: WorkChanges): Promise<void> => {
       await store.advance(manager.name, { position: saved, epoch }, position, changes)
       saved = position
       savedAt = performance.now()
     }
-    let next = pages.next()
-    // looked at again below; until then nobody else does
-    next.catch(() => undefined)
-    for (;;) {
-      if (
-        position !== saved &&
-        !(await settlesWithin(next, savedAt + this.#options.checkpointMs - performance.now()))
-      ) {
+    const { pageSize, checkpointMs } = this.#options
+    const pages = log.subscribe({ after: saved, types, pageSize, signal: ended })
+    const untilSaved = () => (position === saved ? null : savedAt + checkpointMs - performance.now())
+    for await (const page of pagesInTime(pages, untilSaved)) {
+      if (page === null) {
         await save(NO_CHANGES)
         continue
       }
-      const page = await next
-      if (page.done || lease.lost.aborted) break
-      const changes = await this.#react(manager, page.value.events)
-      position = page.value.checkpoint
+      if (lease.lost.aborted) break
+      const changes = await this.#react(manager, page.events)
+      position = page.checkpoint
       const isWanted = changes.store.length > 0 || changes.cancel.length > 0
-      if (isWanted || performance.now() - savedAt >= this.#options.checkpointMs) {
+      if (isWanted || performance.now() - savedAt >= checkpointMs) {
         if (isWanted || position !== saved) await save(changes)
       }
       this.#positions.set(manager.name, position)
       notices.wake('progress')
       void this.#offerStored(changes.store)
       onProgress()
-      next = pages.next()
-      next.catch(() => undefined)
     }
     if (position !== saved && !lease.lost.aborted) await save(NO_CHANGES)
   }
@@ -544,12 +539,17 @@ export class ProcessManagerRunner {
       } else {
         const outcome = await this.#handle(claim, signal)
         stopped = outcome.outcome === 'stop'
+        this.#isLogAway = false
         end = this.#endOf(claim, outcome)
       }
     } catch (error) {
       // while the log is away nothing can be said against the work: that costs no try, however long it takes
-      if (signal.aborted || isAway(error)) end = { end: 'interrupted' }
-      else end = this.#retry(claim, null, describeError(error))
+      if (signal.aborted) end = { end: 'interrupted' }
+      else if (isAway(error)) {
+        end = { end: 'interrupted' }
+        if (!this.#isLogAway) report('work_interrupted', { error: describeError(error) })
+        this.#isLogAway = true
+      } else end = this.#retry(claim, null, describeError(error))
     }
     try {
       const left = signal.reason instanceof LeaseLost ? 'lost' : await store.end(claim, end)
@@ -720,20 +720,4 @@ function reactionOf(
 function parseReactionKey(key: string): { stream: string; revision: number } {
   const at = key.lastIndexOf('@')
   return { stream: key.slice(0, at), revision: Number(key.slice(at + 1)) }
-}
-
-/** Whether a promise settles before the time is up. */
-async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const timer = new AbortController()
-  try {
-    return await Promise.race([
-      promise.then(
-        () => true,
-        () => true,
-      ),
-      delay(Math.max(0, ms), false, { signal: timer.signal }),
-    ])
-  } finally {
-    timer.abort()
-  }
 }

@@ -65,8 +65,14 @@ export class AppendStream {
   }
 
   #open(): Promise<AppendCall> {
-    this.#call ??= this.#start()
-    return this.#call
+    if (this.#call) return this.#call
+    const call = this.#start()
+    this.#call = call
+    call.catch((failure: Error) => {
+      // one that was given up before must not end the next
+      if (this.#call === call) this.#break(failure)
+    })
+    return call
   }
 
   async #start(): Promise<AppendCall> {
@@ -77,9 +83,7 @@ export class AppendStream {
       call.on('end', () => this.#broken(call, new Error('the connection ended')))
       return call
     } catch (error) {
-      const failure = this.#connection.failureOf(error)
-      this.#break(failure)
-      throw failure
+      throw this.#connection.failureOf(error)
     }
   }
 

@@ -80,7 +80,12 @@ export class Appender {
   }
 
   async #append(pending: Pending): Promise<AppendResult> {
-    const { stream, expected, events } = pending
+    const { stream, expected, events, deadline } = pending
+    // it may have waited long behind others of its stream; nothing of it was sent
+    if (this.#closed) throw new EventStoreUnavailable(this.#target, 'the event log is closed')
+    if (performance.now() > deadline) {
+      throw new EventStoreUnavailable(this.#target, 'no answer to appends of the same stream')
+    }
     /** Whether the end of the stream was looked up since this began. */
     let fresh = false
     for (let conflicts = 0; ; ) {
@@ -110,7 +115,8 @@ export class Appender {
       if (result) return result
       conflicts += 1
       if (conflicts > MOST_CONFLICTS) {
-        throw new EventStoreUnavailable(this.#target, `stream ${stream} cannot be appended to as it reads`)
+        const why = `stream ${stream} cannot be appended to as it reads`
+        throw new EventStoreUnavailable(this.#target, why, { passes: false })
       }
       await this.#readOn(stream)
       fresh = true

@@ -91,13 +91,21 @@ export async function* catchUp(
     failure = error
     wake()
   })
-  const onAbort = () => wake()
-  signal.addEventListener('abort', onAbort)
   const watch = setInterval(() => {
-    if (paused || finished || performance.now() - followed.heardAt() < SILENCE_LIMIT_MS) return
-    failure ??= connection.failureOf(new Error('no answer'))
-    wake()
+    if (!paused && performance.now() - followed.heardAt() >= SILENCE_LIMIT_MS) followed.giveUp()
   }, 1_000)
+  // a consumer that ends while it works on a page may never come back to say so
+  const release = () => {
+    clearInterval(watch)
+    signal.removeEventListener('abort', release)
+    finished = true
+    followed.end()
+    pages.length = 0
+    events = []
+    wake()
+  }
+  signal.addEventListener('abort', release)
+  if (signal.aborted) release()
   try {
     while (!signal.aborted) {
       const page = pages.shift()
@@ -121,9 +129,6 @@ export async function* catchUp(
       })
     }
   } finally {
-    clearInterval(watch)
-    signal.removeEventListener('abort', onAbort)
-    finished = true
-    followed.end()
+    release()
   }
 }

@@ -295,10 +295,11 @@ export class EventStoreEventLog implements EventLog {
     }
   }
 
+  /** @returns the log's start when `signal` aborts first. */
   async #headWhenReachable(signal: AbortSignal): Promise<bigint> {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return await this.#reader.head()
+        return await orAborted(this.#reader.head(), signal, LOG_START)
       } catch (error) {
         if (signal.aborted) return LOG_START
         if (!(error instanceof EventStoreUnavailable)) throw error
@@ -307,6 +308,24 @@ export class EventStoreEventLog implements EventLog {
         await retryPause(attempt, signal)
       }
     }
+  }
+}
+
+/** What a promise brings, or `instead` when the signal aborts first. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal, instead: T): Promise<T> {
+  if (signal.aborted) {
+    promise.catch(() => undefined)
+    return instead
+  }
+  let onAbort: () => void = () => undefined
+  const aborted = new Promise<T>((resolve) => {
+    onAbort = () => resolve(instead)
+    signal.addEventListener('abort', onAbort)
+  })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
   }
 }
 

@@ -20,6 +20,8 @@ export interface Following {
   readonly heardAt: () => number
   pause(): void
   resume(): void
+  /** Counts it as failed: the server is there and silent. What is asked next connects afresh. */
+  giveUp(): void
   end(): void
 }
 
@@ -40,7 +42,9 @@ export async function follow(
   }
   let heardAt = performance.now()
   let over = false
+  let fail: (error: Error) => void = () => undefined
   const ended = new Promise<void>((resolve, reject) => {
+    fail = (error) => reject(connection.failureOf(error, call))
     call.on('data', (message) => {
       if (over) return
       heardAt = performance.now()
@@ -50,7 +54,7 @@ export async function follow(
     })
     call.on('error', (error) => {
       if (over) resolve()
-      else reject(connection.failureOf(error, call))
+      else fail(error)
     })
     call.on('end', () => {
       if (over) resolve()
@@ -59,6 +63,12 @@ export async function follow(
   })
   // whoever waits for it hears of it all the same
   ended.catch(() => undefined)
+  const end = () => {
+    if (over) return
+    over = true
+    call.resume()
+    setImmediate(() => call.cancel())
+  }
   return {
     ended,
     heardAt: () => heardAt,
@@ -67,11 +77,11 @@ export async function follow(
       heardAt = performance.now()
       call.resume()
     },
-    end: () => {
+    giveUp: () => {
       if (over) return
-      over = true
-      call.resume()
-      setImmediate(() => call.cancel())
+      fail(new Error('no answer'))
+      end()
     },
+    end,
   }
 }
