@@ -89,11 +89,12 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
 /** Connects once. @throws DatabaseUnavailable */
 export async function connectClient(target: DatabaseTarget, config: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client(config)
+  // a session that is ended as soon as it stands would end the process; who uses it hears of its end
+  client.on('error', () => undefined)
   try {
     await client.connect()
     return client
   } catch (error) {
-    client.on('error', () => undefined)
     void endClient(client)
     throw new DatabaseUnavailable(target.name, oneLine(error))
   }

@@ -161,7 +161,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       }),
     withOwner: async (work) => {
       const client = await connectClient(target, target.config(`${applicationName} owner`, {}))
-      client.on('error', () => undefined)
       try {
         return await work(client)
       } finally {
