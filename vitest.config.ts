@@ -55,7 +55,8 @@ const WITHOUT_LOG = [
  */
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // on two cores: suites of outages, leases and freezes mostly wait
+    maxWorkers: 3,
     reporters: ['default', ['json', { outputFile: ACCOUNT }]],
     projects: [
       {

@@ -189,7 +189,6 @@ async function checkOut(pool: pg.Pool, target: DatabaseTarget): Promise<pg.PoolC
 /** Refuses servers that do not fit. @returns whether sessions may run as the service role. */
 async function inspect(target: DatabaseTarget, config: pg.ClientConfig): Promise<boolean> {
   const client = await connectClient(target, config)
-  client.on('error', () => undefined)
   try {
     const { rows } = await client.query<{ version: number; encoding: string; role: boolean | null }>({
       text: `SELECT current_setting('server_version_num')::int / 10000 AS version,
