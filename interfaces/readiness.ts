@@ -22,7 +22,7 @@ interface Parts {
   readonly integrationEvents: IntegrationEvents | null
 }
 
-/** How long the log, and then the database, may take to answer a probe, in milliseconds. */
+/** How long the log, and then the database, may take to answer a probe, and each source of figures, in milliseconds. */
 const PROBE_MS = 2_000
 /** Pieces of failed work that an overview shows. */
 const FAILED_SHOWN = 100
@@ -38,7 +38,7 @@ export class Readiness {
   /**
    * Not ok while the event log or the database does not answer, or a projection is in error. What is
    * parked, given up or stuck calls for a person and takes no process out of rotation: it degrades. So does
-   * losing NATS: everything goes on, more slowly.
+   * losing NATS: everything goes on, more slowly. Answers within twice {@link PROBE_MS}.
    */
   async check(): Promise<Health> {
     const head = await within(PROBE_MS, this.#parts.log.head())
@@ -130,24 +130,32 @@ export class Readiness {
     }
   }
 
-  /** Sets the gauges that are read on demand. */
+  /**
+   * Sets the gauges that are read on demand, within {@link PROBE_MS}. Those whose source does not answer are taken
+   * away: an old figure would look like a new one.
+   */
   async measure(metrics: Metrics): Promise<void> {
-    const [projections, counts] = await Promise.all([this.#parts.projections.list(), this.#counts()])
-    for (const { name, lag, parked_streams } of projections) {
-      metrics.lag(name, lag)
-      metrics.parked(name, parked_streams)
-    }
-    metrics.work('process-managers', counts)
-    const { nats, workQueue, integrationEvents, log } = this.#parts
+    const { projections, nats, workQueue, integrationEvents } = this.#parts
     if (nats) metrics.nats(nats.connected)
-    if (workQueue && nats?.connected) {
-      const depth = await within(PROBE_MS, workQueue.depth())
-      if (depth) metrics.workQueue(depth)
-    }
-    if (integrationEvents) {
-      const [head, { position }] = await Promise.all([log.head(), integrationEvents.status()])
-      metrics.integrationEventsBehind(await log.count(position, head))
-    }
+    const set = async <T>(reading: Promise<T>, gauges: (figures: T | null) => void) =>
+      gauges(await within(PROBE_MS, reading))
+    await Promise.all([
+      set(projections.list(), (figures) => metrics.projections(figures)),
+      set(this.#counts(), (figures) => metrics.work('process-managers', figures)),
+      workQueue &&
+        set(nats?.connected ? workQueue.depth() : Promise.resolve(null), (figures) =>
+          metrics.workQueue(figures),
+        ),
+      integrationEvents &&
+        set(this.#unpublished(integrationEvents), (figures) => metrics.integrationEventsBehind(figures)),
+    ])
+  }
+
+  /** Events of the log that were not yet looked at for integration events. */
+  async #unpublished(integrationEvents: IntegrationEvents): Promise<number> {
+    const { log } = this.#parts
+    const [head, { position }] = await Promise.all([log.head(), integrationEvents.status()])
+    return log.count(position, head)
   }
 
   async #counts() {

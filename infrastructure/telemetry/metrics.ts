@@ -107,16 +107,35 @@ export class Metrics {
     this.#lagSeconds.set({ projection }, behind.seconds)
   }
 
-  /** How many streams a projection has set aside. */
-  parked(reader: string, streams: number): void {
-    this.#parked.set({ reader }, streams)
+  /** Where all projections stand; null while that is not known: then there is no figure rather than an old one. */
+  projections(
+    all:
+      | readonly {
+          readonly name: string
+          readonly lag: { readonly events: number; readonly seconds: number }
+          readonly parked_streams: number
+        }[]
+      | null,
+  ): void {
+    if (all === null) {
+      for (const gauge of [this.#lagEvents, this.#lagSeconds, this.#parked]) gauge.reset()
+      return
+    }
+    for (const { name, lag, parked_streams } of all) {
+      this.lag(name, lag)
+      this.#parked.set({ reader: name }, parked_streams)
+    }
   }
 
-  /** What stands in a work queue. */
+  /** What stands in a work queue; null while that is not known. */
   work(
     queue: string,
-    counts: { readonly due: number; readonly failed: number; readonly leased: number },
+    counts: { readonly due: number; readonly failed: number; readonly leased: number } | null,
   ): void {
+    if (counts === null) {
+      for (const gauge of [this.#workDue, this.#workFailed, this.#workLeased]) gauge.remove({ queue })
+      return
+    }
     this.#workDue.set({ queue }, counts.due)
     this.#workFailed.set({ queue }, counts.failed)
     this.#workLeased.set({ queue }, counts.leased)
@@ -139,8 +158,14 @@ export class Metrics {
     this.#natsConnected.set(connected ? 1 : 0)
   }
 
-  /** What stands in the work queue of NATS, common to all processes. */
-  workQueue(depth: { readonly waiting: number; readonly taken: number; readonly redelivered: number }): void {
+  /** What stands in the work queue of NATS, common to all processes; null while that is not known. */
+  workQueue(
+    depth: { readonly waiting: number; readonly taken: number; readonly redelivered: number } | null,
+  ): void {
+    if (depth === null) {
+      this.#queueMessages?.reset()
+      return
+    }
     this.#queueMessages ??= this.#gauge('work_queue_messages', 'Offers in the work queue of NATS', ['state'])
     for (const [state, messages] of Object.entries(depth)) this.#queueMessages.set({ state }, messages)
   }
@@ -153,8 +178,13 @@ export class Metrics {
     this.#integrationPublished.inc({ type })
   }
 
-  /** How far publishing integration events is behind the log, in events of any type. */
-  integrationEventsBehind(events: number): void {
+  /** How far publishing integration events is behind the log, in events of any type; null while that is not known. */
+  integrationEventsBehind(events: number | null): void {
+    if (events === null) {
+      // a gauge without labels would be reset to 0
+      this.#integrationBehind?.remove()
+      return
+    }
     this.#integrationBehind ??= this.#gauge(
       'integration_events_behind',
       'Events of the log that were not yet looked at for integration events',

@@ -82,6 +82,27 @@ describe('metrics', () => {
     expect(await counted(done)).toBeGreaterThan(before)
   })
 
+  test('come soon while the database keeps them waiting, without the figures that it did not give', async () => {
+    const figure = (name: string, text: string) => new RegExp(`^compstream_${name}\\{`, 'm').test(text)
+    const locker = new pg.Client(database.url)
+    await locker.connect()
+    const text = await (async () => {
+      try {
+        await locker.query('BEGIN')
+        await locker.query('LOCK TABLE runtime.work IN ACCESS EXCLUSIVE MODE')
+        const began = performance.now()
+        const answer = await send(`${service.opsUrl}/metrics`)
+        expect(performance.now() - began).toBeLessThan(8_000)
+        return answer.text
+      } finally {
+        await locker.end()
+      }
+    })()
+    expect(figure('work_due', text)).toBe(false)
+    expect(figure('projection_lag_events', text)).toBe(true)
+    await until(async () => figure('work_due', (await send(`${service.opsUrl}/metrics`)).text))
+  })
+
   test('count parked streams by reader', async () => {
     expect((await send(`${service.opsUrl}/metrics`)).text).toContain(
       'compstream_parked_streams{reader="employers"} 0\n',

@@ -191,8 +191,7 @@ describe('metrics', () => {
     metrics.page('policies', 5, 3)
     metrics.worked('webhooks', 'done')
     metrics.refreshOnRead(async () => {
-      metrics.lag('policies', { events: 3, seconds: 0.5 })
-      metrics.parked('policies', 1)
+      metrics.projections([{ name: 'policies', lag: { events: 3, seconds: 0.5 }, parked_streams: 1 }])
       metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
     })
     metrics.refreshOnRead(() => {
@@ -214,6 +213,26 @@ describe('metrics', () => {
       expect(text).toContain(line)
     }
     expect(metrics.contentType).toContain('text/plain')
+  })
+
+  test('have no figure, rather than an old one, of what is not known', async () => {
+    const metrics = new Metrics({ process: false })
+    metrics.projections([{ name: 'policies', lag: { events: 3, seconds: 0.5 }, parked_streams: 1 }])
+    metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
+    metrics.workQueue({ waiting: 1, taken: 2, redelivered: 0 })
+    metrics.integrationEventsBehind(5)
+    const figures = async () =>
+      (await metrics.text()).match(
+        /^compstream_(projection_lag|parked|work|integration_events_behind)\S* \S+$/gm,
+      )
+    expect(await figures()).toHaveLength(10)
+    metrics.projections(null)
+    metrics.work('webhooks', null)
+    metrics.workQueue(null)
+    metrics.integrationEventsBehind(null)
+    expect(await figures()).toBeNull()
+    metrics.integrationEventsBehind(6)
+    expect(await figures()).toEqual(['compstream_integration_events_behind 6'])
   })
 
   test('tell of the process and stay apart from those of other services', async () => {
