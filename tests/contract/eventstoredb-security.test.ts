@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
+import { readConnectionString } from '../../infrastructure/event-store/eventstoredb/connection-string.ts'
 import {
   EventStoreRefused,
   EventStoreUnavailable,
@@ -184,7 +185,7 @@ describe('a connection string', () => {
     'esdb://user:Pa55word@host:2113?tls=yes',
     'esdb://user:Pa55word@host:2113?unknown=1',
     'esdb://user:Pa55word@host:2113?tlsVerifyCert=false',
-    'esdb://user:Pa55word@host:2113?nodePreference=best',
+    'esdb://user:Pa55word@host:2113?nodePreference=leader',
     'esdb://user:Pa55word@host:2113?keepAliveInterval=-7',
   ])('that cannot be used is refused without being shown: %s', async (url) => {
     const printed = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'error'), vi.spyOn(console, 'log')]
@@ -193,5 +194,39 @@ describe('a connection string', () => {
       expect(spy).not.toHaveBeenCalled()
       spy.mockRestore()
     }
+  })
+
+  test.each([
+    ['host?keepAliveInterval=abc', 'option keepAliveInterval must be a whole number of milliseconds, or -1'],
+    ['host?keep-alive-timeout=1.5', 'option keepAliveTimeout must be a whole number of milliseconds, or -1'],
+    ['host?gossipTimeout=0', 'option gossipTimeout must be a whole number of 1 or more'],
+    ['host?maxDiscoverAttempts=3x', 'option maxDiscoverAttempts must be a whole number of 1 or more'],
+    ['host?tls=yes', 'option tls must be true or false'],
+    ['host?tlsVerifyCert=no', 'option tlsVerifyCert must be true or false'],
+    ['host?nodePreference=leader', 'option nodePreference has no effect here'],
+    ['host?defaultDeadline=5000', 'option defaultDeadline has no effect here'],
+    ['host?throwOnAppendFailure=true', 'option throwOnAppendFailure has no effect here'],
+    ['host:0', 'ports must be from 1 to 65535'],
+    ['one:2113,two:65536', 'ports must be from 1 to 65535'],
+    ['[::1]:2113', 'not by IPv6 address'],
+    ['ho(st:2113', 'must give host:port'],
+  ])('is refused by name: %s', (rest, why) => {
+    expect(() => readConnectionString(`esdb://${rest}`)).toThrow(why)
+  })
+
+  test('is given to the client with every option that has an effect', () => {
+    const { target, forClient } = readConnectionString(
+      'kurrentdb+discover://user:p%40ss@one_a:1,10.0.0.3:65535/?TLS=true&tls_ca_file=%2Fca.pem&userCertFile=c' +
+        '&userKeyFile=k&connectionName=n&keepAliveInterval=-1&keepAliveTimeout=0&maxDiscoverAttempts=4' +
+        '&discoveryInterval=5&gossipTimeout=6&tlsVerifyCert=true',
+    )
+    expect(target).toBe('one_a:1,10.0.0.3:65535')
+    const [address, query] = forClient(1).split('?')
+    expect(address).toBe('esdb+discover://user:p%40ss@one_a:1,10.0.0.3:65535')
+    expect(Object.fromEntries(new URLSearchParams(query))).toEqual({
+      ...{ tls: 'true', tlsCAFile: '/ca.pem', tlsVerifyCert: 'true', userCertFile: 'c', userKeyFile: 'k' },
+      ...{ connectionName: 'n', keepAliveInterval: '-1', keepAliveTimeout: '0' },
+      ...{ maxDiscoverAttempts: '4', discoveryInterval: '5', gossipTimeout: '6' },
+    })
   })
 })
