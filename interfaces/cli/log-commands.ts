@@ -8,7 +8,7 @@ import { verb } from './verbs.ts'
 const LINE_MS = 5_000
 const PLACE = 'address, name of a variable that holds one, `embedded`, or a data directory'
 
-/** events copy, events verify: what works on a log itself, while no service does. */
+/** events copy, verify, grant: what works on a log itself; the first two while no service does. */
 export function logCommands(io: CliIo, events: Command): void {
   verb<{ from: string; to: string; checkpointsOf?: string }>(
     io,
@@ -36,6 +36,20 @@ export function logCommands(io: CliIo, events: Command): void {
     async ({ options }) => {
       const { verifyEvents } = await import('./copy-events.ts')
       return resource(await watched(io, (given) => verifyEvents({ ...options, ...given })))
+    },
+  )
+  verb(
+    io,
+    events
+      .command('grant')
+      .description(
+        'let a user of EventStoreDB, and nobody else but administrators, read and append; EVENTSTORE_ADMIN_URL ' +
+          'holds the address with an administrator, or EVENTSTORE_ADMIN_URL_FILE names a file with it',
+      )
+      .argument('<user>'),
+    async ({ args }) => {
+      const { grantEvents } = await import('./grant-events.ts')
+      return resource(await grantEvents(args[0]!, io.env))
     },
   )
 }

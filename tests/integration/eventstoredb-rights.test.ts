@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOG_START } from '../../application/ports/event-log.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { cli } from '../support/cli.ts'
 import { type EventStoreNode, eventStoreProgram, startEventStoreOn } from '../support/eventstoredb-node.ts'
 import { until } from '../support/workbench.ts'
 
@@ -21,7 +22,9 @@ const possible = hasOpenssl && (await eventStoreProgram()) !== null
 const ADMIN_PASSWORD = 'changed-Adm1n'
 const PASSWORD = 'service-Passw0rd'
 
-/** As docs/deployment.md has it: TLS by a CA of one's own, a user that is no administrator, rights by the script. */
+const grant = (env: Record<string, string>) => cli(['events', 'grant', 'compstream', '--json'], { env })
+
+/** As docs/deployment.md has it: TLS by a CA of one's own, a user that is no administrator, rights by the command. */
 describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
   let directory: string
   let ca: string
@@ -41,9 +44,10 @@ describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
       },
     })
     for (const user of ['compstream', 'somebody']) await createUser(user)
-    const script = resolve(import.meta.dirname, '../../deploy/eventstoredb-rights.mjs')
-    const { stdout } = await run(process.execPath, [script, address('admin', ADMIN_PASSWORD), 'compstream'])
-    expect(stdout).toBe('compstream may read and append\n')
+    const addressFile = join(directory, 'admin')
+    await writeFile(addressFile, `${address('admin', ADMIN_PASSWORD)}\n`)
+    const { code, json } = await grant({ EVENTSTORE_ADMIN_URL_FILE: addressFile })
+    expect([code, json()]).toEqual([0, { user: 'compstream', rights: 'read, append' }])
   }, 120_000)
   afterAll(async () => {
     await node?.stop()
@@ -138,6 +142,21 @@ describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
       expect(refusal).toMatch(/^EventStoreDB at 127\.0\.0\.1:\d+: [^\n]+$/)
       expect(refusal).not.toContain('hunter2')
       expect(refusal).not.toContain(PASSWORD)
+    }
+  }, 60_000)
+
+  test('rights that cannot be given are refused in one line that quotes no secret', async () => {
+    for (const [url, why] of [
+      [address('admin', 'hunter2hunter2'), 'the user or the password is wrong'],
+      [address('compstream', PASSWORD), 'access is denied to this user'],
+      [`${address('admin', ADMIN_PASSWORD)}&keepAliveInterval=hunter2`, 'option keepAliveInterval must be'],
+      [`esdb://admin:hunter2@${ADMIN_PASSWORD}@host`, 'is not of the form'],
+    ] as const) {
+      const { code, stderr } = await grant({ EVENTSTORE_ADMIN_URL: url })
+      expect(code).toBe(1)
+      expect(stderr).toMatch(/^error: EventStoreDB at [^\n]+\n$/)
+      expect(stderr).toContain(why)
+      for (const secret of ['hunter2', PASSWORD, ADMIN_PASSWORD]) expect(stderr).not.toContain(secret)
     }
   }, 60_000)
 })

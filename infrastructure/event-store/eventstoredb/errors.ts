@@ -64,11 +64,12 @@ export function isOfOneCall(error: unknown): boolean {
 }
 
 const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/^\d+ [A-Z_]+: /, ''],
   [/^No connection established\. Last error: (Error: )?/, ''],
   [/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)/, ''],
   [/^Failed to discover after \d+ attempts\.$/, 'no node of the cluster tells who leads it'],
   [/^Unauthenticated$/i, 'the user or the password is wrong'],
-  [/^Access Denied$/i, 'access is denied to this user'],
+  [/^Access[ -]Denied$/i, 'access is denied to this user'],
 ]
 
 /** What went wrong in one line; never the connection string. */
