@@ -102,8 +102,6 @@ export interface WorkStore {
    * @throws CheckpointMoved when the checkpoint is not at `from`.
    */
   advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void>
-  /** Stores and cancels work without moving a checkpoint. */
-  change(changes: WorkChanges): Promise<void>
   /** Notes why a process manager does not get on; null when it does. */
   setProblem(processManager: string, epoch: number, problem: string | null): Promise<void>
   /** Where process managers stand; those that never ran are left out. */

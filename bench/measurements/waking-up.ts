@@ -64,6 +64,8 @@ async function wakeUps(server: BenchServer, natsUrl: string): Promise<Row> {
       [{ name: 'bench', handles: [], react: () => [], work: { deliver } }],
     )
     await runner.start()
+    // stored as by another process manager, whose position does not matter
+    const from = { position: await store.takeOver('bench-sender', 1), epoch: 1 }
     const times: number[] = []
     for (let n = 0; n < count; n += 1) {
       // at all moments between two looks
@@ -73,7 +75,8 @@ async function wakeUps(server: BenchServer, natsUrl: string): Promise<Row> {
       })
       const work = { processManager: 'bench', kind: 'deliver', key: String(n), payload: {}, dueAt: 0 }
       const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
-      await store.change({ store: [{ ...work, ...because }], cancel: [] })
+      const changes = { store: [{ ...work, ...because }], cancel: [] }
+      await store.advance('bench-sender', from, from.position, changes)
       const committed = performance.now()
       await tell.offer([{ ...work, version: '1' }])
       times.push((await start) - committed)

@@ -102,15 +102,6 @@ export class PostgresWorkStore implements WorkStore {
     if (result.rowCount !== 1) throw new CheckpointMoved(processManager)
   }
 
-  async change(changes: WorkChanges): Promise<void> {
-    if (isEmpty(changes)) return
-    await this.#pool.query({
-      name: 'work/change',
-      text: `WITH stored AS (${store('true')}) ${cancel('true')}`,
-      values: changeValues(changes),
-    })
-  }
-
   async setProblem(processManager: string, epoch: number, problem: string | null): Promise<void> {
     await this.#pool.query({
       name: 'work/set-problem',

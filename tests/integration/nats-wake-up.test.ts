@@ -8,7 +8,7 @@ import { JetStreamWorkQueue, workSubject } from '../../infrastructure/messaging/
 import { RemoteProgress } from '../../projections/runtime/remote-progress.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
-import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 /** So rarely that nothing in a test happens by looking. */
 const NEVER_MS = 600_000
@@ -60,7 +60,7 @@ const keys = (count: number) => Array.from({ length: count }, (_, n) => `parcel 
 const offerOf = (key: string) => ({ processManager: 'parcels', kind: 'deliver', key, version: 'first' })
 
 async function store(process: Process, ...keys: readonly string[]): Promise<void> {
-  await process.bench.store.change({ store: keys.map((key) => work(key)), cancel: [] })
+  await storeWork(process.bench.store, ...keys.map(work))
 }
 
 /** Stores work and offers it, as a process manager's reaction does. */

@@ -7,7 +7,7 @@ import type { ProcessManager, WorkHandler } from '../../application/process-mana
 import type { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 let testDatabase: TestDatabase
 let bench: Workbench
@@ -43,7 +43,7 @@ afterEach(async () => {
 function setAlarm(key: string, dueAt: number): Promise<void> {
   const alarm = { processManager: 'alarms', kind: 'ring', key, payload: {}, dueAt }
   const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
-  return bench.store.change({ store: [{ ...alarm, ...because }], cancel: [] })
+  return storeWork(bench.store, { ...alarm, ...because })
 }
 
 function partsOf(at: Workbench, positions = runner): AdvanceClockParts {

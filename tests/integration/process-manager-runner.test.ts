@@ -21,7 +21,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { isLogInEventStore } from '../support/installation.ts'
-import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 // a parcel service: what a process manager does is easy to see in it
 const ParcelSent = eventType({
@@ -419,7 +419,7 @@ describe('working', () => {
 
   test('a late finisher ends neither its own lost claim nor that of its successor', async () => {
     const { store } = bench
-    await store.change({ store: [work('x')], cancel: [] })
+    await storeWork(store, work('x'))
     const claim = (owner: string, leaseMs: number) =>
       store.claim({ processManagers: ['parcels'], owner, leaseMs, now: 10, holds: [], limit: 10 })
     const [first] = await claim('late', 1)
@@ -434,7 +434,7 @@ describe('working', () => {
     expect(await store.renew([first!.token, second!.token], 60_000)).toEqual(new Set([second!.token]))
     // nor when the same owner has it in hands again, in a row that was made anew
     expect(await store.end(second!, { end: 'done' })).toBe('ended')
-    await store.change({ store: [work('x')], cancel: [] })
+    await storeWork(store, work('x'))
     const [third] = await claim('late', 60_000)
     expect(third!.attempt).toBe(1)
     expect(await store.end(first!, { end: 'done' })).toBe('lost')
@@ -443,7 +443,7 @@ describe('working', () => {
 
   test('what ended work led to is stored with its end, and not by a late finisher', async () => {
     const { store } = bench
-    await store.change({ store: [work('x'), work('cancelled')], cancel: [] })
+    await storeWork(store, work('x'), work('cancelled'))
     const claim = async (owner: string, leaseMs: number) => {
       const request = { processManagers: ['parcels'], owner, leaseMs, now: 10, holds: [], limit: 10 }
       return (await store.claim(request)).find(({ key }) => key === 'x')
@@ -467,7 +467,7 @@ describe('working', () => {
     // no longer the only writer, so that nothing is taken over at once
     const other = await another()
     await send('orphan')
-    await store.change({ store: [{ ...work('orphan'), dueAt: 0 }], cancel: [] })
+    await storeWork(store, { ...work('orphan'), dueAt: 0 })
     const dead = { processManagers: ['parcels'], owner: 'dead', leaseMs: 600, now: 1, holds: [], limit: 1 }
     const [claim] = await store.claim(dead)
     expect(claim!.key).toBe('orphan')
@@ -485,7 +485,7 @@ describe('working', () => {
     'the sole process takes over what a dead predecessor held, at once',
     async () => {
       expect(bench.log.soleWriter()).toBe(true)
-      await bench.store.change({ store: [{ ...work('orphan'), dueAt: 0 }], cancel: [] })
+      await storeWork(bench.store, { ...work('orphan'), dueAt: 0 })
       const dead = {
         processManagers: ['parcels'],
         owner: 'dead',

@@ -14,7 +14,7 @@ import {
   type RunnerOptions,
   type RunnerParts,
 } from '../../application/process-managers/runner.ts'
-import type { WorkStore } from '../../application/process-managers/work-store.ts'
+import type { WorkStore, WorkToStore } from '../../application/process-managers/work-store.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
@@ -113,6 +113,13 @@ export async function openWorkbench(
       await database.close()
     },
   }
+}
+
+/** Stores work as a process manager's reaction does, one that no test runs. */
+export async function storeWork(store: WorkStore, ...work: readonly WorkToStore[]): Promise<void> {
+  const [name, epoch] = ['one-of-a-test', 1]
+  const position = await store.takeOver(name, epoch)
+  await store.advance(name, { position, epoch }, position, { store: work, cancel: [] })
 }
 
 /** Waits for a condition, for at most some real milliseconds. @throws when it is not met. */

@@ -12,12 +12,12 @@ export interface WorkerProcess {
 }
 
 const PROGRAM = `
-  import { openWorkbench } from './workbench.ts'
+  import { openWorkbench, storeWork } from './workbench.ts'
   const bench = await openWorkbench(process.env.DATABASE, { eventStoreUrl: process.env.EVENT_STORE })
   const key = 'never-done'
   const work = { processManager: 'endless', kind: 'deliver', key, payload: {}, dueAt: 0 }
   const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
-  await bench.store.change({ store: [{ ...work, ...because }], cancel: [] })
+  await storeWork(bench.store, { ...work, ...because })
   const deliver = () => new Promise(() => console.log('working'))
   await bench.run([{ name: 'endless', handles: [], react: () => [], work: { deliver } }])
 `

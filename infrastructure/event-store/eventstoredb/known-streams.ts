@@ -70,11 +70,6 @@ export class KnownStreams {
     if (this.#youngIds >= MAX_IDS / 2) this.#age()
   }
 
-  forget(stream: string): void {
-    this.#young.delete(stream)
-    this.#old.delete(stream)
-  }
-
   #keep(stream: string, known: KnownStream): void {
     this.#young.set(stream, known)
     this.#youngIds += known.revision + 1
