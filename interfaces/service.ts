@@ -18,7 +18,7 @@ import { rewrapAll } from '../infrastructure/crypto/rewrap.ts'
 import { PostgresFaults } from '../infrastructure/database/faults.ts'
 import { PostgresLastUsed } from '../infrastructure/database/last-used.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/database/leases.ts'
-import { findLogTooShort } from '../infrastructure/database/log-binding.ts'
+import { bindToLog, findLogTooShort } from '../infrastructure/database/log-binding.ts'
 import { PostgresProjectionStore } from '../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../infrastructure/database/read-database.ts'
 import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
@@ -44,7 +44,7 @@ import { createOperatorApp } from './operator-api/operator-api.ts'
 import { createPaymentsApp } from './payments-api/app.ts'
 import { createPortalApp } from './portal/app.ts'
 import { Readiness } from './readiness.ts'
-import { openEventLog, openStorage } from './storage.ts'
+import { logEngineOf, openEventLog, openStorage } from './storage.ts'
 
 /** A listener could not be bound; the message is one clear line. */
 export class CannotListen extends Error {
@@ -109,7 +109,12 @@ async function compose(
 
   const log = await openEventLog(config, database, logger, (events, ms) => metrics.append(events, ms))
   closers.push(() => log.close())
-  const logWatch = watchLog(() => findLogTooShort(pool, log))
+  let isBound = false
+  const logWatch = watchLog(async () => {
+    // an empty log is known by its engine only: the database is bound to it when it has its first event
+    if (!isBound) isBound = await bindToLog(pool, logEngineOf(config), log)
+    return findLogTooShort(pool, log)
+  })
   closers.push(async () => logWatch.stop())
   // nobody else can use an embedded database, and who is the only writer of the log has no fellow either
   const isAlone = () => config.databaseUrl === null || log.soleWriter()

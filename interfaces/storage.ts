@@ -2,7 +2,7 @@ import type { EventLog } from '../application/ports/event-log.ts'
 import type { Config } from '../infrastructure/config/config.ts'
 import { type Database, type DatabaseLog, openDatabase } from '../infrastructure/database/database.ts'
 import { lockDataDirectory, startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
-import { bindToLog } from '../infrastructure/database/log-binding.ts'
+import { bindToLog, type LogEngine } from '../infrastructure/database/log-binding.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'
 import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
@@ -54,6 +54,11 @@ export async function openStorage(config: Config, logger: Logger): Promise<Stora
   }
 }
 
+/** Which engine holds the event log. */
+export function logEngineOf(config: Pick<Config, 'eventStoreUrl'>): LogEngine {
+  return config.eventStoreUrl === null ? 'postgresql' : 'eventstoredb'
+}
+
 /**
  * Opens the event log in the engine that is set, and makes sure that the database belongs to it.
  * @param onAppend told of every stored batch: how many events, and the milliseconds that it took.
@@ -76,7 +81,7 @@ export async function openEventLog(
           onAppend,
         })
   try {
-    await bindToLog(database.pool, config.eventStoreUrl === null ? 'postgresql' : 'eventstoredb', log)
+    await bindToLog(database.pool, logEngineOf(config), log)
     return log
   } catch (error) {
     await log.close()

@@ -1,3 +1,11 @@
+/** Whether something is there cannot be told now: the read model has not come to where it would stand. */
+export class ReadModelsLate extends Error {
+  override readonly name = 'ReadModelsLate'
+  constructor() {
+    super('What was stored last cannot be read yet; ask again in a moment')
+  }
+}
+
 /** Where the read models stand, seen from commands and queries that must not run ahead of them. */
 export interface ReadModels {
   /**

@@ -2,6 +2,7 @@ import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
 import type { Statement } from '../ports/read-database.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
 
 /** A phase that has not finished tells nothing but that; a failed one tells how far it came. */
 type Phase<Results> = { readonly status: 'pending' } | ({ readonly status: 'complete' | 'failed' } & Results)
@@ -59,6 +60,7 @@ const FILE_BY_ID: Statement = {
  * The status of a file or employee sync that the client may see.
  * @returns null when there is none: unknown, malformed, or outside the client's tenant, environment
  *   or employers.
+ * @throws ReadModelsLate when it may have been accepted a moment ago and cannot be read yet.
  */
 export async function fileStatus(
   app: Pick<Application, 'read' | 'readModels' | 'log'>,
@@ -69,8 +71,9 @@ export async function fileStatus(
   let [file] = await app.read.query<FileRow>(FILE_BY_ID, [fileId])
   if (!file) {
     // it may have been accepted a moment ago, by another process as well
-    await app.readModels.reached(['payroll-files'], await app.log.head())
+    const isCurrent = await app.readModels.reached(['payroll-files'], await app.log.head())
     file = (await app.read.query<FileRow>(FILE_BY_ID, [fileId]))[0]
+    if (!file && !isCurrent) throw new ReadModelsLate()
   }
   const visible =
     file !== undefined &&

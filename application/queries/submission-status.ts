@@ -1,6 +1,7 @@
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
 import type { Statement } from '../ports/read-database.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
 
 /** Where a phase of a file stands; a phase that runs still reads `pending`. */
 export type PhaseStatus = 'pending' | 'complete' | 'failed'
@@ -42,7 +43,7 @@ const BY_SUBMISSION: Statement = {
   text: `SELECT ${COLUMNS} FROM read_model.payroll_files WHERE submission_id = $1`,
 }
 
-/** Finds a file by its id or by its submission's; a miss waits until the read model is at the head of the log. */
+/** Finds a file by its id or by its submission's; a miss waits until the read model is at the head of the log. @throws ReadModelsLate */
 export async function findPayrollFile(
   app: Pick<Application, 'read' | 'readModels' | 'log'>,
   by: { readonly fileId: string } | { readonly submissionId: string },
@@ -52,8 +53,10 @@ export async function findPayrollFile(
   const find = async () => (await app.read.query<PayrollFileRow>(statement, [id]))[0] ?? null
   const found = await find()
   if (found) return found
-  await app.readModels.reached(['payroll-files'], await app.log.head())
-  return find()
+  const isCurrent = await app.readModels.reached(['payroll-files'], await app.log.head())
+  const late = await find()
+  if (!late && !isCurrent) throw new ReadModelsLate()
+  return late
 }
 
 /**

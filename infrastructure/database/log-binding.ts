@@ -25,41 +25,56 @@ export class LogTooShort extends Error {
  * Makes sure that the checkpoints of a database stand in this log: positions of one log mean nothing in another. A
  * log is known by its first event and where that stands, so that it may move with its server, or come from a backup;
  * but not from one that ends before a checkpoint, for what is appended there next would never be read.
- * The first caller with a log binds the database to it.
+ * The first caller with a log binds the database to it; who is refused changes nothing.
+ * @returns false while the log is empty and so known by its engine only: to be called again when it has an event.
  * @throws OtherEventLog, LogTooShort
  */
-export async function bindToLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
+export async function bindToLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<boolean> {
+  const before = await readBinding(pool)
+  const isOpen = before === null || before.firstEventId === null
+  // what was read of an empty log by now was read in its engine
+  if (isOpen && before && before.engine !== engine && (await reachedBy(pool)) > LOG_START) {
+    throw new OtherEventLog(refusal(engine, before.engine))
+  }
+  const tooShort = isOpen ? await findLogTooShort(pool, log) : null
+  if (tooShort !== null) throw new LogTooShort(tooShort)
   let here = await beginningOf(engine, log)
-  // what was bound to an empty log may be bound to any
-  await pool.query(`${INSERT} WHERE log_binding.first_event_id IS NULL`, valuesOf(here))
+  if (isOpen) await pool.query(`${INSERT} WHERE log_binding.first_event_id IS NULL`, valuesOf(here))
   const bound = (await readBinding(pool))!
   // while this process looked at an empty log, another one appended, and a third one bound
   if (here.firstEventId === null && bound.firstEventId !== null) here = await beginningOf(engine, log)
   if (
-    bound.engine === engine &&
-    bound.firstEventId === here.firstEventId &&
-    bound.firstPosition === here.firstPosition
+    bound.engine !== engine ||
+    bound.firstEventId !== here.firstEventId ||
+    bound.firstPosition !== here.firstPosition
   ) {
-    const tooShort = await findLogTooShort(pool, log)
-    if (tooShort !== null) throw new LogTooShort(tooShort)
-    return
+    throw new OtherEventLog(refusal(engine, bound.engine))
   }
-  throw new OtherEventLog(
-    bound.engine === engine
-      ? `EVENTSTORE_URL, DATABASE_URL: the read models of this database follow another log in ${NAMES[engine]}`
-      : `EVENTSTORE_URL: the read models of this database follow the log in ${NAMES[bound.engine]}; ` +
-          'move it with "compstream events copy", or take an empty database',
+  const isTooShort = await findLogTooShort(pool, log)
+  if (isTooShort !== null) throw new LogTooShort(isTooShort)
+  return here.firstEventId !== null
+}
+
+function refusal(engine: LogEngine, bound: LogEngine): string {
+  return bound === engine
+    ? `EVENTSTORE_URL, DATABASE_URL: the read models of this database follow another log in ${NAMES[engine]}`
+    : `EVENTSTORE_URL: the read models of this database follow the log in ${NAMES[bound]}; ` +
+        'move it with "compstream events copy", or take an empty database'
+}
+
+/** The furthest position that anything in this database has read up to. */
+async function reachedBy(pool: Pool): Promise<bigint> {
+  const { rows } = await pool.query<{ reached: string }>(
+    `SELECT greatest((SELECT max(position) FROM runtime.projections),
+                     (SELECT max(position) FROM runtime.process_managers), 0) AS reached`,
   )
+  return BigInt(rows[0]!.reached)
 }
 
 /** What is wrong when the log ends before a checkpoint of this database, in one clear line; null when it does not. */
 export async function findLogTooShort(pool: Pool, log: Pick<EventLog, 'head'>): Promise<string | null> {
   // in this order: meanwhile other processes move on, the log before its checkpoints
-  const { rows } = await pool.query<{ reached: string }>(
-    `SELECT greatest((SELECT max(position) FROM runtime.projections),
-                     (SELECT max(position) FROM runtime.process_managers), 0) AS reached`,
-  )
-  const reached = BigInt(rows[0]!.reached)
+  const reached = await reachedBy(pool)
   const head = await log.head()
   if (head >= reached) return null
   return (

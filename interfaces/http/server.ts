@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
+import { ReadModelsLate } from '../../application/ports/read-models.ts'
 import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
 import { type ErrorWriter, HttpError } from './errors.ts'
@@ -61,6 +62,11 @@ export function createHost(settings: HostSettings): express.Express {
   const fail = (error: unknown, request: express.Request, response: express.Response): void => {
     if (error instanceof CallerGone) {
       response.destroy()
+      return
+    }
+    if (error instanceof ReadModelsLate) {
+      response.setHeader('Retry-After', '5')
+      writeError(response, 503, null, error.message)
       return
     }
     if (error instanceof HttpError) {

@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, expect, test } from 'vitest'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { bindToLog, type LogEngine, OtherEventLog } from '../../infrastructure/database/log-binding.ts'
+import {
+  bindToLog,
+  type LogEngine,
+  LogTooShort,
+  OtherEventLog,
+} from '../../infrastructure/database/log-binding.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { isLogInEventStore } from '../support/installation.ts'
 import { openTestLog } from '../support/log.ts'
@@ -62,4 +67,28 @@ test('a process that looked at the log just before its first event belongs to it
   })
   await bindToLog(pool, ENGINE, slow)
   expect(looks).toBe(2)
+})
+
+/** As a projection stores how far it has read. */
+async function readUpTo(pool: Database['pool'], position: bigint): Promise<void> {
+  await pool.query(
+    `INSERT INTO runtime.process_managers (name, position, epoch) VALUES ('reader', $1, 1)
+     ON CONFLICT (name) DO UPDATE SET position = excluded.position`,
+    [String(position)],
+  )
+}
+
+test('what was read of a log that was empty at first belongs to its engine, and a refusal changes nothing', async () => {
+  const [{ pool, log }, other] = await Promise.all([open(), open()])
+  expect(await bindToLog(pool, ENGINE, log)).toBe(false)
+  await append(log)
+  await readUpTo(pool, await log.head())
+  const otherEngine = ENGINE === 'postgresql' ? 'eventstoredb' : 'postgresql'
+  for (let start = 0; start < 2; start += 1) {
+    await expect(bindToLog(pool, otherEngine, other.log)).rejects.toThrow(OtherEventLog)
+  }
+  await expect(bindToLog(pool, ENGINE, other.log)).rejects.toThrow(LogTooShort)
+  expect(await bindToLog(pool, ENGINE, log)).toBe(true)
+  await append(other.log)
+  await expect(bindToLog(pool, ENGINE, other.log)).rejects.toThrow(OtherEventLog)
 })
