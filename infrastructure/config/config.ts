@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { readConnectionString } from '../event-store/eventstoredb/connection-string.ts'
 import { ConfigError } from './config-error.ts'
 import { readSecretFiles } from './secret-files.ts'
 import {
@@ -269,6 +270,8 @@ function shortened(value: string): string {
 
 /** Settings that are each well-formed and cannot work with the others. */
 function* impossibleTogether(settings: Settings): Iterable<Problem> {
+  const unusable = settings.EVENTSTORE_URL === undefined ? null : faultOf(settings.EVENTSTORE_URL)
+  if (unusable !== null) yield { name: 'EVENTSTORE_URL', problem: `: ${unusable}` }
   if (settings.CLOCK === 'virtual' && settings.NODE_ENV === 'production') {
     yield { name: 'CLOCK', problem: ' is "virtual", which NODE_ENV=production refuses: expected system' }
   }
@@ -319,6 +322,16 @@ function* impossibleTogether(settings: Settings): Iterable<Problem> {
       if (settings[name] === undefined)
         yield { name, problem: ` is missing, it is required with ${choice}=${value}` }
     }
+  }
+}
+
+/** What is wrong with a connection string of EventStoreDB, null when nothing is. */
+function faultOf(connectionString: string): string | null {
+  try {
+    readConnectionString(connectionString)
+    return null
+  } catch (error) {
+    return (error as Error).message
   }
 }
 

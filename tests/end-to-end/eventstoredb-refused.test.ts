@@ -78,7 +78,7 @@ describe('a service whose event log cannot be used does not start', () => {
     'esdb://user:Pa55word@host:port',
     'esdb://user:Pa55word@host?a=b',
   ])('no proper address: %s', async (url) => {
-    expect(await refusal(url)).toMatch(/^(EVENTSTORE_URL|EventStoreDB at )/)
+    expect(await refusal(url)).toMatch(/^EVENTSTORE_URL[: ]/)
   })
 
   test.skipIf(path === null)('a wrong password, and a certificate of another authority', async () => {

@@ -160,6 +160,12 @@ describe('settings', () => {
     )
   })
 
+  test('EVENTSTORE_URL with an option that is none is refused before anything is touched', () => {
+    expect(refusal({ EVENTSTORE_URL: 'esdb://user:Pa55word@host:2113?frobnicate=1' })).toMatch(
+      /^EVENTSTORE_URL: .*option/,
+    )
+  })
+
   test('settings that contradict each other are refused', () => {
     expect(refusal({ CLOCK: 'virtual', NODE_ENV: 'production' })).toMatch(/^CLOCK .* NODE_ENV=production/)
     expect(refusal({ DATABASE_URL: 'postgres://db/x' })).toMatch(/^MASTER_KEY is missing/)
