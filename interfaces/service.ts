@@ -111,9 +111,10 @@ async function compose(
   closers.push(() => log.close())
   let isBound = false
   const logWatch = watchLog(async () => {
+    const problem = await findLogTooShort(pool, log)
     // an empty log is known by its engine only: the database is bound to it when it has its first event
-    if (!isBound) isBound = await bindToLog(pool, logEngineOf(config), log)
-    return findLogTooShort(pool, log)
+    if (problem === null && !isBound) isBound = await bindToLog(pool, logEngineOf(config), log)
+    return problem
   })
   closers.push(async () => logWatch.stop())
   // nobody else can use an embedded database, and who is the only writer of the log has no fellow either

@@ -102,7 +102,11 @@ export class LiveFeed {
   /** Learns that the log reaches to a position. */
   announce(head: bigint): void {
     if (head > this.#known) this.#known = head
-    if (this.#wanted.size === 0) this.#skip(this.#known)
+    if (this.#wanted.size === 0) {
+      this.#skip(this.#known)
+      // who follows no type at all still follows how far the log is
+      this.#wake()
+    }
     if (this.#known > this.#to && !this.#reading && !this.#closed) void this.#readOn()
   }
 
