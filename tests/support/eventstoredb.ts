@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -138,7 +139,10 @@ export function serverProcess(
     isRunning: () => child?.exitCode === null && child.signalCode === null,
     kill: () => end('SIGKILL'),
     end: () => end('SIGTERM'),
-    freeze: () => void child?.kill('SIGSTOP'),
+    freeze: () => {
+      child?.kill('SIGSTOP')
+      if (child?.pid !== undefined) untilStopped(child.pid)
+    },
     thaw: () => void child?.kill('SIGCONT'),
   }
 }
@@ -192,4 +196,20 @@ export async function freePort(): Promise<number> {
     })
     if (isFree) return port
   }
+}
+
+/** Waits until every thread has stopped, where that can be seen: one that runs on could still answer. */
+function untilStopped(pid: number): void {
+  const threads = `/proc/${pid}/task`
+  if (!existsSync(threads)) return
+  const isStopped = (thread: string) => {
+    try {
+      return /\) T /.test(readFileSync(`${threads}/${thread}/stat`, 'utf8'))
+    } catch {
+      // it has just ended
+      return true
+    }
+  }
+  const deadline = performance.now() + 5_000
+  while (!readdirSync(threads).every(isStopped) && performance.now() < deadline);
 }
