@@ -3,6 +3,7 @@ import { isRejection, type Rejection, reject } from '../../domain/kernel/rejecti
 import { type IdempotencyKey, idempotencyKey } from '../../domain/uniqueness/idempotency-key.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
+import { TimeSlice } from '../time-slices.ts'
 
 /** A request that carries an idempotency key. */
 export interface IdempotentRequest {
@@ -77,38 +78,55 @@ export function isIdempotencyKey(value: unknown): value is string {
   return typeof value === 'string' && VISIBLE_ASCII.test(value)
 }
 
+/** An array or object of which some elements are hashed already. */
+interface OpenPart {
+  readonly elements: readonly unknown[]
+  /** The key in front of each element, sorted; null in an array. */
+  readonly keys: readonly string[] | null
+  next: number
+}
+
 /**
  * Hash of a request's JSON value that does not depend on the order of members or on white space.
  * It leaves this process only as a keyed fingerprint.
  */
-export function requestHash(value: unknown): string {
+export async function requestHash(value: unknown): Promise<string> {
   const hash = createHash('sha256')
+  const slice = new TimeSlice()
+  const open: OpenPart[] = []
   let text = ''
   const write = (part: unknown): void => {
     if (Array.isArray(part)) {
       text += '['
-      for (const element of part) {
-        write(element)
-        text += ','
-      }
-      text += ']'
+      open.push({ elements: part, keys: null, next: 0 })
     } else if (typeof part === 'object' && part !== null) {
       text += '{'
-      for (const key of Object.keys(part).sort()) {
-        text += `${JSON.stringify(key)}:`
-        write((part as Record<string, unknown>)[key])
-        text += ','
-      }
-      text += '}'
+      const keys = Object.keys(part).sort()
+      const elements = keys.map((key) => (part as Record<string, unknown>)[key])
+      open.push({ elements, keys, next: 0 })
     } else {
       text += JSON.stringify(part) ?? 'undefined'
+    }
+  }
+  write(value)
+  for (let part = open.at(-1); part !== undefined; part = open.at(-1)) {
+    if (part.next === part.elements.length) {
+      text += part.keys ? '}' : ']'
+      open.pop()
+      if (open.length > 0) text += ','
+    } else {
+      if (part.keys) text += `${JSON.stringify(part.keys[part.next])}:`
+      const element = part.elements[part.next]
+      part.next += 1
+      write(element)
+      if (typeof element !== 'object' || element === null) text += ','
     }
     if (text.length > HASHED_AT_ONCE) {
       hash.update(text)
       text = ''
+      await slice.over()
     }
   }
-  write(value)
   return hash.update(text).digest('hex')
 }
 

@@ -24,14 +24,13 @@ import { inlinePhases, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
 import { personSubject, rowPersonContext } from '../queries/sealed-fields.ts'
+import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
 import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
 /** Rows of a report that are processed before the answer; above, the pipeline works in the background. */
 export const SYNCHRONOUS_ROWS = 500
 /** Rows of one request at the most. */
 export const MAX_ROWS = 50_000
-/** JSON bytes of one row at the most. */
-export const MAX_ROW_BYTES = 32 * 1024
 /** Real time that a submission waits for a phase that was not done inline, in milliseconds. */
 const PHASE_WAIT_MS = 3_000
 /** Uploads of one large file within one submission, when each is given up before its end. */
@@ -288,15 +287,16 @@ async function chunksOf(
     bytes = 0
   }
   for (let from = 0; from < submission.rows.length; from += CHUNK_ROWS) {
-    const slice = submission.rows
-      .slice(from, from + CHUNK_ROWS)
-      .map((raw, index) => normalizeRow(raw, from + index + 1, submission.vocabulary))
-    for (const row of await sealPersons(app, submission.employerId, fileId, slice)) {
+    const raw = submission.rows.slice(from, from + CHUNK_ROWS)
+    const normalized = await mapInTimeSlices(raw, (row, index) =>
+      normalizeRow(row, from + index + 1, submission.vocabulary),
+    )
+    await inTimeSlices(await sealPersons(app, submission.employerId, fileId, normalized), (row) => {
       const size = Buffer.byteLength(JSON.stringify(row)) + 1
       if (chunk.length > 0 && (chunk.length === CHUNK_ROWS || bytes + size > CHUNK_BYTES)) close()
       chunk.push(row)
       bytes += size
-    }
+    })
   }
   if (chunk.length > 0) close()
   return chunks
@@ -310,13 +310,12 @@ async function sealPersons(
 ): Promise<readonly CanonicalRow[]> {
   const named = rows.filter(({ person }) => person !== null)
   if (named.length === 0) return rows.map(({ row }) => row)
-  const values = await app.personalData.seal(
-    named.map(({ row, person, identity }) => ({
-      subject: personSubject(app.personalData, employerId, identity),
-      context: rowPersonContext(fileId, row.n),
-      plaintext: JSON.stringify(person),
-    })),
-  )
+  const items = await mapInTimeSlices(named, ({ row, person, identity }) => ({
+    subject: personSubject(app.personalData, employerId, identity),
+    context: rowPersonContext(fileId, row.n),
+    plaintext: JSON.stringify(person),
+  }))
+  const values = await app.personalData.seal(items)
   for (const [index, { row }] of named.entries()) row.person = values[index]!
   return rows.map(({ row }) => row)
 }

@@ -13,7 +13,8 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
 import { changeRecordContext, personSubject } from '../queries/sealed-fields.ts'
-import { MAX_ROW_BYTES } from './submit-payroll.ts'
+import { inTimeSlices, TimeSlice } from '../time-slices.ts'
+import { isRowTooLarge, MAX_ROW_BYTES } from './row-size.ts'
 import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
 /** Faults that an answer lists at the most. */
@@ -50,18 +51,18 @@ export interface SyncedEmployees {
 }
 
 /**
- * Checks all records of a sync; every record is looked at, the first faults are listed.
+ * Checks all records of a sync; the first faults are listed.
  * @returns an empty list when all records are {@link EmployeeChangeRecord}s.
  */
-export function checkChangeRecords(records: readonly unknown[]): readonly RecordFault[] {
+export async function checkChangeRecords(records: readonly unknown[]): Promise<readonly RecordFault[]> {
   const faults: RecordFault[] = []
-  for (const [index, record] of records.entries()) {
-    for (const [field, what] of faultsOf(record)) {
+  await inTimeSlices(records, (record, index) => {
+    if (faults.length === MAX_LISTED_FAULTS) return
+    for (const [field, what] of faultsOf(record).slice(0, MAX_LISTED_FAULTS - faults.length)) {
       const at = field === '' ? `employees[${index}]` : `employees[${index}].${field}`
       faults.push({ index, field: field === '' ? 'employees' : field, message: `${at} ${what}` })
-      if (faults.length === MAX_LISTED_FAULTS) return faults
     }
-  }
+  })
   return faults
 }
 
@@ -71,6 +72,7 @@ const DATE = 'must be an existing date in the form YYYY-MM-DD'
 /** Pairs of field and what is wrong with it; the field is empty where the record as a whole is at fault. */
 function faultsOf(value: unknown): (readonly [string, string])[] {
   if (!isObject(value)) return [['', 'must be an object']]
+  if (isRowTooLarge(value)) return [['', `is larger than ${MAX_ROW_BYTES / 1024} KiB`]]
   const faults: (readonly [string, string])[] = []
   const { employee_id, action } = value
   if (isMissing(employee_id)) faults.push(['employee_id', 'is required'])
@@ -117,17 +119,6 @@ function holdsInfinity(value: unknown): boolean {
 
 function shortened(key: string): string {
   return key.length > 60 ? `${key.slice(0, 59)}…` : key
-}
-
-/** The first record whose JSON is longer than the log takes, as a fault. */
-export function oversizedRecord(records: readonly unknown[]): RecordFault | null {
-  for (const [index, record] of records.entries()) {
-    if (Buffer.byteLength(JSON.stringify(record)) > MAX_ROW_BYTES) {
-      const message = `employees[${index}] is larger than ${MAX_ROW_BYTES / 1024} KiB`
-      return { index, field: 'employees', message }
-    }
-  }
-  return null
 }
 
 /**
@@ -209,11 +200,15 @@ async function chunksOf(
     plain = []
     bytes = 0
   }
+  const slice = new TimeSlice()
   for (const record of sync.records) {
     const plaintext = JSON.stringify(record)
     // what a record is bound to names its place, so chunks are cut by the size that sealing will give
     const size = CHANGE_OVERHEAD_BYTES + Math.ceil((Buffer.byteLength(plaintext) * 4) / 3)
-    if (plain.length > 0 && (plain.length === CHUNK_ROWS || bytes + size > CHUNK_BYTES)) await close()
+    if (plain.length > 0 && (plain.length === CHUNK_ROWS || bytes + size > CHUNK_BYTES)) {
+      await close()
+      await slice.over()
+    }
     plain.push({ record, plaintext })
     bytes += size
   }

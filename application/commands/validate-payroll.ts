@@ -1,7 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { normalizeRow, type RowReason, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms, validateRow } from '../../domain/payroll/row-validation.ts'
 import type { Application } from '../application.ts'
+import { inTimeSlices } from '../time-slices.ts'
 
 /** One thing that is wrong or doubtful about one row. */
 export interface RowFinding {
@@ -26,9 +26,6 @@ export interface ValidationResult {
   }
 }
 
-/** Rows between two turns of the event loop, so that a large dry run does not hold up others. */
-const ROWS_PER_TURN = 1000
-
 /**
  * A dry run: holds rows against a policy's terms by the rules that phase 1 of a real submission
  * applies. It stores nothing and reads nothing.
@@ -40,13 +37,12 @@ export async function validatePayroll(
 ): Promise<ValidationResult> {
   const errors: RowFinding[] = []
   const warnings: RowFinding[] = []
-  for (const [index, raw] of rows.entries()) {
-    if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn()
+  await inTimeSlices(rows, (raw, index) => {
     const row = index + 1
     const verdict = validateRow(normalizeRow(raw, row, TOOL_ROWS).row, terms)
     for (const reason of verdict.errors) errors.push(finding(row, reason, terms))
     for (const reason of verdict.warnings) warnings.push(finding(row, reason, terms))
-  }
+  })
   return {
     submission_id: app.randomness.id(),
     status: 'dry_run_complete',

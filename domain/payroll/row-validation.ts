@@ -122,7 +122,7 @@ export function describeReason(
   const { field } = reason
   const value = reason.value === undefined ? '' : ` ${quoted(reason.value)}`
   const valid = field === 'class_code' ? terms.class_codes : field === 'state' ? terms.states : []
-  const list = valid.length > 0 ? valid.join(', ') : 'any value'
+  const list = listed(valid)
   const label = field === 'class_code' ? 'class code' : field
   switch (reason.code) {
     case 'not_a_string':
@@ -200,6 +200,23 @@ export function describeReason(
     case 'unknown_field':
       return { message: `${field} is not a payroll field and is ignored`, suggestion: `Remove ${field}` }
   }
+}
+
+/** Valid values that a message lists at the most. */
+const LISTED_VALUES = 50
+
+const lists = new WeakMap<readonly string[], string>()
+
+/** Valid values in a message. All messages about one policy share the text, however many rows are red. */
+function listed(valid: readonly string[]): string {
+  let list = lists.get(valid)
+  if (list === undefined) {
+    const more = valid.length - LISTED_VALUES
+    list = valid.length > 0 ? valid.slice(0, LISTED_VALUES).join(', ') : 'any value'
+    if (more > 0) list += ` and ${more} more (get_expected_fields lists all)`
+    lists.set(valid, list)
+  }
+  return list
 }
 
 function quoted(value: string): string {

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../application/ports/clock.ts'
 import { ERASED, type PersonalData } from '../../application/ports/personal-data.ts'
+import { mapInTimeSlices } from '../../application/time-slices.ts'
 import { type Sealed, subjectOf } from '../../domain/kernel/sealed.ts'
 import { PersonalDataKeys } from '../database/personal-data-keys.ts'
 import type { PostgresSecretVault } from '../database/vault.ts'
@@ -8,7 +9,6 @@ import { decrypt, encrypt, newKey, OVERHEAD_BYTES } from './aes-gcm.ts'
 import { type DataKey, DataKeys, type DataKeysOptions } from './data-keys.ts'
 import { Fingerprints } from './fingerprints.ts'
 import type { MasterKeys } from './master-keys.ts'
-import { mapInTimeSlices } from './time-slices.ts'
 
 /** A sealed value cannot be opened; the message carries neither plaintext nor key. */
 export class SealedValueError extends Error {

@@ -3,6 +3,7 @@ import type { Application } from '../../application/application.ts'
 import { fileStatus } from '../../application/queries/file-status.ts'
 import { sendJson } from '../http/answers.ts'
 import { LARGE_BODY, readBody } from '../http/body.ts'
+import { Call } from '../http/calls.ts'
 import { HttpError, writeCoreError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
 import { idempotencyKeyOf } from '../http/rejections.ts'
@@ -29,64 +30,59 @@ export function createCoreApp(app: Application, settings: CoreSettings): express
   const limits = rateLimits(settings.rateLimitRps)
   const inbound = new InboundWebhook(app, limits)
 
+  /** A route whose handler knows what it costs its caller. */
+  const route = (
+    method: Route['method'],
+    path: string,
+    handle: (call: Call, request: express.Request, response: express.Response) => Promise<void>,
+  ): Route => ({
+    method,
+    path,
+    handle: (request, response) => Call.during(limits, (call) => handle(call, request, response)),
+  })
+
   const routes: readonly Route[] = [
-    {
-      method: 'POST',
-      path: '/payroll/reports',
-      async handle(request, response) {
-        const caller = await authenticate(app, limits, request)
-        const bytes = await readJsonBytes(request)
+    route('POST', '/payroll/reports', async (call, request, response) => {
+      const caller = await authenticate(app, limits, call, request)
+      const bytes = await readJsonBytes(request, call)
+      requireSignature(app, limits, caller, request, bytes)
+      const header = idempotencyKeyOf(request.headers)
+      const body = await parseBody(bytes, call)
+      const { client } = caller
+      const sender = {
+        source: 'report',
+        id: client.client_id,
+        tenantId: client.tenant_id,
+        environment: client.environment,
+        scope: client,
+      } as const
+      const report = await parseReport(body)
+      await answerReport(app, sender, report, body, { header, signature: null }, response)
+    }),
+    route('POST', '/employees/sync', async (call, request, response) => {
+      const caller = await authenticate(app, limits, call, request)
+      const bytes = await readJsonBytes(request, call)
+      requireSignature(app, limits, caller, request, bytes)
+      const key = idempotencyKeyOf(request.headers)
+      await answerSync(app, caller.client, await parseBody(bytes, call), key, response)
+    }),
+    route('GET', '/files/status/:file_id', async (call, request, response) => {
+      const caller = await authenticate(app, limits, call, request)
+      if (caller.client.request_signing === 'required') {
+        const bytes = hasBody(request) ? await readBody(request, LARGE_BODY, call) : NO_BODY
         requireSignature(app, limits, caller, request, bytes)
-        const header = idempotencyKeyOf(request.headers)
-        const body = parseBody(bytes)
-        const { client } = caller
-        const sender = {
-          source: 'report',
-          id: client.client_id,
-          tenantId: client.tenant_id,
-          environment: client.environment,
-          scope: client,
-        } as const
-        const report = parseReport(body, bytes.length)
-        await answerReport(app, sender, report, body, { header, signature: null }, response)
-      },
-    },
-    {
-      method: 'POST',
-      path: '/employees/sync',
-      async handle(request, response) {
-        const caller = await authenticate(app, limits, request)
-        const bytes = await readJsonBytes(request)
-        requireSignature(app, limits, caller, request, bytes)
-        const key = idempotencyKeyOf(request.headers)
-        await answerSync(app, caller.client, parseBody(bytes), bytes.length, key, response)
-      },
-    },
-    {
-      method: 'GET',
-      path: '/files/status/:file_id',
-      async handle(request, response) {
-        const caller = await authenticate(app, limits, request)
-        if (caller.client.request_signing === 'required') {
-          const bytes = hasBody(request) ? await readBody(request, LARGE_BODY) : NO_BODY
-          requireSignature(app, limits, caller, request, bytes)
-        }
-        const status = await fileStatus(app, caller.client, String(request.params.file_id))
-        if (status === null) throw new HttpError(404, 'File not found', 'There is no file with this file_id')
-        sendJson(response, 200, status)
-      },
-    },
-    {
-      method: 'POST',
-      path: '/webhook/inbound/:connection_id',
-      handle: (request, response) => inbound.handle(String(request.params.connection_id), request, response),
-    },
+      }
+      const status = await fileStatus(app, caller.client, String(request.params.file_id))
+      if (status === null) throw new HttpError(404, 'File not found', 'There is no file with this file_id')
+      sendJson(response, 200, status)
+    }),
+    route('POST', '/webhook/inbound/:connection_id', (call, request, response) =>
+      inbound.handle(call, String(request.params.connection_id), request, response),
+    ),
   ]
 
   return createHost({
-    routes: PREFIXES.flatMap((prefix) =>
-      routes.map((route) => ({ ...route, path: `${prefix}${route.path}` })),
-    ),
+    routes: PREFIXES.flatMap((prefix) => routes.map((one) => ({ ...one, path: `${prefix}${one.path}` }))),
     writeError: writeCoreError,
     newRequestId: () => app.randomness.id(),
     onFailure,

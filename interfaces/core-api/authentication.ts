@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { authenticateClient } from '../../application/access/client-authentication.ts'
 import type { Application } from '../../application/application.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
+import type { Call } from '../http/calls.ts'
 import { HttpError, tooManyRequests } from '../http/errors.ts'
 import { addressKey, type RateLimits, unauthenticatedCost } from '../http/rate-limit.ts'
 import { headerOf } from './requests.ts'
@@ -31,6 +32,7 @@ const REFUSALS = {
 export async function authenticate(
   app: Application,
   limits: RateLimits,
+  call: Call,
   request: IncomingMessage,
 ): Promise<AuthenticatedClient> {
   const clientId = headerOf(request.headers, 'x-client-id')
@@ -51,7 +53,7 @@ export async function authenticate(
     const { error, message } = REFUSALS[client]
     throw refused(limits, request, new HttpError(401, error, message))
   }
-  admit(limits, client.client_id)
+  call.admit(client.client_id)
   return { client, secret }
 }
 
@@ -82,12 +84,6 @@ export function requireSignature(
     return
   }
   throw refused(limits, request, new HttpError(401, 'Invalid signature', message), body.length)
-}
-
-/** Counts a request against its credential. @throws HttpError 429. */
-export function admit(limits: RateLimits, credential: string): void {
-  const wait = limits.credentials.take(credential)
-  if (wait > 0) throw tooManyRequests(wait)
 }
 
 /** Counts a refused request against its address: the refusal, or 429 when there were too many. */

@@ -1,12 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Application } from '../../application/application.ts'
 import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
-import { MAX_ROW_BYTES } from '../../application/commands/submit-payroll.ts'
 import {
   checkChangeRecords,
   type EmployeeChangeRecord,
   type EmployeeChanges,
-  oversizedRecord,
   refuseSync,
   syncEmployees,
 } from '../../application/commands/sync-employees.ts'
@@ -17,14 +15,12 @@ import { accepted, asHttpError, missingFields, requireSomeEmployees, sendOutcome
 /**
  * Checks a sync as a whole, takes it over and answers 202; one bad record refuses it all with
  * `details` of what is wrong where.
- * @param bodyBytes length of the body: no record of a small body can be too large.
  * @throws HttpError 400, 404, 409, 413.
  */
 export async function answerSync(
   app: Application,
   client: ApiClient,
   body: Readonly<Record<string, unknown>>,
-  bodyBytes: number,
   key: string | null,
   response: ServerResponse,
 ): Promise<void> {
@@ -34,11 +30,7 @@ export async function answerSync(
   if (!Array.isArray(employees)) missing.push('employees')
   if (missing.length > 0 || !Array.isArray(employees)) throw missingFields(missing)
   requireSomeEmployees(employees)
-  let details = checkChangeRecords(employees)
-  if (details.length === 0 && bodyBytes > MAX_ROW_BYTES) {
-    const oversized = oversizedRecord(employees)
-    if (oversized) details = [oversized]
-  }
+  const details = await checkChangeRecords(employees)
   if (details.length > 0) {
     sendJson(response, 400, { error: 'Invalid employee record', message: details[0]!.message, details })
     return
@@ -85,7 +77,7 @@ export async function answerSync(
       caller: client.client_id,
       operation: 'employee sync',
       key,
-      requestHash: requestHash(body),
+      requestHash: await requestHash(body),
       context,
       check,
     },

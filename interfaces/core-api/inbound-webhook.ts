@@ -3,10 +3,11 @@ import type { Application } from '../../application/application.ts'
 import type { ReportSender } from '../../application/commands/report-payroll.ts'
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
+import type { Call } from '../http/calls.ts'
 import { HttpError } from '../http/errors.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { idempotencyKeyOf } from '../http/rejections.ts'
-import { admit, refused } from './authentication.ts'
+import { refused } from './authentication.ts'
 import { answerReport, parseReport } from './payroll-reports.ts'
 import { headerOf, parseBody, readJsonBytes } from './requests.ts'
 import { isSignedBy, isTimely } from './signatures.ts'
@@ -25,17 +26,23 @@ export class InboundWebhook {
   }
 
   /** @throws HttpError 400, 401, 404, 409, 413, 415, 429, 502 in the documented words. */
-  async handle(connectionId: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async handle(
+    call: Call,
+    connectionId: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const connection = isId(connectionId)
       ? (await this.#app.commands.load(inboundConnection, connectionId)).state
       : null
     if (connection?.status !== 'active') {
       throw this.#refused(request, 404, 'Connection not found', 'There is no active connection with this id')
     }
-    const { body, signature } = await this.#authenticated(connection, request)
-    admit(this.#limits, connection.connection_id)
+    call.claim(connection.connection_id)
+    const { body, signature } = await this.#authenticated(call, connection, request)
+    call.admit(connection.connection_id)
     const header = idempotencyKeyOf(request.headers)
-    const parsed = parseBody(body)
+    const parsed = await parseBody(body, call)
     const sender: ReportSender = {
       source: 'inbound_webhook',
       id: connection.connection_id,
@@ -43,12 +50,13 @@ export class InboundWebhook {
       environment: connection.environment,
       scope: { employer_ids: 'all', carrier_ids: 'all' },
     }
-    const report = parseReport(parsed, body.length)
+    const report = await parseReport(parsed)
     await answerReport(this.#app, sender, report, parsed, { header, signature }, response)
   }
 
   /** The body, once signature and time are right; who cannot sign learns nothing about the time. */
   async #authenticated(
+    call: Call,
     connection: InboundConnection,
     request: IncomingMessage,
   ): Promise<{ body: Buffer; signature: string }> {
@@ -62,7 +70,7 @@ export class InboundWebhook {
         'Send the headers X-Webhook-Signature and X-Webhook-Timestamp with every request',
       )
     }
-    const body = await readJsonBytes(request)
+    const body = await readJsonBytes(request, call)
     const secret = await this.#app.vault.get(connection.secret_ref)
     if (secret === null) throw new Error(`The vault has no secret of connection ${connection.connection_id}`)
     if (!isSignedBy(secret, timestamp, body, signature)) {

@@ -15,12 +15,13 @@ import {
   reportPayroll,
   storedReportSubject,
 } from '../../application/commands/report-payroll.ts'
+import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/commands/row-size.ts'
 import {
-  MAX_ROW_BYTES,
   MAX_ROWS,
   type SubmittedPayroll,
   SYNCHRONOUS_ROWS,
 } from '../../application/commands/submit-payroll.ts'
+import { inTimeSlices } from '../../application/time-slices.ts'
 import { isCalendarDate } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
@@ -52,10 +53,9 @@ export interface ReportAnswer {
 
 /**
  * Checks the shape of a report.
- * @param bodyBytes length of the body it came in: no record of a small body can be too large.
  * @throws HttpError 400 in the documented words, 413 above {@link MAX_ROWS} employees.
  */
-export function parseReport(body: Readonly<Record<string, unknown>>, bodyBytes: number): PayrollReport {
+export async function parseReport(body: Readonly<Record<string, unknown>>): Promise<PayrollReport> {
   const { employer_fein, policy_number, employees } = body
   const missing: string[] = []
   if (isBlank(employer_fein)) missing.push('employer_fein')
@@ -72,15 +72,15 @@ export function parseReport(body: Readonly<Record<string, unknown>>, bodyBytes: 
     )
   }
   const period = parsePeriod(body.pay_period)
-  for (const [index, employee] of employees.entries()) {
+  await inTimeSlices(employees, (employee, index) => {
     if (!isObject(employee)) {
       throw new HttpError(400, 'Invalid employees', `employees[${index}] must be an object`)
     }
-    if (bodyBytes > MAX_ROW_BYTES && Buffer.byteLength(JSON.stringify(employee)) > MAX_ROW_BYTES) {
+    if (isRowTooLarge(employee)) {
       const limit = `${MAX_ROW_BYTES / 1024} KiB`
       throw new HttpError(400, 'Invalid employees', `employees[${index}] is larger than ${limit}`)
     }
-  }
+  })
   return { fein, policyNumber: (policy_number as string).trim(), employees, period }
 }
 
@@ -197,7 +197,7 @@ export async function answerReport(
           caller: sender.id,
           operation: 'payroll report',
           key: keys.header,
-          requestHash: requestHash(body),
+          requestHash: await requestHash(body),
           context,
           check,
           restore,

@@ -3,10 +3,11 @@ import type { IdempotentOutcome } from '../../application/commands/idempotent.ts
 import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { sendJson } from '../http/answers.ts'
-import { LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
+import { LARGE_BODY, readBody, requireUtf8, unreadable } from '../http/body.ts'
+import type { Call } from '../http/calls.ts'
 import { HttpError } from '../http/errors.ts'
 import { refusalOf } from '../http/rejections.ts'
-import { parseJson } from '../http/strict-json.ts'
+import { parseLargeJson } from '../http/strict-json.ts'
 
 /** A header's value; null when it is absent or empty. Of a repeated one all values, joined. */
 export function headerOf(headers: IncomingHttpHeaders, name: string): string | null {
@@ -15,24 +16,25 @@ export function headerOf(headers: IncomingHttpHeaders, name: string): string | n
   return value === undefined ? null : value.join(', ')
 }
 
-/** The raw bytes of a JSON body. @throws HttpError 413, 415; CallerGone. */
-export async function readJsonBytes(request: IncomingMessage): Promise<Buffer> {
+/** The raw bytes of a JSON body. @throws HttpError 413, 415, 429; CallerGone. */
+export async function readJsonBytes(request: IncomingMessage, call: Call): Promise<Buffer> {
   requireUtf8(request)
-  return readBody(request, LARGE_BODY)
+  return readBody(request, LARGE_BODY, call)
 }
 
 /**
- * The body as a JSON object.
- * @throws HttpError 400 `Invalid JSON` or `Invalid characters`. JSON that is no object reads as an
+ * The body as a JSON object, its `employees` measured as the call's rows.
+ * @throws HttpError 400 `Invalid JSON` or `Invalid characters`, 413, 429. JSON that is no object reads as an
  *   empty one: all its fields are missing.
  */
-export function parseBody(bytes: Buffer): Readonly<Record<string, unknown>> {
-  const parsed = parseJson(bytes)
-  if (!parsed.ok) {
-    const error = parsed.kind === 'characters' ? 'Invalid characters' : 'Invalid JSON'
-    throw new HttpError(400, error, parsed.message)
-  }
-  return isObject(parsed.value) ? parsed.value : {}
+export async function parseBody(bytes: Buffer, call: Call): Promise<Readonly<Record<string, unknown>>> {
+  const parsed = await parseLargeJson(bytes)
+  if (!parsed.ok)
+    throw unreadable(parsed, parsed.kind === 'characters' ? 'Invalid characters' : 'Invalid JSON')
+  if (!isObject(parsed.value)) return {}
+  const { employees } = parsed.value
+  if (Array.isArray(employees)) await call.measure({ rows: employees.length })
+  return parsed.value
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

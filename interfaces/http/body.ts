@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import type { Call } from './calls.ts'
 import { HttpError } from './errors.ts'
-import { parseJson } from './strict-json.ts'
+import { type JsonFault, parseLargeJson } from './strict-json.ts'
 
 /** Largest body of the core API and the tool server, in bytes. */
 export const LARGE_BODY = 10 * 1024 * 1024
@@ -18,32 +19,69 @@ export class CallerGone extends Error {
 /**
  * Reads the whole body as bytes.
  * @param limit bytes at the most.
- * @throws HttpError 413 when the body is larger, 415 when it is compressed; CallerGone.
+ * @param call what the body counts for; a large one waits for its turn before more of it is taken.
+ * @throws HttpError 413 when the body is larger, 415 when it is compressed, 429; CallerGone.
  */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+export async function readBody(request: IncomingMessage, limit: number, call?: Call): Promise<Buffer> {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new HttpError(415, null, 'Compressed bodies are not accepted; send plain JSON')
   }
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > limit) throw tooLarge(limit)
+  if (announced > MEASURED_BYTES) await call?.measure({ bytes: announced })
+  return receive(request, limit, async (size) => {
+    if (size > limit) throw tooLarge(limit)
+    if (size > announced) await call?.measure({ bytes: size })
+    return false
+  })
+}
+
+/** Reads the beginning of a body. @param limit bytes, about: what came along with the last of them is there, too. */
+export function readBeginning(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return receive(request, limit, async (size) => size >= limit)
+}
+
+/** Bytes between two looks at how much of a body there is. */
+const MEASURED_BYTES = 64 * 1024
+
+/**
+ * Collects a body until it ends or `onGrowth` says that it is enough, or throws. It is asked every
+ * {@link MEASURED_BYTES}, about, and beyond the limit. What still comes then is thrown away by the
+ * server after the answer.
+ */
+function receive(
+  request: IncomingMessage,
+  limit: number,
+  onGrowth: (size: number) => Promise<boolean>,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = []
     let size = 0
-    const onGone = () => reject(new CallerGone())
-    request.on('data', (part: Buffer) => {
+    let measured = 0
+    const settle = (done: () => void) => {
+      request.removeListener('data', onData)
+      request.removeListener('end', onEnd)
+      request.removeListener('error', onGone)
+      request.removeListener('close', onGone)
+      done()
+      request.resume()
+    }
+    const onGone = () => settle(() => reject(new CallerGone()))
+    const onEnd = () => settle(() => resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts, size)))
+    const onData = (part: Buffer) => {
+      parts.push(part)
       size += part.length
-      if (size > limit) {
-        // what still comes is thrown away by the server after the answer
-        request.removeAllListeners('data')
-        reject(tooLarge(limit))
-      } else {
-        parts.push(part)
-      }
-    })
-    request.once('end', () => {
-      request.off('close', onGone)
-      resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts, size))
-    })
+      if (size - measured < MEASURED_BYTES && size <= limit) return
+      measured = size
+      request.pause()
+      onGrowth(size).then(
+        (isEnough) => (isEnough ? onEnd() : request.resume()),
+        (error) => settle(() => reject(error)),
+      )
+    }
+    request.on('data', onData)
+    request.once('end', onEnd)
     request.once('error', onGone)
     request.once('close', onGone)
   })
@@ -77,7 +115,14 @@ export async function readJson(
 ): Promise<{ readonly value: unknown; readonly bytes: Buffer }> {
   requireUtf8(request)
   const bytes = await readBody(request, limit)
-  const parsed = parseJson(bytes)
-  if (!parsed.ok) throw new HttpError(400, 'Invalid JSON', parsed.message)
+  const parsed = await parseLargeJson(bytes)
+  if (!parsed.ok) throw unreadable(parsed, 'Invalid JSON')
   return { value: parsed.value, bytes }
+}
+
+/** The refusal of a body that {@link parseJson} refused. @param word the host's word for bad JSON. */
+export function unreadable(fault: { kind: JsonFault; message: string }, word: string | null): HttpError {
+  return fault.kind === 'values'
+    ? new HttpError(413, null, fault.message)
+    : new HttpError(400, word, fault.message)
 }

@@ -45,9 +45,9 @@ export class HttpError extends Error {
   }
 }
 
-/** The refusal of a caller that sends too fast. @param retryAfter whole seconds. */
-export function tooManyRequests(retryAfter: number): HttpError {
-  return new HttpError(429, null, `Rate limit reached; try again in ${retryAfter} s`, {
+/** The refusal of a caller that sends too fast, or too much at once. @param retryAfter whole seconds. */
+export function tooManyRequests(retryAfter: number, reason = 'Rate limit reached'): HttpError {
+  return new HttpError(429, null, `${reason}; try again in ${retryAfter} s`, {
     'Retry-After': String(retryAfter),
   })
 }

@@ -1,3 +1,5 @@
+import { LargeCalls, MAX_LARGE_CALLS } from './large-calls.ts'
+
 /** Seconds of refill that a bucket holds at the most. */
 const BURST_SECONDS = 2
 /** Requests per second of one address that presents no valid credential. */
@@ -42,18 +44,8 @@ export class RateLimiter {
    */
   take(key: string, cost = 1): number {
     if (this.#perSecond <= 0) return 0
-    const now = this.#now()
     const wanted = Math.min(cost, this.#burst)
-    let bucket = this.#buckets.get(key)
-    if (bucket) {
-      const gained = ((now - bucket.at) / 1000) * this.#perSecond
-      bucket.tokens = Math.min(this.#burst, bucket.tokens + gained)
-      bucket.at = now
-    } else {
-      if (this.#buckets.size >= MAX_BUCKETS) this.#makeRoom(now)
-      bucket = { tokens: this.#burst, at: now }
-      this.#buckets.set(key, bucket)
-    }
+    const bucket = this.#bucket(key)
     if (bucket.tokens >= wanted) {
       bucket.tokens -= wanted
       return 0
@@ -61,10 +53,34 @@ export class RateLimiter {
     return Math.max(1, Math.ceil((wanted - bucket.tokens) / this.#perSecond))
   }
 
+  /** Takes tokens that are owed for what was let in already; missing ones have to come in before the next. */
+  charge(key: string, cost: number): void {
+    if (this.#perSecond > 0) this.#bucket(key).tokens -= cost
+  }
+
+  /** The bucket of a key with what it has gained by now. */
+  #bucket(key: string): Bucket {
+    const now = this.#now()
+    let bucket = this.#buckets.get(key)
+    if (bucket) {
+      bucket.tokens = this.#tokensAt(bucket, now)
+      bucket.at = now
+    } else {
+      if (this.#buckets.size >= MAX_BUCKETS) this.#makeRoom(now)
+      bucket = { tokens: this.#burst, at: now }
+      this.#buckets.set(key, bucket)
+    }
+    return bucket
+  }
+
+  #tokensAt({ tokens, at }: Bucket, now: number): number {
+    return Math.min(this.#burst, tokens + ((now - at) / 1000) * this.#perSecond)
+  }
+
   /** Drops the buckets that have filled up again, or else the tenth that was made first. */
   #makeRoom(now: number): void {
     for (const [key, bucket] of this.#buckets) {
-      if (now - bucket.at >= BURST_SECONDS * 1000) this.#buckets.delete(key)
+      if (this.#tokensAt(bucket, now) >= this.#burst) this.#buckets.delete(key)
     }
     if (this.#buckets.size < MAX_BUCKETS) return
     let left = MAX_BUCKETS / 10
@@ -76,10 +92,11 @@ export class RateLimiter {
   }
 }
 
-/** The limits of one host: per credential, and per address where no valid credential was shown. */
+/** The limits of one host: per credential (requests, and large calls at once), and per address where no valid credential was shown. */
 export interface RateLimits {
   readonly credentials: RateLimiter
   readonly addresses: RateLimiter
+  readonly largeCalls: LargeCalls
 }
 
 /** @param perSecond `RATE_LIMIT_RPS`; 0 switches all limits off. */
@@ -87,6 +104,7 @@ export function rateLimits(perSecond: number): RateLimits {
   return {
     credentials: new RateLimiter(perSecond),
     addresses: new RateLimiter(perSecond > 0 ? UNAUTHENTICATED_PER_SECOND : 0),
+    largeCalls: new LargeCalls(perSecond > 0 ? MAX_LARGE_CALLS : 0),
   }
 }
 

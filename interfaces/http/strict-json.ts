@@ -1,10 +1,16 @@
 import { isUtf8 } from 'node:buffer'
+import { runInTimeSlices } from '../../application/time-slices.ts'
+import { findDuplicate, findRefused, isRefused, pathOf } from './json-faults.ts'
 
 /** Levels of arrays and objects that a body may nest. */
 export const MAX_DEPTH = 64
+/** Values (scalars, arrays and objects) that a body may hold in all. */
+export const MAX_VALUES = 2_000_000
+/** Members that one object may have, far above what any request has a use for. */
+export const MAX_MEMBERS = 10_000
 
-/** Why a body was refused. */
-export type JsonFault = 'syntax' | 'duplicate_key' | 'depth' | 'encoding' | 'characters'
+/** Why a body was refused; `values`: it holds more than {@link MAX_VALUES} or {@link MAX_MEMBERS}. */
+export type JsonFault = 'syntax' | 'duplicate_key' | 'depth' | 'encoding' | 'characters' | 'values'
 
 export type ParsedJson =
   | { readonly ok: true; readonly value: unknown }
@@ -19,81 +25,360 @@ export type ParsedJson =
       readonly value?: unknown
     }
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
+/** Bytes that are handed to `JSON.parse` at once, about. */
+const SLICE_BYTES = 64 * 1024
 
 /**
  * Parses a JSON body and refuses what different readers would read differently, or what cannot be
  * stored: invalid UTF-8, duplicate keys, more than {@link MAX_DEPTH} levels, NUL characters and lone
  * surrogates in strings or keys. Keys named `__proto__` are left out.
- *
- * One scan over the bytes checks the depth before anything recursive sees the text, and counts the
- * members; only when the parsed tree holds fewer is the duplicate looked for.
  */
-export function parseJson(bytes: Buffer): ParsedJson {
-  if (bytes.length === 0) return { ok: false, kind: 'syntax', message: 'The body is empty' }
-  if (!isUtf8(bytes)) return { ok: false, kind: 'encoding', message: 'The body is not valid UTF-8' }
-  const scanned = scan(bytes)
-  if (scanned === null) {
-    return { ok: false, kind: 'depth', message: `The body nests deeper than ${MAX_DEPTH} levels` }
+export function parseJson(bytes: Buffer, sliceBytes = SLICE_BYTES): ParsedJson {
+  const steps = new Parsing(bytes, sliceBytes).run()
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
   }
-  const text = bytes.toString('utf8')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    return { ok: false, kind: 'syntax', message: syntaxMessage(error) }
+}
+
+/** {@link parseJson} for a body that may be large: others have their turn in between. */
+export async function parseLargeJson(bytes: Buffer): Promise<ParsedJson> {
+  return bytes.length <= SLICE_BYTES
+    ? parseJson(bytes)
+    : runInTimeSlices(new Parsing(bytes, SLICE_BYTES).run())
+}
+
+/** Ends the parsing; {@link Parsing.run} answers it. */
+class Refusal {
+  readonly kind: JsonFault
+  readonly message: string
+
+  constructor(kind: JsonFault, message: string) {
+    this.kind = kind
+    this.message = message
   }
-  if (countMembers(value) !== scanned.members) {
-    const path = firstDuplicate(text)
-    return { ok: false, kind: 'duplicate_key', message: `The key ${path} stands there twice`, path, value }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const COMMA = 0x2c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+type Container = unknown[] | Record<string, unknown>
+
+/**
+ * An array or object that is open at the scan's place. Most close within a slice and are parsed as
+ * part of what is around them. One that outgrows the slice gets a value of its own, to which its
+ * elements (or members) are added run by run.
+ */
+class Level {
+  readonly isArray: boolean
+  /** Place of the opening bracket. */
+  readonly start: number
+  /** Where the elements begin that are not parsed yet. */
+  from: number
+  /** What stands before `from`. */
+  before: 'opening' | 'comma' | 'element' = 'opening'
+  /** Place of the latest key, quotes included. */
+  keyStart = -1
+  keyEnd = -1
+  commas = 0
+  /** The elements so far; null until it outgrows a slice. */
+  value: Container | null = null
+  /** The key or index under which `value` stands in the level around it. */
+  step: string | number = 0
+
+  constructor(isArray: boolean, start: number) {
+    this.isArray = isArray
+    this.start = start
+    this.from = start + 1
   }
-  if (scanned.doubtfulEscapes) {
-    const path = firstRefusedString(value)
-    if (path !== null) {
-      const where = path === '' ? 'The body' : path
-      const message = `${where} holds a character that is refused (NUL or half of a surrogate pair)`
-      return { ok: false, kind: 'characters', message, path, value }
-    }
-  }
-  return { ok: true, value }
+}
+
+/** A stretch of the body that `JSON.parse` took at once. */
+interface Run {
+  /** The level whose elements it holds; null: it is the whole body. */
+  readonly level: Level | null
+  readonly from: number
+  readonly until: number
+  /** Index of its first element in an array. */
+  readonly base: number
+  readonly value: unknown
 }
 
 /**
- * Counts members and levels outside strings, and notes escapes of NUL or surrogates.
- * @returns null when the text nests too deep.
+ * One pass over the bytes that knows the level it is in before anything recursive sees the text, and
+ * counts values and members. Whenever a slice is full, what it holds is parsed and added to the levels
+ * that go beyond it. Time is linear in the bytes; what an object repeats is looked for only where
+ * fewer members were parsed than counted, and no path is built without a fault.
  */
-function scan(bytes: Buffer): { members: number; doubtfulEscapes: boolean } | null {
-  let members = 0
-  let depth = 0
-  let doubtfulEscapes = false
-  const length = bytes.length
-  for (let at = 0; at < length; at += 1) {
-    const byte = bytes[at]
-    if (byte === QUOTE) {
-      for (at += 1; at < length; at += 1) {
-        const inside = bytes[at]
-        if (inside === QUOTE) break
-        if (inside === BACKSLASH) {
-          at += 1
-          if (bytes[at] === 0x75) doubtfulEscapes ||= isDoubtful(bytes, at + 1)
-        }
-      }
-    } else if (byte === COLON) {
-      members += 1
-    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-      depth += 1
-      if (depth > MAX_DEPTH) return null
-    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      depth -= 1
+export class Parsing {
+  readonly #bytes: Buffer
+  readonly #sliceBytes: number
+  readonly #levels: Level[] = []
+  /** Of the slice that is being taken: its runs, members counted and parsed, whether escapes are doubtful. */
+  #runs: Run[] = []
+  #counted = 0
+  #parsed = 0
+  #doubtful = false
+  #fault: { readonly kind: 'duplicate_key' | 'characters'; readonly path: string } | null = null
+
+  constructor(bytes: Buffer, sliceBytes: number) {
+    this.#bytes = bytes
+    this.#sliceBytes = sliceBytes
+  }
+
+  /** Yields after each slice. */
+  *run(): Generator<void, ParsedJson, void> {
+    if (this.#bytes.length === 0) return { ok: false, kind: 'syntax', message: 'The body is empty' }
+    if (!isUtf8(this.#bytes)) {
+      return { ok: false, kind: 'encoding', message: 'The body is not valid UTF-8' }
+    }
+    try {
+      const value = yield* this.#scan()
+      const fault = this.#fault
+      return fault ? { ok: false, ...fault, message: messageOf(fault), value } : { ok: true, value }
+    } catch (error) {
+      if (error instanceof Refusal) return { ok: false, kind: error.kind, message: error.message }
+      throw error
     }
   }
-  return { members, doubtfulEscapes }
+
+  *#scan(): Generator<void, unknown, void> {
+    const bytes = this.#bytes
+    const { length } = bytes
+    const levels = this.#levels
+    // the body is the only element of an array around it
+    const root = new Level(true, -1)
+    levels.push(root)
+    let level = root
+    let values = 1
+    let sliceStart = 0
+    let stringStart = -1
+    let stringEnd = -1
+    for (let at = 0; at < length; at += 1) {
+      const byte = bytes[at]
+      if (byte === QUOTE) {
+        stringStart = at
+        for (at += 1; at < length; at += 1) {
+          const inside = bytes[at]
+          if (inside === QUOTE) break
+          if (inside === BACKSLASH) {
+            at += 1
+            if (bytes[at] === 0x75) this.#doubtful ||= isDoubtful(bytes, at + 1)
+          }
+        }
+        stringEnd = at + 1
+      } else if (byte === COMMA) {
+        values += 1
+        level.commas += 1
+        if (values > MAX_VALUES) throw tooMany(`${MAX_VALUES} values`)
+        if (!level.isArray && level.commas >= MAX_MEMBERS)
+          throw tooMany(`${MAX_MEMBERS} members in one object`)
+        // better between two rows than within one: a level that has a value is cut sooner
+        if (at - sliceStart >= (level.value === null ? 2 : 1) * this.#sliceBytes) {
+          this.#takeUpTo(at)
+          sliceStart = at + 1
+          yield
+        }
+      } else if (byte === COLON) {
+        this.#counted += 1
+        level.keyStart = stringStart
+        level.keyEnd = stringEnd
+      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        if (levels.length > MAX_DEPTH) {
+          throw new Refusal('depth', `The body nests deeper than ${MAX_DEPTH} levels`)
+        }
+        level = new Level(byte === OPEN_BRACKET, at)
+        levels.push(level)
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+        if (level === root || level.isArray !== (byte === CLOSE_BRACKET)) throw this.#syntaxAt(at)
+        if (skipSpaceBack(bytes, level.start + 1, at) > level.start + 1) values += 1
+        if (values > MAX_VALUES) throw tooMany(`${MAX_VALUES} values`)
+        const outer = levels[levels.length - 2]!
+        if (level.value !== null) {
+          this.#takeElements(level, at, 'end')
+          this.#judge()
+          outer.from = at + 1
+          outer.before = 'element'
+          sliceStart = at + 1
+        }
+        levels.pop()
+        level = outer
+      }
+    }
+    if (level !== root) throw new Refusal('syntax', 'The body is not valid JSON: it ends too early')
+    if (root.value === null) {
+      const value = this.#parse({ level: null, from: 0, until: length, base: 0 }, '', '')
+      this.#judge()
+      return value
+    }
+    this.#takeElements(root, length, 'end')
+    this.#judge()
+    if (root.commas > 0) throw this.#syntaxAt(root.from)
+    return (root.value as unknown[])[0]
+  }
+
+  /** Takes what is not parsed yet before a comma of the innermost level, which gets a value, and all around it. */
+  #takeUpTo(comma: number): void {
+    const levels = this.#levels
+    for (const [depth, level] of levels.entries()) {
+      level.value ??= level.isArray ? [] : {}
+      const inner = levels[depth + 1]
+      if (inner && inner.value === null) this.#takeBefore(level, inner)
+    }
+    const innermost = levels[levels.length - 1]!
+    this.#takeElements(innermost, comma, 'comma')
+    innermost.from = comma + 1
+    innermost.before = 'comma'
+    this.#judge()
+  }
+
+  /** Takes the elements in front of an inner level that outgrows the slice, and adds that level's own value. */
+  #takeBefore(outer: Level, inner: Level): void {
+    inner.value = inner.isArray ? [] : {}
+    if (outer.isArray) {
+      this.#takeElements(outer, inner.start, 'element')
+      inner.step = (outer.value as unknown[]).push(inner.value) - 1
+      return
+    }
+    const { keyStart, keyEnd } = outer
+    const colon = skipSpace(this.#bytes, keyEnd, inner.start)
+    if (
+      keyStart < outer.from ||
+      this.#bytes[colon] !== COLON ||
+      skipSpace(this.#bytes, colon + 1, inner.start) !== inner.start
+    ) {
+      throw this.#syntaxAt(inner.start)
+    }
+    this.#takeElements(outer, keyStart, 'element')
+    const key = this.#read(keyStart, keyEnd, '', '') as string
+    this.#parsed += 1
+    inner.step = key
+    if (this.#doubtful && isRefused(key)) this.#note('characters', outer, ['(key)'])
+    this.#put(outer, key, inner.value)
+  }
+
+  /**
+   * Parses the elements of a level that end at a place, and adds them to its value.
+   * @param next what stands there: a comma, an element that is added apart, or the level's end.
+   */
+  #takeElements(level: Level, end: number, next: 'comma' | 'element' | 'end'): void {
+    const bytes = this.#bytes
+    let from = skipSpace(bytes, level.from, end)
+    let until = skipSpaceBack(bytes, from, end)
+    let { before } = level
+    if (before === 'element' && from < until) {
+      if (bytes[from] !== COMMA) throw this.#syntaxAt(from)
+      from = skipSpace(bytes, from + 1, until)
+      before = 'comma'
+    }
+    if (from === until) {
+      const isRight =
+        next === 'element'
+          ? before !== 'element'
+          : before === 'element' || (next === 'end' && before === 'opening')
+      if (!isRight) throw this.#syntaxAt(from)
+      return
+    }
+    if (next === 'element') {
+      if (bytes[until - 1] !== COMMA) throw this.#syntaxAt(until)
+      until = skipSpaceBack(bytes, from, until - 1)
+      if (from === until) throw this.#syntaxAt(from)
+    }
+    if (level.isArray) {
+      const elements = level.value as unknown[]
+      const run = this.#parse({ level, from, until, base: elements.length }, '[', ']') as unknown[]
+      for (const element of run) elements.push(element)
+    } else {
+      const run = this.#parse({ level, from, until, base: 0 }, '{', '}') as Record<string, unknown>
+      for (const key of Object.keys(run)) this.#put(level, key, run[key])
+    }
+  }
+
+  #put(level: Level, key: string, value: unknown): void {
+    if (key === '__proto__') return
+    const object = level.value as Record<string, unknown>
+    if (Object.hasOwn(object, key)) this.#note('duplicate_key', level, [key])
+    object[key] = value
+  }
+
+  #read(from: number, until: number, opening: string, closing: string): unknown {
+    const text = this.#bytes.toString('utf8', from, until)
+    try {
+      return JSON.parse(`${opening}${text}${closing}`)
+    } catch (error) {
+      // the parser's own messages quote the body, which may be personal: only the place is taken over
+      const at = /at position (\d+)/.exec(error instanceof Error ? error.message : '')
+      throw at ? this.#syntaxAt(from, Number(at[1]) - opening.length) : new Refusal('syntax', NOT_JSON)
+    }
+  }
+
+  #parse(run: Omit<Run, 'value'>, opening: string, closing: string): unknown {
+    const value = this.#read(run.from, run.until, opening, closing)
+    this.#parsed += countMembers(value)
+    this.#runs.push({ ...run, value })
+    return value
+  }
+
+  /** Ends a slice: looks for the repeated key where not all counted members came out, and for doubtful escapes. */
+  #judge(): void {
+    const isRepeated = this.#parsed !== this.#counted
+    for (const run of this.#runs) {
+      if (!isRepeated || this.#fault !== null) break
+      const text = this.#bytes.toString('utf8', run.from, run.until)
+      const inside = findDuplicate(run.level === null ? text : run.level.isArray ? `[${text}]` : `{${text}}`)
+      if (inside !== null) this.#noteIn(run, 'duplicate_key', inside)
+    }
+    for (const run of this.#runs) {
+      if (!this.#doubtful || this.#fault !== null) break
+      const inside = findRefused(run.value)
+      if (inside !== null) this.#noteIn(run, 'characters', inside)
+    }
+    this.#runs = []
+    this.#counted = 0
+    this.#parsed = 0
+    this.#doubtful = false
+  }
+
+  #noteIn(run: Run, kind: 'duplicate_key' | 'characters', inside: (string | number)[]): void {
+    const [first] = inside
+    if (run.level?.isArray && typeof first === 'number') inside[0] = first + run.base
+    this.#note(kind, run.level, inside)
+  }
+
+  #note(
+    kind: 'duplicate_key' | 'characters',
+    level: Level | null,
+    inside: readonly (string | number)[],
+  ): void {
+    if (this.#fault !== null) return
+    // neither the array around the body nor the place of the body in it are part of the path
+    const around = level === null ? [] : this.#levels.slice(2, this.#levels.indexOf(level) + 1)
+    this.#fault = { kind, path: pathOf([...around.map(({ step }) => step), ...inside]) }
+  }
+
+  /** @param from place in the bytes. @param characters after it. */
+  #syntaxAt(from: number, characters = 0): Refusal {
+    const before = this.#bytes.toString('utf8', 0, from).length
+    return new Refusal('syntax', `${NOT_JSON} (at character ${before + characters})`)
+  }
+}
+
+const NOT_JSON = 'The body is not valid JSON'
+
+function tooMany(what: string): Refusal {
+  return new Refusal('values', `The body holds more than ${what}`)
+}
+
+function messageOf({ kind, path }: { kind: 'duplicate_key' | 'characters'; path: string }): string {
+  if (kind === 'duplicate_key') return `The key ${path} stands there twice`
+  const where = path === '' ? 'The body' : path
+  return `${where} holds a character that is refused (NUL or half of a surrogate pair)`
 }
 
 /** Whether the hex digits at `at` can be NUL (`0000`) or a surrogate (`d8..` to `df..`). */
@@ -101,6 +386,24 @@ function isDoubtful(bytes: Buffer, at: number): boolean {
   const first = bytes[at]
   if (first === 0x64 || first === 0x44) return true
   return first === 0x30 && bytes[at + 1] === 0x30 && bytes[at + 2] === 0x30 && bytes[at + 3] === 0x30
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+/** The first place from `from` on, before `end`, that is no white space; else `end`. */
+function skipSpace(bytes: Buffer, from: number, end: number): number {
+  let at = from
+  while (at < end && isSpace(bytes[at])) at += 1
+  return at
+}
+
+/** The place after the last byte before `end`, from `from` on, that is no white space; else `from`. */
+function skipSpaceBack(bytes: Buffer, from: number, end: number): number {
+  let at = end
+  while (at > from && isSpace(bytes[at - 1])) at -= 1
+  return at
 }
 
 /** Members of all objects of a parsed tree; removes `__proto__` on the way. */
@@ -126,86 +429,4 @@ function countMembers(root: unknown): number {
     }
   }
   return members
-}
-
-/** The path of the first string or key with NUL or a lone surrogate, null when there is none. */
-function firstRefusedString(root: unknown): string | null {
-  const open: { node: unknown; path: string }[] = [{ node: root, path: '' }]
-  for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
-    const { node, path } = entry
-    if (typeof node === 'string') {
-      if (isRefused(node)) return path
-    } else if (Array.isArray(node)) {
-      for (let index = node.length - 1; index >= 0; index -= 1) {
-        const item: unknown = node[index]
-        if (canHoldStrings(item)) open.push({ node: item, path: `${path}[${index}]` })
-      }
-    } else if (typeof node === 'object' && node !== null) {
-      for (const [key, item] of Object.entries(node).reverse()) {
-        if (isRefused(key)) return member(path, '(key)')
-        if (canHoldStrings(item)) open.push({ node: item, path: member(path, key) })
-      }
-    }
-  }
-  return null
-}
-
-function canHoldStrings(value: unknown): boolean {
-  return typeof value === 'string' || (typeof value === 'object' && value !== null)
-}
-
-const LONE_SURROGATE = /\p{Surrogate}/u
-
-function isRefused(text: string): boolean {
-  return text.includes('\0') || LONE_SURROGATE.test(text)
-}
-
-interface OpenLevel {
-  /** The keys seen so far; null in an array. */
-  readonly keys: Set<string> | null
-  readonly path: string
-  key: string
-  index: number
-}
-
-/** The path of the first key that an object repeats, in a text that is valid JSON. */
-function firstDuplicate(text: string): string {
-  const levels: OpenLevel[] = []
-  for (let at = 0; at < text.length; at += 1) {
-    const char = text[at]
-    const level = levels.at(-1)
-    if (char === '"') {
-      const start = at
-      for (at += 1; text[at] !== '"'; at += 1) if (text[at] === '\\') at += 1
-      if (!level?.keys || !isFollowedByColon(text, at + 1)) continue
-      level.key = JSON.parse(text.slice(start, at + 1)) as string
-      if (level.keys.has(level.key)) return member(level.path, level.key)
-      level.keys.add(level.key)
-    } else if (char === '{' || char === '[') {
-      const path = level ? (level.keys ? member(level.path, level.key) : `${level.path}[${level.index}]`) : ''
-      levels.push({ keys: char === '{' ? new Set() : null, path, key: '', index: 0 })
-    } else if (char === '}' || char === ']') {
-      levels.pop()
-    } else if (char === ',' && level) {
-      level.index += 1
-    }
-  }
-  return '(unknown)'
-}
-
-function isFollowedByColon(text: string, from: number): boolean {
-  let at = from
-  while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at += 1
-  return text[at] === ':'
-}
-
-function member(path: string, key: string): string {
-  const shown = key.length > 60 ? `${key.slice(0, 59)}…` : key
-  return path === '' ? shown : `${path}.${shown}`
-}
-
-/** The parser's own messages quote the body, which may be personal; only the place is taken over. */
-function syntaxMessage(error: unknown): string {
-  const at = /at position (\d+)/.exec(error instanceof Error ? error.message : '')
-  return at ? `The body is not valid JSON (at character ${at[1]})` : 'The body is not valid JSON'
 }

@@ -1,5 +1,7 @@
 import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
-import { MAX_ROW_BYTES, MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/commands/row-size.ts'
+import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import { inTimeSlices } from '../../application/time-slices.ts'
 import { INVALID_PARAMS, invalidParams, isObject, RpcError } from './json-rpc.ts'
 
 /** The arguments of a tool call. */
@@ -48,7 +50,7 @@ export function optionalIdempotencyKey(given: Arguments): string | null {
  * @throws RpcError -32602 for field `rows` unless it is an array of 1 to 50,000 objects of moderate
  * size; more rows are HTTP 413.
  */
-export function payrollRows(given: Arguments): readonly Record<string, unknown>[] {
+export async function payrollRows(given: Arguments): Promise<readonly Record<string, unknown>[]> {
   const field = 'rows'
   const { rows } = given
   if (rows === undefined || rows === null) {
@@ -60,28 +62,13 @@ export function payrollRows(given: Arguments): readonly Record<string, unknown>[
     const message = `rows has ${rows.length} elements: send at most ${MAX_ROWS} per call`
     throw new RpcError(INVALID_PARAMS, message, { field }, 413)
   }
-  for (const [index, row] of (rows as unknown[]).entries()) {
+  await inTimeSlices(rows as unknown[], (row, index) => {
     if (!isObject(row)) {
       throw invalidParams(field, `rows[${index}] must be an object, for example {"gross_wages": 1000}`)
     }
-    if (isTooLarge(row)) {
+    if (isRowTooLarge(row)) {
       throw invalidParams(field, `rows[${index}] is larger than ${MAX_ROW_BYTES / 1024} KiB: shorten it`)
     }
-  }
+  })
   return rows as Record<string, unknown>[]
-}
-
-/** Bytes of one character of a string in JSON at the most: an escape such as \u001f. */
-const BYTES_PER_CHARACTER = 6
-
-/** Whether a row's JSON is too large; rows of plain short fields are not written out to know it. */
-function isTooLarge(row: Record<string, unknown>): boolean {
-  let bound = 2
-  for (const key in row) {
-    const value = row[key]
-    bound += BYTES_PER_CHARACTER * key.length + 30
-    if (typeof value === 'string') bound += BYTES_PER_CHARACTER * value.length
-    else if (typeof value === 'object' && value !== null) bound = Number.POSITIVE_INFINITY
-  }
-  return bound > MAX_ROW_BYTES && Buffer.byteLength(JSON.stringify(row)) > MAX_ROW_BYTES
 }

@@ -62,7 +62,7 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
             caller: 'operator',
             operation: 'issue agent credential',
             key,
-            requestHash: requestHash(value),
+            requestHash: await requestHash(value),
             context,
             secretAnswer: true,
           },

@@ -3,12 +3,15 @@ import { authenticateAgent } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
-import { requestIdOf, sendEmpty, sendJson, sendJsonText } from '../http/answers.ts'
+import { requestIdOf, sendEmpty, sendJson } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'
-import { CallerGone, LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
-import { HttpError } from '../http/errors.ts'
-import { addressKey, type RateLimits, unauthenticatedCost } from '../http/rate-limit.ts'
-import { parseJson } from '../http/strict-json.ts'
+import { CallerGone, LARGE_BODY, readBeginning, readBody, requireUtf8 } from '../http/body.ts'
+import { Call } from '../http/calls.ts'
+import { HttpError, tooManyRequests } from '../http/errors.ts'
+import { memberAtBeginning } from '../http/json-beginning.ts'
+import { jsonPieces, sendJsonPieces } from '../http/long-json.ts'
+import { addressKey, type RateLimits } from '../http/rate-limit.ts'
+import { type parseJson, parseLargeJson } from '../http/strict-json.ts'
 import {
   AUTH_ERROR,
   failure,
@@ -37,8 +40,8 @@ export const PROTOCOL_VERSION = '2025-03-26'
 const SERVER_VERSION = '1.0.0'
 /** Messages of one batch at the most. */
 const MAX_BATCH = 100
-/** Bodies up to this many bytes are still read for their id when the caller is over its rate. */
-const SMALL_ENOUGH_FOR_ID = 64 * 1024
+/** Bytes of a refused request's body in which its id is looked for. */
+const ID_WITHIN = 64 * 1024
 
 /** One message on its way to an answer. */
 interface Incoming {
@@ -48,6 +51,8 @@ interface Incoming {
   readonly idempotencyKey: string | null
   /** Called when the answer repeats that of an earlier call. */
   readonly onReplay: () => void
+  /** Called with how many rows a message brings, before they are looked at. @throws HttpError 429. */
+  readonly onRows: (count: number) => Promise<void>
 }
 
 /** An answer with the HTTP status that goes with it when it is the only one. */
@@ -88,12 +93,12 @@ export class McpEndpoint {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      await this.#handle(request, response)
+      await Call.during(this.#settings.limits, (call) => this.#handle(call, request, response))
     } catch (error) {
       if (error instanceof CallerGone) throw error
       if (error instanceof HttpError) {
         for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
-        refuse(response, error.status, null, new RpcError(INVALID_REQUEST, error.message))
+        refuse(response, error.status, null, asRpcError(error))
       } else {
         this.#report(error, requestIdOf(response))
         refuse(response, 500, null, internalError())
@@ -101,9 +106,8 @@ export class McpEndpoint {
     }
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { origins, limits } = this.#settings
-    const foreign = origins.refusal(request)
+  async #handle(call: Call, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const foreign = this.#settings.origins.refusal(request)
     if (foreign !== null) {
       refuse(response, 403, null, new RpcError(INVALID_REQUEST, foreign))
       return
@@ -115,14 +119,16 @@ export class McpEndpoint {
       return
     }
     this.#app.lastUsed.touch(agent.credential_id, this.#app.clock.now())
-    const wait = limits.credentials.take(agent.credential_id)
-    if (wait > 0) {
-      refuseRate(response, await idWithin(request, SMALL_ENOUGH_FOR_ID), wait)
+    try {
+      call.admit(agent.credential_id)
+    } catch (error) {
+      if (error instanceof HttpError) await refuseRate(request, response, asRpcError(error))
+      else throw error
       return
     }
 
     requireUtf8(request)
-    const parsed = parseJson(await readBody(request, LARGE_BODY))
+    const parsed = await parseLargeJson(await readBody(request, LARGE_BODY, call))
     if (!parsed.ok) {
       refuseJson(response, parsed)
       return
@@ -133,44 +139,49 @@ export class McpEndpoint {
       refuse(response, 400, idOf(parsed.value), new RpcError(INVALID_REQUEST, message))
       return
     }
-    const requestId = requestIdOf(response)
+    let rows = 0
+    const onRows = (count: number) => {
+      rows += count
+      return call.measure({ rows })
+    }
+    const incoming = { agent, requestId: requestIdOf(response), idempotencyKey, onRows }
     if (Array.isArray(parsed.value)) {
-      await this.#answerBatch({ agent, requestId, idempotencyKey }, parsed.value, response)
+      await this.#answerBatch(incoming, parsed.value, call, response)
       return
     }
     const onReplay = () => void response.setHeader('Idempotent-Replayed', 'true')
-    const incoming = { agent, requestId, idempotencyKey, onReplay }
-    const answered = await this.#answer(incoming, readMessage(parsed.value))
-    if (answered === null) sendEmpty(response, 202)
-    else sendJson(response, answered.status, answered.answer)
+    const answered = await this.#answer({ ...incoming, onReplay }, readMessage(parsed.value))
+    if (answered === null) {
+      sendEmpty(response, 202)
+      return
+    }
+    const { answer, status } = answered
+    if (status === 429) response.setHeader('Retry-After', String(retryAfterOf(answer)))
+    await sendJsonPieces(response, status, answerPieces(answer))
   }
 
   async #answerBatch(
-    { agent, requestId, idempotencyKey }: Omit<Incoming, 'onReplay'>,
+    incoming: Omit<Incoming, 'onReplay'>,
     batch: unknown[],
+    call: Call,
     response: ServerResponse,
   ): Promise<void> {
-    const messages = batch.map(readMessage)
+    const messages = batch.slice(0, MAX_BATCH + 1).map(readMessage)
     const malformed = batchFault(messages)
     if (malformed !== null) {
       refuse(response, 400, null, new RpcError(INVALID_REQUEST, malformed))
       return
     }
-    // the first message was counted with the request itself
-    const wait = this.#settings.limits.credentials.take(agent.credential_id, messages.length - 1)
-    if (wait > 0) {
-      refuseRate(response, null, wait)
-      return
-    }
+    call.takeMessages(messages.length)
     const answers: RpcAnswer[] = []
     for (const [index, message] of messages.entries()) {
+      const { idempotencyKey } = incoming
       const key = idempotencyKey === null ? null : `${idempotencyKey}/${index}`
-      const incoming = { agent, requestId, idempotencyKey: key, onReplay: () => {} }
-      const answered = await this.#answer(incoming, message)
+      const answered = await this.#answer({ ...incoming, idempotencyKey: key, onReplay: () => {} }, message)
       if (answered !== null) answers.push(answered.answer)
     }
     if (answers.length === 0) sendEmpty(response, 202)
-    else sendJson(response, 200, answers)
+    else await sendJsonPieces(response, 200, batchPieces(answers))
   }
 
   /** @returns null for a message that asks for no answer. */
@@ -181,6 +192,9 @@ export class McpEndpoint {
       return { answer: success(message.id, await this.#run(incoming, message)), status: 200 }
     } catch (error) {
       if (error instanceof RpcError) return { answer: failure(message.id, error), status: error.status }
+      if (error instanceof HttpError) {
+        return { answer: failure(message.id, asRpcError(error)), status: error.status }
+      }
       this.#report(error, incoming.requestId)
       return { answer: failure(message.id, internalError()), status: 200 }
     }
@@ -219,21 +233,14 @@ export class McpEndpoint {
       throw invalidParams('name', `name must be one of the tools: ${[...toolsByName.keys()].join(', ')}`)
     }
     if (!isObject(given)) throw invalidParams('arguments', 'arguments must be an object with named members')
-    const result = await tool.call({ ...incoming, app: this.#app, given })
-    return { content: [{ type: 'text', text: JSON.stringify(result) }] }
+    return new ToolResult(await tool.call({ ...incoming, app: this.#app, given }))
   }
 
-  /** Answers a missing, malformed, unknown or revoked key; the body is only read for its id. */
+  /** Answers a missing, malformed, unknown or revoked key; the body is only looked at for its id. */
   async #refuseKey(request: IncomingMessage, response: ServerResponse, key: string | null): Promise<void> {
-    const announced = request.headers['content-length']
-    const size = Math.min(Number(announced ?? 0), LARGE_BODY)
-    const cost = unauthenticatedCost(size)
-    const wait = this.#settings.limits.addresses.take(addressKey(request.socket.remoteAddress), cost)
-    if (wait > 0) {
-      refuseRate(response, null, wait)
-      return
-    }
-    const id = await idWithin(request, announced === undefined ? SMALL_ENOUGH_FOR_ID : size)
+    const wait = this.#settings.limits.addresses.take(addressKey(request.socket.remoteAddress))
+    if (wait > 0) throw tooManyRequests(wait)
+    const id = await idAtBeginning(request)
     response.setHeader('WWW-Authenticate', 'Bearer realm="mcp"')
     const message =
       key === null
@@ -261,15 +268,9 @@ function batchFault(messages: readonly RpcMessage[]): string | null {
   return initializes ? 'initialize must not be part of a batch' : null
 }
 
-/** The id in a body, null when it cannot be read. */
-async function idWithin(request: IncomingMessage, limit: number): Promise<Id> {
-  try {
-    const parsed = parseJson(await readBody(request, limit))
-    return idOf(parsed.value)
-  } catch (error) {
-    if (error instanceof HttpError) return null
-    throw error
-  }
+/** The id of a request that is refused unread, null when it does not stand near the beginning. */
+async function idAtBeginning(request: IncomingMessage): Promise<Id> {
+  return idOf({ id: memberAtBeginning(await readBeginning(request, ID_WITHIN), 'id') })
 }
 
 /** Refuses a body that {@link parseJson} refused; characters of one argument are that argument's fault. */
@@ -278,6 +279,10 @@ function refuseJson(
   parsed: Exclude<ReturnType<typeof parseJson>, { ok: true }>,
 ): void {
   const { kind, message, path = '', value } = parsed
+  if (kind === 'values') {
+    refuse(response, 413, null, new RpcError(INVALID_REQUEST, message))
+    return
+  }
   if (kind !== 'characters') {
     refuse(response, 400, null, new RpcError(PARSE_ERROR, message))
     return
@@ -291,12 +296,57 @@ function refuseJson(
   }
 }
 
-function refuseRate(response: ServerResponse, id: Id, retryAfter: number): void {
-  response.setHeader('Retry-After', String(retryAfter))
-  const message = `Rate limit reached; try again in ${retryAfter} s`
-  refuse(response, 429, id, new RpcError(RATE_LIMITED, message, { retry_after: retryAfter }))
+/** Refuses a request that is not read because its caller sends too fast. */
+async function refuseRate(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: RpcError,
+): Promise<void> {
+  const refusal = failure(await idAtBeginning(request), error)
+  response.setHeader('Retry-After', String(retryAfterOf(refusal)))
+  sendJson(response, error.status, refusal)
 }
 
 function refuse(response: ServerResponse, status: number, id: Id, error: RpcError): void {
-  sendJsonText(response, status, JSON.stringify(failure(id, error)))
+  sendJson(response, status, failure(id, error))
+}
+
+/** A refusal by what all hosts share, as JSON-RPC has it. */
+function asRpcError({ status, message, headers }: HttpError): RpcError {
+  const retryAfter = Number(headers['Retry-After'])
+  return status === 429
+    ? new RpcError(RATE_LIMITED, message, { retry_after: retryAfter }, status)
+    : new RpcError(INVALID_REQUEST, message, undefined, status)
+}
+
+function retryAfterOf(answer: RpcAnswer): unknown {
+  return 'error' in answer ? (answer.error.data as { retry_after?: number }).retry_after : undefined
+}
+
+/** What a tool answered; it becomes text when it is written. */
+class ToolResult {
+  readonly structured: unknown
+
+  constructor(structured: unknown) {
+    this.structured = structured
+  }
+}
+
+/** An answer as JSON text; the result of a tool is text within it. */
+function* answerPieces(answer: RpcAnswer): Generator<string, void, void> {
+  if ('error' in answer || !(answer.result instanceof ToolResult)) {
+    yield JSON.stringify(answer)
+    return
+  }
+  yield '{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"'
+  for (const piece of jsonPieces(answer.result.structured)) yield JSON.stringify(piece).slice(1, -1)
+  yield `"}]},"id":${JSON.stringify(answer.id)}}`
+}
+
+function* batchPieces(answers: readonly RpcAnswer[]): Generator<string, void, void> {
+  for (const [index, answer] of answers.entries()) {
+    yield index === 0 ? '[' : ','
+    yield* answerPieces(answer)
+  }
+  yield ']'
 }

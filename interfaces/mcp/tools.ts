@@ -45,6 +45,8 @@ export interface ToolCall {
   readonly idempotencyKey: string | null
   /** Called when the result is that of an earlier call with the same key. */
   readonly onReplay: () => void
+  /** Called with how many rows the call brings, before they are looked at. @throws HttpError 429. */
+  readonly onRows: (count: number) => Promise<void>
 }
 
 /** A tool as agents see it, and what it does. Arguments are checked first, then scope. */
@@ -110,8 +112,9 @@ export const tools: readonly Tool[] = [
       'Check payroll rows against a policy without storing anything: a dry run that predicts exactly which rows a real submission would accept. Returns errors and warnings by row (1-based) and field.',
     inputSchema: validatePayrollSubmissionInput,
     annotations: readOnly('Validate payroll rows (dry run)'),
-    async call({ app, agent, given }) {
-      const { employerId, policyId, rows } = submissionOf(given)
+    async call(call) {
+      const { app, agent } = call
+      const { employerId, policyId, rows } = await submissionOf(call)
       const policy = await policyFor(app, await employerFor(app, agent, employerId), policyId)
       return validatePayroll(app, policy.state, rows)
     },
@@ -156,7 +159,7 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
   const { app, agent, given, requestId } = call
   const wantsDryRun = optionalBoolean(given, 'dry_run')
   const key = optionalIdempotencyKey(given) ?? call.idempotencyKey
-  const { employerId, policyId, rows } = submissionOf(given)
+  const { employerId, policyId, rows } = await submissionOf(call)
   const employer = await employerFor(app, agent, employerId)
   const find = () => policyFor(app, employer, policyId)
   // a sandbox agent is never told: it sees the dry run that it got
@@ -204,7 +207,7 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
       caller: `agent:${agent.credential_id}`,
       operation: 'submit_payroll_data',
       key,
-      requestHash: requestHash({ employerId, policyId, rows }),
+      requestHash: await requestHash({ employerId, policyId, rows }),
       context,
       // before the key is claimed: a refused policy leaves it free for the corrected call
       check: async (claimedAs) => {
@@ -256,10 +259,11 @@ function rowsWere(count: number): string {
 }
 
 /** The arguments that dry runs and submissions share. */
-function submissionOf(given: Arguments) {
+async function submissionOf({ given, onRows }: ToolCall) {
   const employerId = requiredString(given, 'employer_id', EMPLOYER)
   const policyId = requiredString(given, 'policy_id', POLICY)
-  return { employerId, policyId, rows: payrollRows(given) }
+  if (Array.isArray(given.rows)) await onRows(given.rows.length)
+  return { employerId, policyId, rows: await payrollRows(given) }
 }
 
 async function employerFor(app: Application, agent: AgentCredential, employerId: string): Promise<Employer> {

@@ -5,10 +5,10 @@ import { isIdempotencyKey, requestHash, runIdempotent } from '../../application/
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import type { OperatorGate } from '../http/bearer.ts'
-import { CallerGone, readBody, requireUtf8, SMALL_BODY } from '../http/body.ts'
+import { CallerGone, readBody, requireUtf8, SMALL_BODY, unreadable } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Method, queryOf, type Route } from '../http/server.ts'
-import { parseJson } from '../http/strict-json.ts'
+import { parseLargeJson } from '../http/strict-json.ts'
 import { badRequest, Fields, isObject } from './fields.ts'
 
 /** Prefix of all operator routes that want the token. */
@@ -103,7 +103,7 @@ export function creation<Input, Created>(host: OperatorHost, definition: Creatio
         caller: 'operator',
         operation: `POST ${path}`,
         key,
-        requestHash: requestHash(value),
+        requestHash: await requestHash(value),
         context,
         secretAnswer: restore === null,
         restore: (stored) => restore?.((stored as { id: string }).id),
@@ -161,8 +161,8 @@ function callOf(
       const bytes = await readBody(request, SMALL_BODY)
       if (bytes.length === 0) return { fields: new Fields({}), value: {} }
       requireUtf8(request)
-      const parsed = parseJson(bytes)
-      if (!parsed.ok) throw badRequest(parsed.message)
+      const parsed = await parseLargeJson(bytes)
+      if (!parsed.ok) throw unreadable(parsed, null)
       if (!isObject(parsed.value)) throw badRequest('The body must be a JSON object')
       return { fields: new Fields(parsed.value), value: parsed.value }
     },

@@ -65,13 +65,13 @@ afterAll(async () => {
   }
   await database?.drop()
 })
-beforeEach(() => {
+beforeEach(async () => {
   sequence += 1
   request = {
     caller: 'client-1',
     operation: 'register',
     key: `key-${sequence}`,
-    requestHash: requestHash({ sequence }),
+    requestHash: await requestHash({ sequence }),
     context: {
       actor: { type: 'api_client', id: 'client-1' },
       tenantId: null,
@@ -166,7 +166,7 @@ describe('the same request again', () => {
 
 describe('another request under the same key', () => {
   test('is a conflict and runs nothing, also while the first is running', async () => {
-    const other = { ...request, requestHash: requestHash('other') }
+    const other = { ...request, requestHash: await requestHash('other') }
     const conflict = { rejected: true, kind: 'conflict', code: 'idempotency_key_reused' }
     const never = () => Promise.reject(new Error('must not run'))
     let release = () => {}
@@ -243,7 +243,7 @@ describe('a failed attempt', () => {
     const checked = { ...request, check: () => Promise.reject(new Error('no such policy')) }
     await expect(runIdempotent(one, checked, register(one))).rejects.toThrow('no such policy')
     expect(await one.log.head()).toBe(head)
-    const corrected = { ...request, requestHash: requestHash('corrected') }
+    const corrected = { ...request, requestHash: await requestHash('corrected') }
     expect(await runIdempotent(one, corrected, register(one))).toMatchObject({ status: 201 })
   })
 })

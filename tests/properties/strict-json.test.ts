@@ -2,7 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJson } from '../../interfaces/http/strict-json.ts'
 
-const parse = (text: string) => parseJson(Buffer.from(text))
+/** Parses in one slice and in slices of a few bytes: both must say the same. */
+function parse(text: string, sliceBytes = 1): ReturnType<typeof parseJson> {
+  const bytes = Buffer.from(text)
+  const whole = parseJson(bytes)
+  const sliced = parseJson(bytes, sliceBytes)
+  if (whole.ok || whole.kind === 'duplicate_key' || whole.kind === 'characters') expect(sliced).toEqual(whole)
+  else expect(sliced).toMatchObject({ ok: false, kind: whole.kind })
+  return whole
+}
 
 /** Object keys as texts of JSON, so that an object may repeat one. */
 const members = fc.array(

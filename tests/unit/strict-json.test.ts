@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest'
-import { MAX_DEPTH, parseJson } from '../../interfaces/http/strict-json.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { MAX_DEPTH, Parsing, parseJson } from '../../interfaces/http/strict-json.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
 
@@ -101,26 +101,127 @@ describe('parseJson', () => {
     expect(({} as Record<string, unknown>).admin).toBeUndefined()
   })
 
-  it('parses 2.5 MB of rows fast', () => {
-    const rows = Array.from({ length: 12_000 }, (_, index) => ({
-      employee_first_name: 'Ada',
-      employee_last_name: `Baker ${index}`,
-      class_code: '8810',
-      state: 'CA',
-      gross_wages: 1234.56,
-      overtime: 10,
-      check_date: '2026-08-01',
-      pay_period_start: '2026-07-15',
-      pay_period_end: '2026-07-31',
-    }))
-    const bytes = Buffer.from(JSON.stringify({ rows }))
-    expect(bytes.length).toBeGreaterThan(2_400_000)
-    const times = Array.from({ length: 7 }, () => {
-      const start = performance.now()
-      expect(parseJson(bytes).ok).toBe(true)
-      return performance.now() - start
+  it.each([
+    ['numbers', () => list('1', 2_000_000)],
+    ['empty arrays', () => list('[]', 2_000_000)],
+    ['objects', () => list('{"a":1}', 1_000_000)],
+  ])('takes no more than two million values: %s', (_what, text) => {
+    const bytes = Buffer.from(text())
+    expect(parseJson(bytes)).toMatchObject({
+      ok: false,
+      kind: 'values',
+      message: 'The body holds more than 2000000 values',
     })
-    // the best of several runs: other processes may share the machine
-    expect(Math.min(...times)).toBeLessThan(60)
+  })
+
+  it('takes two million values', () => {
+    expect(parse(list('1', 1_999_999))).toMatchObject({ ok: true })
+    expect(parse(list('{"a":1}', 999_999))).toMatchObject({ ok: true })
+  })
+
+  it('takes no more than ten thousand members in one object', () => {
+    const object = (members: number) =>
+      `{${Array.from({ length: members }, (_, index) => `"k${index}":0`).join()}}`
+    expect(parse(object(10_000)).ok).toBe(true)
+    expect(parse(object(10_001))).toMatchObject({ ok: false, kind: 'values' })
+  })
+})
+
+/** A list of so many times the same element. */
+function list(element: string, count: number): string {
+  return `[${`${element},`.repeat(count - 1)}${element}]`
+}
+
+describe('a body of many slices', () => {
+  // more than a hundred slices of 64 KiB each, with a surrogate pair that makes all strings be looked at
+  const rows = Array.from({ length: 50_000 }, (_, index) => ({
+    employee_first_name: 'Ada 😀',
+    employee_last_name: `Baker ${index}`,
+    class_code: '8810',
+    gross_wages: 1234.56,
+    other: [[[]], { a: null }],
+  }))
+  const escaped = JSON.stringify({ id: 7, rows }).replaceAll('😀', '\\ud83d\\ude00')
+
+  it('gives others a turn with every slice', () => {
+    const steps = new Parsing(Buffer.from(escaped), 64 * 1024).run()
+    let slices = 0
+    let step = steps.next()
+    while (!step.done) {
+      slices += 1
+      step = steps.next()
+    }
+    expect(step.value).toEqual({ ok: true, value: { id: 7, rows } })
+    expect(slices).toBeGreaterThanOrEqual(Math.floor(escaped.length / (64 * 1024)) - 2)
+  })
+
+  it('hands JSON.parse every byte once, and no more than some slices at a time', () => {
+    const parsed = vi.spyOn(JSON, 'parse')
+    const lengths = (text: string, kind: string) => {
+      parsed.mockClear()
+      const answer = parse(text)
+      const seen = parsed.mock.calls.map(([one]) => one.length)
+      expect(answer).toMatchObject(kind === 'ok' ? { ok: true } : { ok: false, kind })
+      return { all: seen.reduce((sum, one) => sum + one, 0), most: Math.max(...seen) }
+    }
+    try {
+      for (const [text, kind] of [
+        [escaped, 'ok'],
+        [`{"id":1,"a":["\\ud83d\\ude00",${list('[[[[[[[[]]]]]]]]', 94_000)}]}`, 'ok'],
+        [escaped.replace('Baker 49999', 'Baker \\ud800'), 'characters'],
+        [escaped.replace('"other":[[[]],{"a":null}]}]', '"class_code":""}]'), 'duplicate_key'],
+        [`${escaped.slice(0, -2)},]}`, 'syntax'],
+      ] as const) {
+        const { all, most } = lengths(text, kind)
+        expect(most).toBeLessThan(3 * 64 * 1024)
+        expect(all).toBeLessThan(text.length * 1.05)
+      }
+    } finally {
+      parsed.mockRestore()
+    }
+  })
+
+  it.each([
+    ['{"rows":[1,,2]}', 'syntax'],
+    ['{"rows":[1 2]}', 'syntax'],
+    ['{"rows":[[1][2]]}', 'syntax'],
+    ['{"rows":[1,2}}', 'syntax'],
+    ['{"a" [1,2],"b":3}', 'syntax'],
+    ['{"a":1,:[1,2]}', 'syntax'],
+    ['{"a":[1,2],}', 'syntax'],
+    ['[1,2],3', 'syntax'],
+    ['[1,2]3', 'syntax'],
+    [',[1,2]', 'syntax'],
+  ])('refuses %s wherever it is cut', (text, kind) => {
+    for (let slice = 1; slice < text.length; slice += 1) {
+      expect(parseJson(Buffer.from(text), slice)).toMatchObject({ ok: false, kind })
+    }
+  })
+
+  it('names places by the whole body, wherever it is cut', () => {
+    const text = '{"a":[{"b":[0,1,{"c":[],"d":2,"d":3}]}],"e":[1,"x"]}'
+    for (let slice = 1; slice < text.length; slice += 1) {
+      expect(parseJson(Buffer.from(text), slice)).toMatchObject({
+        kind: 'duplicate_key',
+        path: 'a[0].b[2].d',
+      })
+    }
+    const other = '{"a":[{"b":[0,1,{"c":[],"d":2}]}],"e":[1,"\\ud800"],"f":{"\\u0000":[1]}}'
+    for (let slice = 1; slice < other.length; slice += 1) {
+      expect(parseJson(Buffer.from(other), slice)).toMatchObject({ kind: 'characters', path: 'e[1]' })
+    }
+    const key = '{"a":[0,{"f":1,"\\u0000":[1,2,3]}]}'
+    for (let slice = 1; slice < key.length; slice += 1) {
+      expect(parseJson(Buffer.from(key), slice)).toMatchObject({ kind: 'characters', path: 'a[1].(key)' })
+    }
+  })
+
+  it('tells the character of an error from the beginning of the body', () => {
+    const text = '{"é":"😀","rows":[1,2 3]}'
+    for (let slice = 1; slice < text.length; slice += 1) {
+      expect(parseJson(Buffer.from(text), slice)).toMatchObject({
+        message: `The body is not valid JSON (at character ${text.indexOf('3')})`,
+      })
+    }
   })
 })

@@ -1,0 +1,87 @@
+import { tooManyRequests } from './errors.ts'
+import type { LargeCalls } from './large-calls.ts'
+import type { RateLimiter, RateLimits } from './rate-limit.ts'
+
+/** Bytes of a body that one token of a credential's rate limit pays for. */
+const BYTES_PER_TOKEN = 64 * 1024
+/** Payroll rows, or employee records, that one token pays for. */
+const ROWS_PER_TOKEN = 500
+/** Above either a call is large. */
+const LARGE_BYTES = 1024 * 1024
+const LARGE_ROWS = 5_000
+
+/** How much work a call is, as far as it is known. */
+export interface CallSize {
+  readonly bytes?: number
+  readonly rows?: number
+}
+
+/**
+ * What one request costs its credential: a token of the rate limit, more for a large one, and a
+ * place among the large calls that are at work.
+ */
+export class Call {
+  readonly #tokens: RateLimiter
+  readonly #largeCalls: LargeCalls
+  #credential = ''
+  #isAdmitted = false
+  #cost = 1
+  #charged = 0
+  #isLarge = false
+
+  private constructor({ credentials, largeCalls }: RateLimits) {
+    this.#tokens = credentials
+    this.#largeCalls = largeCalls
+  }
+
+  /** Runs a call; its place among the large calls is free again when `work` is done, whoever still listens. */
+  static async during<Result>(limits: RateLimits, work: (call: Call) => Promise<Result>): Promise<Result> {
+    const call = new Call(limits)
+    try {
+      return await work(call)
+    } finally {
+      if (call.#isLarge) call.#largeCalls.leave(call.#credential)
+    }
+  }
+
+  /** Says whose call it is, where that is known before it is proven. */
+  claim(credential: string): void {
+    this.#credential = credential
+  }
+
+  /** Takes the credential, which is proven now, up on its rate limit. @throws HttpError 429. */
+  admit(credential: string): void {
+    this.#credential = credential
+    const wait = this.#tokens.take(credential)
+    if (wait > 0) throw tooManyRequests(wait)
+    this.#isAdmitted = true
+    this.#charged = 1
+    this.#charge()
+  }
+
+  /**
+   * Tells how large the call is; to be called again whenever more is known. Tokens that are missing
+   * are owed: the credential's next requests wait for them.
+   * @throws HttpError 429 when no place among the large calls became free in time.
+   */
+  async measure({ bytes = 0, rows = 0 }: CallSize): Promise<void> {
+    this.#cost = Math.max(this.#cost, Math.ceil(bytes / BYTES_PER_TOKEN), Math.ceil(rows / ROWS_PER_TOKEN))
+    if (this.#isAdmitted) this.#charge()
+    if (this.#isLarge || (bytes <= LARGE_BYTES && rows <= LARGE_ROWS)) return
+    await this.#largeCalls.enter(this.#credential)
+    this.#isLarge = true
+  }
+
+  /** Takes a token for each message of a batch. @throws HttpError 429. */
+  takeMessages(count: number): void {
+    const wait = this.#tokens.take(this.#credential, Math.max(0, count - this.#charged))
+    if (wait > 0) throw tooManyRequests(wait)
+    this.#charged = Math.max(this.#charged, count)
+  }
+
+  #charge(): void {
+    if (this.#cost <= this.#charged) return
+    this.#tokens.charge(this.#credential, this.#cost - this.#charged)
+    this.#charged = this.#cost
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Where a parsed body is at fault. These are asked only once it is known that there is a fault, and
+ * build a path only for the place they find.
+ */
+
+type Step = string | number
+
+/** `employees[3].first_name`, from the outside in; long keys are shortened. */
+export function pathOf(steps: readonly Step[]): string {
+  let path = ''
+  for (const step of steps) {
+    if (typeof step === 'number') path += `[${step}]`
+    else path += path === '' ? shortened(step) : `.${shortened(step)}`
+  }
+  return path
+}
+
+function shortened(key: string): string {
+  return key.length > 60 ? `${key.slice(0, 59)}…` : key
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+/** Whether a text holds NUL or half of a surrogate pair, which PostgreSQL takes in no text. */
+export function isRefused(text: string): boolean {
+  return text.includes('\0') || LONE_SURROGATE.test(text)
+}
+
+/** Where the first refused string or key stands, null when there is none. @param node of bounded depth. */
+export function findRefused(node: unknown): Step[] | null {
+  if (typeof node === 'string') return isRefused(node) ? [] : null
+  if (typeof node !== 'object' || node === null) return null
+  if (Array.isArray(node)) {
+    for (let index = 0; index < node.length; index += 1) {
+      const inside = findRefused(node[index])
+      if (inside !== null) return [index, ...inside]
+    }
+    return null
+  }
+  for (const key of Object.keys(node)) {
+    if (isRefused(key)) return ['(key)']
+    const inside = findRefused((node as Record<string, unknown>)[key])
+    if (inside !== null) return [key, ...inside]
+  }
+  return null
+}
+
+interface OpenLevel {
+  /** The keys seen so far; null in an array. */
+  readonly keys: Set<string> | null
+  /** The present key or index. */
+  step: Step
+}
+
+/** Where the first key stands that an object repeats, in a text that is valid JSON; null when there is none. */
+export function findDuplicate(text: string): Step[] | null {
+  const levels: OpenLevel[] = []
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at]
+    const level = levels.at(-1)
+    if (char === '"') {
+      const start = at
+      for (at += 1; text[at] !== '"'; at += 1) if (text[at] === '\\') at += 1
+      if (!level?.keys || !isFollowedByColon(text, at + 1)) continue
+      const key = JSON.parse(text.slice(start, at + 1)) as string
+      level.step = key
+      if (level.keys.has(key)) return levels.map(({ step }) => step)
+      level.keys.add(key)
+    } else if (char === '{') {
+      levels.push({ keys: new Set(), step: '' })
+    } else if (char === '[') {
+      levels.push({ keys: null, step: 0 })
+    } else if (char === '}' || char === ']') {
+      levels.pop()
+    } else if (char === ',' && typeof level?.step === 'number') {
+      level.step += 1
+    }
+  }
+  return null
+}
+
+function isFollowedByColon(text: string, from: number): boolean {
+  let at = from
+  while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at += 1
+  return text[at] === ':'
+}
