@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest'
+import { Call } from '../../interfaces/http/calls.ts'
+import { LargeCalls } from '../../interfaces/http/large-calls.ts'
+import { RateLimiter, type RateLimits } from '../../interfaces/http/rate-limit.ts'
+
+const KIB = 1024
+
+/** Limits whose clock stands until it is moved; ten tokens a second, twenty at the most. */
+function limits(): RateLimits & { pass(seconds: number): void; left(key: string): number } {
+  let now = 0
+  const credentials = new RateLimiter(10, () => now)
+  return {
+    credentials,
+    addresses: new RateLimiter(10, () => now),
+    largeCalls: new LargeCalls(4, 20),
+    pass: (seconds) => {
+      now += seconds * 1000
+    },
+    left: (key) => {
+      let taken = 0
+      while (credentials.take(key) === 0) taken += 1
+      return taken
+    },
+  }
+}
+
+describe('a call', () => {
+  it.each([
+    [{ bytes: 0 }, 1],
+    [{ bytes: 64 * KIB }, 1],
+    [{ bytes: 64 * KIB + 1 }, 2],
+    [{ rows: 500 }, 1],
+    [{ rows: 501 }, 2],
+    [{ bytes: 64 * KIB * 3, rows: 5000 }, 10],
+    [{ bytes: 64 * KIB * 12, rows: 5 }, 12],
+  ])('of %j costs %i tokens', async (size, cost) => {
+    const by = limits()
+    await Call.during(by, async (call) => {
+      call.admit('a')
+      await call.measure(size)
+    })
+    expect(by.left('a')).toBe(20 - cost)
+    expect(by.left('b')).toBe(20)
+  })
+
+  it('pays once for what it tells bit by bit', async () => {
+    const by = limits()
+    await Call.during(by, async (call) => {
+      call.admit('a')
+      for (const bytes of [1, 100 * KIB, 200 * KIB]) await call.measure({ bytes })
+      await call.measure({ rows: 2500 })
+      await call.measure({ rows: 3000 })
+    })
+    expect(by.left('a')).toBe(14)
+  })
+
+  it('pays nothing before its credential is proven, and then for what came before, too', async () => {
+    const by = limits()
+    const stranger = Call.during(by, async (call) => {
+      call.claim('a')
+      await call.measure({ bytes: 640 * KIB })
+      throw new Error('wrong signature')
+    })
+    await expect(stranger).rejects.toThrow('wrong signature')
+    await Call.during(by, async (call) => {
+      call.claim('a')
+      await call.measure({ bytes: 320 * KIB })
+      call.admit('a')
+    })
+    expect(by.left('a')).toBe(15)
+  })
+
+  it('owes what its credential lacks: the next one waits for it', async () => {
+    const by = limits()
+    await Call.during(by, async (call) => {
+      call.admit('a')
+      await call.measure({ rows: 50_000 })
+    })
+    const refused = Call.during(by, async (call) => call.admit('a'))
+    // 80 tokens are owed, one is wanted
+    await expect(refused).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '9' } })
+    by.pass(9)
+    await Call.during(by, async (call) => call.admit('a'))
+  })
+
+  it('pays a token for each message of a batch', async () => {
+    const by = limits()
+    await Call.during(by, async (call) => {
+      call.admit('a')
+      call.takeMessages(6)
+    })
+    expect(by.left('a')).toBe(14)
+    const refused = Call.during(by, async (call) => {
+      call.admit('b')
+      call.takeMessages(21)
+    })
+    await expect(refused).rejects.toMatchObject({ status: 429 })
+  })
+})
+
+describe('large calls', () => {
+  const large = { bytes: 1024 * KIB + 1 }
+
+  it('are at work four at a time, each credential by itself, small ones beside them', async () => {
+    const by = limits()
+    let end = () => {}
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    const running = Array.from({ length: 4 }, () =>
+      Call.during(by, async (call) => {
+        call.claim('a')
+        await call.measure({ rows: 5001 })
+        await ended
+      }),
+    )
+    await expect(
+      Call.during(by, async (call) => {
+        call.claim('a')
+        await call.measure(large)
+      }),
+    ).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } })
+    for (const [credential, size] of [
+      ['a', { bytes: 1024 * KIB, rows: 5000 }],
+      ['b', large],
+    ] as const) {
+      await Call.during(by, async (call) => {
+        call.claim(credential)
+        await call.measure(size)
+      })
+    }
+    const fifth = Call.during(by, async (call) => {
+      call.claim('a')
+      await call.measure(large)
+      return 'went on'
+    })
+    end()
+    expect(await fifth).toBe('went on')
+    await Promise.all(running)
+  })
+
+  it('give their place back when their work fails', async () => {
+    const by = limits()
+    for (let count = 0; count < 10; count += 1) {
+      const failing = Call.during(by, async (call) => {
+        call.claim('a')
+        await call.measure(large)
+        throw new Error('failed')
+      })
+      await expect(failing).rejects.toThrow('failed')
+    }
+  })
+
+  it('are not bounded where there is no limit', async () => {
+    const none = new LargeCalls(0)
+    for (let count = 0; count < 10; count += 1) await none.enter('a')
+  })
+})
