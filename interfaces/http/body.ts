@@ -57,6 +57,7 @@ function receive(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = []
+    let recent: Buffer[] = []
     let size = 0
     let measured = 0
     const settle = (done: () => void) => {
@@ -68,12 +69,15 @@ function receive(
       request.resume()
     }
     const onGone = () => settle(() => reject(new CallerGone()))
-    const onEnd = () => settle(() => resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts, size)))
+    const onEnd = () => settle(() => resolve(whole([...parts, ...recent])))
     const onData = (part: Buffer) => {
-      parts.push(part)
+      recent.push(part)
       size += part.length
       if (size - measured < MEASURED_BYTES && size <= limit) return
       measured = size
+      // a body may come byte by byte, and each part takes a hundred bytes of its own
+      parts.push(whole(recent))
+      recent = []
       request.pause()
       onGrowth(size).then(
         (isEnough) => (isEnough ? onEnd() : request.resume()),
@@ -85,6 +89,10 @@ function receive(
     request.once('error', onGone)
     request.once('close', onGone)
   })
+}
+
+function whole(parts: readonly Buffer[]): Buffer {
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
 }
 
 function tooLarge(limit: number): HttpError {

@@ -26,7 +26,7 @@ export type ParsedJson =
     }
 
 /** Bytes that are handed to `JSON.parse` at once, about. */
-const SLICE_BYTES = 64 * 1024
+const SLICE_BYTES = 32 * 1024
 
 /**
  * Parses a JSON body and refuses what different readers would read differently, or what cannot be
@@ -76,11 +76,11 @@ type Container = unknown[] | Record<string, unknown>
  * elements (or members) are added run by run.
  */
 class Level {
-  readonly isArray: boolean
+  isArray = true
   /** Place of the opening bracket. */
-  readonly start: number
+  start = -1
   /** Where the elements begin that are not parsed yet. */
-  from: number
+  from = 0
   /** What stands before `from`. */
   before: 'opening' | 'comma' | 'element' = 'opening'
   /** Place of the latest key, quotes included. */
@@ -92,10 +92,15 @@ class Level {
   /** The key or index under which `value` stands in the level around it. */
   step: string | number = 0
 
-  constructor(isArray: boolean, start: number) {
+  /** Starts over: there is one object per depth, since most levels are gone after a few bytes. */
+  open(isArray: boolean, start: number): void {
     this.isArray = isArray
     this.start = start
     this.from = start + 1
+    this.before = 'opening'
+    this.keyStart = -1
+    this.commas = 0
+    this.value = null
   }
 }
 
@@ -119,7 +124,9 @@ interface Run {
 export class Parsing {
   readonly #bytes: Buffer
   readonly #sliceBytes: number
-  readonly #levels: Level[] = []
+  /** The body as the only element of an array around it, and one level per depth; beyond `#depth` none is open. */
+  readonly #levels: Level[] = [new Level()]
+  #depth = 0
   /** Of the slice that is being taken: its runs, members counted and parsed, whether escapes are doubtful. */
   #runs: Run[] = []
   #counted = 0
@@ -152,9 +159,7 @@ export class Parsing {
     const bytes = this.#bytes
     const { length } = bytes
     const levels = this.#levels
-    // the body is the only element of an array around it
-    const root = new Level(true, -1)
-    levels.push(root)
+    const root = levels[0]!
     let level = root
     let values = 1
     let sliceStart = 0
@@ -190,16 +195,18 @@ export class Parsing {
         level.keyStart = stringStart
         level.keyEnd = stringEnd
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        if (levels.length > MAX_DEPTH) {
+        if (this.#depth === MAX_DEPTH) {
           throw new Refusal('depth', `The body nests deeper than ${MAX_DEPTH} levels`)
         }
-        level = new Level(byte === OPEN_BRACKET, at)
-        levels.push(level)
+        this.#depth += 1
+        levels[this.#depth] ??= new Level()
+        level = levels[this.#depth]!
+        level.open(byte === OPEN_BRACKET, at)
       } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
         if (level === root || level.isArray !== (byte === CLOSE_BRACKET)) throw this.#syntaxAt(at)
         if (skipSpaceBack(bytes, level.start + 1, at) > level.start + 1) values += 1
         if (values > MAX_VALUES) throw tooMany(`${MAX_VALUES} values`)
-        const outer = levels[levels.length - 2]!
+        const outer = levels[this.#depth - 1]!
         if (level.value !== null) {
           this.#takeElements(level, at, 'end')
           this.#judge()
@@ -207,7 +214,7 @@ export class Parsing {
           outer.before = 'element'
           sliceStart = at + 1
         }
-        levels.pop()
+        this.#depth -= 1
         level = outer
       }
     }
@@ -226,12 +233,12 @@ export class Parsing {
   /** Takes what is not parsed yet before a comma of the innermost level, which gets a value, and all around it. */
   #takeUpTo(comma: number): void {
     const levels = this.#levels
-    for (const [depth, level] of levels.entries()) {
-      level.value ??= level.isArray ? [] : {}
-      const inner = levels[depth + 1]
-      if (inner && inner.value === null) this.#takeBefore(level, inner)
+    const innermost = levels[this.#depth]!
+    levels[0]!.value ??= []
+    for (let depth = 0; depth < this.#depth; depth += 1) {
+      const inner = levels[depth + 1]!
+      if (inner.value === null) this.#takeBefore(levels[depth]!, inner)
     }
-    const innermost = levels[levels.length - 1]!
     this.#takeElements(innermost, comma, 'comma')
     innermost.from = comma + 1
     innermost.before = 'comma'

@@ -1,5 +1,6 @@
 import type { EventRegistry } from '../../application/event-store.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
+import { TimeSlice } from '../../application/time-slices.ts'
 import { categoryOf, failureOf, safeMessage } from './failures.ts'
 import { Fold } from './fold.ts'
 import { type Batch, bytesOf, PageFeed } from './page-feed.ts'
@@ -362,6 +363,7 @@ export class ProjectionRunner {
 
   async #apply(events: readonly StoredEvent[]): Promise<void> {
     if (this.#pending === 0) this.#pendingSince = elapsed()
+    const slice = new TimeSlice()
     for (let index = 0; index < events.length; index += 1) {
       const stored = events[index]!
       const handlers = this.#handlers.get(stored.type)
@@ -380,6 +382,8 @@ export class ProjectionRunner {
         this.#fold.apply(handlers, event)
         this.#pending += 1
         this.#lastPending = stored
+        const turn = slice.over()
+        if (turn) await turn
       } catch (error) {
         if (error instanceof ProjectionStoreError) {
           throw error.category === 'data'

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Answer, type SeededTenant, seedAgent, seedTenant, sendRpc } from '../support/seed.ts'
+import {
+  type Answer,
+  payrollRow,
+  type SeededTenant,
+  seedAgent,
+  seedTenant,
+  sendRpc,
+} from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 let service: RunningService
@@ -38,6 +45,22 @@ it('counts every message of a batch', async () => {
   const { apiKey } = await seedAgent(service, { entity_type: 'employer', entity_id: seeded.employerId })
   expect((await sendRpc(service, apiKey, Array(10).fill(ping))).status).toBe(200)
   expectLimited(await sendRpc(service, apiKey, Array(10).fill(ping)))
+})
+
+it('charges a credential for rows: the next call waits until they are paid for', async () => {
+  const { apiKey } = await seedAgent(service, { entity_type: 'employer', entity_id: seeded.employerId })
+  const params = {
+    name: 'validate_payroll_submission',
+    arguments: {
+      employer_id: seeded.employerId,
+      policy_id: seeded.policyId,
+      rows: Array(50_000).fill(payrollRow()),
+    },
+  }
+  const large = await sendRpc(service, apiKey, { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  expect(large.body.result).toBeDefined()
+  // a hundred tokens, of which a full bucket has ten and a second brings five
+  expectLimited(await sendRpc(service, apiKey, ping))
 })
 
 it('limits an address that presents no valid key, and nobody who has one', async () => {
