@@ -1,4 +1,4 @@
-import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
@@ -72,12 +72,11 @@ export async function findReportSubject(
   const policyId = (await commands.load(reservation, number.id)).state.owner_id
   const loaded = policyId === null ? null : await commands.load(policy, policyId)
   const terms = loaded?.state
-  const { carrier_ids } = sender.scope
   if (
     !terms ||
     terms.employer_id !== found.employer_id ||
     statusOn(terms, app.clock.now()) !== 'active' ||
-    !(carrier_ids === 'all' || carrier_ids.includes(terms.carrier_id))
+    !mayUseCarrier(sender.scope, terms.carrier_id)
   ) {
     return reject(
       'not_found',

@@ -1,14 +1,14 @@
-import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
+import type { ApiClient } from '../../domain/access/api-client.ts'
 import { isCalendarDate } from '../../domain/kernel/calendar.ts'
-import { type Environment, isId } from '../../domain/kernel/ids.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   type EmployeeChange,
   type EmployeeSyncCommand,
   employeeSync,
 } from '../../domain/parties/employee-sync.ts'
-import { employer } from '../../domain/parties/employer.ts'
 import { CHUNK_BYTES, CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
+import { employerOfClient } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
@@ -122,24 +122,17 @@ function shortened(key: string): string {
 }
 
 /**
- * Whether the sender of a sync may report for its employer; what lies outside its tenant,
- * environment or scope is not found.
- * @param employerIds the sender's employer scope.
+ * Whether a client may report changes of an employer; what lies outside its tenant, environment,
+ * employers or carriers is not found.
  * @returns a rejection, or null when it may.
+ * @throws ReadModelsLate when that cannot be told yet.
  */
 export async function refuseSync(
   app: Application,
-  sync: Pick<EmployeeChanges, 'tenantId' | 'environment' | 'employerId'>,
-  employerIds: ApiClient['employer_ids'],
+  client: ApiClient,
+  employerId: string,
 ): Promise<Rejection | null> {
-  const { employerId } = sync
-  const found = isId(employerId) ? (await app.commands.load(employer, employerId)).state : null
-  const allowed =
-    found !== null &&
-    found.tenant_id === sync.tenantId &&
-    found.environment === sync.environment &&
-    mayActFor({ employer_ids: employerIds }, employerId)
-  return allowed
+  return (await employerOfClient(app, client, employerId))
     ? null
     : reject('not_found', 'employer_not_found', 'No employer has this employer_id', 'employer_id')
 }

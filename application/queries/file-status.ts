@@ -1,5 +1,6 @@
 import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
 import { isId } from '../../domain/kernel/ids.ts'
+import { employerOfClient, isPolicyInScope } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
 import type { Statement } from '../ports/read-database.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
@@ -31,6 +32,8 @@ interface FileRow {
   readonly tenant_id: string
   readonly environment: string
   readonly employer_id: string
+  /** Null for an employee sync. */
+  readonly policy_id: string | null
   readonly status: FileStatus['status']
   readonly error: string | null
   readonly created_at: string
@@ -50,7 +53,7 @@ interface FileRow {
 
 const FILE_BY_ID: Statement = {
   name: 'file-status-by-id',
-  text: `SELECT file_id, tenant_id, environment, employer_id, status, error, created_at, updated_at,
+  text: `SELECT file_id, tenant_id, environment, employer_id, policy_id, status, error, created_at, updated_at,
                 row_count, period_start, period_end, green_rows, red_rows, wages_rows,
                 total_premium_cents, premium_rows, phase_1_status, phase_2_status, phase_3_status
          FROM read_model.payroll_files WHERE file_id = $1`,
@@ -58,12 +61,12 @@ const FILE_BY_ID: Statement = {
 
 /**
  * The status of a file or employee sync that the client may see.
- * @returns null when there is none: unknown, malformed, or outside the client's tenant, environment
- *   or employers.
+ * @returns null when there is none: unknown, malformed, or outside the client's tenant, environment,
+ *   employers or carriers. A sync has no policy: its employer must have one of the client's carriers.
  * @throws ReadModelsLate when it may have been accepted a moment ago and cannot be read yet.
  */
 export async function fileStatus(
-  app: Pick<Application, 'read' | 'readModels' | 'log'>,
+  app: Pick<Application, 'commands' | 'read' | 'readModels' | 'log'>,
   client: ApiClient,
   fileId: string,
 ): Promise<FileStatus | null> {
@@ -79,7 +82,10 @@ export async function fileStatus(
     file !== undefined &&
     file.tenant_id === client.tenant_id &&
     file.environment === client.environment &&
-    mayActFor(client, file.employer_id)
+    mayActFor(client, file.employer_id) &&
+    (file.policy_id === null
+      ? (await employerOfClient(app, client, file.employer_id)) !== null
+      : await isPolicyInScope(app, client, file.policy_id))
   return visible ? shown(file!) : null
 }
 

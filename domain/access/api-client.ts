@@ -46,6 +46,11 @@ export function mayActFor(client: Pick<ApiClient, 'employer_ids'>, employerId: s
   return client.employer_ids === 'all' || client.employer_ids.includes(employerId)
 }
 
+/** Whether the key may see and report against policies of a carrier, by its carrier scope. */
+export function mayUseCarrier(client: Pick<ApiClient, 'carrier_ids'>, carrierId: string): boolean {
+  return client.carrier_ids === 'all' || client.carrier_ids.includes(carrierId)
+}
+
 export const apiClient: Decider<ApiClient | null, ApiClientCommand, ApiClientEvent> = {
   category: 'apiClient',
   events,

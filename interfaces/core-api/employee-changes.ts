@@ -15,7 +15,7 @@ import { accepted, asHttpError, missingFields, requireSomeEmployees, sendOutcome
 /**
  * Checks a sync as a whole, takes it over and answers 202; one bad record refuses it all with
  * `details` of what is wrong where.
- * @throws HttpError 400, 404, 409, 413.
+ * @throws HttpError 400, 404, 409, 413; ReadModelsLate.
  */
 export async function answerSync(
   app: Application,
@@ -50,7 +50,7 @@ export async function answerSync(
     correlationId: requestIdOf(response),
   }
   const check = async (): Promise<void> => {
-    const refusal = await refuseSync(app, sync, client.employer_ids)
+    const refusal = await refuseSync(app, client, sync.employerId)
     if (refusal) throw asHttpError(refusal)
   }
   const take = async (commandId: string) => {

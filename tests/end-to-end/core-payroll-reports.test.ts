@@ -324,7 +324,7 @@ describe('what lies outside the scope of a key is not found', () => {
     const reads = await Promise.all(
       clients.map((headers) => send(`${service.coreUrl}/api/v1/files/status/${fileId}`, { headers })),
     )
-    expect(reads.map((read) => read.status)).toEqual([200, 404, 200, 404])
+    expect(reads.map((read) => read.status)).toEqual([404, 404, 200, 404])
   })
 
   test('a policy of another employer, expired, cancelled or in progress', async () => {

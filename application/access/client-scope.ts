@@ -1,0 +1,75 @@
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { type Employer, employer } from '../../domain/parties/employer.ts'
+import { policy } from '../../domain/policies/policy.ts'
+import type { Application } from '../application.ts'
+import type { Statement } from '../ports/read-database.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
+
+/** What an API client may see. */
+export type ClientScope = Pick<ApiClient, 'tenant_id' | 'environment' | 'employer_ids' | 'carrier_ids'>
+
+type Parts = Pick<Application, 'commands' | 'log' | 'read' | 'readModels'>
+
+/**
+ * The employer with that id, where no one policy tells whose it is: it lies inside the scope, and has at
+ * least one policy of a carrier inside it.
+ * @returns null outside the scope, and for ids that exist nowhere: the two look the same.
+ * @throws ReadModelsLate when it may have such a policy that cannot be found yet.
+ */
+export async function employerOfClient(
+  app: Parts,
+  scope: ClientScope,
+  employerId: string,
+): Promise<Employer | null> {
+  const found = isId(employerId) ? (await app.commands.load(employer, employerId)).state : null
+  const visible =
+    found !== null &&
+    found.tenant_id === scope.tenant_id &&
+    found.environment === scope.environment &&
+    mayActFor(scope, employerId) &&
+    (await isInsuredInScope(app, scope, employerId))
+  return visible ? found : null
+}
+
+/** Whether a policy's carrier lies inside the scope; false for an id that names no policy. */
+export async function isPolicyInScope(
+  app: Pick<Application, 'commands'>,
+  scope: Pick<ClientScope, 'carrier_ids'>,
+  policyId: string,
+): Promise<boolean> {
+  if (scope.carrier_ids === 'all') return true
+  const { state } = await app.commands.load(policy, policyId)
+  return state !== null && mayUseCarrier(scope, state.carrier_id)
+}
+
+const POLICY_OF_CARRIERS: Statement = {
+  name: 'policy-of-employer-and-carriers',
+  text: `SELECT policy_id FROM read_model.policies
+         WHERE employer_id = $1 AND carrier_id = ANY($2::text[]) ORDER BY seq LIMIT 1`,
+}
+
+/**
+ * Whether an employer has a policy, in whatever status, of a carrier inside the scope. Employer and carrier
+ * of a policy never change, so the read model serves as an index: what it names is checked in the log,
+ * and that it names none counts only once it is at the head of the log.
+ */
+async function isInsuredInScope(
+  app: Parts,
+  scope: Pick<ClientScope, 'carrier_ids'>,
+  employerId: string,
+): Promise<boolean> {
+  const { carrier_ids } = scope
+  if (carrier_ids === 'all') return true
+  if (carrier_ids.length === 0) return false
+  const find = async () => {
+    const [row] = await app.read.query<{ policy_id: string }>(POLICY_OF_CARRIERS, [employerId, carrier_ids])
+    const state = row ? (await app.commands.load(policy, row.policy_id)).state : null
+    return state !== null && state.employer_id === employerId && mayUseCarrier(scope, state.carrier_id)
+  }
+  if (await find()) return true
+  const isCurrent = await app.readModels.reached(['policies'], await app.log.head())
+  if (await find()) return true
+  if (!isCurrent) throw new ReadModelsLate()
+  return false
+}
