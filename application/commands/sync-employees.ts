@@ -98,8 +98,10 @@ function faultsOf(value: unknown): (readonly [string, string])[] {
   if (action === 'update' && Object.keys(value).every((key) => key === 'employee_id' || key === 'action')) {
     faults.push(['', 'must carry at least one changed field for the action update'])
   }
-  const infinite = Object.keys(value).find((key) => holdsInfinity(value[key]))
-  if (infinite !== undefined) faults.push([shortened(infinite), 'holds a number that is too large'])
+  for (const key of Object.keys(value)) {
+    if (!holdsInexact(value[key]) || faults.some(([field]) => field === key)) continue
+    faults.push([shortened(key), 'holds a number beyond 2^53 - 1, which is not kept exactly; send a string'])
+  }
   return faults
 }
 
@@ -111,10 +113,10 @@ function isMissing(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
-/** Numbers beyond the range of a double read as infinite, and would be stored as null. */
-function holdsInfinity(value: unknown): boolean {
-  if (typeof value === 'number') return !Number.isFinite(value)
-  return typeof value === 'object' && value !== null && Object.values(value).some(holdsInfinity)
+/** Numbers beyond the safe integers were rounded when they were read, and those beyond a double read as infinite. */
+function holdsInexact(value: unknown): boolean {
+  if (typeof value === 'number') return !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsInexact)
 }
 
 function shortened(key: string): string {

@@ -204,9 +204,13 @@ export function normalizeRow(
     } else if (as === 'first_name' || as === 'last_name') {
       malformed.push({ field, code: 'not_a_string' })
       other[key] = value
-    } else if (as === 'employee_id' && Number.isFinite(value)) {
+    } else if (typeof value === 'number' && !Number.isSafeInteger(value)) {
+      // rounded by whoever read it: two people may have become one
+      malformed.push({ field, code: 'not_a_string' })
+      other[key] = value
+    } else if (as === 'employee_id' && typeof value === 'number') {
       person[as] = String(value)
-    } else if (as === 'ssn' && Number.isSafeInteger(value) && (value as number) >= 0) {
+    } else if (as === 'ssn' && typeof value === 'number' && value >= 0) {
       // a number has lost the zeros in front
       person[as] = String(value).padStart(SSN_DIGITS, '0')
     } else {

@@ -114,6 +114,9 @@ export function resolvedState(row: CanonicalRow, terms: PayrollTerms): string {
   return row.state ?? terms.states[0] ?? ''
 }
 
+/** Fields that may come as numbers as well, as far as these are exact. */
+const IDENTIFIERS: ReadonlySet<string> = new Set(['employee_id', 'ssn'])
+
 /** A reason in sentences: what is wrong, and what to send instead. */
 export function describeReason(
   reason: RowReason,
@@ -127,7 +130,9 @@ export function describeReason(
   switch (reason.code) {
     case 'not_a_string':
       return {
-        message: `${field} must be a string`,
+        message: IDENTIFIERS.has(field)
+          ? `${field} must be a string, or a whole number of at most 2^53 - 1`
+          : `${field} must be a string`,
         suggestion:
           field === 'class_code'
             ? 'Send the class code as a string, for example "8810"'

@@ -113,6 +113,9 @@ describe('one bad record refuses the whole sync', () => {
     ['null', null, 'employees'],
     ['no employee_id', { ...UPDATE, employee_id: undefined }, 'employee_id'],
     ['employee_id a number', { ...UPDATE, employee_id: 7 }, 'employee_id'],
+    ['employee_id a number that JSON rounds', { ...UPDATE, employee_id: 2 ** 53 + 2 }, 'employee_id'],
+    ['another id that JSON rounds', { ...UPDATE, manager_id: -(2 ** 53) }, 'manager_id'],
+    ['an inner id that JSON rounds', { ...UPDATE, manager: { ids: [1e16] } }, 'manager'],
     ['employee_id blank', { ...UPDATE, employee_id: ' ' }, 'employee_id'],
     ['employee_id too long', { ...UPDATE, employee_id: 'x'.repeat(256) }, 'employee_id'],
     ['no action', { ...UPDATE, action: undefined }, 'action'],
@@ -140,11 +143,20 @@ describe('one bad record refuses the whole sync', () => {
     expect(await logHead(service)).toBe(before)
   })
 
-  test('a number beyond all bounds is not stored as something else', async () => {
-    const body = `{"employer_id":"${tenant.employerId}","employees":[{"employee_id":"a","action":"update","gross_wages":1e999}]}`
+  test.each([
+    ['gross_wages', '"employee_id":"a","gross_wages":1e999'],
+    ['badge_id', '"employee_id":"a","badge_id":9007199254740993'],
+    ['employee_id', '"employee_id":9007199254740993'],
+    ['employee_id', '"employee_id":-1e400'],
+  ])('a number that reads as another one is refused by the name of %s: %s', async (field, fields) => {
+    const body = `{"employer_id":"${tenant.employerId}","employees":[{"action":"update","note":"n",${fields}}]}`
     const answer = await post(service, '/api/v1/employees/sync', tenant.clientHeaders, body)
     expect(answer.status).toBe(400)
-    expect(answer.body.details).toEqual([{ index: 0, field: 'gross_wages', message: expect.any(String) }])
+    expect(answer.body.details).toEqual([{ index: 0, field, message: expect.any(String) }])
+  })
+
+  test('whole numbers as large as they are exact are kept', async () => {
+    expect((await sync([{ ...UPDATE, badge_id: Number.MAX_SAFE_INTEGER, share: 0.1 }])).status).toBe(202)
   })
 
   test('lists every fault, a hundred at the most', async () => {

@@ -235,5 +235,39 @@ describe('who a row is about', () => {
     const { person } = normalizeRow({ ssn: 1234567, employee_id: 7 }, 1, TOOL_ROWS)
     expect(person).toEqual({ ssn: '001234567', employee_id: '7' })
     for (const ssn of [12345678.5, -123456789, true, ['123456789']]) expect(identityOf({ ssn })).toBe(null)
+    expect(identityOf({ employee_id: Number.MAX_SAFE_INTEGER })).toBe('employee_id:9007199254740991')
+    expect(identityOf({ employee_id: -7 })).toBe('employee_id:-7')
+  })
+
+  describe.each(['employee_id', 'ssn'])('%s as a number that is no safe integer', (field) => {
+    // as texts: a source file, too, rounds what it reads
+    test.each([
+      '9007199254740992',
+      '9007199254740993',
+      '9007199254740992.0',
+      '-9007199254740993',
+      '1e16',
+      '123456789012345678901234567890',
+      '1e400',
+      '-1e400',
+      '0.1',
+      '5e-324',
+    ])('%s is refused by name and identifies nobody', (number) => {
+      const raw = JSON.parse(`{"${field}":${number},"gross_wages":1,"class_code":"8810","state":"CA"}`)
+      for (const vocabulary of [TOOL_ROWS, REPORT_RECORDS]) {
+        expect(normalizeRow(raw, 1, vocabulary).identity).toBe(null)
+        expect(normalizeRow({ ...raw, ...named }, 1, TOOL_ROWS).identity).toBe('name:ann lee')
+        const { errors } = validateRow(normalizeRow(raw, 1, vocabulary).row, TERMS)
+        expect(errors.map((reason) => reason.field)).toEqual([field])
+        const { message, suggestion } = describeReason(errors[0]!, TERMS)
+        expect(message).toBe(`${field} must be a string, or a whole number of at most 2^53 - 1`)
+        expect(suggestion).toContain(field)
+      }
+    })
+  })
+
+  test('an employee id that is no number decides as ever: a text of any digits identifies', () => {
+    expect(identityOf({ employee_id: '9007199254740993' })).toBe('employee_id:9007199254740993')
+    expect(identityOf({ employee_id: '9007199254740992' })).toBe('employee_id:9007199254740992')
   })
 })
