@@ -172,6 +172,15 @@ export class CommandHandler {
     }
   }
 
+  /** Whether a command has gone through on an aggregate before. */
+  async isDone<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    commandId: string,
+  ): Promise<boolean> {
+    return (await this.#alreadyDone(decider, streamOf(decider, id), commandId)) !== null
+  }
+
   #encode(events: readonly DomainEvent[], context: CommandContext) {
     const metadata: Omit<EventMetadata, 'schema_version'> = {
       tenant_id: context.tenantId,

@@ -114,18 +114,14 @@ export async function registerEmployer(
     (await unknownPayrollCompany(app, tenantId, input.payrollCompanyIds))
   if (unknown) return unknown
 
-  const employerId = derivedId(context.commandId, 'employer')
   const within = { ...context, tenantId, environment }
-  const taken = await reserve(
+  const employerId = await reserve(
     app,
     feinReservation(app.personalData, environment, fein),
-    employerId,
-    async (holder) => ((await app.commands.load(employer, holder)).state ? false : null),
+    { decider: employer, id: derivedId(context.commandId, 'employer'), hasLost: () => false },
     within,
   )
-  if (taken) {
-    return reject('conflict', 'fein_taken', 'An employer with this fein is registered already', 'fein')
-  }
+  if (employerId === null) return feinTaken()
 
   const sealed = await sealEmployer(app, employerId, { fein, address, contactEmail })
   const outcome = await app.commands.execute(
@@ -146,9 +142,13 @@ export async function registerEmployer(
     },
     within,
   )
-  if (isRejection(outcome)) return outcome
+  if (isRejection(outcome)) return outcome.code === 'employer_exists' ? feinTaken() : outcome
   if (outcome.position !== null) await app.readModels.reached(['employers'], outcome.position)
   return outcome.state!
+}
+
+function feinTaken(): Rejection {
+  return reject('conflict', 'fein_taken', 'An employer with this fein is registered already', 'fein')
 }
 
 /** What may change about an employer; what is left out stays as it is. */

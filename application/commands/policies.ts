@@ -53,26 +53,23 @@ export async function issuePolicy(
     )
   }
 
-  const policyId = derivedId(context.commandId, 'policy')
+  const ownId = derivedId(context.commandId, 'policy')
   const within = { ...context, tenantId: tenant_id, environment }
   const inForce = statusOn({ status: input.status, expiration_date: input.expirationDate }, app.clock.now())
-  if (inForce === 'active') {
-    const taken = await reserve(
-      app,
-      policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber),
-      policyId,
-      (holder) => isOutOfForce(app, holder),
-      within,
-    )
-    if (taken) {
-      return reject(
-        'conflict',
-        'policy_number_taken',
-        'An active policy with this policy_number exists already',
-        'policy_number',
-      )
-    }
-  }
+  const policyId =
+    inForce === 'active'
+      ? await reserve(
+          app,
+          policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber),
+          {
+            decider: policy,
+            id: ownId,
+            hasLost: (holder: Policy) => statusOn(holder, app.clock.now()) !== 'active',
+          },
+          within,
+        )
+      : ownId
+  if (policyId === null) return policyNumberTaken()
   const outcome = await app.commands.execute(
     policy,
     policyId,
@@ -95,7 +92,17 @@ export async function issuePolicy(
     },
     within,
   )
-  return isRejection(outcome) ? outcome : shown(app, outcome)
+  if (isRejection(outcome)) return outcome.code === 'policy_exists' ? policyNumberTaken() : outcome
+  return shown(app, outcome)
+}
+
+function policyNumberTaken(): Rejection {
+  return reject(
+    'conflict',
+    'policy_number_taken',
+    'An active policy with this policy_number exists already',
+    'policy_number',
+  )
 }
 
 /** Changes terms of a policy; values equal to the present ones are no change. */
@@ -146,11 +153,6 @@ function within(
   scope: { readonly tenant_id: string; readonly environment: Environment },
 ): CommandContext {
   return { ...context, tenantId: scope.tenant_id, environment: scope.environment }
-}
-
-async function isOutOfForce(app: Application, policyId: string): Promise<boolean | null> {
-  const { state } = await app.commands.load(policy, policyId)
-  return state ? statusOn(state, app.clock.now()) !== 'active' : null
 }
 
 async function shown(

@@ -1,5 +1,7 @@
+import type { Decider } from '../../domain/kernel/decider.ts'
+import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type ReservationKind, reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
@@ -34,40 +36,49 @@ export function policyNumberReservation(
   return { kind: 'policy_number', fingerprint, id: `policy_number_${tenantId}_${environment}_${fingerprint}` }
 }
 
-/**
- * Service time after which a reservation whose owner never came into being is given up: the process
- * that made it died between the two appends.
- */
-const ABANDONED_AFTER_MS = 10 * 60_000
+/** Whoever is to hold a value: the aggregate that a command is about to create. */
+export interface NewHolder<State, Command, Event extends DomainEvent> {
+  readonly decider: Decider<State | null, Command, Event>
+  /** The id that it has unless the value waits for another. */
+  readonly id: string
+  /** Whether a holder that exists has lost its claim, as an expired policy has. */
+  readonly hasLost: (holder: State) => boolean
+}
 
 /**
- * Reserves a value for an owner. A holder that has lost its claim is replaced.
- * @param hasLost `true` when the present holder has lost its claim, `null` when there is no such holder.
- * @returns null when the value is the owner's now, else the rejection.
+ * Reserves a value for an aggregate that the context's command creates next. A reservation is an id:
+ * whoever creates the aggregate of that id holds the value, and of several who try the aggregate's stream
+ * lets one win. One that was left without its aggregate, because its command died, is thus open to
+ * everybody at once, and cannot be lost to a command that goes on late.
+ * @returns the id to create the aggregate under; null when the value is held by another.
  */
-export async function reserve(
-  app: Pick<Application, 'commands' | 'log' | 'registry' | 'clock'>,
+export async function reserve<State, Command, Event extends DomainEvent>(
+  app: Pick<Application, 'commands'>,
   value: ReservedValue,
-  ownerId: string,
-  hasLost: (holderId: string) => Promise<boolean | null>,
+  { decider, id, hasLost }: NewHolder<State, Command, Event>,
   context: CommandContext,
-): Promise<Rejection | null> {
-  const { state } = await app.commands.load(reservation, value.id)
-  const holder = state.owner_id
-  let replaces: string | undefined
-  if (holder !== null && holder !== ownerId) {
-    const lost = (await hasLost(holder)) ?? (await isAbandoned(app, value.id))
-    if (lost) replaces = holder
+): Promise<string | null> {
+  const { commands } = app
+  const isOurs = (one: string) => commands.isDone(decider, one, context.commandId)
+  const own = await commands.load(decider, id)
+  // created by an earlier attempt under the same command, or by another one in its place
+  if (own.state !== null) return (await isOurs(id)) ? id : null
+
+  const holder = (await commands.load(reservation, value.id)).state.owner_id
+  if (holder !== null) {
+    const { state } = await commands.load(decider, holder)
+    if (state === null || (await isOurs(holder))) return holder
+    if (!hasLost(state)) return null
   }
   const { kind, fingerprint } = value
-  const data = { kind, fingerprint, owner_id: ownerId }
-  const outcome = await app.commands.execute(
+  const data = { kind, fingerprint, owner_id: id }
+  const outcome = await commands.execute(
     reservation,
     value.id,
-    replaces === undefined ? { type: 'Reserve', data } : { type: 'Reserve', data, replaces },
+    holder === null ? { type: 'Reserve', data } : { type: 'Reserve', data, replaces: holder },
     { ...context, commandId: `${context.commandId}/reserve/${kind}` },
   )
-  return isRejection(outcome) ? outcome : null
+  return !isRejection(outcome) && outcome.state.owner_id === id ? id : null
 }
 
 /** Gives a value back, if the owner holds it. */
@@ -84,17 +95,4 @@ export async function release(
     { type: 'Release', data: { kind, fingerprint, owner_id: ownerId } },
     { ...context, commandId: `${context.commandId}/release/${kind}` },
   )
-}
-
-async function isAbandoned(
-  app: Pick<Application, 'log' | 'registry' | 'clock'>,
-  reservationId: string,
-): Promise<boolean> {
-  const [last] = await app.log.readStream(`${reservation.category}-${reservationId}`, {
-    direction: 'backwards',
-    maxCount: 1,
-  })
-  if (!last) return false
-  const reservedAt = Date.parse(app.registry.decode(last).metadata.recorded_at)
-  return app.clock.now() - reservedAt > ABANDONED_AFTER_MS
 }

@@ -1,69 +1,290 @@
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { release, reserve } from '../../application/commands/reservations.ts'
+import type { Application } from '../../application/application.ts'
+import { registerCarrier, registerEmployer, registerTenant } from '../../application/commands/parties.ts'
+import { cancelPolicy, issuePolicy } from '../../application/commands/policies.ts'
+import {
+  feinReservation,
+  policyNumberReservation,
+  release,
+  reserve,
+} from '../../application/commands/reservations.ts'
 import { isMovable } from '../../application/ports/clock.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import type { Policy } from '../../domain/policies/policy.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { openWorkbench, type Workbench } from '../support/workbench.ts'
+import {
+  Crashed,
+  type CrashPoint,
+  crashingAt,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+  waitingBefore,
+} from '../support/registrations.ts'
+import { newFein, newPolicyNumber } from '../support/seed.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 
 let database: TestDatabase
-let bench: Workbench
+let one: RegistrationProcess
+let two: RegistrationProcess
+let tenantId: string
+let employerId: string
+let carrierId: string
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  bench = await openWorkbench(database.url)
+  one = await openRegistrationProcess(database.url)
+  // two processes share the clock, as they share the one that the operator moves
+  two = await openRegistrationProcess(database.url, { clock: one.bench.clock })
+  tenantId = accepted(await registerTenant(one.app, { name: 'Tenant' }, operatorContext())).tenant_id
+  const carrier = { tenantId, name: 'Carrier', settlementType: null }
+  carrierId = accepted(await registerCarrier(one.app, carrier, operatorContext())).carrier_id
+  employerId = accepted(await FEIN.create(one.app, newFein())).employer_id
 })
 afterAll(async () => {
-  await bench?.close()
+  await two?.bench.close()
+  await one?.bench.close()
   await database?.drop()
 })
 
-const value = () => ({ kind: 'fein', fingerprint: randomUUID(), id: `fein_live_${randomUUID()}` }) as const
-const context = () => ({
-  actor: { type: 'operator', id: 'operator' } as const,
-  tenantId: null,
-  environment: 'live' as const,
-  correlationId: 'test',
-  commandId: randomUUID(),
-})
-const alive = async () => false
-const lost = async () => true
-const unborn = async () => null
-
-async function holderOf(id: string): Promise<string | null> {
-  return (await bench.commands.load(reservation, id)).state.owner_id
+function accepted<T>(outcome: T | Rejection): T {
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return outcome
 }
 
-describe('a reserved value', () => {
-  test('is one owner’s at a time, until it is given back', async () => {
-    const fein = value()
-    expect(await reserve(bench, fein, 'a', alive, context())).toBeNull()
-    expect(await reserve(bench, fein, 'a', alive, context())).toBeNull()
-    expect(await reserve(bench, fein, 'b', alive, context())).toMatchObject({ code: 'fein_taken' })
-    await release(bench, fein, 'b', context())
-    expect(await holderOf(fein.id)).toBe('a')
-    await release(bench, fein, 'a', context())
-    expect(await reserve(bench, fein, 'b', alive, context())).toBeNull()
+function advance(ms: number): void {
+  const { clock } = one.app
+  if (!isMovable(clock)) throw new Error('the test moves the clock')
+  clock.moveTo(clock.now() + ms)
+}
+
+/** Creates what holds a FEIN. */
+const FEIN = {
+  category: 'employer',
+  type: 'EmployerRegistered',
+  code: 'fein_taken',
+  newValue: newFein,
+  idOf: (created: object) => (created as { employer_id: string }).employer_id,
+  create: (app: Application, fein: string, commandId?: string) =>
+    registerEmployer(
+      app,
+      {
+        ...{ tenantId, environment: 'live', legalName: `Employer ${fein}`, fein },
+        ...{ address: null, contactEmail: null, payrollCompanyIds: [] },
+      },
+      operatorContext(commandId),
+    ),
+  reservationOf: (app: Application, fein: string) => feinReservation(app.personalData, 'live', fein),
+} as const
+
+/** Creates what holds a policy number. */
+const POLICY_NUMBER = {
+  category: 'policy',
+  type: 'PolicyIssued',
+  code: 'policy_number_taken',
+  newValue: newPolicyNumber,
+  idOf: (created: object) => (created as { policy_id: string }).policy_id,
+  create: (app: Application, policyNumber: string, commandId?: string) =>
+    issuePolicy(
+      app,
+      {
+        ...{ employerId, carrierId, policyNumber, status: 'active' },
+        ...{ effectiveDate: '2020-01-01', expirationDate: '2099-12-31' },
+        terms: {
+          ...{ class_codes: [], states: [], locations: [], rates: [], fees: [] },
+          ...{ payroll_frequency: 'WEEKLY', billing_type: null },
+        },
+        ...{ annualPremiumCents: null, overtimeExclusion: false },
+      },
+      operatorContext(commandId),
+    ),
+  reservationOf: (app: Application, number: string) =>
+    policyNumberReservation(app.personalData, tenantId, 'live', number),
+} as const
+
+async function countOf(type: string): Promise<number> {
+  const page = await one.app.log.readAll({ after: 0n, maxCount: 10_000, types: [type] })
+  return page.events.length
+}
+
+async function holderOf(id: string): Promise<string | null> {
+  return (await one.app.commands.load(reservation, id)).state.owner_id
+}
+
+describe.each([
+  ['a FEIN', FEIN],
+  ['a policy number', POLICY_NUMBER],
+] as const)('%s', (_, kind) => {
+  const { category, type, code, create, idOf, newValue } = kind
+  const holder = (value: string) => holderOf(kind.reservationOf(one.app, value).id)
+  /** Attempts of commands that die; others end as they do. */
+  const attempt = async (app: Application, value: string, commandId: string, crash?: CrashPoint) => {
+    try {
+      return await create(crash ? crashingAt(app, crash) : app, value, commandId)
+    } catch (error) {
+      if (error instanceof Crashed) return null
+      throw error
+    }
+  }
+
+  test.each([
+    ['reserved it', { category: 'reservation', at: 'after' }],
+    ['was about to create', { category, at: 'before' }],
+  ] as const)('of a command that %s and died passes to another, for good', async (_what, crash) => {
+    for (const wait of [0, 10 * 60_000, 10 * 60_000 + 1]) {
+      const [value, a, b] = [newValue(), randomUUID(), randomUUID()]
+      const before = await countOf(type)
+      expect(await attempt(one.app, value, a, crash)).toBeNull()
+      advance(wait)
+      const created = accepted(await create(two.app, value, b))
+      // the same process, and one that knows nothing of it yet
+      for (const { app } of [one, two, one]) {
+        expect(await create(app, value, a)).toMatchObject({ rejected: true, kind: 'conflict', code })
+      }
+      expect(idOf(accepted(await create(one.app, value, b)))).toBe(idOf(created))
+      expect(await holder(value)).toBe(idOf(created))
+      expect(await countOf(type)).toBe(before + 1)
+    }
   })
 
-  test('passes to one of many who find that its holder lost it', async () => {
-    const fein = value()
-    await reserve(bench, fein, 'old', alive, context())
-    const claims = ['b', 'c', 'd', 'e'].map((owner) => reserve(bench, fein, owner, lost, context()))
-    const outcomes = await Promise.all(claims)
-    expect(outcomes.filter((outcome) => outcome === null)).toHaveLength(1)
+  test('of a command that died is its own still when it is retried first', async () => {
+    const [value, a] = [newValue(), randomUUID()]
+    await attempt(one.app, value, a, { category, at: 'before' })
+    advance(11 * 60_000)
+    const created = accepted(await create(two.app, value, a))
+    expect(await create(one.app, value)).toMatchObject({ code })
+    expect(await holder(value)).toBe(idOf(created))
   })
 
-  test('of a holder that never came to be is kept for a while, then given up', async () => {
-    const fein = value()
-    await reserve(bench, fein, 'crashed', alive, context())
-    expect(await reserve(bench, fein, 'b', unborn, context())).not.toBeNull()
-    const { clock } = bench
-    if (!isMovable(clock)) throw new Error('the test moves the clock')
-    clock.moveTo(clock.now() + 10 * 60_000)
-    expect(await reserve(bench, fein, 'b', unborn, context())).not.toBeNull()
-    clock.moveTo(clock.now() + 1)
-    expect(await reserve(bench, fein, 'b', unborn, context())).toBeNull()
-    expect(await holderOf(fein.id)).toBe('b')
+  test('of a command that created and died before its answer is answered by a retry', async () => {
+    for (const died of [false, true]) {
+      const [value, a, b] = [newValue(), randomUUID(), randomUUID()]
+      if (died) await attempt(one.app, value, b, { category, at: 'before' })
+      const before = await countOf(type)
+      await attempt(one.app, value, a, { category, at: 'after' })
+      advance(11 * 60_000)
+      expect(await create(two.app, value, b)).toMatchObject({ code })
+      const created = accepted(await create(two.app, value, a))
+      expect(await holder(value)).toBe(idOf(created))
+      expect(await countOf(type)).toBe(before + 1)
+    }
   })
+
+  test('of a command that goes on after another has created it stays the other’s', async () => {
+    const [value, a] = [newValue(), randomUUID()]
+    const before = await countOf(type)
+    const late = waitingBefore(one.app, category)
+    const outcome = create(late.app, value, a)
+    await late.arrived
+    advance(11 * 60_000)
+    const created = accepted(await create(two.app, value))
+    late.goOn()
+    expect(await outcome).toMatchObject({ rejected: true, code })
+    expect(await create(two.app, value, a)).toMatchObject({ rejected: true, code })
+    expect(await holder(value)).toBe(idOf(created))
+    expect(await countOf(type)).toBe(before + 1)
+  })
+
+  test('is one of many who ask at once', async () => {
+    const value = newValue()
+    const before = await countOf(type)
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => create(index % 2 === 0 ? one.app : two.app, value)),
+    )
+    expect(outcomes.filter((outcome) => !isRejection(outcome))).toHaveLength(1)
+    expect(await countOf(type)).toBe(before + 1)
+  })
+
+  test('is held once whatever dies when, and answers each command the same for ever', async () => {
+    const seed = randomInt(2 ** 32)
+    const random = seededRandom(seed)
+    for (let round = 0; round < 15; round += 1) {
+      const value = newValue()
+      const before = await countOf(type)
+      const commands = [randomUUID(), randomUUID(), randomUUID()]
+      const answers = new Map<string, string>()
+      for (let step = 0; step < 8; step += 1) {
+        const batch = Array.from({ length: random.between(1, 3) }, async () => {
+          const command = random.pick(commands)
+          const crash = random.pick([
+            undefined,
+            { category: 'reservation', at: random.pick(['before', 'after'] as const) },
+            { category, at: random.pick(['before', 'after'] as const) },
+          ])
+          const outcome = await attempt(random.pick([one, two]).app, value, command, crash)
+          if (outcome !== null && !isRejection(outcome)) {
+            expect(answers.get(command) ?? idOf(outcome), `seed ${seed}`).toBe(idOf(outcome))
+            answers.set(command, idOf(outcome))
+          }
+        })
+        await Promise.all(batch)
+        if (random.pick([true, false])) advance(11 * 60_000)
+      }
+      expect(answers.size, `seed ${seed}`).toBeLessThanOrEqual(1)
+      const last = await Promise.all(commands.map((command) => create(one.app, value, command)))
+      const winners = last.filter((outcome) => !isRejection(outcome))
+      expect(winners, `seed ${seed}`).toHaveLength(1)
+      expect(await holder(value), `seed ${seed}`).toBe(idOf(accepted(winners[0]!)))
+      expect(await countOf(type), `seed ${seed}`).toBe(before + 1)
+    }
+  })
+})
+
+describe('the number of a policy', () => {
+  test('is free when the policy is cancelled; who held it before does not give it back again', async () => {
+    const [number, a] = [newPolicyNumber(), randomUUID()]
+    await create(a, { category: 'policy', at: 'before' })
+    const first = accepted(await POLICY_NUMBER.create(two.app, number)) as Policy
+    await cancelPolicy(one.app, first.policy_id, null, operatorContext())
+    const value = POLICY_NUMBER.reservationOf(one.app, number)
+    expect(await holderOf(value.id)).toBeNull()
+    const second = accepted(await POLICY_NUMBER.create(two.app, number)) as Policy
+    expect(second.policy_id).not.toBe(first.policy_id)
+    expect(await create(a)).toMatchObject({ code: 'policy_number_taken' })
+    await cancelPolicy(one.app, first.policy_id, null, operatorContext())
+    await release(one.app, value, first.policy_id, operatorContext())
+    expect(await holderOf(value.id)).toBe(second.policy_id)
+
+    async function create(commandId: string, crash?: CrashPoint) {
+      try {
+        return await POLICY_NUMBER.create(crash ? crashingAt(one.app, crash) : one.app, number, commandId)
+      } catch {
+        return null
+      }
+    }
+  })
+
+  test('passes to one of many when its policy is out of force', async () => {
+    const number = newPolicyNumber()
+    const old = accepted(await POLICY_NUMBER.create(one.app, number)) as Policy
+    // cancelled by a process that died before it gave the number back
+    const dying = crashingAt(one.app, { category: 'reservation', at: 'before' })
+    await expect(cancelPolicy(dying, old.policy_id, null, operatorContext())).rejects.toThrow(Crashed)
+    const outcomes = await Promise.all(
+      Array.from({ length: 6 }, (_, index) =>
+        POLICY_NUMBER.create(index % 2 === 0 ? one.app : two.app, number),
+      ),
+    )
+    expect(outcomes.filter((outcome) => !isRejection(outcome))).toHaveLength(1)
+  })
+})
+
+test('a command whose early reservation another has replaced does not hold it', async () => {
+  const value = { kind: 'fein', fingerprint: randomUUID(), id: `fein_live_${randomUUID()}` } as const
+  const a = operatorContext()
+  const holder = { decider: employer, id: '1'.repeat(24), hasLost: () => false }
+  expect(await reserve(one.app, value, holder, a)).toBe(holder.id)
+  // as earlier releases took over what was abandoned
+  const other = accepted(await FEIN.create(one.app, newFein())) as { employer_id: string }
+  const { kind, fingerprint } = value
+  await one.app.commands.execute(
+    reservation,
+    value.id,
+    { type: 'Reserve', data: { kind, fingerprint, owner_id: other.employer_id }, replaces: holder.id },
+    operatorContext(),
+  )
+  expect(await reserve(one.app, value, holder, a)).toBeNull()
 })

@@ -1,0 +1,99 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Application } from '../../application/application.ts'
+import { type CommandContext, CommandHandler } from '../../application/command-handling/command-handler.ts'
+import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
+import { EncryptedPersonalData } from '../../infrastructure/crypto/personal-data.ts'
+import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
+import { SystemRandomness } from '../../infrastructure/randomness.ts'
+import { openWorkbench, type Workbench } from './workbench.ts'
+
+const masterKeys = new MasterKeys([randomBytes(32)])
+
+/** The application of one process, on a real log and database; read models are nobody's here. */
+export interface RegistrationProcess {
+  readonly app: Application
+  readonly bench: Workbench
+}
+
+/** Opens the application as one more process would: a log, caches and a connection pool of its own. */
+export async function openRegistrationProcess(
+  url: string,
+  options: Parameters<typeof openWorkbench>[1] = {},
+): Promise<RegistrationProcess> {
+  const bench = await openWorkbench(url, options)
+  const { pool } = bench.database
+  const vault = new PostgresSecretVault(pool, masterKeys, bench.clock)
+  const personalData = await EncryptedPersonalData.open({ pool, vault, masterKeys, clock: bench.clock })
+  const { log, registry, clock, commands, faults } = bench
+  const app = {
+    ...{ log, registry, clock, commands, faults, vault, personalData },
+    randomness: new SystemRandomness(clock),
+    readModels: { reached: async () => true },
+  } as unknown as Application
+  return { app, bench }
+}
+
+/** A command of an operator, with an id of its own unless it is a retry. */
+export function operatorContext(commandId: string = randomUUID()): CommandContext {
+  const actor = { type: 'operator', id: 'operator' } as const
+  return { actor, tenantId: null, environment: null, correlationId: 'test', commandId }
+}
+
+/** Where an attempt dies: before or after it writes to a stream of a category. */
+export interface CrashPoint {
+  readonly category: string
+  readonly at: 'before' | 'after'
+}
+
+export class Crashed extends Error {
+  override readonly name = 'Crashed'
+}
+
+/** The application with a process that dies once it comes to a point; what it stored by then stays. */
+export function crashingAt(app: Application, { category, at }: CrashPoint): Application {
+  return steppingAt(app, category, async (write) => {
+    if (at === 'after') await write()
+    throw new Crashed()
+  })
+}
+
+/** The application with a process that waits before it writes to a stream of a category. */
+export function waitingBefore(
+  app: Application,
+  category: string,
+): { app: Application; arrived: Promise<void>; goOn(): void } {
+  let arrive = () => {}
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  let goOn = () => {}
+  const released = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const waiting = steppingAt(app, category, async (write) => {
+    arrive()
+    await released
+    return write()
+  })
+  return { app: waiting, arrived, goOn }
+}
+
+function steppingAt(
+  app: Application,
+  category: string,
+  step: (write: () => Promise<unknown>) => Promise<unknown>,
+): Application {
+  const { log } = app
+  const stepping = new Proxy(log, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target)
+      if (typeof member !== 'function') return member
+      if (name !== 'append') return member.bind(target)
+      return (...args: Parameters<typeof log.append>) => {
+        const write = () => log.append(...args)
+        return args[0].startsWith(`${category}-`) ? step(write) : write()
+      }
+    },
+  })
+  return { ...app, log: stepping, commands: new CommandHandler(stepping, app.registry, app.clock) }
+}
