@@ -3,8 +3,10 @@ import { type AgentCredential, agentCredential } from '../../domain/access/agent
 import { isId } from '../../domain/kernel/ids.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
+import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
+import { agentKeyReservation } from '../commands/reservations.ts'
 
 const API_KEY = /^mcp_[0-9a-f]{64}$/
 
@@ -13,14 +15,16 @@ export function isApiKey(value: string): boolean {
   return API_KEY.test(value)
 }
 
-/** What the log keeps of a key: its SHA-256, hex. The first 24 characters are the credential's id. */
+/** What the log keeps of a key: its SHA-256, hex. */
 export function apiKeyHash(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex')
 }
 
-/** The id of the credential that a key hash belongs to. */
-export function credentialIdOf(keyHash: string): string {
-  return keyHash.slice(0, 24)
+/** The id of the credential that a key hash belongs to, if there is such a credential. */
+async function credentialIdOf(app: Pick<Application, 'commands'>, keyHash: string): Promise<string> {
+  const { fingerprint, id } = agentKeyReservation(keyHash)
+  // keys were not always reserved: their credentials have the fingerprint for an id
+  return (await app.commands.load(reservation, id)).state.owner_id ?? fingerprint
 }
 
 /**
@@ -34,7 +38,7 @@ export async function authenticateAgent(
 ): Promise<AgentCredential | null> {
   if (!isApiKey(apiKey)) return null
   const keyHash = apiKeyHash(apiKey)
-  const { state } = await app.commands.load(agentCredential, credentialIdOf(keyHash))
+  const { state } = await app.commands.load(agentCredential, await credentialIdOf(app, keyHash))
   if (state?.status !== 'active') return null
   const known = Buffer.from(state.key_hash, 'hex')
   const presented = Buffer.from(keyHash, 'hex')

@@ -3,16 +3,17 @@ import {
   type AgentCredentialCommand,
   agentCredential,
 } from '../../domain/access/agent-credential.ts'
-import { streamOf } from '../../domain/kernel/decider.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
-import { apiKeyHash, credentialIdOf } from '../access/agent-scope.ts'
+import { reservation } from '../../domain/uniqueness/reservation.ts'
+import { apiKeyHash } from '../access/agent-scope.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-handler.ts'
-import { EventIdTaken } from '../ports/event-log.ts'
+import { derivedId } from '../event-store.ts'
 import { secretGone } from './already-created.ts'
+import { agentKeyReservation } from './reservations.ts'
 
 /** Leading characters of a key that identify it: `mcp_` and 8 more. */
 export const API_KEY_PREFIX_LENGTH = 12
@@ -34,7 +35,9 @@ export interface IssuedAgentCredential {
 }
 
 /**
- * Issues a credential for an agent; it is listed and usable when this returns.
+ * Issues a credential for an agent; it is listed and usable when this returns. Its id derives from the
+ * command id, so that of all attempts under one command one issues a credential; keys reserved by the
+ * others lead to a credential that is not theirs, and let nobody in.
  * @returns a conflict that names the credential when an earlier attempt under the same command issued one.
  */
 export async function issueAgentCredential(
@@ -42,9 +45,11 @@ export async function issueAgentCredential(
   input: NewAgentCredential,
   context: Omit<CommandContext, 'tenantId' | 'environment'>,
 ): Promise<IssuedAgentCredential | Rejection> {
+  const credentialId = derivedId(context.commandId, 'agent-credential')
+  const earlier = await app.commands.load(agentCredential, credentialId)
+  if (earlier.state) return secretGone('credential', credentialId)
   const apiKey = `mcp_${app.randomness.hex(32)}`
   const keyHash = apiKeyHash(apiKey)
-  const credentialId = credentialIdOf(keyHash)
   const issue: AgentCredentialCommand = {
     type: 'Issue',
     data: {
@@ -59,23 +64,21 @@ export async function issueAgentCredential(
     },
   }
   const tenantId = await tenantOf(app, input.entityType, input.entityId)
-  const outcome = await app.commands
-    .execute(agentCredential, credentialId, issue, { ...context, tenantId, environment: null })
-    .catch(issuedEarlier)
+  const within = { ...context, tenantId, environment: null }
+  const { kind, fingerprint, id } = agentKeyReservation(keyHash)
+  const reserved = await app.commands.execute(
+    reservation,
+    id,
+    { type: 'Reserve', data: { kind, fingerprint, owner_id: credentialId } },
+    // every attempt has a key of its own
+    { ...within, commandId: `${context.commandId}/reserve/${fingerprint}` },
+  )
+  if (isRejection(reserved)) return reserved
+  const outcome = await app.commands.execute(agentCredential, credentialId, issue, within)
   if (isRejection(outcome)) return outcome
+  if (outcome.state!.key_hash !== keyHash) return secretGone('credential', credentialId)
   if (outcome.position !== null) await app.readModels.reached(['agent-credentials'], outcome.position)
   return { credential: outcome.state!, apiKey }
-}
-
-/**
- * A retry makes a new key, and with it a new stream; that the event's id is taken tells of the first
- * attempt's credential.
- */
-function issuedEarlier(error: unknown): Rejection {
-  const stream = error instanceof EventIdTaken ? error.stream : ''
-  const prefix = streamOf(agentCredential, '')
-  if (!stream.startsWith(prefix)) throw error
-  return secretGone('credential', stream.slice(prefix.length))
 }
 
 /** The tenant that an agent's entity belongs to, null when there is no such entity. */

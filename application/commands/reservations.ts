@@ -36,6 +36,12 @@ export function policyNumberReservation(
   return { kind: 'policy_number', fingerprint, id: `policy_number_${tenantId}_${environment}_${fingerprint}` }
 }
 
+/** The reservation of an agent's key, by which a presented key leads to its credential. */
+export function agentKeyReservation(keyHash: string): ReservedValue {
+  const fingerprint = keyHash.slice(0, 24)
+  return { kind: 'agent_key', fingerprint, id: `agent_key_${fingerprint}` }
+}
+
 /** Whoever is to hold a value: the aggregate that a command is about to create. */
 export interface NewHolder<State, Command, Event extends DomainEvent> {
   readonly decider: Decider<State | null, Command, Event>

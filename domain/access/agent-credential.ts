@@ -5,8 +5,8 @@ import { id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /**
- * A credential of an AI agent on the tool server. Its id is the first 24 hex characters of the
- * key's SHA-256, so that a presented key leads to its stream without any index.
+ * A credential of an AI agent on the tool server. A reservation of its key leads from a presented key to
+ * its stream; ids of earlier credentials are the first 24 hex characters of the key's SHA-256.
  */
 export const AgentCredentialIssued = eventType({
   name: 'AgentCredentialIssued',

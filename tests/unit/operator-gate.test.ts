@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { apiKeyHash, credentialIdOf, isActiveApiKey } from '../../application/access/agent-scope.ts'
+import { apiKeyHash, isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
+import { reservation } from '../../domain/uniqueness/reservation.ts'
 import { OperatorGate } from '../../interfaces/http/bearer.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 
@@ -17,11 +18,18 @@ let gate: OperatorGate
 beforeEach(() => {
   loaded = []
   const statuses = new Map([
-    [credentialIdOf(apiKeyHash(ACTIVE)), { status: 'active', key_hash: apiKeyHash(ACTIVE) }],
-    [credentialIdOf(apiKeyHash(REVOKED)), { status: 'revoked', key_hash: apiKeyHash(REVOKED) }],
+    ['active', { status: 'active', key_hash: apiKeyHash(ACTIVE) }],
+    ['revoked', { status: 'revoked', key_hash: apiKeyHash(REVOKED) }],
   ])
   const commands = {
-    load(_decider: unknown, id: string) {
+    load(decider: unknown, id: string) {
+      if (decider === reservation) {
+        const owner_id = [ACTIVE, REVOKED].find((key) => id.endsWith(apiKeyHash(key).slice(0, 24)))
+        return Promise.resolve({
+          state: { owner_id: owner_id === undefined ? null : owner_id === ACTIVE ? 'active' : 'revoked' },
+          revision: 0,
+        })
+      }
       loaded.push(id)
       return Promise.resolve({ state: statuses.get(id) ?? null, revision: 0 })
     },
