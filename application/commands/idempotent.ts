@@ -133,7 +133,8 @@ export async function requestHash(value: unknown): Promise<string> {
 /**
  * Runs a request once per key. The claim of the key fixes a command id; `run` derives every id from
  * it, so that an attempt that crashed or failed half way is finished by the next one, never doubled.
- * The same request again is answered with the first answer; parallel ones share one run.
+ * The same request again is answered with the first answer; parallel ones share one run. Of attempts that
+ * ran beside each other, because one was slow and taken for dead, the answer stored first counts.
  * @param run the work; thrown errors and answers of 400 and above leave the key open for a retry.
  * @returns a conflict when the key was used for another request, or when its answer was a secret.
  */
@@ -199,7 +200,7 @@ async function attempt(
   const answer = await run(command_id)
   if (answer.status >= 400) return { fresh: true, answer }
   const stored = answer.stored === undefined ? answer.body : answer.stored
-  await app.commands.execute(
+  const answered = await app.commands.execute(
     idempotencyKey,
     fingerprint,
     {
@@ -211,9 +212,11 @@ async function attempt(
         created_id: answer.createdId ?? null,
       },
     },
-    { ...request.context, commandId: `${command_id}/answer/${fingerprint}` },
+    // an id of its own: an attempt that another took over must not find the other's answer and take it for its own
+    { ...request.context, commandId: app.randomness.commandId() },
   )
-  return { fresh: true, answer }
+  if (isRejection(answered)) return answered
+  return answered.events.length === 0 ? replay(request, answered.state) : { fresh: true, answer }
 }
 
 /** Polls the key's stream until the holder has answered, or is taken for dead. */

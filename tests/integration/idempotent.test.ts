@@ -324,6 +324,38 @@ describe('two processes', () => {
     expect(await registered()).toHaveLength(before.length + 1)
   })
 
+  test('an attempt that another took over is answered as the other was, not by its own outcome', async () => {
+    const two = await startProcess()
+    for (const secretAnswer of [false, true]) {
+      const keyed = { ...request, key: `${request.key}-${secretAnswer}`, secretAnswer }
+      let start = () => {}
+      const started = new Promise<void>((resolve) => {
+        start = resolve
+      })
+      let goOn = () => {}
+      const frozen = new Promise<void>((resolve) => {
+        goOn = resolve
+      })
+      const slow = runIdempotent(one, keyed, async () => {
+        start()
+        await frozen
+        return { status: 201, body: { by: 'the slow one' }, createdId: 'slow' }
+      })
+      await started
+      const other = async () => ({ status: 201, body: { by: 'the other' }, createdId: 'other' })
+      const first = await runIdempotent(two, keyed, other)
+      expect(first).toMatchObject({ replayed: false, status: 201, body: { by: 'the other' } })
+      goOn()
+      const expected = secretAnswer
+        ? { rejected: true, code: 'idempotency_key_used', message: expect.stringContaining('created other') }
+        : { replayed: true, status: 200, body: { by: 'the other' } }
+      expect(await slow).toMatchObject(expected)
+      for (const process of [one, two]) {
+        expect(await runIdempotent(process, keyed, other)).toMatchObject(expected)
+      }
+    }
+  })
+
   test('the second finishes what the first died over', async () => {
     const two = await startProcess()
     const before = await registered()
