@@ -4,7 +4,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { allEvents, employeeRecord, post, report, reportBody, serviceTime, sign } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectComplete, largePayroll } from '../support/large-payroll.ts'
-import { type Answer, operate, type SeededTenant, seedPolicy, seedTenant, send } from '../support/seed.ts'
+import {
+  type Answer,
+  newFein,
+  newPolicyNumber,
+  operate,
+  policyDefaults,
+  type SeededTenant,
+  seedPolicy,
+  seedTenant,
+  send,
+} from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 let database: TestDatabase
@@ -107,6 +117,47 @@ test('a report whose policy was cancelled since is answered with its file', asyn
   })
   for (const key of ['nothing-stored', 'a-new-key']) expect((await send(key)).status).toBe(404)
   expect(await filesOf(4)).toEqual(stored)
+})
+
+test('a FEIN and a policy number of a creation that died go to whoever creates first, once', async () => {
+  const create = (path: string, key: string, body: Record<string, unknown>) =>
+    send(`${service.opsUrl}/ops/v1${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${service.operatorToken}`, 'Idempotency-Key': key },
+      body,
+    })
+  const fein = newFein()
+  const number = newPolicyNumber()
+  const employer = { tenant_id: tenant.tenantId, environment: 'live', fein }
+  const policy = { ...policyDefaults(), carrier_id: tenant.carrierId, policy_number: number }
+  for (const [path, type, body, other, idName] of [
+    [
+      '/employers',
+      'EmployerRegistered',
+      { ...employer, legal_name: 'A' },
+      { ...employer, legal_name: 'B' },
+      'employer_id',
+    ],
+    [
+      '/policies',
+      'PolicyIssued',
+      { ...policy, employer_id: tenant.employerId },
+      { ...policy, employer_id: tenant.employerId, states: ['CA'] },
+      'policy_id',
+    ],
+  ] as const) {
+    await dyingAt(`NEW.type = '${type}'`, () => create(path, `a${path}`, body))
+    await operate(service, 'POST', '/clock/advance', { seconds: 660 })
+    const before = (await allEvents(service, type)).length
+    const created = await create(path, `b${path}`, other)
+    expect(created.status).toBe(201)
+    for (let retry = 0; retry < 2; retry += 1) {
+      expect((await create(path, `a${path}`, body)).status).toBe(409)
+      const replayed = await create(path, `b${path}`, other)
+      expect([replayed.status, replayed.body.data[idName]]).toEqual([200, created.body.data[idName]])
+    }
+    expect(await allEvents(service, type)).toHaveLength(before + 1)
+  }
 })
 
 test('a credential that was issued and never shown is named', async () => {
