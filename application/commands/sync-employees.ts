@@ -98,8 +98,9 @@ function faultsOf(value: unknown): (readonly [string, string])[] {
   if (action === 'update' && Object.keys(value).every((key) => key === 'employee_id' || key === 'action')) {
     faults.push(['', 'must carry at least one changed field for the action update'])
   }
+  const refused = new Set(faults.map(([field]) => field))
   for (const key of Object.keys(value)) {
-    if (!holdsInexact(value[key]) || faults.some(([field]) => field === key)) continue
+    if (refused.has(key) || !holdsInexact(value[key])) continue
     faults.push([shortened(key), 'holds a number beyond 2^53 - 1, which is not kept exactly; send a string'])
   }
   return faults

@@ -130,7 +130,12 @@ describe.each(KINDS)('%s', (_, kind) => {
   /** The creation under an idempotency key. */
   async function keyed(app: Application, key: string): Promise<Created | Rejection> {
     const { commandId: _id, ...context } = operatorContext()
-    const request = { caller: 'operator', operation: category, key, requestHash: requestHash({ category }) }
+    const request = {
+      caller: 'operator',
+      operation: category,
+      key,
+      requestHash: await requestHash({ category }),
+    }
     const outcome = await runIdempotent(
       app,
       { ...request, context, secretAnswer: true },
