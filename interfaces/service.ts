@@ -36,6 +36,7 @@ import { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
 import { createCoreApp } from './core-api/app.ts'
+import type { RefusedOperator } from './http/bearer.ts'
 import { rateLimits } from './http/rate-limit.ts'
 import { type HostSettings, type Listener, listen } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
@@ -247,6 +248,15 @@ async function compose(
       ),
     onAnswer: (method, route, status, ms) => metrics.request(name, method, route, status, ms),
   })
+  const onRefusedOperator =
+    (name: HostName) =>
+    ({ requestId, address, why }: RefusedOperator) =>
+      logger.warn('operator log-in refused', {
+        interface: name,
+        request_id: requestId,
+        caller: address,
+        reason: why,
+      })
   const rateLimitRps = config.rateLimitPerSecond
   const hosts: { name: HostName; app: express.Express; port: number }[] = []
   if (config.roles.has('api')) {
@@ -262,13 +272,22 @@ async function compose(
           publicUrl: config.urls.mcp,
           allowedOrigins: config.allowedOrigins,
           rateLimitRps,
+          onRefusedOperator: onRefusedOperator('mcp'),
         }),
       },
       { name: 'core', port: config.ports.core, app: createCoreApp(app, { ...host('core'), rateLimitRps }) },
-      { name: 'payments', port: config.ports.payments, app: createPaymentsApp(host('payments')) },
+      {
+        name: 'payments',
+        port: config.ports.payments,
+        app: createPaymentsApp({ ...host('payments'), addresses: rateLimits(rateLimitRps).addresses }),
+      },
     )
     if (config.hasPortal) {
-      hosts.push({ name: 'portal', port: config.ports.portal, app: createPortalApp(host('portal')) })
+      hosts.push({
+        name: 'portal',
+        port: config.ports.portal,
+        app: createPortalApp({ ...host('portal'), addresses: rateLimits(rateLimitRps).addresses }),
+      })
     }
   }
   hosts.push({
@@ -296,7 +315,14 @@ async function compose(
         readiness: () => readiness.check(),
         metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
       },
-      { ...host('ops'), operatorToken: secrets.operatorToken, limits: rateLimits(rateLimitRps) },
+      {
+        ...host('ops'),
+        operatorToken: secrets.operatorToken,
+        limits: rateLimits(rateLimitRps),
+        host: config.host,
+        probeRanges: config.probeRanges,
+        onRefusedOperator: onRefusedOperator('ops'),
+      },
     ),
   })
 

@@ -15,6 +15,7 @@ import {
   flag,
   host,
   keys,
+  LOCAL_RANGES,
   list,
   moment,
   OPERATOR_TOKEN,
@@ -27,6 +28,7 @@ import {
 } from './settings.ts'
 
 export { ConfigError } from './config-error.ts'
+export type { AddressRange } from './settings.ts'
 
 export type Role = 'api' | 'projector' | 'worker'
 const ROLES: readonly Role[] = ['api', 'projector', 'worker']
@@ -113,6 +115,8 @@ export interface Config {
     /** PEM text of further CA certificates. */
     readonly extraCa: string | null
   }
+  /** Addresses that may read probes and metrics of the operator listener without a token. */
+  readonly probeRanges: readonly AddressRange[]
   /** Milliseconds since the epoch; debits whose source was accepted earlier are not collected. */
   readonly forwardCutoff: number
   readonly debitBatchIntervalSeconds: number
@@ -183,6 +187,7 @@ const SETTINGS = z.object({
   NACHA_BALANCED: flag().default(false),
   SMTP_URL: address('an SMTP address such as smtps://user:password@host:465', ['smtp', 'smtps']).optional(),
   SMS_URL: address('an http or https address', ['http', 'https']).optional(),
+  PROBE_ALLOW_CIDRS: addressRanges().default(LOCAL_RANGES),
   WEBHOOK_ALLOW_CIDRS: addressRanges().default([]),
   WEBHOOK_EXTRA_CA_FILE: z.string().optional(),
   FORWARD_CUTOFF: moment().default(() => Date.parse('2026-04-27T00:00:00Z')),
@@ -212,6 +217,7 @@ const QUOTABLE: ReadonlySet<string> = new Set<Name>([
   'BANK_RAIL',
   'NACHA_BALANCED',
   'MCP_ALLOWED_ORIGINS',
+  'PROBE_ALLOW_CIDRS',
   'WEBHOOK_ALLOW_CIDRS',
   'FORWARD_CUTOFF',
   'DEBIT_BATCH_INTERVAL_SECONDS',
@@ -426,6 +432,7 @@ function toConfig(settings: Settings, extraCa: string | null): Config {
     smtpUrl: settings.SMTP_URL ?? null,
     smsUrl: settings.SMS_URL ?? null,
     webhookTargets: { allowedRanges: settings.WEBHOOK_ALLOW_CIDRS, extraCa },
+    probeRanges: settings.PROBE_ALLOW_CIDRS,
     forwardCutoff: settings.FORWARD_CUTOFF,
     debitBatchIntervalSeconds: settings.DEBIT_BATCH_INTERVAL_SECONDS,
     warnings: [...surprising(settings, roles)],

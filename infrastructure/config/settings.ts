@@ -115,6 +115,18 @@ export function addressRanges() {
   )
 }
 
+/** Loopback, link-local and private addresses of both families. */
+export const LOCAL_RANGES: readonly AddressRange[] = [
+  { address: '127.0.0.0', prefix: 8, family: 'ipv4' },
+  { address: '10.0.0.0', prefix: 8, family: 'ipv4' },
+  { address: '172.16.0.0', prefix: 12, family: 'ipv4' },
+  { address: '192.168.0.0', prefix: 16, family: 'ipv4' },
+  { address: '169.254.0.0', prefix: 16, family: 'ipv4' },
+  { address: '::1', prefix: 128, family: 'ipv6' },
+  { address: 'fc00::', prefix: 7, family: 'ipv6' },
+  { address: 'fe80::', prefix: 10, family: 'ipv6' },
+]
+
 /** A bindable host: an IP address or a name. */
 export function host() {
   const name = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i

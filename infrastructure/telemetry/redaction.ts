@@ -25,6 +25,7 @@ export const SAFE_FIELDS = [
   'actor',
   // requests
   'interface',
+  'caller',
   'method',
   'route',
   'tool',

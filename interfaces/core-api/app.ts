@@ -83,6 +83,7 @@ export function createCoreApp(app: Application, settings: CoreSettings): express
 
   return createHost({
     routes: PREFIXES.flatMap((prefix) => routes.map((one) => ({ ...one, path: `${prefix}${one.path}` }))),
+    addresses: limits.addresses,
     writeError: writeCoreError,
     newRequestId: () => app.randomness.id(),
     onFailure,

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { requestIdOf } from './answers.ts'
 import { HttpError, tooManyRequests } from './errors.ts'
 import { addressKey, type RateLimiter } from './rate-limit.ts'
 
@@ -19,29 +20,54 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
+/** Who was refused as operator; never with what was presented. */
+export interface RefusedOperator {
+  readonly requestId: string
+  /** Address of the caller, or of the proxy before it. */
+  readonly address: string
+  readonly why: 'no token' | 'wrong token' | 'agent key'
+}
+
+export interface OperatorGateSettings {
+  /** Tells the key of an active agent credential; asked only within the limits. */
+  readonly isAgentKey: (token: string) => Promise<boolean>
+  /** Told of everyone who is refused for what was presented; within the limits, too. */
+  readonly onRefused: (refused: RefusedOperator) => void
+}
+
 /** Lets the operator through, by the bearer token, and nobody else. */
 export class OperatorGate {
   readonly #token: string
   readonly #addresses: RateLimiter
-  readonly #isAgentKey: (token: string) => Promise<boolean>
+  readonly #settings: OperatorGateSettings
 
-  /**
-   * @param addresses limits those who present no valid token.
-   * @param isAgentKey tells the key of an active agent credential; asked only within those limits.
-   */
-  constructor(token: string, addresses: RateLimiter, isAgentKey: (token: string) => Promise<boolean>) {
+  /** @param addresses limits those who present no valid token. */
+  constructor(token: string, addresses: RateLimiter, settings: OperatorGateSettings) {
     this.#token = token
     this.#addresses = addresses
-    this.#isAgentKey = isAgentKey
+    this.#settings = settings
+  }
+
+  /** Whether a request carries the operator token. */
+  isOperator(request: IncomingMessage): boolean {
+    const presented = bearerToken(request)
+    return presented !== null && sameSecret(presented, this.#token)
   }
 
   /** @throws HttpError 401 without the operator token, 403 for an active agent's key, 429. */
-  async require(request: IncomingMessage): Promise<void> {
+  async require(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.isOperator(request)) return
     const presented = bearerToken(request)
-    if (presented !== null && sameSecret(presented, this.#token)) return
-    const wait = this.#addresses.take(addressKey(request.socket.remoteAddress))
+    const { remoteAddress } = request.socket
+    const wait = this.#addresses.take(addressKey(remoteAddress))
     if (wait > 0) throw tooManyRequests(wait)
-    if (presented !== null && (await this.#isAgentKey(presented))) {
+    const isAgent = presented !== null && (await this.#settings.isAgentKey(presented))
+    this.#settings.onRefused({
+      requestId: requestIdOf(response),
+      address: remoteAddress ?? 'unknown',
+      why: presented === null ? 'no token' : isAgent ? 'agent key' : 'wrong token',
+    })
+    if (isAgent) {
       throw new HttpError(403, 'Forbidden', 'An agent key does not open this route; send the operator token')
     }
     throw new HttpError(401, 'Unauthorized', 'Send the operator token as Authorization: Bearer <token>', {

@@ -1,10 +1,12 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
 import { ReadModelsLate } from '../../application/ports/read-models.ts'
 import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
-import { type ErrorWriter, HttpError } from './errors.ts'
+import { type ErrorWriter, HttpError, tooManyRequests } from './errors.ts'
+import { addressKey, type RateLimiter } from './rate-limit.ts'
+import { type CloseLimits, closeGracefully, followTraffic } from './shutdown.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -16,16 +18,32 @@ export interface Route {
   handle(request: express.Request, response: express.Response): void | Promise<void>
 }
 
+/**
+ * Looks at a request before its route is looked for. What it throws is answered like what a handler throws.
+ * @returns `answered` when it has answered the request itself.
+ */
+export type Guard = (request: IncomingMessage, response: ServerResponse) => 'pass' | 'answered'
+
 export interface HostSettings {
   readonly routes: readonly Route[]
+  /** Guards of the paths at and below `path`. */
+  readonly guards?: readonly { readonly path: string; readonly guard: Guard }[]
+  /** Limits who asks for paths and methods that the host does not have. */
+  readonly addresses: Pick<RateLimiter, 'take'>
   readonly writeError: ErrorWriter
   /** A new id for a request that brings none. */
   readonly newRequestId: () => string
   /** Told of every failure that nobody expected, before the answer 500. */
   readonly onFailure: (error: unknown, request: { id: string; method: string; path: string }) => void
-  /** Told of every answer: route path (`(none)` for unknown ones), status, real milliseconds. */
+  /**
+   * Told of every answer: method, route path, status, real milliseconds. Where there is no such path or method the
+   * path is `(none)`, and a method that HTTP does not define is `OTHER`: the words form a small fixed set.
+   */
   readonly onAnswer?: (method: string, path: string, status: number, milliseconds: number) => void
 }
+
+/** Methods that HTTP itself defines, CONNECT excepted, and PATCH. */
+const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
 
 const VISIBLE = /^[\x21-\x7e]{1,128}$/
 
@@ -35,7 +53,7 @@ const VISIBLE = /^[\x21-\x7e]{1,128}$/
  * does not have 405 with `Allow`.
  */
 export function createHost(settings: HostSettings): express.Express {
-  const { writeError, newRequestId, onFailure, onAnswer } = settings
+  const { writeError, newRequestId, onFailure, onAnswer, addresses } = settings
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -52,8 +70,9 @@ export function createHost(settings: HostSettings): express.Express {
     if (onAnswer) {
       const start = performance.now()
       response.once('close', () => {
-        const path = (request.route as { path?: string } | undefined)?.path ?? '(none)'
-        onAnswer(request.method, path, response.statusCode, performance.now() - start)
+        const method = KNOWN_METHODS.has(request.method) ? request.method : 'OTHER'
+        const path = (response.locals.route as string | undefined) ?? '(none)'
+        onAnswer(method, path, response.statusCode, performance.now() - start)
       })
     }
     next()
@@ -80,11 +99,34 @@ export function createHost(settings: HostSettings): express.Express {
     else writeError(response, 500, null, 'The service failed to handle the request')
   }
 
+  for (const { path, guard } of settings.guards ?? []) {
+    app.use(path, (request, response, next) => {
+      try {
+        if (guard(request, response) === 'pass') next()
+      } catch (error) {
+        fail(error, request, response)
+      }
+    })
+  }
+
+  /** Answers who asks for what is not there, at a bounded rate: nobody with an errand here needs it often. */
+  const refuseUnknown = (
+    request: express.Request,
+    response: express.Response,
+    status: number,
+    message: string,
+  ): void => {
+    const wait = addresses.take(addressKey(request.socket.remoteAddress))
+    if (wait > 0) fail(tooManyRequests(wait), request, response)
+    else writeError(response, status, null, message)
+  }
+
   for (const [path, routes] of byPath(settings.routes)) {
     const at = app.route(path)
     for (const route of routes) {
       const method = route.method.toLowerCase() as Lowercase<Method>
       at[method](async (request, response) => {
+        response.locals.route = path
         try {
           await route.handle(request, response)
         } catch (error) {
@@ -95,21 +137,21 @@ export function createHost(settings: HostSettings): express.Express {
     const allowed = routes.map((route) => route.method)
     if (allowed.includes('GET')) allowed.push('HEAD' as Method)
     const allow = allowed.join(', ')
-    at.all((_request, response) => {
+    at.all((request, response) => {
       response.setHeader('Allow', allow)
-      writeError(response, 405, null, `This path takes ${allow}`)
+      refuseUnknown(request, response, 405, `This path takes ${allow}`)
     })
   }
 
   app.use((request, response) => {
     if (request.method === 'OPTIONS' && request.url === '*') sendEmpty(response, 204)
-    else writeError(response, 404, null, 'There is no such path on this host')
+    else refuseUnknown(request, response, 404, 'There is no such path on this host')
   })
   // four parameters make it the error handler: malformed percent-encoding in a path arrives here
   const onRoutingError: express.ErrorRequestHandler = (error, request, response, _next) => {
     const status = (error as { status?: unknown }).status
     if (typeof status === 'number' && status >= 400 && status < 500) {
-      writeError(response, status, null, 'The request path cannot be read')
+      refuseUnknown(request, response, status, 'The request path cannot be read')
     } else {
       fail(error, request, response)
     }
@@ -139,11 +181,8 @@ export interface Listener {
   /** `http://address:port` with the real port. */
   readonly url: string
   readonly port: number
-  /**
-   * Stops accepting, lets requests in flight finish and closes idle connections.
-   * @param graceMs real milliseconds after which open connections are cut.
-   */
-  close(graceMs?: number): Promise<void>
+  /** Stops accepting and closes, see {@link closeGracefully}. */
+  close(limits?: Partial<CloseLimits>): Promise<void>
 }
 
 const HEADERS_TIMEOUT_MS = 10_000
@@ -168,6 +207,7 @@ export async function listen(app: express.Express, host: string, port: number): 
     app,
   )
   server.on('clientError', refuseUnreadable)
+  const traffic = followTraffic(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -181,8 +221,8 @@ export async function listen(app: express.Express, host: string, port: number): 
   return {
     url: `http://${shown}:${address.port}`,
     port: address.port,
-    close(graceMs = 10_000) {
-      closing ??= close(server, graceMs)
+    close(limits = {}) {
+      closing ??= closeGracefully(server, traffic, limits)
       return closing
     },
   }
@@ -201,17 +241,4 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
         ? '408 Request Timeout'
         : '400 Bad Request'
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
-}
-
-async function close(server: Server, graceMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve())
-  })
-  server.closeIdleConnections()
-  // an answer in flight leaves its connection idle: look again until none is left
-  const sweep = setInterval(() => server.closeIdleConnections(), 50)
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs)
-  await closed
-  clearInterval(sweep)
-  clearTimeout(cut)
 }

@@ -1,13 +1,15 @@
 import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
-import { OperatorGate } from '../http/bearer.ts'
-import { writeCoreError } from '../http/errors.ts'
+import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
+import { crossOrigin } from '../http/cors.ts'
+import { type ErrorWriter, writeCoreError } from '../http/errors.ts'
+import { OriginCheck } from '../http/host-check.ts'
 import { rateLimits } from '../http/rate-limit.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
 import { credentialRoutes } from './credential-routes.ts'
 import { McpEndpoint } from './endpoint.ts'
-import { OriginCheck } from './origin.ts'
+import { writeRpcError } from './json-rpc.ts'
 
 export interface McpSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'> {
   /** Bearer token of the credential admin routes. */
@@ -22,6 +24,17 @@ export interface McpSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'
   readonly allowedOrigins: readonly string[]
   /** Requests per second and credential; 0 switches rate limits off. */
   readonly rateLimitRps: number
+  /** Told of every refused caller of the credential admin routes. */
+  readonly onRefusedOperator: (refused: RefusedOperator) => void
+}
+
+const ENDPOINT = '/mcp'
+
+/** Refusals that concern the endpoint go out as JSON-RPC errors, wherever they were decided. */
+const writeError: ErrorWriter = (response, status, error, message) => {
+  const isEndpoint = /^\/mcp\/?(?:\?|$)/.test((response.req as express.Request).originalUrl)
+  if (isEndpoint && [403, 429, 503].includes(status)) writeRpcError(response, status, message)
+  else writeCoreError(response, status, error, message)
 }
 
 /** The tool-server host: `POST /mcp` and the credential admin routes. */
@@ -30,19 +43,22 @@ export function createMcpApp(app: Application, settings: McpSettings): express.E
   const { onFailure } = settings
   const endpoint = new McpEndpoint(app, {
     serverName: settings.serverName,
-    origins: new OriginCheck(settings.host, settings.publicUrl, settings.allowedOrigins),
     limits,
     onFailure,
   })
-  const operator = new OperatorGate(settings.operatorToken, limits.addresses, (key) =>
-    isActiveApiKey(app, key),
-  )
+  const operator = new OperatorGate(settings.operatorToken, limits.addresses, {
+    isAgentKey: (key) => isActiveApiKey(app, key),
+    onRefused: settings.onRefusedOperator,
+  })
+  const origins = new OriginCheck(settings.host, settings.publicUrl, settings.allowedOrigins)
   return createHost({
     routes: [
-      { method: 'POST', path: '/mcp', handle: (request, response) => endpoint.handle(request, response) },
+      { method: 'POST', path: ENDPOINT, handle: (request, response) => endpoint.handle(request, response) },
       ...credentialRoutes(app, operator),
     ],
-    writeError: writeCoreError,
+    guards: [{ path: ENDPOINT, guard: crossOrigin(origins) }],
+    addresses: limits.addresses,
+    writeError,
     newRequestId: () => app.randomness.id(),
     onFailure,
     ...(settings.onAnswer ? { onAnswer: settings.onAnswer } : {}),

@@ -27,7 +27,7 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
       method: 'POST',
       path: '/api/v1/agents',
       async handle(request, response) {
-        await operator.require(request)
+        await operator.require(request, response)
         const key = idempotencyKeyOf(request.headers)
         const { value } = await readJson(request, SMALL_BODY)
         const input = newCredential(value)
@@ -76,7 +76,7 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
       method: 'GET',
       path: '/api/v1/agents',
       async handle(request, response) {
-        await operator.require(request)
+        await operator.require(request, response)
         const query = queryOf(request)
         const entityType = query.get('entity_type') ?? null
         if (entityType !== null && !isEntityType(entityType)) throw badEntityType()
@@ -88,7 +88,7 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
       method: 'POST',
       path: '/api/v1/agents/:credential_id/revoke',
       async handle(request, response) {
-        await operator.require(request)
+        await operator.require(request, response)
         const revoked = await revokeAgentCredential(app, String(request.params.credential_id), {
           ...operatorContext(requestIdOf(response)),
           commandId: app.randomness.commandId(),

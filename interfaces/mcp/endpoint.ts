@@ -32,7 +32,6 @@ import {
   readMessage,
   success,
 } from './json-rpc.ts'
-import type { OriginCheck } from './origin.ts'
 import { tools } from './tools.ts'
 
 /** The one protocol revision that this server speaks. */
@@ -64,7 +63,6 @@ interface Answered {
 export interface EndpointSettings {
   /** `serverInfo.name`. */
   readonly serverName: string
-  readonly origins: OriginCheck
   readonly limits: RateLimits
   readonly onFailure: (error: unknown, request: { id: string; method: string; path: string }) => void
 }
@@ -107,11 +105,6 @@ export class McpEndpoint {
   }
 
   async #handle(call: Call, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const foreign = this.#settings.origins.refusal(request)
-    if (foreign !== null) {
-      refuse(response, 403, null, new RpcError(INVALID_REQUEST, foreign))
-      return
-    }
     const key = bearerToken(request)
     const agent = key === null ? null : await authenticateAgent(this.#app, key)
     if (agent === null) {

@@ -7,6 +7,7 @@ import { HttpError } from '../http/errors.ts'
 import type { Route } from '../http/server.ts'
 import { badRequest } from './fields.ts'
 import { type Answer, accepted, type Call, conflict, type OperatorHost, operation } from './operations.ts'
+import type { ProbeAccess } from './probe-access.ts'
 import type { Health, OperatorServices, ProjectionOperations } from './services.ts'
 
 const DRAIN_SECONDS = 30
@@ -151,12 +152,13 @@ function refusing(operations: ProjectionOperations): ProjectionOperations {
   }
 }
 
-/** Routes for probes, without a token and outside the prefix. */
-export function probeRoutes(services: OperatorServices): readonly Route[] {
+/** Routes for probes, outside the prefix; without a token where `access` lets the address pass. */
+export function probeRoutes(services: OperatorServices, access: ProbeAccess): readonly Route[] {
   const probe = (path: string, look: () => Health | Promise<Health>): Route => ({
     method: 'GET',
     path,
-    async handle(_request, response) {
+    async handle(request, response) {
+      access.require(request)
       const health = await look()
       sendJson(response, health.ok ? 200 : 503, health)
     },
@@ -167,7 +169,8 @@ export function probeRoutes(services: OperatorServices): readonly Route[] {
     {
       method: 'GET',
       path: '/metrics',
-      async handle(_request, response) {
+      async handle(request, response) {
+        access.require(request)
         const { contentType, text } = await services.metrics()
         response.statusCode = 200
         response.setHeader('Content-Type', contentType)

@@ -53,7 +53,7 @@ export function operation(
     method,
     path: `${OPERATIONS_PREFIX}${path}`,
     async handle(request, response) {
-      await host.gate.require(request)
+      await host.gate.require(request, response)
       const gone = new AbortController()
       response.once('close', () => {
         if (!response.writableEnded) gone.abort(new CallerGone())

@@ -1,8 +1,10 @@
 import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
-import { OperatorGate } from '../http/bearer.ts'
+import type { AddressRange } from '../../infrastructure/config/config.ts'
+import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
+import { OriginCheck, ownNamesOnly } from '../http/host-check.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
 import { accessRoutes } from './access-routes.ts'
@@ -10,6 +12,7 @@ import { auditRoutes } from './audit-routes.ts'
 import { machineryRoutes, probeRoutes } from './machinery-routes.ts'
 import { partyRoutes } from './party-routes.ts'
 import { policyRoutes } from './policy-routes.ts'
+import { ProbeAccess } from './probe-access.ts'
 import type { OperatorServices } from './services.ts'
 
 export type {
@@ -23,11 +26,17 @@ export interface OperatorSettings extends Pick<HostSettings, 'onFailure' | 'onAn
   readonly operatorToken: string
   /** Callers without the token are limited by address; the token itself is not. */
   readonly limits: Pick<RateLimits, 'addresses'>
+  /** The address that the listener binds. */
+  readonly host: string
+  /** Addresses that may read probes and metrics without the token. */
+  readonly probeRanges: readonly AddressRange[]
+  /** Told of everyone who is refused for the token. */
+  readonly onRefusedOperator: (refused: RefusedOperator) => void
 }
 
 /**
  * The operator API: issues parties, policies and credentials, runs the machinery, and shows auditors
- * everything the log holds. Probes answer without the token.
+ * everything the log holds. Probes answer known addresses without the token.
  */
 export function createOperatorApp(
   app: Application,
@@ -35,7 +44,11 @@ export function createOperatorApp(
   settings: OperatorSettings,
 ): express.Express {
   const { operatorToken, limits, onFailure, onAnswer } = settings
-  const gate = new OperatorGate(operatorToken, limits.addresses, (key) => isActiveApiKey(app, key))
+  const gate = new OperatorGate(operatorToken, limits.addresses, {
+    isAgentKey: (key) => isActiveApiKey(app, key),
+    onRefused: settings.onRefusedOperator,
+  })
+  const probeAccess = new ProbeAccess(settings.probeRanges, gate, limits.addresses)
   const host = { app, gate }
   return createHost({
     routes: [
@@ -44,8 +57,10 @@ export function createOperatorApp(
       ...accessRoutes(host),
       ...machineryRoutes(host, services),
       ...auditRoutes(host),
-      ...probeRoutes(services),
+      ...probeRoutes(services, probeAccess),
     ],
+    guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(settings.host, null, [])) }],
+    addresses: limits.addresses,
     writeError: writeEnvelopeError,
     newRequestId: () => app.randomness.id(),
     onFailure,

@@ -4,7 +4,7 @@ import { createHost, type HostSettings } from '../http/server.ts'
 import { writePage } from './page.ts'
 
 /** The host of hosted pages. No page exists yet: every path is a page that says so, with 404. */
-export function createPortalApp(settings: Pick<HostSettings, 'newRequestId' | 'onFailure'>): Express {
+export function createPortalApp(settings: Omit<HostSettings, 'routes' | 'writeError'>): Express {
   return createHost({
     ...settings,
     routes: [],

@@ -10,6 +10,7 @@ import {
   writeCoreError,
   writeEnvelopeError,
 } from '../../interfaces/http/errors.ts'
+import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 import { createHost, type Listener, listen, queryOf } from '../../interfaces/http/server.ts'
 
 const LIMIT = 1024 * 1024
@@ -66,6 +67,7 @@ beforeEach(async () => {
         },
       },
     ],
+    addresses: new RateLimiter(0),
     writeError: writeCoreError,
     newRequestId: () => `generated-${++count}`,
     onFailure: (error) => failures.push(error),
@@ -76,7 +78,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   release()
-  await listener.close()
+  await listener.close({ idleMs: 0 })
 })
 
 const url = (path: string) => `${listener.url}${path}`
@@ -159,9 +161,66 @@ describe('a host', () => {
     await expect.poll(() => answered).toEqual(['GET /things/:id 200', 'GET (none) 404'])
   })
 
+  it('tells of methods and paths that it does not have by words of a small set', async () => {
+    const invented = ['PROPFIND', 'MKCOL', 'LOCK', 'M-SEARCH', 'PURGE', 'SUBSCRIBE']
+    for (const method of invented) {
+      for (const path of ['/things', '/query', `/${method}`])
+        await raw(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    }
+    await (await fetch(url('/query'), { method: 'DELETE' })).text()
+    await expect.poll(() => answered.length).toBe(19)
+    expect([...new Set(answered)].sort()).toEqual([
+      'DELETE (none) 405',
+      'OTHER (none) 404',
+      'OTHER (none) 405',
+    ])
+  })
+
   it('reads queries on demand', async () => {
     expect(await (await fetch(url('/query?a=1&a=2&b=x%20y'))).json()).toEqual({ a: '2', b: 'x y' })
   })
+})
+
+describe('a host with a limit', () => {
+  const limited = () =>
+    listen(
+      createHost({
+        routes: [
+          { method: 'GET', path: '/known', handle: (_request, response) => sendJson(response, 200, {}) },
+        ],
+        addresses: new RateLimiter(2, () => 0),
+        writeError: writeEnvelopeError,
+        newRequestId: () => 'id',
+        onFailure: () => undefined,
+      }),
+      '127.0.0.1',
+      0,
+    )
+
+  it.each([
+    ['unknown paths', 'GET', '/nothing', 404],
+    ['methods that a path lacks', 'DELETE', '/known', 405],
+    ['paths that cannot be read', 'GET', '/%ff', 404],
+  ])(
+    'refuses %s from one address in its own error body, and never what it has',
+    async (_name, method, path, status) => {
+      const host = await limited()
+      try {
+        const answers = []
+        for (let count = 0; count < 6; count += 1) answers.push(await fetch(`${host.url}${path}`, { method }))
+        expect(answers.map((answer) => answer.status)).toEqual([...Array(4).fill(status), 429, 429])
+        expect(answers[4]!.headers.get('retry-after')).toBe('1')
+        expect(await answers[4]!.json()).toEqual({
+          ok: false,
+          error: 'Too Many Requests',
+          message: 'Rate limit reached; try again in 1 s',
+        })
+        for (let count = 0; count < 6; count += 1) expect((await fetch(`${host.url}/known`)).status).toBe(200)
+      } finally {
+        await host.close({ idleMs: 0 })
+      }
+    },
+  )
 })
 
 describe('the error word', () => {
@@ -285,7 +344,7 @@ describe('a listener', () => {
     const slow = fetch(url('/slow'))
     await entered
     const failed = expect(slow).rejects.toThrow()
-    await listener.close(20)
+    await listener.close({ cutMs: 20 })
     await failed
   })
 })

@@ -1,9 +1,9 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { apiKeyHash, isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
-import { OperatorGate } from '../../interfaces/http/bearer.ts'
+import { OperatorGate, type RefusedOperator } from '../../interfaces/http/bearer.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 
 const ACTIVE = `mcp_${'a'.repeat(64)}`
@@ -12,11 +12,13 @@ const UNKNOWN = `mcp_${'c'.repeat(64)}`
 
 /** Ids of the credentials that were loaded. */
 let loaded: string[]
+let told: RefusedOperator[]
 /** Two requests per address, then none: the time stands still. */
 let gate: OperatorGate
 
 beforeEach(() => {
   loaded = []
+  told = []
   const statuses = new Map([
     ['active', { status: 'active', key_hash: apiKeyHash(ACTIVE) }],
     ['revoked', { status: 'revoked', key_hash: apiKeyHash(REVOKED) }],
@@ -35,7 +37,10 @@ beforeEach(() => {
     },
   } as unknown as Application['commands']
   const addresses = new RateLimiter(1, () => 0)
-  gate = new OperatorGate('operator-token', addresses, (key) => isActiveApiKey({ commands }, key))
+  gate = new OperatorGate('operator-token', addresses, {
+    isAgentKey: (key) => isActiveApiKey({ commands }, key),
+    onRefused: (refused) => told.push(refused),
+  })
 })
 
 function statusOf(authorization: string | undefined): Promise<number> {
@@ -43,7 +48,8 @@ function statusOf(authorization: string | undefined): Promise<number> {
     headers: authorization === undefined ? {} : { authorization },
     socket: { remoteAddress: '192.0.2.1' },
   } as IncomingMessage
-  return gate.require(request).then(
+  const response = { getHeader: () => 'request-7' } as unknown as ServerResponse
+  return gate.require(request, response).then(
     () => 200,
     (error: { status: number }) => error.status,
   )
@@ -62,6 +68,24 @@ describe('the operator gate', () => {
   ])('answers %s with %s %i after %i look-ups', async (_name, authorization, status, lookUps) => {
     expect(await statusOf(authorization)).toBe(status)
     expect(loaded).toHaveLength(lookUps)
+  })
+
+  it.each([
+    ["a token that is not the operator's", 'Bearer nonsense', 'wrong token'],
+    ['an agent key', `Bearer ${ACTIVE}`, 'agent key'],
+    ['no token', undefined, 'no token'],
+  ])(
+    'tells of a caller with %s, never what was sent, and not of those over the limit',
+    async (_name, sent, why) => {
+      for (let request = 0; request < 5; request += 1) await statusOf(sent)
+      const refused = { requestId: 'request-7', address: '192.0.2.1', why }
+      expect(told).toEqual([refused, refused])
+    },
+  )
+
+  it('has nothing to tell of the operator', async () => {
+    await statusOf('Bearer operator-token')
+    expect(told).toEqual([])
   })
 
   it('looks nothing up for an address that is over its limit', async () => {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { OriginCheck } from '../../interfaces/mcp/origin.ts'
+import { OriginCheck } from '../../interfaces/http/host-check.ts'
 
 function passes(check: OriginCheck, host: string | undefined, origin?: string): boolean {
   const headers = { ...(host === undefined ? {} : { host }), ...(origin === undefined ? {} : { origin }) }

@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http'
+import { HttpError } from './errors.ts'
+import type { Guard } from './server.ts'
 
 /**
- * Defence against DNS rebinding: a page that a browser loaded from elsewhere must not reach the tool
- * server under a name that resolves to this machine.
+ * Defence against DNS rebinding: a page that a browser loaded from elsewhere must not reach a host
+ * under a name that resolves to this machine.
  *
  * - `Host`: on a loopback address only loopback names and the public address's own host pass.
  * - `Origin`: absent passes (no browser); present it must be the host that was asked, the public
@@ -16,7 +18,7 @@ export class OriginCheck {
 
   /**
    * @param boundHost the address that the listener binds.
-   * @param publicUrl base address under which agents reach the tool server; null when there is none but its own.
+   * @param publicUrl base address under which callers reach the host; null when there is none but its own.
    * @param allowed further origins, as browsers send them.
    */
   constructor(boundHost: string, publicUrl: string | null, allowed: readonly string[]) {
@@ -38,6 +40,15 @@ export class OriginCheck {
 
   #isOwn(hostname: string): boolean {
     return hostname === this.#publicHost || (this.#loopback && isLoopback(hostname))
+  }
+}
+
+/** Refuses with 403 whatever an {@link OriginCheck} refuses. */
+export function ownNamesOnly(check: OriginCheck): Guard {
+  return (request) => {
+    const why = check.refusal(request)
+    if (why !== null) throw new HttpError(403, null, why)
+    return 'pass'
   }
 }
 
