@@ -25,6 +25,8 @@ const OWN_INSTALLATION = [
   endToEnd('moving-engines'),
   // starts that are refused
   endToEnd('eventstoredb-refused'),
+  // processes behind a proxy
+  ...['nginx-restarts', 'graceful-restart'].map(endToEnd),
   // containers
   endToEnd('image'),
 ]

@@ -23,6 +23,13 @@ export async function findServer(
 ): Promise<ServerSource | null> {
   const url = process.env[variable]
   if (url) return { kind: 'given', url }
+  const path = await findProgram(programs)
+  if (path !== null) return { kind: 'program', path }
+  return (await dockerAnswers()) ? { kind: 'container' } : null
+}
+
+/** Looks for a program on the PATH. @param programs its names, the preferred one first. @returns its path, or null. */
+export async function findProgram(programs: readonly string[]): Promise<string | null> {
   for (const folder of (process.env.PATH ?? '').split(delimiter)) {
     for (const program of programs) {
       const path = join(folder, program)
@@ -30,10 +37,10 @@ export async function findServer(
         () => true,
         () => false,
       )
-      if (runs) return { kind: 'program', path }
+      if (runs) return path
     }
   }
-  return (await dockerAnswers()) ? { kind: 'container' } : null
+  return null
 }
 
 function dockerAnswers(): Promise<boolean> {

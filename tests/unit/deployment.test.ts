@@ -307,7 +307,7 @@ describe.each(['deploy/compstream.service', 'deploy/compstream@.service'])('%s',
 
 test('nginx.conf leads to the public ports, keeps the operator API inside and lets large bodies through', async () => {
   const text = await read('deploy/nginx.conf')
-  const ports = [...text.matchAll(/server 127\.0\.0\.1:(\d+);/g)].map(([, port]) => Number(port))
+  const ports = [...text.matchAll(/server 127\.0\.0\.1:(\d+) max_fails=0;/g)].map(([, port]) => Number(port))
   const { ops, ...others } = DEFAULTS.ports
   expect(ports).toEqual(Object.values(others))
   expect(ports).not.toContain(ops)

@@ -1,0 +1,167 @@
+import { get, request as httpRequest, type OutgoingHttpHeaders } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+let service: RunningService
+/** Limits on; probes from nowhere near. */
+let strict: RunningService
+
+beforeAll(async () => {
+  service = await startService()
+  strict = await startService({ env: { RATE_LIMIT_RPS: '5', PROBE_ALLOW_CIDRS: '10.0.0.0/8' } })
+}, 120_000)
+afterAll(async () => {
+  await service?.stop()
+  await strict?.stop()
+})
+
+const PROBES = ['/healthz', '/readyz', '/metrics']
+const authorized = ({ operatorToken }: RunningService) => ({ Authorization: `Bearer ${operatorToken}` })
+
+/** Status of a request with headers that fetch does not let a caller set. */
+function statusOf(url: string, headers: OutgoingHttpHeaders): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get(url, { headers }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode!)
+    }).on('error', reject)
+  })
+}
+
+/** Sends a method that fetch would refuse. */
+function sendMethod(url: string, method: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(url, { method }, (answer) => {
+      answer.resume()
+      answer.once('end', () => resolve(answer.statusCode!))
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
+
+const hostsOf = (one: RunningService) => [one.mcpUrl, one.coreUrl, one.paymentsUrl, one.portalUrl, one.opsUrl]
+
+describe('the operator listener on a loopback address', () => {
+  it('answers nobody under a foreign host name or from a foreign page, with the token either', async () => {
+    for (const path of [...PROBES, '/ops/v1/clock', '/nothing']) {
+      for (const foreign of [{ Host: 'evil.example' }, { Origin: 'https://evil.example' }]) {
+        expect([
+          path,
+          await statusOf(`${service.opsUrl}${path}`, { ...authorized(service), ...foreign }),
+        ]).toEqual([path, 403])
+      }
+    }
+    const { port } = new URL(service.opsUrl)
+    for (const own of [`localhost:${port}`, `127.0.0.1:${port}`]) {
+      expect(await statusOf(`${service.opsUrl}/healthz`, { Host: own })).toBe(200)
+    }
+  })
+})
+
+describe('probes and metrics', () => {
+  it('answer an address outside of PROBE_ALLOW_CIDRS only with the operator token', async () => {
+    for (const path of PROBES) {
+      const refused = await send(`${strict.opsUrl}${path}`)
+      expect([path, refused.status, refused.body]).toEqual([
+        path,
+        403,
+        { ok: false, error: 'Forbidden', message: expect.stringContaining('PROBE_ALLOW_CIDRS') },
+      ])
+      expect((await send(`${strict.opsUrl}${path}`, { headers: authorized(strict) })).status).toBe(200)
+    }
+  })
+
+  it('are not limited', async () => {
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, () => send(`${strict.opsUrl}/healthz`, { headers: authorized(strict) })),
+    )
+    expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([200]))
+  })
+
+  it('have no line for what callers invent', async () => {
+    const read = async () => (await send(`${service.opsUrl}/metrics`)).text
+    const routes = (text: string) =>
+      new Set(
+        text
+          .split('\n')
+          .flatMap((line) => /^compstream_http_request_duration_seconds_count(\{.*\})/.exec(line)?.[1] ?? []),
+      )
+    const before = routes(await read())
+    const invented = ['PROPFIND', 'MKCOL', 'LOCK', 'M-SEARCH', 'PURGE', 'SUBSCRIBE', 'REPORT', 'SEARCH']
+    for (const url of hostsOf(service)) {
+      for (const method of invented) {
+        for (const path of ['/mcp', '/api/v1/payroll/reports', '/healthz', '/ops/v1/tenants', `/${method}`]) {
+          await sendMethod(`${url}${path}`, method)
+        }
+      }
+    }
+    const text = await read()
+    for (const method of invented) expect(text).not.toContain(method)
+    const added = [...routes(text)].filter((labels) => !before.has(labels) && !labels.includes('/metrics'))
+    // of each of the five hosts: 404 and, where it has routes, 405
+    expect(added.length).toBeLessThanOrEqual(10)
+    for (const labels of added) expect(labels).toContain('method="OTHER",route="(none)"')
+  })
+})
+
+describe('unknown paths and methods', () => {
+  it('are refused from an address that asks for many, in the error body of each host', async () => {
+    const bodies: Record<string, unknown> = {}
+    for (const [host, url] of Object.entries({
+      mcp: strict.mcpUrl,
+      core: strict.coreUrl,
+      payments: strict.paymentsUrl,
+      portal: strict.portalUrl,
+      ops: strict.opsUrl,
+    })) {
+      const answers = await Promise.all(
+        Array.from({ length: 200 }, (_, count) => send(`${url}/nothing-${count}`)),
+      )
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 429]))
+      const limited = answers.find(({ status }) => status === 429)
+      expect([host, Number(limited?.headers.get('retry-after'))]).toEqual([host, 1])
+      bodies[host] = limited?.body ?? limited?.text
+    }
+    const core = { error: 'Too many requests', message: expect.any(String) }
+    const envelope = { ok: false, error: 'Too Many Requests', message: expect.any(String) }
+    expect(bodies).toEqual({
+      ...{ mcp: core, core, payments: envelope, ops: envelope },
+      portal: expect.stringContaining('<h1>Too many requests</h1>'),
+    })
+    const answers = await Promise.all(Array.from({ length: 200 }, () => send(`${strict.mcpUrl}/mcp`)))
+    const limited = answers.find(({ status }) => status === 429)
+    expect(limited?.body).toMatchObject({ error: { code: -32000, data: { retry_after: 1 } } })
+  })
+
+  it('are not limited where limits are off', async () => {
+    for (const url of hostsOf(service)) {
+      const answers = await Promise.all(Array.from({ length: 60 }, () => send(`${url}/nothing`)))
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]))
+    }
+  })
+})
+
+describe('a failed log-in of an operator', () => {
+  it.each([
+    ['ops', '/ops/v1/clock'],
+    ['mcp', '/api/v1/agents'],
+  ] as const)('stands in the log, without what was presented (%s)', async (host, path) => {
+    const url = host === 'ops' ? service.opsUrl : service.mcpUrl
+    const token = `wrong-${host}-token-0123456789`
+    const headers = { Authorization: `Bearer ${token}`, 'X-Request-Id': `log-in-${host}` }
+    expect((await send(`${url}${path}`, { headers })).status).toBe(401)
+    const find = () => service.output.find((line) => line.includes(`log-in-${host}`))
+    await expect.poll(find).toBeDefined()
+    expect(JSON.parse(find()!)).toMatchObject({
+      level: 'warn',
+      event: 'operator log-in refused',
+      interface: host,
+      request_id: `log-in-${host}`,
+      caller: '127.0.0.1',
+      reason: 'wrong token',
+    })
+    expect(service.output.join('\n')).not.toContain(token)
+  })
+})
