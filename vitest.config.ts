@@ -25,8 +25,8 @@ const OWN_INSTALLATION = [
   endToEnd('moving-engines'),
   // starts that are refused
   endToEnd('eventstoredb-refused'),
-  // processes behind a proxy
-  ...['nginx-restarts', 'graceful-restart'].map(endToEnd),
+  // processes that are restarted under load, and servers that are taken away
+  ...['graceful-restart', 'nginx-restarts', 'engine-outages'].map(endToEnd),
   // containers
   endToEnd('image'),
 ]

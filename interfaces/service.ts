@@ -23,6 +23,7 @@ import { PostgresProjectionStore } from '../infrastructure/database/projection-s
 import { PostgresReadDatabase } from '../infrastructure/database/read-database.ts'
 import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
 import { PostgresWorkStore } from '../infrastructure/database/work-store.ts'
+import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
 import { InMemoryFaults } from '../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
@@ -109,7 +110,9 @@ async function compose(
   const notices = nats ? new NatsNotices(nats) : new InProcessNotices()
 
   const log = await openEventLog(config, database, logger, (events, ms) => metrics.append(events, ms))
-  closers.push(() => log.close())
+  // who waits for an answer does not wait for a log that is away; work in the background does
+  const failFast = new FailFastLog(log)
+  closers.push(() => failFast.close())
   let isBound = false
   const logWatch = watchLog(async () => {
     const problem = await findLogTooShort(pool, log)
@@ -143,7 +146,7 @@ async function compose(
   const leases = new HeldLeases(leaseStore, { owner, ttlMs })
   const projections = new Projections({
     projections: readModels,
-    log,
+    log: failFast,
     registry,
     store: new PostgresProjectionStore(database),
     leases,
@@ -156,9 +159,9 @@ async function compose(
     },
   })
   const app: Application = {
-    log,
+    log: failFast,
     registry,
-    commands,
+    commands: commands.over(failFast),
     clock,
     randomness,
     personalData,
@@ -169,6 +172,7 @@ async function compose(
     faults,
   }
 
+  const background: Application = { ...app, log, commands }
   const workStore = new PostgresWorkStore(pool)
   const workQueue = nats && new JetStreamWorkQueue(nats)
   const runner = new ProcessManagerRunner(
@@ -184,7 +188,7 @@ async function compose(
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
-    [payrollPipeline(app), erasure(app)],
+    [payrollPipeline(background), erasure(background)],
   )
   const integrationEvents =
     nats &&

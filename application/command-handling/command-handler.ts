@@ -55,12 +55,23 @@ export class CommandHandler {
   readonly #log: EventLog
   readonly #registry: EventRegistry
   readonly #clock: Clock
-  readonly #cache = new RecentlyUsed<string, Loaded<unknown>>(CACHED_AGGREGATES)
+  readonly #cache: RecentlyUsed<string, Loaded<unknown>>
 
-  constructor(log: EventLog, registry: EventRegistry, clock: Clock) {
+  constructor(
+    log: EventLog,
+    registry: EventRegistry,
+    clock: Clock,
+    cache = new RecentlyUsed<string, Loaded<unknown>>(CACHED_AGGREGATES),
+  ) {
     this.#log = log
     this.#registry = registry
     this.#clock = clock
+    this.#cache = cache
+  }
+
+  /** The same handler over another view of the same log, such as one with another patience. */
+  over(log: EventLog): CommandHandler {
+    return new CommandHandler(log, this.#registry, this.#clock, this.#cache)
   }
 
   /**

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
-import { ReadModelsLate } from '../../application/ports/read-models.ts'
 import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
 import { type ErrorWriter, HttpError, tooManyRequests } from './errors.ts'
 import { addressKey, type RateLimiter } from './rate-limit.ts'
 import { type CloseLimits, closeGracefully, followTraffic } from './shutdown.ts'
+import { unavailability } from './unavailable.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -83,15 +83,16 @@ export function createHost(settings: HostSettings): express.Express {
       response.destroy()
       return
     }
-    if (error instanceof ReadModelsLate) {
-      response.setHeader('Retry-After', '5')
-      writeError(response, 503, null, error.message)
-      return
-    }
     if (error instanceof HttpError) {
       if (response.headersSent) return
       for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
       writeError(response, error.status, error.error, error.message)
+      return
+    }
+    const passing = unavailability(error)
+    if (passing && !response.headersSent) {
+      response.setHeader('Retry-After', passing.retryAfter)
+      writeError(response, 503, null, passing.message)
       return
     }
     onFailure(error, { id: requestIdOf(response), method: request.method, path: request.path })

@@ -12,6 +12,7 @@ import { memberAtBeginning } from '../http/json-beginning.ts'
 import { jsonPieces, sendJsonPieces } from '../http/long-json.ts'
 import { addressKey, type RateLimits } from '../http/rate-limit.ts'
 import { type parseJson, parseLargeJson } from '../http/strict-json.ts'
+import { type Unavailability, unavailability } from '../http/unavailable.ts'
 import {
   AUTH_ERROR,
   failure,
@@ -97,10 +98,15 @@ export class McpEndpoint {
       if (error instanceof HttpError) {
         for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
         refuse(response, error.status, null, asRpcError(error))
-      } else {
-        this.#report(error, requestIdOf(response))
-        refuse(response, 500, null, internalError())
+        return
       }
+      const passing = unavailability(error)
+      if (passing) {
+        await refuseUnavailable(request, response, passing)
+        return
+      }
+      this.#report(error, requestIdOf(response))
+      refuse(response, 500, null, internalError())
     }
   }
 
@@ -149,7 +155,8 @@ export class McpEndpoint {
       return
     }
     const { answer, status } = answered
-    if (status === 429) response.setHeader('Retry-After', String(retryAfterOf(answer)))
+    const retryAfter = retryAfterOf(answer)
+    if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter)
     await sendJsonPieces(response, status, answerPieces(answer))
   }
 
@@ -188,6 +195,8 @@ export class McpEndpoint {
       if (error instanceof HttpError) {
         return { answer: failure(message.id, asRpcError(error)), status: error.status }
       }
+      const passing = unavailability(error)
+      if (passing) return { answer: failure(message.id, unavailable(passing)), status: 200 }
       this.#report(error, incoming.requestId)
       return { answer: failure(message.id, internalError()), status: 200 }
     }
@@ -248,6 +257,22 @@ export class McpEndpoint {
 }
 
 const METHODS: ReadonlySet<string> = new Set(['initialize', 'tools/list', 'tools/call', 'ping'])
+
+/** A part of the service is away; the seconds tell when to try again. */
+function unavailable({ message, retryAfter }: Unavailability): RpcError {
+  return new RpcError(INTERNAL_ERROR, message, { retry_after: retryAfter })
+}
+
+/** Answers a request that was not yet read; 503 only where its id cannot be told, so that no client waits for an answer. */
+async function refuseUnavailable(
+  request: IncomingMessage,
+  response: ServerResponse,
+  passing: Unavailability,
+): Promise<void> {
+  const id = request.readableDidRead ? null : await idAtBeginning(request)
+  response.setHeader('Retry-After', passing.retryAfter)
+  refuse(response, id === null ? 503 : 200, id, unavailable(passing))
+}
 
 function internalError(): RpcError {
   return new RpcError(INTERNAL_ERROR, 'The service failed to handle the request; try again later')
@@ -312,8 +337,10 @@ function asRpcError({ status, message, headers }: HttpError): RpcError {
     : new RpcError(INVALID_REQUEST, message, undefined, status)
 }
 
-function retryAfterOf(answer: RpcAnswer): unknown {
-  return 'error' in answer ? (answer.error.data as { retry_after?: number }).retry_after : undefined
+function retryAfterOf(answer: RpcAnswer): number | undefined {
+  return 'error' in answer
+    ? (answer.error.data as { retry_after?: number } | undefined)?.retry_after
+    : undefined
 }
 
 /** What a tool answered; it becomes text when it is written. */

@@ -135,7 +135,10 @@ function refusing(operations: ProjectionOperations): ProjectionOperations {
     try {
       return await run()
     } catch (error) {
-      if (error instanceof ProjectionError) throw new HttpError(STATUS[error.kind], null, error.message)
+      if (error instanceof ProjectionError) {
+        const headers: Record<string, string> = error.kind === 'unavailable' ? { 'Retry-After': '5' } : {}
+        throw new HttpError(STATUS[error.kind], null, error.message, headers)
+      }
       throw error
     }
   }

@@ -1,0 +1,74 @@
+import { beforeEach, expect, test } from 'vitest'
+import { type EventLog, EventLogUnavailable } from '../../application/ports/event-log.ts'
+import { FailFastLog } from '../../infrastructure/event-store/fail-fast.ts'
+
+/** What the log was asked, in order. */
+let asked: string[]
+/** Ends a read that waits. */
+let answerStream: (() => void)[]
+let answerHead: (() => void)[]
+let log: FailFastLog
+
+/** Whether the log answers the question for its head. */
+let isThere: boolean
+
+beforeEach(() => {
+  asked = []
+  answerStream = []
+  answerHead = []
+  isThere = true
+  const slow = {
+    readStream(stream: string) {
+      asked.push(stream)
+      return new Promise((resolve) => answerStream.push(() => resolve([])))
+    },
+    head() {
+      asked.push('head')
+      return isThere ? Promise.resolve(7n) : new Promise((resolve) => answerHead.push(() => resolve(7n)))
+    },
+    close: async () => undefined,
+  } as unknown as EventLog
+  log = new FailFastLog(slow, { askAfterMs: 5, answerMs: 5 })
+  return () => log.close()
+})
+
+const failed = (read: Promise<unknown>) =>
+  read.then(
+    () => null,
+    (error: unknown) => error,
+  )
+
+test('a read of a log that is slow and answers is waited for', async () => {
+  const read = log.readStream('slow')
+  // it was asked several times whether it is there
+  await expect.poll(() => asked.length).toBeGreaterThan(3)
+  answerStream[0]!()
+  expect(await read).toEqual([])
+  expect(new Set(asked)).toEqual(new Set(['slow', 'head']))
+})
+
+test('reads of a log that does not answer fail together, further ones at once, until it answers', async () => {
+  isThere = false
+  const errors = await Promise.all(['a', 'b', 'c'].map((stream) => failed(log.readStream(stream))))
+  for (const error of errors) expect(error).toBeInstanceOf(EventLogUnavailable)
+  expect((errors[0] as EventLogUnavailable).passes).toBe(true)
+  const before = asked.length
+  expect(await failed(log.readStream('d'))).toBeInstanceOf(EventLogUnavailable)
+  expect(await failed(log.head())).toBeInstanceOf(EventLogUnavailable)
+  expect(asked.slice(before).filter((what) => what === 'd')).toEqual([])
+
+  isThere = true
+  for (const answer of answerHead) answer()
+  await expect.poll(() => failed(log.head())).toBeNull()
+})
+
+test('a log whose answers come is not asked', async () => {
+  const quick = log.readStream('quick')
+  answerStream[0]!()
+  await quick
+  const slow = log.readStream('slow')
+  await expect.poll(() => asked).toContain('head')
+  answerStream[1]!()
+  await slow
+  expect(asked.slice(0, 3)).toEqual(['quick', 'slow', 'head'])
+})
