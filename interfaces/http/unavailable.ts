@@ -7,8 +7,8 @@ const LATE_READ_MODELS = 5
 const SERVER_AWAY = 2
 const MAX_CAUSES = 3
 
-/** PostgreSQL's codes of lost connections, of shutdowns and ended sessions, and of no connection left. */
-const DATABASE_AWAY = /^(?:08...|57P0[1-5]|25P0[34]|53300)$/
+/** PostgreSQL's codes of lost and refused connections, of shutdowns and ended sessions, and of no connection left. */
+const DATABASE_AWAY = /^(?:08...|28...|3D000|57P0[1-5]|25P0[34]|53300)$/
 /** Errors of the connection itself. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT'],

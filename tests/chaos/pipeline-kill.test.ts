@@ -162,7 +162,7 @@ test('the service recovers when the database ends all its sessions', async () =>
   let answer: Answer | undefined
   await until(async () => {
     answer = await report(service, tenant, {}, key)
-    expect([202, 500]).toContain(answer.status)
+    expect([202, 503]).toContain(answer.status)
     return answer.status === 202
   }, 20_000)
   await operate(service, 'POST', '/drain')
@@ -192,7 +192,7 @@ test('every report that is retried until it is answered is one file, whenever th
           break
         }
         // only a service on its way down may answer something else
-        if (answer) expect(answer.status).toBe(500)
+        if (answer) expect(answer.status).toBe(503)
         await running
       }
     }

@@ -16,6 +16,7 @@ const LONG: Readonly<Record<InstallationName, readonly LongSuites[]>> = {
     { file: 'contract/eventstoredb-cluster' },
     { file: 'contract/eventstoredb-outages', suites: /^the server is (stopped|frozen)$/ },
     { file: 'chaos/copy-events-kill' },
+    { file: 'end-to-end/graceful-restart' },
     { file: 'end-to-end/many-processes' },
     { file: 'end-to-end/one-caller-among-others' },
     { file: 'end-to-end/rolling-upgrade' },
