@@ -143,6 +143,7 @@ describe('settings', () => {
     ['BANK_RAIL', 'ach'],
     ['SMTP_URL', 'http://mail'],
     ['SMS_URL', 'twilio'],
+    ['PROBE_ALLOW_CIDRS', 'local'],
     ['WEBHOOK_ALLOW_CIDRS', '10.0.0.0'],
     ['WEBHOOK_ALLOW_CIDRS', '10.0.0.0/33'],
     ['WEBHOOK_EXTRA_CA_FILE', '/nowhere/ca.pem'],

@@ -1,0 +1,45 @@
+import type { IncomingMessage } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../../infrastructure/config/config.ts'
+import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
+import { ProbeAccess } from '../../interfaces/operator-api/probe-access.ts'
+
+function statusesOf(access: ProbeAccess, remoteAddress: string | undefined, times = 1): number[] {
+  return Array.from({ length: times }, () => {
+    try {
+      access.require({ socket: { remoteAddress } } as IncomingMessage)
+      return 200
+    } catch (error) {
+      return (error as { status: number }).status
+    }
+  })
+}
+
+const accessOf = (env: Record<string, string>, isOperator = false) =>
+  new ProbeAccess(loadConfig(env).probeRanges, { isOperator: () => isOperator }, new RateLimiter(1, () => 0))
+
+describe('probes', () => {
+  it.each([
+    ...['127.0.0.1', '127.3.2.1', '::1', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
+    ...['::ffff:10.1.2.3', '::ffff:127.0.0.1', 'fd00::7', 'fe80::1', 'fe80::1%eth0', '169.254.1.1'],
+  ])('are there for the local address %s, as often as it asks', (address) => {
+    expect(statusesOf(accessOf({}), address, 5)).toEqual(Array(5).fill(200))
+  })
+
+  it.each(['8.8.8.8', '172.32.0.1', '11.0.0.1', '::ffff:8.8.8.8', '2001:db8::1', undefined])(
+    'are not there for the address %s, which is limited',
+    (address) => {
+      expect(statusesOf(accessOf({}), address, 4)).toEqual([403, 403, 429, 429])
+    },
+  )
+
+  it('are there for the operator from anywhere', () => {
+    expect(statusesOf(accessOf({}, true), '8.8.8.8', 4)).toEqual(Array(4).fill(200))
+  })
+
+  it('are there for the addresses that are set, and no others', () => {
+    const access = accessOf({ PROBE_ALLOW_CIDRS: '198.51.100.0/24, 2001:db8::/32' })
+    const seen = ['198.51.100.9', '2001:db8:7::1', '::ffff:198.51.100.9', '127.0.0.1', '198.51.101.1']
+    expect(seen.flatMap((address) => statusesOf(access, address))).toEqual([200, 200, 200, 403, 403])
+  })
+})
