@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
 import { requestIdOf, sendEmpty } from './answers.ts'
@@ -190,13 +190,21 @@ const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_MS = 30_000
 const MAX_HEADER_BYTES = 16 * 1024
+/** Real milliseconds in which a caller has to take something of an answer that waits for it. */
+const UNREAD_ANSWER_MS = 30_000
 
 /**
  * Binds a host to an address.
  * @param port 0 picks a free one.
+ * @param unreadAnswerMs how long an answer waits for a caller that takes nothing of it, before the connection is cut.
  * @throws the server's error when the address cannot be bound.
  */
-export async function listen(app: express.Express, host: string, port: number): Promise<Listener> {
+export async function listen(
+  app: RequestListener,
+  host: string,
+  port: number,
+  unreadAnswerMs = UNREAD_ANSWER_MS,
+): Promise<Listener> {
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -208,6 +216,7 @@ export async function listen(app: express.Express, host: string, port: number): 
     app,
   )
   server.on('clientError', refuseUnreadable)
+  server.prependListener('request', (_request, response) => cutUnread(response, unreadAnswerMs))
   const traffic = followTraffic(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -227,6 +236,15 @@ export async function listen(app: express.Express, host: string, port: number): 
       return closing
     },
   }
+}
+
+/** Cuts the connection of a caller that does not take its answer; one whose answer is still being made waits on. */
+function cutUnread(response: ServerResponse, afterMs: number): void {
+  response.setTimeout(afterMs, () => {
+    const { socket } = response
+    if (socket && socket.writableLength > 0) socket.destroy()
+    else socket?.setTimeout(afterMs)
+  })
 }
 
 /** Answers what is not HTTP, too large a header or too slow a request, and closes the connection. */

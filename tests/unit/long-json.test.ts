@@ -1,9 +1,9 @@
-import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { CallerGone } from '../../interfaces/http/body.ts'
 import { jsonPieces, sendJsonPieces } from '../../interfaces/http/long-json.ts'
+import { type Listener, listen } from '../../interfaces/http/server.ts'
 
 describe('pieces of JSON', () => {
   it('join to what JSON.stringify gives', () => {
@@ -29,13 +29,14 @@ describe('pieces of JSON', () => {
 })
 
 describe('an answer in pieces', () => {
-  let server: Server | undefined
-  afterEach(() => server?.close())
+  let listener: Listener | undefined
+  afterEach(() => listener?.close({ idleMs: 0, cutMs: 0 }))
 
-  /** Serves one answer and tells how many pieces were taken when the caller stopped reading. */
+  /** Serves one answer and tells how many pieces were taken by then. */
   async function serve(
     pieces: number,
-  ): Promise<{ answer: IncomingMessage; taken: () => number; end: Promise<unknown> }> {
+    options: { unreadAnswerMs?: number; before?: Promise<unknown> } = {},
+  ): Promise<{ answer: Promise<IncomingMessage>; taken: () => number; end: Promise<unknown> }> {
     let taken = 0
     function* answer() {
       for (; taken < pieces; taken += 1) yield 'x'.repeat(10_000)
@@ -44,41 +45,60 @@ describe('an answer in pieces', () => {
     const end = new Promise<unknown>((resolve) => {
       ended = resolve
     })
-    server = createServer((_request, response) => {
+    const app: RequestListener = async (_request, response) => {
+      await options.before
       sendJsonPieces(response, 200, answer()).then(ended, ended)
-    })
-    await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    const incoming = await new Promise<IncomingMessage>((resolve) => {
-      httpRequest({ port, host: '127.0.0.1' }, resolve).end()
+    }
+    listener = await listen(app, '127.0.0.1', 0, options.unreadAnswerMs)
+    const incoming = new Promise<IncomingMessage>((resolve, reject) => {
+      httpRequest(listener!.url, resolve).on('error', reject).end()
     })
     return { answer: incoming, taken: () => taken, end }
   }
 
+  async function sizeOf(answer: Promise<IncomingMessage>): Promise<number> {
+    let size = 0
+    for await (const part of await answer) size += (part as Buffer).length
+    return size
+  }
+
   it('goes out with its length when it is short', async () => {
     const { answer } = await serve(3)
-    expect(answer.headers['content-length']).toBe('30000')
-    let size = 0
-    for await (const part of answer) size += (part as Buffer).length
-    expect(size).toBe(30_000)
+    expect((await answer).headers['content-length']).toBe('30000')
+    expect(await sizeOf(answer)).toBe(30_000)
   })
 
   it('goes out whole when it is long', async () => {
     const { answer, end } = await serve(500)
-    expect(answer.headers['transfer-encoding']).toBe('chunked')
-    let size = 0
-    for await (const part of answer) size += (part as Buffer).length
-    expect(size).toBe(5_000_000)
+    expect((await answer).headers['transfer-encoding']).toBe('chunked')
+    expect(await sizeOf(answer)).toBe(5_000_000)
     expect(await end).toBeUndefined()
   })
 
   it('is not made before the caller takes it, and ends with the caller', async () => {
     const { answer, taken, end } = await serve(100_000)
-    answer.once('data', () => answer.pause())
-    await new Promise((resolve) => answer.once('pause', resolve))
-    answer.destroy()
+    ;(await answer).pause().destroy()
     expect(await end).toBeInstanceOf(CallerGone)
     // a gigabyte, of which the connection's buffers hold some megabytes
     expect(taken()).toBeLessThan(50_000)
+  })
+
+  it('is given up when the caller takes nothing of it for long', async () => {
+    const { answer, taken, end } = await serve(100_000, { unreadAnswerMs: 100 })
+    ;(await answer).pause()
+    expect(await end).toBeInstanceOf(CallerGone)
+    expect(taken()).toBeLessThan(50_000)
+  })
+
+  it('is waited for as long as it takes to make', async () => {
+    let ready = () => {}
+    const before = new Promise<void>((resolve) => {
+      ready = resolve
+    })
+    const { answer } = await serve(3, { unreadAnswerMs: 10, before })
+    // several times the limit: a connection that is cut meanwhile fails the request
+    await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 100))])
+    ready()
+    expect(await sizeOf(answer)).toBe(30_000)
   })
 })
