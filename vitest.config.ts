@@ -38,6 +38,7 @@ const WITHOUT_LOG = [
   'backup-restore-eventstoredb',
   'copy-events',
   'database',
+  'database-deadlines',
   'embedded-postgres',
   'eventstoredb-outages',
   'eventstoredb-rights',

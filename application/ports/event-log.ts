@@ -1,3 +1,5 @@
+import { ServiceUnavailable } from './unavailable.ts'
+
 /**
  * The event log port: an append-only log of streams with one total order over all of them.
  * Adapters (PostgreSQL, EventStoreDB) store and return the exact bytes of data and metadata; the
@@ -101,7 +103,7 @@ export class EventTooLarge extends Error {
 }
 
 /** The log cannot be reached, or refuses to be used; the outcome of an append may be unknown. */
-export class EventLogUnavailable extends Error {
+export class EventLogUnavailable extends ServiceUnavailable {
   /** Whether trying again may help. */
   readonly passes: boolean
   constructor(message: string, options: { passes: boolean }) {

@@ -147,7 +147,7 @@ export class PostgresStoredPositions implements StoredPositions {
     for (const deadline = performance.now() + WAIT_MS; ; ) {
       const { rows } = await db.query<{ sessions: number }>(
         `SELECT count(*)::int AS sessions FROM pg_stat_activity
-          WHERE datname = current_database() AND application_name IN ('compstream', 'compstream listener')`,
+          WHERE datname = current_database() AND application_name IN ('compstream', 'compstream background', 'compstream leases', 'compstream listener')`,
       )
       if (rows[0]!.sessions === 0) return
       if (performance.now() > deadline) {
