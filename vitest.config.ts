@@ -40,6 +40,8 @@ const WITHOUT_LOG = [
   'database',
   'database-deadlines',
   'embedded-postgres',
+  'event-log-windows',
+  'eventstoredb-backlog',
   'eventstoredb-outages',
   'eventstoredb-rights',
   'faults',

@@ -164,7 +164,10 @@ export interface EventLog {
    */
   revision(stream: string): Promise<number>
 
-  /** Reads the log in order, exclusively after a position; `types` filters on the server. */
+  /**
+   * Reads the log in order, exclusively after a position; `types` filters on the server, which looks only so far at a
+   * time: a page may have few events or none, and end before the head.
+   */
   readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage>
 
   /**

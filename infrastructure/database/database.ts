@@ -64,24 +64,24 @@ export interface Database {
   /**
    * Opens a connection of its own beside the pool, as the service role; the caller ends it and hears of its loss
    * through `onLost`, once.
-   * @param options.statementMs how long a statement may take, in milliseconds.
+   * @param options.statementMs how long a statement may take, in milliseconds, default that of requests.
    * @param options.settings session settings (`name: value`).
    */
   connect(options: {
     purpose: string
-    statementMs: number
+    statementMs?: number
     settings?: Readonly<Record<string, string>>
     onLost?: (error: Error) => void
   }): Promise<pg.Client>
   /**
    * A pool of its own for one purpose, with session settings; the caller ends it.
-   * @param options.statementMs how long a statement may take, in milliseconds.
+   * @param options.statementMs how long a statement may take, in milliseconds, default that of requests.
    * @param options.settings session settings (`name: value`).
    */
   openPool(options: {
     purpose: string
     poolSize: number
-    statementMs: number
+    statementMs?: number
     settings?: Readonly<Record<string, string>>
   }): pg.Pool
   /**
@@ -114,11 +114,19 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         'stored events are protected by triggers alone',
     )
   }
-  const configure = (purpose: string, statementMs: number, settings: Readonly<Record<string, string>> = {}) =>
-    target.config(purpose === '' ? applicationName : `${applicationName} ${purpose}`, statementMs, {
-      ...(serviceRole ? { role: SERVICE_ROLE } : {}),
-      ...settings,
-    })
+  const configure = (
+    purpose: string,
+    statementMs: number | undefined,
+    settings: Readonly<Record<string, string>> = {},
+  ) =>
+    target.config(
+      purpose === '' ? applicationName : `${applicationName} ${purpose}`,
+      statementMs ?? STATEMENT_LIMIT_MS.request,
+      {
+        ...(serviceRole ? { role: SERVICE_ROLE } : {}),
+        ...settings,
+      },
+    )
 
   const openPool: Database['openPool'] = ({ purpose, poolSize, statementMs, settings }) => {
     const pool = new DeadlinePool(target, { ...configure(purpose, statementMs, settings), max: poolSize })
@@ -149,10 +157,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const pool = openOwn('', options.poolSize ?? POOL_SIZE.requests, STATEMENT_LIMIT_MS.request)
   const background = openOwn('background', POOL_SIZE.background, STATEMENT_LIMIT_MS.background)
   const leases = openOwn('leases', POOL_SIZE.leases, STATEMENT_LIMIT_MS.lease)
-  const listener = new Listener(
-    (onLost) => connect({ purpose: 'listener', statementMs: STATEMENT_LIMIT_MS.request, onLost }),
-    log,
-  )
+  const listener = new Listener((onLost) => connect({ purpose: 'listener', onLost }), log)
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   let closing: Promise<void> | undefined
 

@@ -22,11 +22,7 @@ export type ReadCall = Awaited<ReturnType<RawClient['read']>>
 /** The stream that carries many appends at once, and their answers. */
 export type AppendCall = Awaited<ReturnType<RawClient['append']>>
 
-/** How long a connection may take to stand, in milliseconds: the client asks nodes that are silent for minutes. */
-const CONNECT_LIMIT_MS = 10_000
-const END_LIMIT_MS = 2_000
 const TO_LEADER = { requiresLeader: true }
-// each of these calls is watched by who made it: reads for silence, appends one by one
 const NO_DEADLINE = { deadline: Number.POSITIVE_INFINITY }
 
 const { read: READ, batchAppend: APPEND } = StreamsService
@@ -145,15 +141,7 @@ export class EventStoreConnection {
     if (this.#closed) throw new EventStoreUnavailable(this.target, 'the event log is closed')
     this.#used = true
     const client = this.#current()
-    const making = call(client)
-    const made = await within(CONNECT_LIMIT_MS, making)
-    if (!made) {
-      making.then(
-        (late) => late.cancel(),
-        () => undefined,
-      )
-      throw new Error('no answer')
-    }
+    const made = await call(client)
     this.#madeOn.set(made, client)
     return made
   }
@@ -179,23 +167,7 @@ export class EventStoreConnection {
 }
 
 async function end(client: RawClient): Promise<void> {
-  await within(
-    END_LIMIT_MS,
-    client.end().catch(() => undefined),
-  )
-}
-
-/** What a promise brings, or undefined when it takes longer. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  await client.end().catch(() => undefined)
 }
 
 function commandError(error: unknown): Error {
