@@ -104,12 +104,9 @@ export class EventTooLarge extends Error {
 
 /** The log cannot be reached, or refuses to be used; the outcome of an append may be unknown. */
 export class EventLogUnavailable extends ServiceUnavailable {
-  /** Whether trying again may help. */
-  readonly passes: boolean
   constructor(message: string, options: { passes: boolean }) {
-    super(message)
+    super(message, options)
     this.name = 'EventLogUnavailable'
-    this.passes = options.passes
   }
 }
 

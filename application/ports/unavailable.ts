@@ -7,9 +7,15 @@ const RETRY_AFTER_S = 2
 export class ServiceUnavailable extends Error {
   /** Whole seconds after which a caller may try again; what `Retry-After` says. */
   readonly retryAfterSeconds: number
-  constructor(message: string, options: { retryAfterSeconds?: number; cause?: unknown } = {}) {
+  /** Whether trying again may help; false where a person has to mend something first. */
+  readonly passes: boolean
+  constructor(
+    message: string,
+    options: { retryAfterSeconds?: number; passes?: boolean; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'ServiceUnavailable'
     this.retryAfterSeconds = options.retryAfterSeconds ?? RETRY_AFTER_S
+    this.passes = options.passes ?? true
   }
 }

@@ -84,11 +84,14 @@ export class PostgresStoredPositions implements StoredPositions {
   async read(): Promise<BigInt64Array> {
     await this.#refuseWhileInUse(this.#database.pool)
     const places = await this.#places(this.#database.pool)
-    const { rows } = await this.#database.pool.query<[string]>({
-      text: `SELECT DISTINCT position FROM (${places.map(selectFrom).join(' UNION ALL ')}) AS stored (position)
-              WHERE position IS NOT NULL ORDER BY position`,
-      rowMode: 'array',
-    })
+    // reads whole tables, which may take longer than a request
+    const { rows } = await this.#database.withOwner((client) =>
+      client.query<[string]>({
+        text: `SELECT DISTINCT position FROM (${places.map(selectFrom).join(' UNION ALL ')}) AS stored (position)
+                WHERE position IS NOT NULL ORDER BY position`,
+        rowMode: 'array',
+      }),
+    )
     return BigInt64Array.from(rows, ([position]) => BigInt(position))
   }
 
