@@ -79,6 +79,7 @@ export class AppendStream {
 
   /** Sends what waits, as far as there is room; one that is larger than all room goes alone. */
   #sendOn(): void {
+    this.#giveUpLate()
     let next = this.#queue[0]
     while (next && this.#hasRoomFor(next)) {
       this.#queue.shift()
@@ -165,17 +166,19 @@ export class AppendStream {
 
   /** A server that is there and silent: everything unanswered is given up, and the stream with it. */
   #giveUpOld(): void {
-    const now = performance.now()
-    const late = this.#queue.filter(({ deadline }) => deadline <= now)
-    if (late.length > 0) {
-      this.#queue = this.#queue.filter(({ deadline }) => deadline > now)
-      for (const { reject } of late) {
-        reject(new EventStoreUnavailable(this.#connection.target, 'too many appends before this one'))
-      }
-    }
+    this.#giveUpLate()
     const oldest = this.#waiting.values().next().value
-    if (!oldest || now - oldest.sentAt < APPEND_LIMIT_MS) return
+    if (!oldest || performance.now() - oldest.sentAt < APPEND_LIMIT_MS) return
     this.#break(this.#connection.failureOf(new Error('no answer to an append')))
+  }
+
+  /** Who waits behind others has no more time than they had. */
+  #giveUpLate(): void {
+    const now = performance.now()
+    while (this.#queue[0] && this.#queue[0].deadline <= now) {
+      const { reject } = this.#queue.shift()!
+      reject(new EventStoreUnavailable(this.#connection.target, 'too many appends before this one'))
+    }
   }
 
   #settle({ id, success, bytes }: AppendAnswer, call: AppendCall): void {
