@@ -21,6 +21,8 @@ const OWN_INSTALLATION = [
   ...['embedded-restart', 'demo'].map(endToEnd),
   // processes told apart by role, on each engine, with NATS and without
   ...['many-processes', 'roles', 'roles-fencing', 'rolling-upgrade'].map(endToEnd),
+  // a proxy before PostgreSQL
+  endToEnd('database-silent'),
   // both engines at once
   endToEnd('moving-engines'),
   // starts that are refused
@@ -40,7 +42,10 @@ const WITHOUT_LOG = [
   'backup-restore-eventstoredb',
   'copy-events',
   'database',
+  'database-deadlines',
   'embedded-postgres',
+  'event-log-windows',
+  'eventstoredb-backlog',
   'eventstoredb-outages',
   'eventstoredb-rights',
   'faults',

@@ -104,7 +104,7 @@ async function compose(
   const storage = await openStorage(config, logger)
   closers.push(() => storage.close())
   const { database } = storage
-  const { pool } = database
+  const { pool, background } = database
   const metrics = new Metrics()
   const registry = new EventRegistry(aggregates)
   const notices = nats ? new NatsNotices(nats) : new InProcessNotices()
@@ -115,9 +115,9 @@ async function compose(
   closers.push(() => failFast.close())
   let isBound = false
   const logWatch = watchLog(async () => {
-    const problem = await findLogTooShort(pool, log)
+    const problem = await findLogTooShort(background, log)
     // an empty log is known by its engine only: the database is bound to it when it has its first event
-    if (problem === null && !isBound) isBound = await bindToLog(pool, logEngineOf(config), log)
+    if (problem === null && !isBound) isBound = await bindToLog(background, logEngineOf(config), log)
     return problem
   })
   closers.push(async () => logWatch.stop())
@@ -131,7 +131,7 @@ async function compose(
     masterKeys: secrets.masterKeys,
     clock,
   })
-  const lastUsed = new PostgresLastUsed(pool, (error) => logger.warn('last use not written', {}, error))
+  const lastUsed = new PostgresLastUsed(background, (error) => logger.warn('last use not written', {}, error))
   closers.push(() => lastUsed.close())
   // there are none to inject unless the clock is virtual
   const faults =
@@ -140,7 +140,7 @@ async function compose(
   const commands = new CommandHandler(log, registry, clock)
 
   const owner = randomness.hex(12)
-  const leaseStore = new PostgresLeaseStore(pool)
+  const leaseStore = new PostgresLeaseStore(database.leases)
   // who cannot be replaced by another process need not be replaced soon
   const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
   const leases = new HeldLeases(leaseStore, { owner, ttlMs })
@@ -172,8 +172,8 @@ async function compose(
     faults,
   }
 
-  const background: Application = { ...app, log, commands }
-  const workStore = new PostgresWorkStore(pool)
+  const patient: Application = { ...app, log, commands }
+  const workStore = new PostgresWorkStore(background, database.leases)
   const workQueue = nats && new JetStreamWorkQueue(nats)
   const runner = new ProcessManagerRunner(
     {
@@ -188,7 +188,7 @@ async function compose(
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
-    [payrollPipeline(background), erasure(background)],
+    [payrollPipeline(patient), erasure(patient)],
   )
   const integrationEvents =
     nats &&
@@ -216,7 +216,7 @@ async function compose(
     integrationEvents?.start()
     closers.push(async () => integrationEvents?.stop())
   }
-  void rewrapAll(pool, vault, secrets.masterKeys).then(
+  void rewrapAll(background, vault, secrets.masterKeys).then(
     ({ dataKeys, secrets: rewrapped }) => {
       if (dataKeys + rewrapped > 0)
         logger.info('master key rotated', { data_keys: dataKeys, secrets: rewrapped })

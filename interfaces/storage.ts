@@ -16,9 +16,6 @@ export interface Storage {
   close(): Promise<void>
 }
 
-/** Connections for requests, projections and workers together. */
-const POOL_SIZE = 12
-
 /**
  * Starts the embedded server, or takes the database that is given, and brings it up to date.
  * @throws EmbeddedPostgresError, DatabaseUnavailable with one clear line.
@@ -81,7 +78,7 @@ export async function openEventLog(
           onAppend,
         })
   try {
-    await bindToLog(database.pool, logEngineOf(config), log)
+    await bindToLog(database.background, logEngineOf(config), log)
     return log
   } catch (error) {
     await log.close()
@@ -97,7 +94,7 @@ function isOrdinary(line: string): boolean {
 async function open(url: string, logger: Logger, failure: Promise<string>): Promise<Storage> {
   const log = databaseLog(logger)
   await migrate({ url, log })
-  const database = await openDatabase({ url, log, poolSize: POOL_SIZE })
+  const database = await openDatabase({ url, log })
   return { database, failure, close: () => database.close() }
 }
 

@@ -1,3 +1,5 @@
+import { ServiceUnavailable } from './unavailable.ts'
+
 /**
  * The event log port: an append-only log of streams with one total order over all of them.
  * Adapters (PostgreSQL, EventStoreDB) store and return the exact bytes of data and metadata; the
@@ -101,13 +103,10 @@ export class EventTooLarge extends Error {
 }
 
 /** The log cannot be reached, or refuses to be used; the outcome of an append may be unknown. */
-export class EventLogUnavailable extends Error {
-  /** Whether trying again may help. */
-  readonly passes: boolean
+export class EventLogUnavailable extends ServiceUnavailable {
   constructor(message: string, options: { passes: boolean }) {
-    super(message)
+    super(message, options)
     this.name = 'EventLogUnavailable'
-    this.passes = options.passes
   }
 }
 
@@ -162,7 +161,10 @@ export interface EventLog {
    */
   revision(stream: string): Promise<number>
 
-  /** Reads the log in order, exclusively after a position; `types` filters on the server. */
+  /**
+   * Reads the log in order, exclusively after a position; `types` filters on the server, which looks only so far at a
+   * time: a page may have few events or none, and end before the head.
+   */
   readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage>
 
   /**

@@ -87,8 +87,13 @@ export class IntegrationEvents {
     const status = await this.status()
     if (status.state === 'problem' || status.position >= position) return true
     // the checkpoint rests a while on events of no concern
-    const { events } = await log.readAll({ after: status.position, maxCount: 1, types: INTEGRATION_SOURCES })
-    return events.length === 0 || events[0]!.position > position
+    for (let after = status.position; after < position; ) {
+      const page = await log.readAll({ after, maxCount: 1, types: INTEGRATION_SOURCES })
+      if (page.events.length > 0) return page.events[0]!.position > position
+      if (page.atHead) break
+      after = page.checkpoint
+    }
+    return true
   }
 
   async #own(): Promise<void> {

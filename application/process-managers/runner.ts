@@ -3,10 +3,11 @@ import { setTimeout as delay, setImmediate as othersTurn } from 'node:timers/pro
 import type { EventRegistry, RecordedEvent } from '../event-store.ts'
 import { pagesInTime } from '../pages-in-time.ts'
 import type { Clock } from '../ports/clock.ts'
-import { type EventLog, EventLogUnavailable, LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import type { FaultPoint, Faults } from '../ports/faults.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
+import { ServiceUnavailable } from '../ports/unavailable.ts'
 import type { OfferedWork, TakenOffer, WorkQueue } from '../ports/work-queue.ts'
 import { describeError } from './describe-error.ts'
 import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
@@ -89,6 +90,8 @@ export interface ProcessManagerStatus {
 const REACTION = '$reaction'
 /** Reading a page of large events takes long: whatever else the process does gets its turn this often. */
 const TURN_MS = 5
+/** Before work is given back because log or database are away, in milliseconds: some failures come at once. */
+const AWAY_MS = 100
 const STOP_WAIT_MS = 10_000
 
 class LeaseLost extends Error {
@@ -543,9 +546,10 @@ export class ProcessManagerRunner {
         end = this.#endOf(claim, outcome)
       }
     } catch (error) {
-      // while the log is away nothing can be said against the work: that costs no try, however long it takes
+      // while log or database are away nothing can be said against the work: that costs no try, however long it takes
       if (signal.aborted) end = { end: 'interrupted' }
       else if (isAway(error)) {
+        await delay(AWAY_MS, null, { signal }).catch(() => undefined)
         end = { end: 'interrupted' }
         if (!this.#isLogAway) report('work_interrupted', { error: describeError(error) })
         this.#isLogAway = true
@@ -689,9 +693,8 @@ export class ProcessManagerRunner {
 
 const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
 
-/** The log's own patience is behind it by then, so that trying again at once does not mean trying all the time. */
 function isAway(error: unknown): boolean {
-  return error instanceof EventLogUnavailable && error.passes
+  return error instanceof ServiceUnavailable && error.passes
 }
 
 function offerOf({ processManager, kind, key }: WorkKey, version: string): OfferedWork {

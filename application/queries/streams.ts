@@ -39,6 +39,8 @@ export interface EventPage {
 const READ_PAGE = 100
 /** Events looked at for one answer; with a filter, an answer may be empty and still have a `next`. */
 const MAX_SCANNED = 5_000
+/** Pages looked at for one answer: of a rare type most are empty. */
+const MOST_PAGES = 100
 /** JSON bytes of data in one answer, about. */
 const MAX_BYTES = 8 * 1024 * 1024
 
@@ -95,7 +97,7 @@ export async function readLogEvents(
   const taker = new Taker(options.limit, filter)
   let after = options.after
   let next: bigint | null = after
-  while (next !== null) {
+  for (let pages = 0; next !== null && pages < MOST_PAGES; pages += 1) {
     const page = await app.log.readAll({
       after,
       maxCount: READ_PAGE,

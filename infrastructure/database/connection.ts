@@ -1,6 +1,30 @@
 import pg from 'pg'
+import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
+/** How long a statement waits for a connection of its pool, or for a new one. */
+const CHECK_OUT_MS = 5_000
+/** How much longer than the server may take a statement is waited for: the server's own answer comes first. */
+const GRACE_MS = 2_000
+
+/**
+ * How long a statement may take, in milliseconds, by what it is for. The server ends it then, unless the url sets a
+ * `statement_timeout` of its own; {@link GRACE_MS} later this side ends the connection, whatever became of the server.
+ */
+export const STATEMENT_LIMIT_MS = {
+  /** What a caller waits for. */
+  request: 10_000,
+  /** Shorter than a lease lasts. */
+  lease: 3_000,
+  /** A page of a projection, a step of a process manager. */
+  background: 60_000,
+  /** A page of the event log. */
+  log: 10_000,
+  /** What appends to the log; its connection counts as lost sooner, when nothing at all comes from the server. */
+  append: 30_000,
+  /** Making and dropping tables, holding two generations of a read model against each other, migrations, moves. */
+  long: 60 * 60_000,
+} as const
 
 /** Where the database part reports; pino's loggers fit. Messages never hold statements' values or passwords. */
 export interface DatabaseLog {
@@ -8,12 +32,12 @@ export interface DatabaseLog {
   warn(fields: object, message: string): void
 }
 
-/** The database cannot be reached or used; the message is one clear line without the password. */
-export class DatabaseUnavailable extends Error {
+/** The database cannot be reached or used in time; the message is one clear line without the password. */
+export class DatabaseUnavailable extends ServiceUnavailable {
   /** Where without who: `host:port/name`. */
   readonly target: string
-  constructor(target: string, why: string) {
-    super(`PostgreSQL at ${target}: ${why}`)
+  constructor(target: string, why: string, cause?: unknown) {
+    super(`PostgreSQL at ${target}: ${why}`, { cause })
     this.name = 'DatabaseUnavailable'
     this.target = target
   }
@@ -28,9 +52,21 @@ export function isConnectionLoss(error: unknown): boolean {
     // connection exceptions, shutdowns and terminated sessions, sessions that idled too long, errors of the socket
     return /^(08...|57P0[1-5]|25P0[34]|E[A-Z_]+)$/.test(code)
   }
-  return /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout exceeded|the connection was closed)/.test(
+  return /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout e|the connection was closed|Query read timeout)/.test(
     error.message,
   )
+}
+
+/** Whether an error is about the server or the way to it, not about what was asked of it. */
+function isUnavailable(error: unknown): boolean {
+  // the statement's time is up, a resource ran out, a standby has not taken over yet
+  return isConnectionLoss(error) || /^(57014|53...|25006)$/.test(String((error as { code?: unknown })?.code))
+}
+
+/** The error as {@link DatabaseUnavailable} where it is about the server, else as it is. */
+export function orUnavailable(target: string, error: unknown): unknown {
+  if (error instanceof DatabaseUnavailable || !isUnavailable(error)) return error
+  return new DatabaseUnavailable(target, oneLine(error), error)
 }
 
 /** What went wrong with a connection in one line; never the url. */
@@ -45,8 +81,15 @@ export function oneLine(error: unknown): string {
 export interface DatabaseTarget {
   /** `host:port/name`, for messages. */
   readonly name: string
-  /** pg's configuration with session settings beside those of the url. */
-  config(applicationName: string, settings: Readonly<Record<string, string>>): pg.ClientConfig
+  /**
+   * pg's configuration with session settings beside those of the url.
+   * @param statementMs how long the server may take over a statement, see {@link STATEMENT_LIMIT_MS}.
+   */
+  config(
+    applicationName: string,
+    statementMs: number,
+    settings?: Readonly<Record<string, string>>,
+  ): pg.ClientConfig
 }
 
 /** @throws DatabaseUnavailable when it is no PostgreSQL url. */
@@ -71,8 +114,13 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
   const connectionString = parsed.toString()
   return {
     name: `${host}:${parsed.port || '5432'}${parsed.pathname}`,
-    config: (applicationName, settings) => {
-      const own = Object.entries({ TimeZone: 'UTC', client_min_messages: 'warning', ...settings })
+    config: (applicationName, statementMs, settings = {}) => {
+      const own = Object.entries({
+        TimeZone: 'UTC',
+        client_min_messages: 'warning',
+        ...(given?.includes('statement_timeout') ? {} : { statement_timeout: String(statementMs) }),
+        ...settings,
+      })
       const options = own.map(([name, value]) => `-c ${name}=${value.replace(/([\\ ])/g, '\\$1')}`)
       return {
         connectionString,
@@ -81,14 +129,61 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
         keepAlive: true,
         keepAliveInitialDelayMillis: 10_000,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        query_timeout: statementMs + GRACE_MS,
       }
     },
   }
 }
 
+/**
+ * A client that ends its connection when a statement's time is up on this side: what the server may still send would
+ * be taken for the answer to the next statement.
+ */
+export class DeadlineClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
+  override query(...statement: any[]): any {
+    const answer: unknown = super.query(...(statement as [string]))
+    // who gives a callback, as the pool does, ends the connection by itself
+    if (answer instanceof Promise) {
+      answer.catch((error: Error) => {
+        if (error.message === 'Query read timeout') void this.end()
+      })
+    }
+    return answer
+  }
+}
+
+/** A pool whose failures are {@link DatabaseUnavailable} where they are about the server; takes no callbacks. */
+export class DeadlinePool extends pg.Pool {
+  readonly #target: string
+
+  constructor(target: DatabaseTarget, config: pg.PoolConfig) {
+    super({ ...config, Client: DeadlineClient, connectionTimeoutMillis: CHECK_OUT_MS })
+    this.#target = target.name
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
+  override connect(callback?: any): any {
+    // the pool itself gives one
+    if (callback) return super.connect(callback)
+    return super.connect().catch((error: unknown) => {
+      throw orUnavailable(this.#target, error)
+    })
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
+  override async query(...statement: any[]): Promise<any> {
+    try {
+      return await super.query(...(statement as [string]))
+    } catch (error) {
+      throw orUnavailable(this.#target, error)
+    }
+  }
+}
+
 /** Connects once. @throws DatabaseUnavailable */
 export async function connectClient(target: DatabaseTarget, config: pg.ClientConfig): Promise<pg.Client> {
-  const client = new pg.Client(config)
+  const client = new DeadlineClient(config)
   // a session that is ended as soon as it stands would end the process; who uses it hears of its end
   client.on('error', () => undefined)
   try {

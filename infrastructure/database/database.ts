@@ -1,63 +1,87 @@
 import { Kysely, PostgresDialect } from 'kysely'
-import pg from 'pg'
+import type pg from 'pg'
 import {
   connectClient,
   type DatabaseLog,
   type DatabaseTarget,
   DatabaseUnavailable,
+  DeadlinePool,
   endClient,
   isConnectionLoss,
   oneLine,
+  orUnavailable,
   parseDatabaseUrl,
+  STATEMENT_LIMIT_MS,
 } from './connection.ts'
 import { Listener } from './listener.ts'
 import { SERVICE_ROLE } from './service-role.ts'
 
-export { type DatabaseLog, DatabaseUnavailable, isConnectionLoss } from './connection.ts'
+export {
+  type DatabaseLog,
+  DatabaseUnavailable,
+  isConnectionLoss,
+  STATEMENT_LIMIT_MS,
+} from './connection.ts'
 export { grantSchemaToServiceRole, SERVICE_ROLE } from './service-role.ts'
 
 export interface DatabaseOptions {
   /** `postgresql://user:password@host:port/name`, as libpq takes it. */
   readonly url: string
   readonly log?: DatabaseLog
-  /** Connections in the pool at the most, default 10. */
+  /** Connections for requests at the most, default 6. */
   readonly poolSize?: number
   /** What pg_stat_activity shows, default `compstream`. */
   readonly applicationName?: string
 }
 
+/**
+ * Connections at the most, by what they are for: whatever takes long, or hangs, holds up its own kind only. With the
+ * reading and writing ones of the event log, the listener, and one that makes tables or compares them, a process has
+ * 20 at the most (docs/deployment.md).
+ */
+const POOL_SIZE = { requests: 6, background: 5, leases: 2 }
+
 /** Access to one PostgreSQL database. Its sessions run as {@link SERVICE_ROLE} where `serviceRole` says so. */
 export interface Database {
   /** Where without who: `host:port/name`. */
   readonly name: string
+  /** For requests: what a caller waits for. */
   readonly pool: pg.Pool
-  /** Without tables; `kysely.withTables<Tables>()` types it. Shares the pool. */
+  /** For projections, process managers, and whatever else nobody waits for. */
+  readonly background: pg.Pool
+  /** For leases and other signs of life. */
+  readonly leases: pg.Pool
+  /** Without tables; `kysely.withTables<Tables>()` types it. Shares the pool of requests. */
   readonly kysely: Kysely<unknown>
   /** False when the connecting user can be no service role: then the triggers alone protect the events. */
   readonly serviceRole: boolean
-  /** Runs `work` with a connection of the pool; a connection that broke is not used again. */
-  withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>
+  /** Runs `work` with a connection of a pool, default that of requests; one that broke is not used again. */
+  withClient<T>(work: (client: pg.PoolClient) => Promise<T>, pool?: pg.Pool): Promise<T>
   /** Runs `work` in a transaction (read committed): commits when it resolves, rolls back when it throws. */
-  transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>
-  /** Runs `work` on a connection of its own as the connecting user, who owns the schemas: for DDL. */
+  transaction<T>(work: (client: pg.PoolClient) => Promise<T>, pool?: pg.Pool): Promise<T>
+  /** Runs `work` on a connection of its own as the connecting user, who owns the schemas: for DDL, which may be long. */
   withOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T>
   /**
    * Opens a connection of its own beside the pool, as the service role; the caller ends it and hears of its loss
    * through `onLost`, once.
+   * @param options.statementMs how long a statement may take, in milliseconds, default that of requests.
    * @param options.settings session settings (`name: value`).
    */
   connect(options: {
     purpose: string
+    statementMs?: number
     settings?: Readonly<Record<string, string>>
     onLost?: (error: Error) => void
   }): Promise<pg.Client>
   /**
    * A pool of its own for one purpose, with session settings; the caller ends it.
+   * @param options.statementMs how long a statement may take, in milliseconds, default that of requests.
    * @param options.settings session settings (`name: value`).
    */
   openPool(options: {
     purpose: string
     poolSize: number
+    statementMs?: number
     settings?: Readonly<Record<string, string>>
   }): pg.Pool
   /**
@@ -81,7 +105,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const applicationName = options.applicationName ?? 'compstream'
   const log = options.log ?? { info: () => undefined, warn: () => undefined }
 
-  const ownerConfig = target.config(applicationName, {})
+  const ownerConfig = target.config(applicationName, STATEMENT_LIMIT_MS.request)
   const serviceRole = await inspect(target, ownerConfig)
   if (!serviceRole) {
     log.warn(
@@ -90,14 +114,22 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         'stored events are protected by triggers alone',
     )
   }
-  const configure = (purpose: string, settings: Readonly<Record<string, string>> = {}) =>
-    target.config(purpose === '' ? applicationName : `${applicationName} ${purpose}`, {
-      ...(serviceRole ? { role: SERVICE_ROLE } : {}),
-      ...settings,
-    })
+  const configure = (
+    purpose: string,
+    statementMs: number | undefined,
+    settings: Readonly<Record<string, string>> = {},
+  ) =>
+    target.config(
+      purpose === '' ? applicationName : `${applicationName} ${purpose}`,
+      statementMs ?? STATEMENT_LIMIT_MS.request,
+      {
+        ...(serviceRole ? { role: SERVICE_ROLE } : {}),
+        ...settings,
+      },
+    )
 
-  const openPool: Database['openPool'] = ({ purpose, poolSize, settings }) => {
-    const pool = new pg.Pool({ ...configure(purpose, settings), max: poolSize })
+  const openPool: Database['openPool'] = ({ purpose, poolSize, statementMs, settings }) => {
+    const pool = new DeadlinePool(target, { ...configure(purpose, statementMs, settings), max: poolSize })
     // an idle connection was lost: the pool has dropped it and opens another when needed
     // without a listener the loss of a connection in use would end the process; who uses it hears of it anyway
     pool.on('connect', (client) => client.on('error', () => undefined))
@@ -107,8 +139,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     })
     return pool
   }
-  const connect: Database['connect'] = async ({ purpose, settings, onLost }) => {
-    const client = await connectClient(target, configure(purpose, settings))
+  const connect: Database['connect'] = async ({ purpose, statementMs, settings, onLost }) => {
+    const client = await connectClient(target, configure(purpose, statementMs, settings))
     let lost = false
     const report = (error: Error) => {
       if (lost) return
@@ -120,19 +152,23 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     return client
   }
 
-  const pool = openPool({ purpose: '', poolSize: options.poolSize ?? 10 })
+  const openOwn = (purpose: string, poolSize: number, statementMs: number) =>
+    openPool({ purpose, poolSize, statementMs })
+  const pool = openOwn('', options.poolSize ?? POOL_SIZE.requests, STATEMENT_LIMIT_MS.request)
+  const background = openOwn('background', POOL_SIZE.background, STATEMENT_LIMIT_MS.background)
+  const leases = openOwn('leases', POOL_SIZE.leases, STATEMENT_LIMIT_MS.lease)
   const listener = new Listener((onLost) => connect({ purpose: 'listener', onLost }), log)
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   let closing: Promise<void> | undefined
 
-  const withClient: Database['withClient'] = async (work) => {
-    const client = await checkOut(pool, target)
+  const withClient: Database['withClient'] = async (work, from = pool) => {
+    const client = await from.connect()
     let broken: Error | undefined
     try {
       return await work(client)
     } catch (error) {
       if (isConnectionLoss(error)) broken = error as Error
-      throw error
+      throw orUnavailable(target.name, error)
     } finally {
       client.release(broken)
     }
@@ -141,12 +177,14 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   return {
     name: target.name,
     pool,
+    background,
+    leases,
     kysely,
     serviceRole,
     openPool,
     connect,
     withClient,
-    transaction: (work) =>
+    transaction: (work, from) =>
       withClient(async (client) => {
         await client.query('BEGIN')
         try {
@@ -158,9 +196,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
           await client.query('ROLLBACK').catch(() => undefined)
           throw error
         }
-      }),
+      }, from),
     withOwner: async (work) => {
-      const client = await connectClient(target, target.config(`${applicationName} owner`, {}))
+      const client = await connectClient(
+        target,
+        target.config(`${applicationName} owner`, STATEMENT_LIMIT_MS.long),
+      )
       try {
         return await work(client)
       } finally {
@@ -171,18 +212,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     close: () => {
       closing ??= (async () => {
         await listener.close()
-        await pool.end()
+        await Promise.all([pool, background, leases].map((one) => one.end()))
       })()
       return closing
     },
-  }
-}
-
-async function checkOut(pool: pg.Pool, target: DatabaseTarget): Promise<pg.PoolClient> {
-  try {
-    return await pool.connect()
-  } catch (error) {
-    throw new DatabaseUnavailable(target.name, oneLine(error))
   }
 }
 

@@ -1,6 +1,13 @@
 import { Kysely, type Migration, Migrator, PostgresDialect, sql } from 'kysely'
-import pg from 'pg'
-import { type DatabaseLog, DatabaseUnavailable, oneLine, parseDatabaseUrl } from './connection.ts'
+import type pg from 'pg'
+import {
+  type DatabaseLog,
+  DatabaseUnavailable,
+  DeadlinePool,
+  oneLine,
+  parseDatabaseUrl,
+  STATEMENT_LIMIT_MS,
+} from './connection.ts'
 import { migrations } from './migrations/index.ts'
 import { ensureServiceRole, grantToServiceRole } from './service-role.ts'
 
@@ -14,7 +21,10 @@ const MIGRATION_SCHEMA = 'schema_history'
  */
 export async function migrate(options: { readonly url: string; readonly log?: DatabaseLog }): Promise<void> {
   const target = parseDatabaseUrl(options.url)
-  const pool = new pg.Pool({ ...target.config('compstream migrate', {}), max: 2 })
+  const pool = new DeadlinePool(target, {
+    ...target.config('compstream migrate', STATEMENT_LIMIT_MS.long),
+    max: 2,
+  })
   pool.on('error', () => undefined)
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {

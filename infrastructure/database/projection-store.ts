@@ -14,7 +14,8 @@ import {
   type RequestOutcome,
   shapeOf,
 } from '../../projections/runtime/projection-store.ts'
-import type { Database } from './database.ts'
+import { endClient } from './connection.ts'
+import { type Database, STATEMENT_LIMIT_MS } from './database.ts'
 import { plainTypes } from './plain-types.ts'
 import { grantSchemaToServiceRole } from './service-role.ts'
 
@@ -32,8 +33,8 @@ export class PostgresProjectionStore implements ProjectionStore {
   readonly #pool: Pool
   readonly #texts = new Map<string, string>()
 
-  /** @param pool what pages are fetched and written through, default the database's own pool. */
-  constructor(database: Database, pool: Pool = database.pool) {
+  /** @param pool what pages are fetched and written through, default the database's pool for such. */
+  constructor(database: Database, pool: Pool = database.background) {
     this.#database = database
     this.#pool = pool
   }
@@ -59,7 +60,7 @@ export class PostgresProjectionStore implements ProjectionStore {
         )
         if (rows.some((row) => Number(row.epoch) !== epoch)) throw fenced()
         return rows.map(generationRecord)
-      })
+      }, this.#pool)
     } catch (error) {
       throw classified(error)
     }
@@ -289,13 +290,16 @@ export class PostgresProjectionStore implements ProjectionStore {
 
   async compare(live: GenerationRef, shadow: GenerationRef, pinned: () => void): Promise<Comparison> {
     try {
-      return await this.#database.withClient(async (client) => {
-        try {
-          return await compareIn(client, live, shadow, pinned)
-        } finally {
-          await client.query('ROLLBACK').catch(() => undefined)
-        }
+      const client = await this.#database.connect({
+        purpose: 'comparison',
+        statementMs: STATEMENT_LIMIT_MS.long,
       })
+      try {
+        // the end of the session ends its transaction
+        return await compareIn(client, live, shadow, pinned)
+      } finally {
+        await endClient(client)
+      }
     } catch (error) {
       throw classified(error)
     }

@@ -84,11 +84,14 @@ export class PostgresStoredPositions implements StoredPositions {
   async read(): Promise<BigInt64Array> {
     await this.#refuseWhileInUse(this.#database.pool)
     const places = await this.#places(this.#database.pool)
-    const { rows } = await this.#database.pool.query<[string]>({
-      text: `SELECT DISTINCT position FROM (${places.map(selectFrom).join(' UNION ALL ')}) AS stored (position)
-              WHERE position IS NOT NULL ORDER BY position`,
-      rowMode: 'array',
-    })
+    // reads whole tables, which may take longer than a request
+    const { rows } = await this.#database.withOwner((client) =>
+      client.query<[string]>({
+        text: `SELECT DISTINCT position FROM (${places.map(selectFrom).join(' UNION ALL ')}) AS stored (position)
+                WHERE position IS NOT NULL ORDER BY position`,
+        rowMode: 'array',
+      }),
+    )
     return BigInt64Array.from(rows, ([position]) => BigInt(position))
   }
 
@@ -147,7 +150,7 @@ export class PostgresStoredPositions implements StoredPositions {
     for (const deadline = performance.now() + WAIT_MS; ; ) {
       const { rows } = await db.query<{ sessions: number }>(
         `SELECT count(*)::int AS sessions FROM pg_stat_activity
-          WHERE datname = current_database() AND application_name IN ('compstream', 'compstream listener')`,
+          WHERE datname = current_database() AND application_name IN ('compstream', 'compstream background', 'compstream leases', 'compstream listener')`,
       )
       if (rows[0]!.sessions === 0) return
       if (performance.now() > deadline) {

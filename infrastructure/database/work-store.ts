@@ -67,9 +67,12 @@ const NOT_HELD = (holds: string) => `(held_at IS NULL OR held_at <> ALL(${holds}
 /** Work and checkpoints in the tables `runtime.work` and `runtime.process_managers`. */
 export class PostgresWorkStore implements WorkStore {
   readonly #pool: Pool
+  readonly #leases: Pool
 
-  constructor(pool: Pool) {
+  /** @param leases what claims are renewed through, so that nothing else holds that up; default the same pool. */
+  constructor(pool: Pool, leases: Pool = pool) {
     this.#pool = pool
+    this.#leases = leases
   }
 
   async takeOver(processManager: string, epoch: number): Promise<bigint> {
@@ -178,7 +181,7 @@ export class PostgresWorkStore implements WorkStore {
   }
 
   async renew(tokens: readonly bigint[], leaseMs: number): Promise<ReadonlySet<bigint>> {
-    const result = await this.#pool.query<{ lease_token: string }>({
+    const result = await this.#leases.query<{ lease_token: string }>({
       name: 'work/renew',
       text: `UPDATE runtime.work SET lease_until = clock_timestamp() + $2 * interval '1 millisecond'
              WHERE lease_token = ANY($1::bigint[]) AND state = 'leased' RETURNING lease_token`,

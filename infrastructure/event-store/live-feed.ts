@@ -3,6 +3,8 @@ import type { LogPage, StoredEvent } from '../../application/ports/event-log.ts'
 const MAX_EVENTS = 8192
 /** Of JSON text; what it is decoded to, which readers keep with the events, takes several times as much. */
 const MAX_BYTES = 8 * 1024 * 1024
+/** Of what this process appended while the stretch was behind. */
+const MAX_BYTES_AHEAD = 8 * 1024 * 1024
 /** Stands for all types. */
 const ALL = '*'
 
@@ -21,6 +23,7 @@ export class LiveFeed {
   #events: StoredEvent[] = []
   /** Appended by this process beyond the stretch, by position. */
   readonly #ahead = new Map<bigint, StoredEvent>()
+  #bytesAhead = 0
   /** Index of the first event of the stretch; those before are forgotten. */
   #first = 0
   #bytes = 0
@@ -94,8 +97,7 @@ export class LiveFeed {
       return
     }
     // what others appended before is read first, and these with it; but they need not be parsed again
-    if (this.#ahead.size > MAX_EVENTS) this.#ahead.clear()
-    for (const event of events) if (this.#isWanted(event)) this.#ahead.set(event.position, event)
+    for (const event of events) if (this.#isWanted(event)) this.#keepAhead(event)
     this.announce(last)
   }
 
@@ -170,7 +172,7 @@ export class LiveFeed {
             fresh.map((event) => this.#ahead.get(event.position) ?? event),
             page.checkpoint,
           )
-          for (const position of this.#ahead.keys()) if (position <= this.#to) this.#ahead.delete(position)
+          for (const event of this.#ahead.values()) if (event.position <= this.#to) this.#dropAhead(event)
           for (const [type, want] of this.#wanted) {
             if (!asked.has(type) && !asked.has(ALL)) want.since = page.checkpoint
           }
@@ -184,6 +186,18 @@ export class LiveFeed {
     } finally {
       this.#reading = false
     }
+  }
+
+  /** Keeps an event until the stretch reaches it; the youngest give way, which are read again then. */
+  #keepAhead(event: StoredEvent): void {
+    if (this.#ahead.size >= MAX_EVENTS || this.#bytesAhead + sizeOf(event) > MAX_BYTES_AHEAD) return
+    this.#ahead.set(event.position, event)
+    this.#bytesAhead += sizeOf(event)
+  }
+
+  #dropAhead(event: StoredEvent): void {
+    this.#ahead.delete(event.position)
+    this.#bytesAhead -= sizeOf(event)
   }
 
   /** @param to where the stretch ends then. */

@@ -1,6 +1,5 @@
-import { EventLogUnavailable } from '../../application/ports/event-log.ts'
 import { ReadModelsLate } from '../../application/ports/read-models.ts'
-import { DatabaseUnavailable } from '../../infrastructure/database/connection.ts'
+import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 
 /** Seconds after which a caller should ask again. */
 const LATE_READ_MODELS = 5
@@ -38,7 +37,7 @@ export function unavailability(error: unknown): Unavailability | null {
 
 /** @param depth of errors that name another one as their cause. */
 function isServerAway(error: unknown, depth = 0): boolean {
-  if (error instanceof EventLogUnavailable || error instanceof DatabaseUnavailable) return true
+  if (error instanceof ServiceUnavailable) return true
   if (!(error instanceof Error)) return false
   const { code } = error as { code?: unknown }
   const isAway =

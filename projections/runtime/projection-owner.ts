@@ -145,10 +145,12 @@ export class ProjectionOwner {
     while (!stopping.aborted) {
       let lease: Lease | null = null
       try {
-        lease = await leases.acquire(leaseOf(this.name), { takeOver })
-        takeOver = false
-        if (lease) {
-          await this.#own(lease)
+        if (this.#isOlderThan(await this.#options.store.generations())) {
+          this.#problem = null
+        } else {
+          lease = await leases.acquire(leaseOf(this.name), { takeOver })
+          takeOver = false
+          if (lease) await this.#own(lease)
         }
       } catch (error) {
         this.#problem = failureOf(error)
@@ -200,6 +202,11 @@ export class ProjectionOwner {
     const { store } = this.#options
     const { name, version, tables } = this.#projection
     this.#records = await store.claim(name, lease.epoch)
+    // a newer release made it since this process looked
+    if (this.#isOlderThan(this.#records)) {
+      this.#lost.abort()
+      return
+    }
     let live = this.#role('live')
     if (!live) {
       await store.create(
@@ -262,6 +269,17 @@ export class ProjectionOwner {
       shadow = this.#role('shadow')
     }
     if (shadow) this.#shadow = this.#runnerFor(shadow)
+  }
+
+  /**
+   * Whether a newer release built, or builds, this projection: its tables are not this code's to write, drop or switch.
+   * One that an operator went back from is retired, and does not count.
+   */
+  #isOlderThan(records: readonly GenerationRecord[]): boolean {
+    const { name, version } = this.#projection
+    return records.some(
+      (record) => record.projection === name && record.role !== 'retired' && record.version > version,
+    )
   }
 
   /** Whether today's code can write the tables of a generation. */
@@ -504,6 +522,9 @@ export class ProjectionOwner {
     if (!retired) throw new Refused('There is no earlier generation to go back to')
     if (this.#role('shadow')) throw new Refused('A rebuild is under way; cancel it first')
     if (this.#paused) throw new Refused('The projection is paused')
+    if (retired.version > this.#projection.version) {
+      throw new Refused(`Version ${retired.version} is of a newer release than this process`)
+    }
     const live = this.#role('live')!
     if (retired.version !== this.#projection.version || !this.#fits(retired)) {
       await this.#holdRunners()

@@ -200,7 +200,7 @@ export class ProjectionRunner {
         continue
       }
       this.#limit = Math.min(BATCH_EVENTS, this.#limit * 2)
-      if (page.events.length === 0 && checkpoint < position) await pause(10, signal)
+      if (page.atHead && page.events.length === 0 && checkpoint < position) await pause(10, signal)
     }
   }
 

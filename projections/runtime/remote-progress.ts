@@ -4,11 +4,16 @@ import { elapsed } from './real-time.ts'
 
 /** Between two looks when no notice comes, growing while nothing moves. */
 const LOOK_MS = { first: 4, most: 100 }
+/** A look that takes longer is waited for no more; another one is made. */
+const LOOK_LIMIT_MS = 5_000
+/** What a look has at the least, however short the wait. */
+const LEAST_MS = 1_000
 
 interface Waiting {
   readonly name: string
   readonly position: bigint
   readonly deadline: number
+  readonly timer: NodeJS.Timeout
   readonly resolve: (reached: boolean) => void
   readonly reject: (error: unknown) => void
 }
@@ -33,13 +38,18 @@ export class RemoteProgress {
   }
 
   /**
-   * Looks at least once, however little time there is.
+   * Looks at least once, however little time there is; a look that does not return has a second for that.
    * @returns false when the time ran out first.
    * @throws what the store throws.
    */
   waitFor(name: string, position: bigint, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#waiting.add({ name, position, deadline: elapsed() + timeoutMs, resolve, reject })
+      const waiting: Waiting = {
+        ...{ name, position, deadline: elapsed() + timeoutMs, resolve, reject },
+        // a store that is silent must not make the wait longer
+        timer: setTimeout(() => this.#end(waiting, () => resolve(false)), Math.max(timeoutMs, LEAST_MS)),
+      }
+      this.#waiting.add(waiting)
       this.#stopListening ??= this.#notices?.onWake('position', () => this.#look()) ?? null
       this.#pause = LOOK_MS.first
       this.#look()
@@ -56,11 +66,21 @@ export class RemoteProgress {
     this.#again = false
     clearTimeout(this.#timer)
     const asked = [...this.#waiting]
+    let isOver = false
+    const over = () => {
+      clearTimeout(limit)
+      if (!isOver) this.#looked()
+      isOver = true
+    }
+    const limit = setTimeout(over, LOOK_LIMIT_MS)
     this.#store.positions([...new Set(asked.map(({ name }) => name))]).then(
-      (positions) => this.#seen(asked, positions),
+      (positions) => {
+        this.#seen(asked, positions)
+        over()
+      },
       (error) => {
         for (const waiting of asked) this.#end(waiting, () => waiting.reject(error))
-        this.#looked()
+        over()
       },
     )
   }
@@ -73,7 +93,6 @@ export class RemoteProgress {
         this.#end(waiting, () => waiting.resolve(true))
       else if (now >= waiting.deadline) this.#end(waiting, () => waiting.resolve(false))
     }
-    this.#looked()
   }
 
   #looked(): void {
@@ -90,6 +109,7 @@ export class RemoteProgress {
   }
 
   #end(waiting: Waiting, tell: () => void): void {
+    clearTimeout(waiting.timer)
     this.#waiting.delete(waiting)
     tell()
   }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { derivedEventId } from '../../application/event-store.ts'
 import { EventLogUnavailable } from '../../application/ports/event-log.ts'
+import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 import type {
   Intent,
   ProcessManager,
@@ -308,6 +309,19 @@ describe('working', () => {
     expect(await runner.redrive({ key: failed!, dryRun: false })).toBe(1)
     expect(await bench.drain(runner)).toBe(true)
     expect(await counts()).toMatchObject({ due: 0, failed: 0 })
+  })
+
+  test('a database that is away costs no try', async () => {
+    let away = 5
+    const { handler, deliveries } = courier(async () => {
+      away -= 1
+      if (away >= 0) throw new ServiceUnavailable('no connection is free')
+      return { outcome: 'done' }
+    })
+    const runner = await bench.run([parcels(handler)], { maxAttempts: 2 })
+    await send('patient')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(deliveries.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 6 }, () => 1))
   })
 
   test('a log that is away costs no try, however long it stays away; one that refuses does', async () => {

@@ -10,10 +10,18 @@ export interface HoldingProxy {
   holdAt(text: string): Promise<void>
   /** Sends on what was held; resolves when the server has answered all of it, or ended the connection. */
   release(): Promise<void>
+  /**
+   * Forwards nothing any more in either direction and closes nothing, as if the server's machine had vanished from the
+   * network. New connections are taken and never answered.
+   */
+  vanish(): void
+  /** Forwards what comes from now on; what was swallowed is lost, and the connections it was lost on are ended. */
+  comeBack(): void
   close(): Promise<void>
 }
 
 interface Line {
+  readonly client: Socket
   readonly server: Socket
   readonly held: Buffer[]
   /** The end of what was sent, in which a text may begin. */
@@ -24,12 +32,22 @@ interface Line {
 export async function startHoldingProxy(to: number): Promise<HoldingProxy> {
   const lines = new Set<Line>()
   const sockets = new Set<Socket>()
+  /** Of a server that has vanished. */
+  const swallowed = new Set<Socket>()
   let awaited: { readonly text: Buffer; readonly seen: () => void } | null = null
   let holding = false
+  let vanished = false
 
   const listener = createServer((client) => {
+    if (vanished) {
+      swallowed.add(client)
+      client.on('data', () => undefined)
+      client.on('error', () => undefined)
+      client.once('close', () => swallowed.delete(client))
+      return
+    }
     const server = connect(to, '127.0.0.1')
-    const line: Line = { server, held: [], tail: Buffer.alloc(0) }
+    const line: Line = { client, server, held: [], tail: Buffer.alloc(0) }
     lines.add(line)
     for (const socket of [client, server]) {
       sockets.add(socket)
@@ -38,12 +56,21 @@ export async function startHoldingProxy(to: number): Promise<HoldingProxy> {
       socket.once('close', () => {
         sockets.delete(socket)
         lines.delete(line)
+        // a machine that vanished says no good-bye
+        if (socket === server && swallowed.has(client)) return
+        swallowed.delete(client)
         client.destroy()
         server.destroy()
       })
     }
-    server.pipe(client)
+    server.on('data', (bytes) => {
+      if (swallowed.has(client)) return
+      if (!client.write(bytes)) server.pause()
+    })
+    client.on('drain', () => server.resume())
+    server.on('end', () => swallowed.has(client) || client.end())
     client.on('data', (bytes) => {
+      if (swallowed.has(client)) return
       if (awaited) {
         const sent = Buffer.concat([line.tail, bytes])
         line.tail = sent.subarray(Math.max(0, sent.length - awaited.text.length))
@@ -79,8 +106,16 @@ export async function startHoldingProxy(to: number): Promise<HoldingProxy> {
           }),
       )
     },
+    vanish() {
+      vanished = true
+      for (const { client } of lines) swallowed.add(client)
+    },
+    comeBack() {
+      vanished = false
+      for (const socket of swallowed) socket.destroy()
+    },
     async close() {
-      for (const socket of sockets) socket.destroy()
+      for (const socket of [...swallowed, ...sockets]) socket.destroy()
       await new Promise((resolve) => listener.close(resolve))
     },
   }

@@ -137,3 +137,33 @@ test('what this process appended is handed out as it was appended, also behind w
   expect(all.every((event) => events.includes(event))).toBe(true)
   expect(feed.to).toBe(60n)
 })
+
+test('what it keeps of large events while it is behind is bounded in bytes', async () => {
+  const large = 'x'.repeat(512 * 1024)
+  const events = Array.from({ length: 200 }, (_, n) => ({ ...eventAt(n + 1), data: large }))
+  const entered: StoredEvent[] = []
+  let goOn: () => void = () => undefined
+  const behind = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const feed = new LiveFeed(
+    0n,
+    async (after) => {
+      await behind
+      const page = events.slice(Number(after), Number(after) + 5).map((event) => ({ ...event }))
+      const checkpoint = page.at(-1)?.position ?? after
+      return { events: page, checkpoint, atHead: checkpoint >= 200n }
+    },
+    (fresh) => entered.push(...fresh),
+  )
+  feed.want()
+  // another process's event comes first, so that all of these wait
+  for (const event of events.slice(1)) feed.publish(event.position - 1n, [event])
+  goOn()
+  await feed.beyond(199n, AbortSignal.timeout(20_000))
+  expect(entered.map(({ position }) => Number(position))).toEqual(events.map((_, n) => n + 1))
+  // those that were kept came in as they were appended, the others as they were read again
+  const kept = entered.filter((event) => events.includes(event)).length
+  expect(kept).toBeGreaterThan(0)
+  expect(kept * large.length).toBeLessThanOrEqual(32 * 1024 * 1024)
+})

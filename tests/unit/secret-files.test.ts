@@ -95,7 +95,7 @@ test.each([
       MASTER_KEY: KEY,
     })
     const target = parseDatabaseUrl(databaseUrl!)
-    const client = new pg.Client(target.config('test', {}))
+    const client = new pg.Client(target.config('test', 1_000))
     expect([client.user, client.password, client.database]).toEqual(['compstream', password, 'payroll'])
     expect(target.name).not.toContain(password)
   }

@@ -6,6 +6,12 @@ import { type AppendAnswer, type EventToSend, encodeAppend } from './wire.ts'
 /** How long the server may take over an append before its outcome counts as unknown, in milliseconds. */
 const APPEND_LIMIT_MS = 8_000
 const SWEEP_MS = 500
+/**
+ * Appends that may be unanswered at once, and their bytes; more wait for their turn. A server that is behind is not
+ * given more than it answers in time, else all of it would be given up and sent again.
+ */
+export const MOST_IN_FLIGHT = 512
+const MOST_BYTES_IN_FLIGHT = 8 * 1024 * 1024
 
 /** What the server says of an append that stands in the log. */
 export interface Appended {
@@ -13,11 +19,19 @@ export interface Appended {
   readonly position: bigint
 }
 
-interface Waiting {
+interface Queued {
   readonly stream: string
-  readonly sentAt: number
+  readonly revision: number
+  readonly events: readonly EventToSend[]
+  readonly bytes: number
+  /** On the clock of `performance.now()`: it is sent by then, or not at all. */
+  readonly deadline: number
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: Error) => void
+}
+
+interface Waiting extends Queued {
+  readonly sentAt: number
 }
 
 /**
@@ -28,6 +42,9 @@ export class AppendStream {
   readonly #connection: EventStoreConnection
   #call: Promise<AppendCall> | undefined
   readonly #waiting = new Map<number, Waiting>()
+  /** Not sent yet, in order. */
+  #queue: Queued[] = []
+  #bytesInFlight = 0
   #sent = 0
   #sweep: NodeJS.Timeout | undefined
 
@@ -38,30 +55,67 @@ export class AppendStream {
   /**
    * Appends events at exactly a revision.
    * @param revision of the event before them, -1 for none.
+   * @param deadline on the clock of `performance.now()`: not sent by then, it is given up.
    * @throws Conflict, EventStoreRefused (nothing was stored), EventStoreUnavailable (outcome unknown).
    */
-  append(stream: string, revision: number, events: readonly EventToSend[]): Promise<Appended> {
+  append(
+    stream: string,
+    revision: number,
+    events: readonly EventToSend[],
+    deadline = Number.POSITIVE_INFINITY,
+  ): Promise<Appended> {
     return new Promise((resolve, reject) => {
-      this.#sent += 1
-      const id = this.#sent
-      this.#waiting.set(id, { stream, sentAt: performance.now(), resolve, reject })
+      const bytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0)
+      this.#queue.push({ stream, revision, events, bytes, deadline, resolve, reject })
       this.#sweep ??= setInterval(() => this.#giveUpOld(), SWEEP_MS).unref()
-      this.#open().then(
-        (call) => {
-          // the stream may have broken while this one waited for it
-          if (!this.#waiting.has(id)) return
-          call.write(encodeAppend(id, stream, revision, events))
-        },
-        (error) => {
-          if (this.#waiting.delete(id)) reject(error)
-        },
-      )
+      this.#sendOn()
     })
   }
 
   close(): void {
     clearInterval(this.#sweep)
     this.#break(new EventStoreUnavailable(this.#connection.target, 'the event log is closed'))
+  }
+
+  /** Sends what waits, as far as there is room; one that is larger than all room goes alone. */
+  #sendOn(): void {
+    this.#giveUpLate()
+    let next = this.#queue[0]
+    while (next && this.#hasRoomFor(next)) {
+      this.#queue.shift()
+      this.#send(next)
+      next = this.#queue[0]
+    }
+  }
+
+  #hasRoomFor({ bytes }: Queued): boolean {
+    if (this.#waiting.size === 0) return true
+    return this.#waiting.size < MOST_IN_FLIGHT && this.#bytesInFlight + bytes <= MOST_BYTES_IN_FLIGHT
+  }
+
+  #send(queued: Queued): void {
+    this.#sent += 1
+    const id = this.#sent
+    this.#waiting.set(id, { ...queued, sentAt: performance.now() })
+    this.#bytesInFlight += queued.bytes
+    this.#open().then(
+      (call) => {
+        // the stream may have broken while this one waited for it
+        if (this.#waiting.has(id)) {
+          call.write(encodeAppend(id, queued.stream, queued.revision, queued.events))
+        }
+      },
+      (error) => this.#take(id)?.reject(error),
+    )
+  }
+
+  /** Takes an append out of those in flight. */
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id)
+    if (!waiting) return undefined
+    this.#waiting.delete(id)
+    this.#bytesInFlight -= waiting.bytes
+    return waiting
   }
 
   #open(): Promise<AppendCall> {
@@ -98,8 +152,11 @@ export class AppendStream {
   #break(failure: Error): void {
     const call = this.#call
     this.#call = undefined
-    const waiting = [...this.#waiting.values()]
+    // what was not sent yet must not overtake what is sent again
+    const waiting = [...this.#waiting.values(), ...this.#queue]
     this.#waiting.clear()
+    this.#queue = []
+    this.#bytesInFlight = 0
     for (const { reject } of waiting) reject(failure)
     void call?.then(
       (open) => open.cancel(),
@@ -109,15 +166,25 @@ export class AppendStream {
 
   /** A server that is there and silent: everything unanswered is given up, and the stream with it. */
   #giveUpOld(): void {
+    this.#giveUpLate()
     const oldest = this.#waiting.values().next().value
     if (!oldest || performance.now() - oldest.sentAt < APPEND_LIMIT_MS) return
     this.#break(this.#connection.failureOf(new Error('no answer to an append')))
   }
 
+  /** Who waits behind others has no more time than they had. */
+  #giveUpLate(): void {
+    const now = performance.now()
+    while (this.#queue[0] && this.#queue[0].deadline <= now) {
+      const { reject } = this.#queue.shift()!
+      reject(new EventStoreUnavailable(this.#connection.target, 'too many appends before this one'))
+    }
+  }
+
   #settle({ id, success, bytes }: AppendAnswer, call: AppendCall): void {
-    const waiting = this.#waiting.get(id)
+    const waiting = this.#take(id)
     if (!waiting) return
-    this.#waiting.delete(id)
+    this.#sendOn()
     if (success) waiting.resolve(success)
     else waiting.reject(this.#errorOf(bytes, waiting.stream, call))
   }

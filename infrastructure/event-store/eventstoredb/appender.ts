@@ -70,7 +70,19 @@ export class Appender {
       if (this.#queues.get(stream) === settled) this.#queues.delete(stream)
     })
     this.#queues.set(stream, settled)
-    return result
+    return this.#inTime(result)
+  }
+
+  /** Ends the wait at its time, whatever the server and the appends before it do; what goes on may still be stored. */
+  #inTime(result: Promise<AppendResult>): Promise<AppendResult> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () =>
+          reject(new EventStoreUnavailable(this.#target, 'no answer to an append, its outcome is unknown')),
+        this.#patienceMs,
+      )
+      result.then(resolve, reject).finally(() => clearTimeout(timer))
+    })
   }
 
   /** Takes no more appends and waits for those under way. */
@@ -194,7 +206,7 @@ export class Appender {
     for (let attempt = 0; ; attempt += 1) {
       try {
         // the log may show it before the server answers, or although the answer was lost
-        const outcome = await Promise.race([this.#appends.append(stream, at, events), seen])
+        const outcome = await Promise.race([this.#appends.append(stream, at, events, deadline), seen])
         const there = 'ours' in outcome ? outcome : await this.#confirmed(outcome, expected, sent.at(-1)!)
         return there.ours ? there : null
       } catch (error) {

@@ -83,8 +83,22 @@ export class Appender {
     bytes: number,
   ): Promise<AppendResult> {
     if (this.#closed) return Promise.reject(new DatabaseUnavailable('the event log', 'it is closed'))
-    return new Promise((resolve, reject) => {
+    return new Promise((settle, fail) => {
       const deadline = performance.now() + this.#patienceMs
+      // whatever becomes of the connection, and of what stands before it
+      const timer = setTimeout(
+        () =>
+          reject(new DatabaseUnavailable('the event log', 'no answer to an append, its outcome is unknown')),
+        this.#patienceMs,
+      )
+      const resolve = (result: AppendResult) => {
+        clearTimeout(timer)
+        settle(result)
+      }
+      const reject = (error: Error) => {
+        clearTimeout(timer)
+        fail(error)
+      }
       this.#arrived.push({ stream, expected, events, bytes, deadline, resolve, reject })
       this.#lookUp()
     })
@@ -138,6 +152,7 @@ export class Appender {
         flight = this.#launch()
         if (!flight) {
           this.#undo()
+          this.#forgetLate()
           await this.#persist(this.#ready.splice(0, batchLength(this.#ready)))
           continue
         }
@@ -186,6 +201,7 @@ export class Appender {
   /** Puts what is ready into the next batch, as far as what is known suffices. */
   #prepare(limit = Number.POSITIVE_INFINITY): void {
     if (this.#head === undefined || !this.#session.sole) return
+    this.#forgetLate()
     const batch = this.#next ?? new Batch(this.#head)
     let count = 0
     for (const append of this.#ready) {
@@ -266,6 +282,14 @@ export class Appender {
           return
         }
       }
+    }
+  }
+
+  /** Drops those that were given up before their turn. */
+  #forgetLate(): void {
+    const now = performance.now()
+    if (this.#ready.some(({ deadline }) => deadline <= now)) {
+      this.#ready = this.#ready.filter(({ deadline }) => deadline > now)
     }
   }
 

@@ -35,6 +35,9 @@ export interface EventPlace {
 // the text of every column as it came: json is not parsed, and numbers are turned where needed
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig
 
+/** How many positions a statement looks through for events of some types: what is rare is looked for step by step. */
+export const SEARCH_WINDOW = 20_000
+
 /** Stored size of the data after which a page ends although it has fewer events than asked for. */
 const PAGE_BYTES = 4 * 1024 * 1024
 
@@ -94,18 +97,22 @@ function pageText(filter: string): string {
           SELECT COALESCE(max(position), 0), NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM event_log.events`
 }
 const PAGE_TEXT = pageText('')
-const FILTERED_PAGE_TEXT = pageText('AND type = ANY ($3::text[])')
+const FILTERED_PAGE_TEXT = pageText('AND position <= $4 AND type = ANY ($3::text[])')
 
-/** Reads a page of the log after a position: `maxCount` events at the most, fewer when they are large. */
+/**
+ * Reads a page of the log after a position: `maxCount` events at the most, fewer when they are large. Of some types only,
+ * it ends after {@link SEARCH_WINDOW} positions, and may be empty before the head.
+ */
 export async function readPage(
   db: Queryable,
   options: { after: bigint; maxCount: number; types?: readonly string[] | undefined },
 ): Promise<LogPage> {
   const { after, maxCount, types } = options
+  const end = after + BigInt(SEARCH_WINDOW)
   const { rows } = await db.query<PageRow>({
     name: types ? 'event_log/page_of_types' : 'event_log/page',
     text: types ? FILTERED_PAGE_TEXT : PAGE_TEXT,
-    values: types ? [after, maxCount, types] : [after, maxCount],
+    values: types ? [after, maxCount, types, end] : [after, maxCount],
     rowMode: 'array',
     types: AS_TEXT,
   })
@@ -114,6 +121,7 @@ export async function readPage(
   const full = rows.length >= maxCount || Number(rows.at(-1)?.[7] ?? 0) >= PAGE_BYTES
   const reached = events.at(-1)?.position ?? after
   if (full) return { events, checkpoint: reached, atHead: reached >= head }
+  if (types && end < head) return { events, checkpoint: end, atHead: false }
   return { events, checkpoint: head > reached ? head : reached, atHead: true }
 }
 

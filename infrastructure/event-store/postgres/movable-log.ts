@@ -1,5 +1,10 @@
 import { type MovableLog, MoveInterrupted } from '../../../application/ports/movable-log.ts'
-import { DatabaseUnavailable, isConnectionLoss, oneLine } from '../../database/connection.ts'
+import {
+  DatabaseUnavailable,
+  isConnectionLoss,
+  oneLine,
+  STATEMENT_LIMIT_MS,
+} from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
 import { insertEvents } from './batch.ts'
 import { LOG_SESSION, readHead, readPage, readStream } from './event-queries.ts'
@@ -17,7 +22,12 @@ const SILENT = { info: () => undefined, warn: () => undefined }
 export async function openMovablePostgresLog(database: Database): Promise<MovableLog> {
   const session = new WriterSession(database, SILENT, WAIT_MS, { alone: true })
   await session.open()
-  const readers = database.openPool({ purpose: 'event log', poolSize: 2, settings: LOG_SESSION })
+  const readers = database.openPool({
+    purpose: 'event log',
+    poolSize: 2,
+    statementMs: STATEMENT_LIMIT_MS.log,
+    settings: LOG_SESSION,
+  })
   return {
     name: `PostgreSQL at ${database.name}`,
     readPage: (options) => orInterrupted(() => readPage(readers, options)),

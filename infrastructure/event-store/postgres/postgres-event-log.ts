@@ -9,7 +9,13 @@ import {
   type LogPage,
   type StoredEvent,
 } from '../../../application/ports/event-log.ts'
-import { DatabaseUnavailable, isConnectionLoss, oneLine } from '../../database/connection.ts'
+import {
+  DatabaseUnavailable,
+  isConnectionLoss,
+  oneLine,
+  orUnavailable,
+  STATEMENT_LIMIT_MS,
+} from '../../database/connection.ts'
 import type { Database, DatabaseLog } from '../../database/database.ts'
 import { checkAppend } from '../check-append.ts'
 import { Gathered } from '../gathered.ts'
@@ -40,7 +46,10 @@ export interface PostgresEventLogOptions {
   readonly log?: DatabaseLog
   /** How long to wait for the sole writer to make room, in milliseconds, default 15000. */
   readonly joinTimeoutMs?: number
-  /** How long an append waits for a lost database to come back, in milliseconds, default 10000. */
+  /**
+   * How long an append waits for its turn, for an answer, and for a lost database to come back, in milliseconds,
+   * default 10000. A read that failed is repeated for no longer.
+   */
   readonly patienceMs?: number
   /** Told of every committed transaction with its number of events and the real milliseconds it took; must not throw. */
   readonly onAppend?: (events: number, ms: number) => void
@@ -56,7 +65,12 @@ export async function openPostgresEventLog(options: PostgresEventLogOptions): Pr
   const session = new WriterSession(database, log, options.joinTimeoutMs ?? JOIN_TIMEOUT_MS)
   await session.open()
   const readers = new Readers(
-    database.openPool({ purpose: 'event log', poolSize: READERS, settings: LOG_SESSION }),
+    database.openPool({
+      purpose: 'event log',
+      poolSize: READERS,
+      statementMs: STATEMENT_LIMIT_MS.log,
+      settings: LOG_SESSION,
+    }),
   )
   try {
     const eventLog = new PostgresEventLog(
@@ -88,14 +102,16 @@ class Readers implements Queryable {
 
   async query<Row extends unknown[]>(config: pg.QueryArrayConfig): Promise<pg.QueryArrayResult<Row>> {
     const client = await this.#pool.connect().catch((error: unknown) => {
-      throw new DatabaseUnavailable('the event log', oneLine(error))
+      throw error instanceof DatabaseUnavailable
+        ? error
+        : new DatabaseUnavailable('the event log', oneLine(error))
     })
     let broken: Error | undefined
     try {
       return await client.query<Row>(config)
     } catch (error) {
       if (isConnectionLoss(error)) broken = error as Error
-      throw error
+      throw orUnavailable('the event log', error)
     } finally {
       client.release(broken)
     }
@@ -110,6 +126,7 @@ class Readers implements Queryable {
 export class PostgresEventLog implements EventLog {
   readonly #session: WriterSession
   readonly #readers: Readers
+  readonly #patienceMs: number
   readonly #log: DatabaseLog
   readonly #appender: Appender
   readonly #feed: LiveFeed
@@ -130,6 +147,7 @@ export class PostgresEventLog implements EventLog {
     const { session, readers, log, patienceMs, onAppend } = parts
     this.#session = session
     this.#readers = readers
+    this.#patienceMs = patienceMs
     this.#log = log
     this.#feed = new LiveFeed(head, (after, types) =>
       this.#untilItWorks(
@@ -281,12 +299,14 @@ export class PostgresEventLog implements EventLog {
 
   /** Repeats a read whose connection was lost: most often the next one works. @throws DatabaseUnavailable */
   async #again<T>(read: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.#patienceMs
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await read()
       } catch (error) {
         if (!isConnectionLoss(error)) throw error
-        if (attempt >= READ_RETRIES || this.#closing.signal.aborted) {
+        const isLate = attempt >= READ_RETRIES || performance.now() > deadline
+        if (isLate || this.#closing.signal.aborted) {
           throw error instanceof DatabaseUnavailable
             ? error
             : new DatabaseUnavailable('the event log', oneLine(error))

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { type DatabaseLog, DatabaseUnavailable, endClient } from '../../database/connection.ts'
+import {
+  type DatabaseLog,
+  DatabaseUnavailable,
+  endClient,
+  STATEMENT_LIMIT_MS,
+} from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
 import { LOG_SESSION } from './event-queries.ts'
 
@@ -136,6 +141,7 @@ export class WriterSession {
     let current: pg.Client | undefined
     const client = await this.#database.connect({
       purpose: 'event log writer',
+      statementMs: STATEMENT_LIMIT_MS.append,
       settings: SETTINGS,
       onLost: (error) => current && this.#lost(current, error),
     })

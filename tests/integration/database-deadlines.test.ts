@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
+import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
+import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
+import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
+import { RemoteProgress } from '../../projections/runtime/remote-progress.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
+
+/** How long a statement may take here, in milliseconds; without a limit these tests wait until they are ended. */
+const SHORT_MS = 200
+
+const cleanups: (() => Promise<unknown>)[] = []
+const proxies: HoldingProxy[] = []
+afterEach(async () => {
+  for (const proxy of proxies.splice(0)) proxy.comeBack()
+  for (const work of cleanups.splice(0)) await work()
+}, 60_000)
+
+/** A database, and the way to it, which can vanish. */
+async function overNetwork() {
+  const created = await createTestDatabase()
+  cleanups.unshift(() => created.drop())
+  const url = new URL(created.url)
+  const proxy = await startHoldingProxy(Number(url.port))
+  proxies.push(proxy)
+  cleanups.unshift(() => proxy.close())
+  url.host = `127.0.0.1:${proxy.port}`
+  return { proxy, url: url.toString(), direct: created.url }
+}
+
+async function opened(url: string): Promise<Database> {
+  const database = await openDatabase({ url })
+  cleanups.unshift(() => database.close())
+  return database
+}
+
+function shortPool(database: Database, poolSize = 2) {
+  const pool = database.openPool({ purpose: 'test', poolSize, statementMs: SHORT_MS })
+  cleanups.unshift(() => pool.end())
+  return pool
+}
+
+describe('a database whose machine vanished from the network', () => {
+  test('ends what was asked of it on this side, and the connection it was asked on', async () => {
+    const { proxy, url } = await overNetwork()
+    const pool = shortPool(await opened(url))
+    await pool.query('SELECT 1')
+    proxy.vanish()
+    await expect(pool.query('SELECT 2')).rejects.toBeInstanceOf(ServiceUnavailable)
+    expect(pool.totalCount).toBe(0)
+    // and new connections are waited for no longer
+    await expect(pool.query('SELECT 3')).rejects.toBeInstanceOf(ServiceUnavailable)
+    proxy.comeBack()
+    expect((await pool.query('SELECT 4 AS n')).rows).toEqual([{ n: 4 }])
+  })
+
+  test('ends transactions and connections of their own', async () => {
+    const { proxy, url } = await overNetwork()
+    const database = await opened(url)
+    const pool = shortPool(database)
+    let isLost: () => void = () => undefined
+    const lost = new Promise<void>((resolve) => {
+      isLost = resolve
+    })
+    const client = await database.connect({ purpose: 'test', statementMs: SHORT_MS, onLost: isLost })
+    const inTransaction = database.transaction(async (connection) => {
+      proxy.vanish()
+      await connection.query('SELECT 1')
+    }, pool)
+    await expect(inTransaction).rejects.toBeInstanceOf(ServiceUnavailable)
+    await expect(client.query('SELECT 1')).rejects.toThrow()
+    await lost
+  })
+
+  test('ends appends at their own time, and reads', async () => {
+    const { proxy, url } = await overNetwork()
+    const database = await opened(url)
+    const log = await openPostgresEventLog({ database, patienceMs: SHORT_MS })
+    cleanups.unshift(() => log.close())
+    const append = () =>
+      log.append(`stream-${randomUUID()}`, 'noStream', [
+        { eventId: randomUUID(), type: 'Happened', data: '{}', metadata: '{}' },
+      ])
+    await append()
+    await log.head()
+    proxy.vanish()
+    const outcomes = await Promise.allSettled([append(), append(), log.head(), append()])
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(ServiceUnavailable) })
+    }
+  })
+
+  test('does not make a wait for a read model longer than was asked for', async () => {
+    const { proxy, url } = await overNetwork()
+    const database = await opened(url)
+    const store = new PostgresProjectionStore(database)
+    await store.positions(['any'])
+    const progress = new RemoteProgress(store, null)
+    proxy.vanish()
+    // the store's own limit is a minute: the looks are still under way
+    expect(await Promise.all([0, SHORT_MS].map((ms) => progress.waitFor('any', 1n, ms)))).toEqual([
+      false,
+      false,
+    ])
+  })
+})
+
+describe('statements that take long', () => {
+  test('are ended by the server first, which keeps the connection', async () => {
+    const { url } = await overNetwork()
+    const pool = shortPool(await opened(url), 1)
+    const pid = async () => (await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid
+    const before = await pid()
+    const client = await pool.connect()
+    await expect(client.query('SELECT pg_sleep(600)')).rejects.toMatchObject({ code: '57014' })
+    client.release()
+    expect(await pid()).toBe(before)
+    await expect(pool.query('SELECT pg_sleep(600)')).rejects.toBeInstanceOf(ServiceUnavailable)
+  })
+
+  test('have the time that the url says', async () => {
+    const { url } = await overNetwork()
+    const given = new URL(url)
+    given.searchParams.set('options', '-c statement_timeout=4321')
+    const { pool } = await opened(given.toString())
+    expect((await pool.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '4321ms' }])
+  })
+
+  test('of requests cost a process neither its leases nor its projections, however many they are', async () => {
+    const { url, direct } = await overNetwork()
+    const database = await opened(url)
+    const other = await opened(direct)
+    await other.withOwner((client) => client.query('CREATE TABLE slow (n int); GRANT ALL ON slow TO PUBLIC'))
+    const locked = await other.pool.connect()
+    await locked.query('BEGIN; LOCK TABLE slow')
+    const reads = Array.from({ length: 40 }, () => database.pool.query('SELECT * FROM slow'))
+    const outcomes = Promise.allSettled(reads)
+
+    const store = new PostgresLeaseStore(database.leases)
+    let renewals = 0
+    const leases = new HeldLeases(
+      {
+        acquire: (...args) => store.acquire(...args),
+        renew: (...args) => store.renew(...args),
+        release: (...args) => store.release(...args),
+        holders: (...args) => store.holders(...args),
+        async renewAll(...args) {
+          const renewed = await store.renewAll(...args)
+          renewals += renewed.size
+          return renewed
+        },
+      },
+      { owner: 'me', ttlMs: 4_000 },
+    )
+    const lease = (await leases.acquire('anything'))!
+    // longer than the lease lasts without
+    await vi.waitUntil(() => renewals >= 5, { timeout: 20_000 })
+    expect(lease.lost.aborted).toBe(false)
+    await new PostgresProjectionStore(database).generations()
+    await lease.release()
+
+    await locked.query('ROLLBACK')
+    locked.release()
+    // those that had a connection get their answer, those that waited for one too long were refused
+    for (const outcome of await outcomes) {
+      if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(ServiceUnavailable)
+    }
+  })
+})
