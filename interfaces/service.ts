@@ -202,7 +202,7 @@ async function compose(
   closers.push(async () => following.abort())
   if (clock instanceof VirtualClock) {
     void clock
-      .follow(log, registry, following.signal)
+      .follow(log, registry, following.signal, (error) => logger.warn('clock event not read', {}, error))
       .catch((error) => logger.error('clock not followed', {}, error))
   }
   if (config.roles.has('projector')) {

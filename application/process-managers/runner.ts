@@ -87,6 +87,8 @@ export interface ProcessManagerStatus {
 
 /** Kind of work by which a reaction that failed waits for its retries; its key names the event. */
 const REACTION = '$reaction'
+/** Events of a stream that are read at once to make up for reactions. */
+const REACTION_PAGE = 100
 /** Reading a page of large events takes long: whatever else the process does gets its turn this often. */
 const TURN_MS = 5
 const STOP_WAIT_MS = 10_000
@@ -395,17 +397,52 @@ export class ProcessManagerRunner {
     return new Set(keys.map((key) => parseReactionKey(key).stream))
   }
 
-  /** Reacts to one event that could not be reacted to in its turn, after those of its stream before it. */
+  /**
+   * Reacts to the event that a stream waits behind, and with it to all that wait behind it, as far as they can be
+   * reacted to: one pass frees the stream, however many there are.
+   */
   async #reactLate(manager: ProcessManager, claim: ClaimedWork): Promise<WorkOutcome | Reacted> {
-    const { log, registry, store } = this.#parts
+    const { log, registry, store, clock } = this.#parts
     const { stream, revision } = parseReactionKey(claim.key)
-    const waiting = (await store.keysOf(manager.name, REACTION)).map(parseReactionKey)
-    if (waiting.some((other) => other.stream === stream && other.revision < revision)) {
+    const waiting = new Set(
+      (await store.keysOf(manager.name, REACTION))
+        .map(parseReactionKey)
+        .filter((other) => other.stream === stream)
+        .map((other) => other.revision),
+    )
+    if ([...waiting].some((other) => other < revision)) {
       return { outcome: 'retry', afterMs: this.#options.pollMs, why: 'an earlier event of the stream waits' }
     }
-    const [event] = await log.readStream(stream, { from: revision, maxCount: 1 })
-    if (!event) return { outcome: 'stop', why: `${stream} has no revision ${revision}` }
-    return { outcome: 'done', changes: this.#changes(manager, manager.react([registry.decode(event)])) }
+    const intents: Intent[] = []
+    const done: WorkKey[] = []
+    const next: WorkToStore[] = []
+    const { pageSize } = this.#options
+    const last = Math.max(revision, ...waiting)
+    for (let from = revision; from <= last && next.length === 0; ) {
+      const page = await log.readStream(stream, { from, maxCount: REACTION_PAGE })
+      if (page.length === 0) break
+      for (const event of page) {
+        if (event.revision !== revision && !waiting.has(event.revision)) continue
+        const key = reactionOf(manager, event, clock.now())
+        try {
+          // what is left of very many goes on as a piece of its own
+          if (done.length === pageSize) next.push(key)
+          else intents.push(...manager.react([registry.decode(event)]))
+        } catch (error) {
+          if (event.revision === revision) throw error
+          // what the stream waits behind from now on: its tries count afresh
+          next.push(key)
+        }
+        if (next.length > 0) break
+        done.push(key)
+      }
+      from = page.at(-1)!.revision + 1
+      await othersTurn()
+    }
+    if (done.length === 0) return { outcome: 'stop', why: `${stream} has no revision ${revision}` }
+    const changes = this.#changes(manager, intents, next)
+    // the first one ends with its claim
+    return { outcome: 'done', changes: { ...changes, cancel: [...changes.cancel, ...done.slice(1)] } }
   }
 
   // ---- working

@@ -1,4 +1,4 @@
-import type { EventMetadata, EventRegistry } from '../../application/event-store.ts'
+import { type EventRegistry, recordedAt } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
@@ -444,9 +444,9 @@ export class Projections implements ReadModels {
     // a virtual clock stands still, so that the recorded times say nothing about real time
     if (this.#clock.kind === 'virtual') return { events, seconds: this.#heads.secondsBehind(position) }
     const [oldest] = (await this.#log.readAll({ after: position, maxCount: 1 })).events
-    if (!oldest) return { events, seconds: this.#heads.secondsBehind(position) }
-    const recordedAt = Date.parse((JSON.parse(oldest.metadata) as EventMetadata).recorded_at)
-    return { events, seconds: Math.max(0, (this.#clock.now() - recordedAt) / 1000) }
+    const since = oldest ? recordedAt(oldest) : null
+    if (since === null) return { events, seconds: this.#heads.secondsBehind(position) }
+    return { events, seconds: Math.max(0, (this.#clock.now() - since) / 1000) }
   }
 
   async #measureLag(): Promise<void> {

@@ -216,6 +216,66 @@ describe('reacting to the log', () => {
     expect((await counts()).failed).toBe(0)
   })
 
+  test('a redrive takes all that waits in a stream along in one pass, in order and once', async () => {
+    const { handler, deliveries, names } = courier()
+    const manager = parcels(handler)
+    let broken = true
+    let reactions = 0
+    const react: ProcessManager['react'] = (events) => {
+      if (broken) throw new Error('cannot be reacted to')
+      reactions += events.length
+      return manager.react(events)
+    }
+    const runner = await bench.run([{ ...manager, react }], { maxAttempts: 2 })
+    const all = Array.from({ length: 150 }, (_, n) => `parcel-${n}`)
+    for (const name of all) await happen(ParcelSent.of({ parcel: name, dueAt: null }), 'odd')
+    expect(await bench.drain(runner)).toBe(true)
+    expect((await counts()).failed).toBe(150)
+
+    broken = false
+    bench.reports.length = 0
+    expect(await runner.redrive({ dryRun: false })).toBe(150)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await counts()).toEqual({ due: 0, leased: 0, held: 0, later: 0, failed: 0 })
+    expect(names().sort()).toEqual([...all].sort())
+    expect(reactions).toBe(150)
+    expect(deliveries.every(({ attempt }) => attempt === 1)).toBe(true)
+    expect(bench.reports.filter((report) => report.startsWith('work_failed'))).toEqual([])
+  })
+
+  test('a redrive of the first one alone takes the others along, up to the next that cannot be reacted to', async () => {
+    const { handler, names } = courier()
+    const manager = parcels(handler)
+    let broken = new Set(['first', 'middle'])
+    const react: ProcessManager['react'] = (events) => {
+      if (events.some(({ data }) => broken.has((data as { parcel: string }).parcel)))
+        throw new Error('cannot be reacted to')
+      return manager.react(events)
+    }
+    const runner = await bench.run([{ ...manager, react }], { maxAttempts: 2, pageSize: 2 })
+    for (const name of ['first', 'a', 'b', 'middle', 'c', 'd'])
+      await happen(ParcelSent.of({ parcel: name, dueAt: null }), 'odd')
+    await bench.drain(runner)
+    expect((await counts()).failed).toBe(6)
+
+    broken = new Set(['middle'])
+    const key = { processManager: 'parcels', kind: '$reaction', key: 'parcel-odd@0' }
+    expect(await runner.redrive({ key, dryRun: false })).toBe(1)
+    await bench.drain(runner)
+    expect(names().sort()).toEqual(['a', 'b', 'first'])
+    expect((await runner.failedWork(10)).map((work) => work.key)).toEqual([
+      'parcel-odd@3',
+      'parcel-odd@4',
+      'parcel-odd@5',
+    ])
+
+    broken.clear()
+    await runner.redrive({ key: { ...key, key: 'parcel-odd@3' }, dryRun: false })
+    await bench.drain(runner)
+    expect(names().sort()).toEqual(['a', 'b', 'c', 'd', 'first', 'middle'])
+    expect((await counts()).failed).toBe(0)
+  })
+
   test('a stream whose reactions have all ended is followed as any other', async () => {
     const { handler, names } = courier()
     const manager = parcels(handler)
