@@ -19,6 +19,7 @@ import { PostgresFaults } from '../infrastructure/database/faults.ts'
 import { PostgresLastUsed } from '../infrastructure/database/last-used.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/database/leases.ts'
 import { bindToLog, findLogTooShort } from '../infrastructure/database/log-binding.ts'
+import { openOwnerSession } from '../infrastructure/database/owner-session.ts'
 import { PostgresProjectionStore } from '../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../infrastructure/database/read-database.ts'
 import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
@@ -140,6 +141,8 @@ async function compose(
   const commands = new CommandHandler(log, registry, clock)
 
   const owner = randomness.hex(12)
+  const session = await openOwnerSession(database, owner)
+  closers.push(() => session.close())
   const leaseStore = new PostgresLeaseStore(pool)
   // who cannot be replaced by another process need not be replaced soon
   const ttlMs = config.databaseUrl === null ? 10_000 : 5_000

@@ -8,7 +8,8 @@
 /** The leases as stored. All times are the store's own clock. */
 export interface LeaseStore {
   /**
-   * Takes a lease that is free, expired or already this owner's, under a new epoch.
+   * Takes a lease that is free, expired, already this owner's, or of an owner whose process is seen to be gone, under
+   * a new epoch.
    * @param options.takeOver takes it from a live owner, too: only where the owner is known to be dead.
    * @returns null while somebody else holds it.
    */

@@ -410,6 +410,8 @@ export class ProcessManagerRunner {
         .filter((other) => other.stream === stream)
         .map((other) => other.revision),
     )
+    // the pass of another one took it along since it was claimed
+    if (!waiting.has(revision)) return { outcome: 'done' }
     if ([...waiting].some((other) => other < revision)) {
       return { outcome: 'retry', afterMs: this.#options.pollMs, why: 'an earlier event of the stream waits' }
     }
@@ -417,12 +419,12 @@ export class ProcessManagerRunner {
     const done: WorkKey[] = []
     const next: WorkToStore[] = []
     const { pageSize } = this.#options
-    const last = Math.max(revision, ...waiting)
+    const last = Math.max(...waiting)
     for (let from = revision; from <= last && next.length === 0; ) {
       const page = await log.readStream(stream, { from, maxCount: REACTION_PAGE })
       if (page.length === 0) break
       for (const event of page) {
-        if (event.revision !== revision && !waiting.has(event.revision)) continue
+        if (!waiting.has(event.revision)) continue
         const key = reactionOf(manager, event, clock.now())
         try {
           // what is left of very many goes on as a piece of its own

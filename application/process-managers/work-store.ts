@@ -110,7 +110,8 @@ export interface WorkStore {
   ): Promise<ReadonlyMap<string, Checkpoint & { readonly problem: string | null }>>
 
   /**
-   * Leases work that is due, in the order it fell due. Work whose lease ran out is due again.
+   * Leases work that is due, in the order it fell due. Work whose lease ran out, or whose owner is
+   * gone, is due again.
    * @param request.only one piece, if it is due.
    * @param request.now service-clock milliseconds.
    * @param request.holds points at which a hold is set: work held there is left alone.

@@ -130,7 +130,7 @@ export class Projections implements ReadModels {
    * @param options.projections every projection the code has.
    * @param options.holders who holds leases, by name.
    * @param options.notices tell other processes that a projection moved on, and wake those who wait here.
-   * @param options.retryMs real milliseconds between attempts to take over from another process, default 1000.
+   * @param options.retryMs real milliseconds between attempts to take over from another process, default 500.
    * @throws Error when two projections share a name or a table, or handle a type the registry does not know.
    */
   constructor(options: {
@@ -153,7 +153,7 @@ export class Projections implements ReadModels {
     this.#holders = options.holders
     this.#clock = options.clock
     this.#metrics = options.metrics ?? {}
-    this.#retryMs = options.retryMs ?? 1000
+    this.#retryMs = options.retryMs ?? 500
     this.#notices = options.notices ?? null
     this.#remote = new RemoteProgress(options.store, this.#notices)
   }
