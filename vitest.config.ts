@@ -21,6 +21,8 @@ const OWN_INSTALLATION = [
   ...['embedded-restart', 'demo'].map(endToEnd),
   // processes told apart by role, on each engine, with NATS and without
   ...['many-processes', 'roles', 'roles-fencing', 'rolling-upgrade'].map(endToEnd),
+  // a NATS server that comes and goes
+  endToEnd('nats-away'),
   // both engines at once
   endToEnd('moving-engines'),
   // starts that are refused

@@ -45,11 +45,10 @@ export function subjectOf(event: Pick<IntegrationEvent, 'environment' | 'tenantI
 /** Integration events in a JetStream stream; the event's id is the message id. */
 export class JetStreamIntegrationEvents implements IntegrationEventChannel {
   readonly #nats: Nats
-  readonly #client: JetStreamClient
+  #client: JetStreamClient | undefined
 
   constructor(nats: Nats) {
     this.#nats = nats
-    this.#client = nats.connection.jetstream({ timeout: PUBLISH_MS })
   }
 
   async exists(): Promise<boolean> {
@@ -73,6 +72,7 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
     const head = headers()
     head.set('Content-Type', 'application/json')
     try {
+      this.#client ??= this.#nats.connection.jetstream({ timeout: PUBLISH_MS })
       await this.#client.publish(subjectOf(event), event.text, {
         msgID: event.id,
         headers: head,
