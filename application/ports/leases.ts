@@ -44,4 +44,6 @@ export interface Leases {
   readonly owner: string
   /** Takes a lease and keeps it alive until it is released. @returns null while somebody else holds it. */
   acquire(name: string, options?: { takeOver?: boolean }): Promise<Lease | null>
+  /** Names of the leases that some process holds now, with their owners. */
+  holders(names: readonly string[]): Promise<ReadonlyMap<string, string>>
 }

@@ -11,6 +11,7 @@ import {
 } from '../ports/integration-events.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import { describeError } from './describe-error.ts'
+import { leaseOf } from './process-manager.ts'
 import {
   CheckpointMoved,
   type ClaimedWork,
@@ -22,7 +23,6 @@ import {
 } from './work-store.ts'
 
 export const INTEGRATION_EVENTS_NAME = 'integration-events'
-const LEASE = `process-manager/${INTEGRATION_EVENTS_NAME}`
 
 /** Events of the log in one page: published together, then the checkpoint moves. */
 const PAGE = 500
@@ -62,7 +62,7 @@ export interface IntegrationEventsParts {
 
 /** How far publishing is. */
 export interface IntegrationEventsStatus {
-  /** `idle`: no process has ever published; `problem`: see there. */
+  /** `idle`: no process publishes; `problem`: see there. */
   readonly state: 'active' | 'idle' | 'problem'
   readonly position: bigint
   readonly problem: string | null
@@ -106,16 +106,16 @@ export class IntegrationEvents {
   }
 
   async status(): Promise<IntegrationEventsStatus> {
-    const { store } = this.#parts
-    const [checkpoints, parked] = await Promise.all([
+    const { store, leases } = this.#parts
+    const lease = leaseOf(INTEGRATION_EVENTS_NAME)
+    const [checkpoints, parked, holders] = await Promise.all([
       store.checkpoints([INTEGRATION_EVENTS_NAME]),
       store.keysOf(INTEGRATION_EVENTS_NAME, PARKED_STREAM),
+      leases.holders([lease]),
     ])
-    const stored = checkpoints.get(INTEGRATION_EVENTS_NAME)
-    const parkedStreams = parked.length
-    if (!stored) return { state: 'idle', position: LOG_START, problem: null, parkedStreams }
-    const { position, problem } = stored
-    return { state: problem === null ? 'active' : 'problem', position, problem, parkedStreams }
+    const { position = LOG_START, problem = null } = checkpoints.get(INTEGRATION_EVENTS_NAME) ?? {}
+    const state = problem !== null ? 'problem' : holders.has(lease) ? 'active' : 'idle'
+    return { state, position, problem, parkedStreams: parked.length }
   }
 
   /**
@@ -144,7 +144,7 @@ export class IntegrationEvents {
         // the lease is for a process that can publish
         await channel.available(stopping)
         if (stopping.aborted) return
-        lease = await leases.acquire(LEASE, { takeOver })
+        lease = await leases.acquire(leaseOf(INTEGRATION_EVENTS_NAME), { takeOver })
         takeOver = false
         if (lease) {
           await this.#follow(lease, () => {

@@ -9,7 +9,13 @@ import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
 import type { OfferedWork, TakenOffer, WorkQueue } from '../ports/work-queue.ts'
 import { describeError } from './describe-error.ts'
-import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
+import {
+  type Intent,
+  leaseOf,
+  type ProcessManager,
+  type WorkItem,
+  type WorkOutcome,
+} from './process-manager.ts'
 import {
   CheckpointMoved,
   type ClaimedWork,
@@ -80,9 +86,11 @@ export interface RunnerOptions {
 export interface ProcessManagerStatus {
   readonly name: string
   readonly position: bigint
-  /** `idle`: no process has taken it; `problem`: see there. */
+  /** `idle`: no process runs it; `problem`: see there. */
   readonly state: 'active' | 'idle' | 'problem'
   readonly problem: string | null
+  /** Who runs it; null when nobody does. */
+  readonly owner: string | null
 }
 
 /** Kind of work by which a reaction that failed waits for its retries; its key names the event. */
@@ -200,12 +208,16 @@ export class ProcessManagerRunner {
   }
 
   async status(): Promise<readonly ProcessManagerStatus[]> {
-    const stored = await this.#parts.store.checkpoints(this.names)
-    const positions = await this.positions()
+    const [stored, positions, holders] = await Promise.all([
+      this.#parts.store.checkpoints(this.names),
+      this.positions(),
+      this.#parts.leases.holders(this.names.map(leaseOf)),
+    ])
     return this.names.map((name) => {
       const problem = stored.get(name)?.problem ?? null
-      const state = problem !== null ? 'problem' : stored.has(name) ? 'active' : 'idle'
-      return { name, position: positions.get(name)!, state, problem }
+      const owner = holders.get(leaseOf(name)) ?? null
+      const state = problem !== null ? 'problem' : owner !== null ? 'active' : 'idle'
+      return { name, position: positions.get(name)!, state, problem, owner }
     })
   }
 
@@ -232,7 +244,7 @@ export class ProcessManagerRunner {
     for (let failures = 0; !stopping.aborted; ) {
       let lease: Lease | null = null
       try {
-        lease = await leases.acquire(`process-manager/${manager.name}`, { takeOver })
+        lease = await leases.acquire(leaseOf(manager.name), { takeOver })
         takeOver = false
         if (lease) {
           await this.#follow(manager, lease, () => {

@@ -127,6 +127,10 @@ export class HeldLeases implements Leases {
     }
   }
 
+  holders(names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#store.holders(names)
+  }
+
   #start(): NodeJS.Timeout {
     const timer = setInterval(() => void this.#beat(), this.#ttlMs / 4)
     timer.unref()

@@ -4,7 +4,7 @@ import { report, status } from '../support/core.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { expectComplete, largePayroll, streamEvents } from '../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
-import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
+import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import type { RunningService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
@@ -74,6 +74,19 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(await workOwners()).toEqual([])
     }, 60_000)
 
+    test('every process tells that nobody runs the process managers, and stays in rotation', async () => {
+      for (const { opsUrl } of [api, projector]) {
+        const { status, body } = await send(`${opsUrl}/readyz`)
+        expect([status, body.ok]).toEqual([200, true])
+        expect(body.degraded).toEqual([
+          'process manager payroll-pipeline: no process runs it',
+          'process manager erasure: no process runs it',
+        ])
+        expect(body.checks.process_managers).toEqual({ 'payroll-pipeline': 'idle', erasure: 'idle' })
+        expect(body.checks.process_manager_lag['payroll-pipeline'].events).toBeGreaterThan(0)
+      }
+    }, 60_000)
+
     test('a worker takes the process managers and the work that waited for it', async () => {
       const payroll = largePayroll(1_200, 2)
       const { body } = await report(api, tenant, { employees: payroll.employees })
@@ -84,6 +97,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
     }, 60_000)
 
     test('second processes of each role stand by', async () => {
+      expect((await send(`${api.opsUrl}/readyz`)).body.degraded).toEqual([])
       const owners = [await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]
       await Promise.all(['api', 'projector', 'worker'].map((role) => installation.start(role)))
       const payroll = largePayroll(1_200, 3)
