@@ -23,7 +23,7 @@ export class PostgresLeaseStore implements LeaseStore {
              ON CONFLICT (name) DO UPDATE
                SET owner = excluded.owner, epoch = held.epoch + 1, expires_at = excluded.expires_at
                WHERE held.expires_at <= clock_timestamp() OR held.owner = excluded.owner OR $4
-                 OR ${isGone('held.owner')}
+                 OR ${isGone('held.owner')} AND NOT ${isGone('excluded.owner')}
              RETURNING epoch`,
       values: [name, owner, ttlMs, options.takeOver ?? false],
     })
