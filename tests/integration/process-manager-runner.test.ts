@@ -307,7 +307,8 @@ describe('reacting to the log', () => {
     await happen(ParcelSent.of({ parcel: 'later', dueAt: null }), 'odd')
     await bench.drain(runner)
     expect(stored).toEqual(['deliver later'])
-    expect(names()).toEqual(['odd', 'behind', 'later'])
+    // pieces of different keys are done side by side
+    expect(names().sort()).toEqual(['behind', 'later', 'odd'])
   })
 
   test('an event that cannot be read is parked by name, without its contents', async () => {
