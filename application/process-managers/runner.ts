@@ -114,6 +114,11 @@ interface Reacted {
   readonly changes: WorkChanges
 }
 
+/** A reaction whose turn has not come: an earlier event of its stream waits. That is no try. */
+interface WaitsInLine {
+  readonly outcome: 'waits'
+}
+
 /** A claim in the hands of a worker of this process. */
 interface InHand {
   readonly claim: ClaimedWork
@@ -413,7 +418,10 @@ export class ProcessManagerRunner {
    * Reacts to the event that a stream waits behind, and with it to all that wait behind it, as far as they can be
    * reacted to: one pass frees the stream, however many there are.
    */
-  async #reactLate(manager: ProcessManager, claim: ClaimedWork): Promise<WorkOutcome | Reacted> {
+  async #reactLate(
+    manager: ProcessManager,
+    claim: ClaimedWork,
+  ): Promise<WorkOutcome | Reacted | WaitsInLine> {
     const { log, registry, store, clock } = this.#parts
     const { stream, revision } = parseReactionKey(claim.key)
     const waiting = new Set(
@@ -424,8 +432,13 @@ export class ProcessManagerRunner {
     )
     // the pass of another one took it along since it was claimed
     if (!waiting.has(revision)) return { outcome: 'done' }
-    if ([...waiting].some((other) => other < revision)) {
-      return { outcome: 'retry', afterMs: this.#options.pollMs, why: 'an earlier event of the stream waits' }
+    const first = Math.min(...waiting)
+    if (first < revision) {
+      const failed = await store.keysOf(manager.name, REACTION, 'failed')
+      const hasFailed = failed.includes(`${stream}@${first}`)
+      return hasFailed
+        ? { outcome: 'stop', why: 'an earlier event of the stream failed' }
+        : { outcome: 'waits' }
     }
     const intents: Intent[] = []
     const done: WorkKey[] = []
@@ -621,7 +634,7 @@ export class ProcessManagerRunner {
     notices.wake('progress')
   }
 
-  async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome | Reacted> {
+  async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome | Reacted | WaitsInLine> {
     const manager = this.#managers.get(claim.processManager)!
     if (claim.kind === REACTION) return this.#reactLate(manager, claim)
     const handler = manager.work[claim.kind]
@@ -635,8 +648,12 @@ export class ProcessManagerRunner {
     return handler(item)
   }
 
-  #endOf(claim: ClaimedWork, outcome: WorkOutcome | Reacted): WorkEnd {
+  #endOf(claim: ClaimedWork, outcome: WorkOutcome | Reacted | WaitsInLine): WorkEnd {
     switch (outcome.outcome) {
+      case 'waits': {
+        const why = 'an earlier event of the stream waits'
+        return { end: 'retry', afterMs: this.#options.pollMs, why, isTry: false }
+      }
       case 'done':
         return 'changes' in outcome ? { end: 'done', changes: outcome.changes } : { end: 'done' }
       case 'held':
