@@ -23,6 +23,8 @@ const OWN_INSTALLATION = [
   ...['many-processes', 'roles', 'roles-fencing', 'rolling-upgrade'].map(endToEnd),
   // a proxy before PostgreSQL
   endToEnd('database-silent'),
+  // a NATS server that comes and goes
+  endToEnd('nats-away'),
   // both engines at once
   endToEnd('moving-engines'),
   // starts that are refused

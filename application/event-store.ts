@@ -128,7 +128,7 @@ export class EventRegistry {
     if (metadata.schema_version > type.version) {
       throw new UnreadableEvent(stored, `version ${metadata.schema_version} is newer than this release`)
     }
-    const parsed = type.schema.safeParse(upcast(type, metadata.schema_version, json(stored, stored.data)))
+    const parsed = type.schema.safeParse(upcasted(type, metadata.schema_version, stored))
     if (!parsed.success) {
       const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
       throw new UnreadableEvent(stored, where)
@@ -143,8 +143,40 @@ export class EventRegistry {
 /** A server that others write to as well holds anything. @throws UnreadableEvent */
 function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
   const metadata = json(stored, stored.metadata) as RecordedEvent['metadata'] | null
-  if (metadata && Number.isSafeInteger(metadata.schema_version)) return metadata
-  throw new UnreadableEvent(stored, 'its metadata name no version')
+  if (!metadata || !Number.isSafeInteger(metadata.schema_version)) {
+    throw new UnreadableEvent(stored, 'its metadata name no version')
+  }
+  const { tenant_id, environment, actor, correlation_id, causation_id, recorded_at } = metadata
+  const isWhole =
+    (tenant_id === null || typeof tenant_id === 'string') &&
+    (environment === null || environment === 'live' || environment === 'sandbox') &&
+    typeof actor?.type === 'string' &&
+    typeof actor.id === 'string' &&
+    typeof correlation_id === 'string' &&
+    typeof causation_id === 'string' &&
+    !Number.isNaN(Date.parse(recorded_at))
+  if (isWhole) return metadata
+  throw new UnreadableEvent(stored, 'its metadata are not those of this service')
+}
+
+/** When an event was recorded, in milliseconds since the epoch; null when that cannot be read. */
+export function recordedAt(stored: Pick<StoredEvent, 'metadata'>): number | null {
+  try {
+    const at = Date.parse((JSON.parse(stored.metadata) as Partial<EventMetadata> | null)?.recorded_at ?? '')
+    return Number.isNaN(at) ? null : at
+  } catch {
+    return null
+  }
+}
+
+/** The data in the shape of the current version. @throws UnreadableEvent */
+function upcasted(type: EventType, version: number, stored: StoredEvent): unknown {
+  const raw = json(stored, stored.data)
+  try {
+    return upcast(type, version, raw)
+  } catch {
+    throw new UnreadableEvent(stored, `it is not of version ${version}`)
+  }
 }
 
 /** @throws UnreadableEvent, without the text. */

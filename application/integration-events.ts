@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { EventType } from '../domain/kernel/event-type.ts'
-import { environment, id } from '../domain/kernel/ids.ts'
+import { environment, id, isId } from '../domain/kernel/ids.ts'
 import { EmployeeSyncReceived } from '../domain/parties/employee-sync.ts'
 import {
   EmployerDetailsChanged,
@@ -16,7 +16,7 @@ import {
 } from '../domain/payroll/payroll-file.ts'
 import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../domain/policies/policy.ts'
 import type { CommandHandler } from './command-handling/command-handler.ts'
-import type { RecordedEvent } from './event-store.ts'
+import { type RecordedEvent, UnreadableEvent } from './event-store.ts'
 import type { IntegrationEvent } from './ports/integration-events.ts'
 
 /**
@@ -196,6 +196,7 @@ export async function integrationEventOf(
   const source = SOURCES_BY_TYPE.get(event.type)
   // what belongs to no tenant is of nobody's concern outside
   if (!source || tenant_id === null || environment === null) return null
+  if (!isId(tenant_id)) throw new UnreadableEvent(event, 'its tenant is none')
   const told = await source.tell(event.data as never, commands)
   if (!told) return null
   const { type } = told

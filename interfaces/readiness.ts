@@ -1,11 +1,15 @@
 import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
 import type { Faults } from '../application/ports/faults.ts'
-import type { IntegrationEvents } from '../application/process-managers/integration-events.ts'
-import type { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import {
+  INTEGRATION_EVENTS_NAME,
+  type IntegrationEvents,
+} from '../application/process-managers/integration-events.ts'
+import type { ProcessManagerRunner, ProcessManagerStatus } from '../application/process-managers/runner.ts'
 import type { WorkStore } from '../application/process-managers/work-store.ts'
 import type { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
+import { type Lag, LogLag } from '../projections/runtime/log-lag.ts'
 import type { Projections } from '../projections/runtime/projections.ts'
 import type { Health } from './operator-api/services.ts'
 
@@ -24,21 +28,29 @@ interface Parts {
 
 /** How long the log, and then the database, may take to answer a probe, and each source of figures, in milliseconds. */
 const PROBE_MS = 2_000
+/** A process manager that is behind for so long does not get on. */
+const STANDS_STILL_S = 30
 /** Pieces of failed work that an overview shows. */
 const FAILED_SHOWN = 100
 
 /** Whether this process can serve, what is late or stuck, and the figures behind both. */
 export class Readiness {
   readonly #parts: Parts
+  readonly #lag: LogLag
+  readonly #standsStillS: number
 
-  constructor(parts: Parts) {
+  /** @param options.standsStillS seconds behind the log after which a process manager degrades, default 30. */
+  constructor(parts: Parts, options: { readonly standsStillS?: number } = {}) {
     this.#parts = parts
+    this.#lag = new LogLag(parts.log, parts.clock)
+    this.#standsStillS = options.standsStillS ?? STANDS_STILL_S
   }
 
   /**
-   * Not ok while the event log or the database does not answer, or a projection is in error. What is
-   * parked, given up or stuck calls for a person and takes no process out of rotation: it degrades. So does
-   * losing NATS: everything goes on, more slowly. Answers within twice {@link PROBE_MS}.
+   * Not ok while the event log or the database does not answer to this process: another one may serve then. What
+   * would be the same in every process takes none out of rotation, it degrades: a projection in error (everything
+   * else is served), what is parked, given up or stuck, what no process runs, and losing NATS. Answers within twice
+   * {@link PROBE_MS}.
    */
   async check(): Promise<Health> {
     const head = await within(PROBE_MS, this.#parts.log.head())
@@ -47,7 +59,7 @@ export class Readiness {
       PROBE_MS,
       Promise.all([
         this.#parts.projections.list(),
-        this.#parts.runner.status(),
+        this.#processManagers(head),
         this.#counts(),
         this.#parts.integrationEvents?.status(),
       ]),
@@ -57,18 +69,29 @@ export class Readiness {
     }
     const [projections, processManagers, counts, published] = looked
     const { nats } = this.#parts
-    const isPublishingStuck = published?.state === 'problem' && nats?.connected === true
     return {
-      ok: projections.every(({ state }) => state !== 'error'),
+      ok: true,
       degraded: [
-        ...projections
-          .filter((projection) => projection.parked_streams > 0)
-          .map(({ name, parked_streams }) => `projection ${name}: parked streams: ${parked_streams}`),
-        ...processManagers
-          .filter(({ state }) => state === 'problem')
-          .map(({ name }) => `process manager ${name}: does not get on`),
+        ...projections.flatMap(({ name, state, owner, code_version, parked_streams }) => [
+          ...(state === 'error' ? [`projection ${name}: does not get on`] : []),
+          ...(owner === null && code_version !== null ? [`projection ${name}: no process runs it`] : []),
+          ...(parked_streams > 0 ? [`projection ${name}: parked streams: ${parked_streams}`] : []),
+        ]),
+        ...processManagers.flatMap(({ name, state, lag }) => [
+          ...(state === 'problem' ? [`process manager ${name}: does not get on`] : []),
+          ...(state === 'idle' ? [`process manager ${name}: no process runs it`] : []),
+          ...(lag.events > 0 && lag.seconds >= this.#standsStillS
+            ? [`process manager ${name}: behind by ${lag.events} events, for ${Math.floor(lag.seconds)} s`]
+            : []),
+        ]),
         ...(counts.failed > 0 ? [`work given up: ${counts.failed}`] : []),
-        ...(isPublishingStuck ? ['integration events: not published'] : []),
+        ...(published?.state === 'problem' && nats?.connected ? ['integration events: not published'] : []),
+        ...(published?.state === 'idle' && nats?.connected
+          ? ['integration events: no process publishes them']
+          : []),
+        ...(published && published.parkedStreams > 0
+          ? [`integration events: parked streams: ${published.parkedStreams}`]
+          : []),
         ...(nats && !nats.connected
           ? ['nats: unreachable, work is found by looking, integration events wait']
           : []),
@@ -78,6 +101,7 @@ export class Readiness {
         head: head.toString(),
         projections: Object.fromEntries(projections.map(({ name, state }) => [name, state])),
         process_managers: Object.fromEntries(processManagers.map(({ name, state }) => [name, state])),
+        process_manager_lag: Object.fromEntries(processManagers.map(({ name, lag }) => [name, lag])),
         work_failed: counts.failed,
         ...(nats ? { nats: nats.connected ? 'ok' : 'unreachable' } : {}),
         ...(published ? { integration_events: published.state } : {}),
@@ -113,7 +137,7 @@ export class Readiness {
     const [counts, failed, processManagers] = await Promise.all([
       this.#counts(),
       this.#parts.runner.failedWork(FAILED_SHOWN),
-      this.#parts.runner.status(),
+      this.#parts.log.head().then((head) => this.#processManagers(head)),
     ])
     return {
       counts,
@@ -135,27 +159,40 @@ export class Readiness {
    * away: an old figure would look like a new one.
    */
   async measure(metrics: Metrics): Promise<void> {
-    const { projections, nats, workQueue, integrationEvents } = this.#parts
+    const { log, projections, nats, workQueue, integrationEvents } = this.#parts
     if (nats) metrics.nats(nats.connected)
     const set = async <T>(reading: Promise<T>, gauges: (figures: T | null) => void) =>
       gauges(await within(PROBE_MS, reading))
     await Promise.all([
       set(projections.list(), (figures) => metrics.projections(figures)),
+      set(
+        log.head().then((head) => this.#processManagers(head)),
+        (figures) => metrics.processManagers(figures),
+      ),
       set(this.#counts(), (figures) => metrics.work('process-managers', figures)),
       workQueue &&
         set(nats?.connected ? workQueue.depth() : Promise.resolve(null), (figures) =>
           metrics.workQueue(figures),
         ),
       integrationEvents &&
-        set(this.#unpublished(integrationEvents), (figures) => metrics.integrationEventsBehind(figures)),
+        set(this.#unpublished(integrationEvents), (figures) => {
+          metrics.integrationEventsBehind(figures?.behind ?? null)
+          if (figures) metrics.parked(INTEGRATION_EVENTS_NAME, figures.parkedStreams)
+        }),
     ])
   }
 
-  /** Events of the log that were not yet looked at for integration events. */
-  async #unpublished(integrationEvents: IntegrationEvents): Promise<number> {
+  /** Events of the log that were not yet looked at for integration events, and streams that wait. */
+  async #unpublished(integrationEvents: IntegrationEvents) {
     const { log } = this.#parts
-    const [head, { position }] = await Promise.all([log.head(), integrationEvents.status()])
-    return log.count(position, head)
+    const [head, { position, parkedStreams }] = await Promise.all([log.head(), integrationEvents.status()])
+    return { behind: await log.count(position, head), parkedStreams }
+  }
+
+  async #processManagers(head: bigint): Promise<readonly (ProcessManagerStatus & { readonly lag: Lag })[]> {
+    this.#lag.note(head)
+    const all = await this.#parts.runner.status()
+    return Promise.all(all.map(async (one) => ({ ...one, lag: await this.#lag.at(one.position, head) })))
   }
 
   async #counts() {

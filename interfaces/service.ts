@@ -15,10 +15,13 @@ import type { Config } from '../infrastructure/config/config.ts'
 import { prepareDataDirectory } from '../infrastructure/config/data-directory.ts'
 import { EncryptedPersonalData } from '../infrastructure/crypto/personal-data.ts'
 import { rewrapAll } from '../infrastructure/crypto/rewrap.ts'
+import type { Database } from '../infrastructure/database/database.ts'
 import { PostgresFaults } from '../infrastructure/database/faults.ts'
+import { isKnownServer, rememberServers } from '../infrastructure/database/known-servers.ts'
 import { PostgresLastUsed } from '../infrastructure/database/last-used.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/database/leases.ts'
 import { bindToLog, findLogTooShort } from '../infrastructure/database/log-binding.ts'
+import { openOwnerSession } from '../infrastructure/database/owner-session.ts'
 import { PostgresProjectionStore } from '../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../infrastructure/database/read-database.ts'
 import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
@@ -27,7 +30,12 @@ import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
 import { InMemoryFaults } from '../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
-import { Nats } from '../infrastructure/messaging/nats/connection.ts'
+import {
+  Nats,
+  type NatsLog,
+  NatsUnavailable,
+  natsAddresses,
+} from '../infrastructure/messaging/nats/connection.ts'
 import { JetStreamIntegrationEvents } from '../infrastructure/messaging/nats/integration-events.ts'
 import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
@@ -99,12 +107,14 @@ async function compose(
   closeAll: () => Promise<void>,
 ): Promise<Service> {
   const secrets = await prepareDataDirectory(config)
-  const nats = await openNats(config, logger)
-  if (nats) closers.push(() => nats.close())
+  const reached = await reachNats(config, logger)
+  if (reached instanceof Nats) closers.push(() => reached.close())
   const storage = await openStorage(config, logger)
   closers.push(() => storage.close())
   const { database } = storage
   const { pool, background } = database
+  const nats = reached && (await openNats(reached, config, background, logger))
+  if (nats && nats !== reached) closers.push(() => nats.close())
   const metrics = new Metrics()
   const registry = new EventRegistry(aggregates)
   const notices = nats ? new NatsNotices(nats) : new InProcessNotices()
@@ -140,6 +150,8 @@ async function compose(
   const commands = new CommandHandler(log, registry, clock)
 
   const owner = randomness.hex(12)
+  const session = await openOwnerSession(database, owner)
+  closers.push(() => session.close())
   const leaseStore = new PostgresLeaseStore(database.leases)
   // who cannot be replaced by another process need not be replaced soon
   const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
@@ -202,7 +214,7 @@ async function compose(
   closers.push(async () => following.abort())
   if (clock instanceof VirtualClock) {
     void clock
-      .follow(log, registry, following.signal)
+      .follow(log, registry, following.signal, (error) => logger.warn('clock event not read', {}, error))
       .catch((error) => logger.error('clock not followed', {}, error))
   }
   if (config.roles.has('projector')) {
@@ -357,13 +369,43 @@ async function compose(
   }
 }
 
-/** @throws NatsUnavailable when it is configured and does not answer. */
-async function openNats(config: Config, logger: Logger): Promise<Nats | null> {
+const natsLog = (logger: Logger): NatsLog => ({
+  info: (text) => logger.info('nats', { text }),
+  warn: (text) => logger.warn('nats', { text }),
+})
+
+/**
+ * @returns the connection, or why nobody answers; null where NATS is not configured.
+ * @throws NatsUnavailable when it refuses.
+ */
+async function reachNats(config: Config, logger: Logger): Promise<Nats | NatsUnavailable | null> {
   if (config.natsUrls === null) return null
-  return Nats.open(config.natsUrls, {
-    info: (text) => logger.info('nats', { text }),
-    warn: (text) => logger.warn('nats', { text }),
-  })
+  try {
+    return await Nats.open(config.natsUrls, natsLog(logger))
+  } catch (error) {
+    if (error instanceof NatsUnavailable && error.isAway) return error
+    throw error
+  }
+}
+
+/**
+ * A server that this database has known is away for a while; one that nobody ever reached is a wrong setting.
+ * @throws NatsUnavailable when it does not answer and is not known.
+ */
+async function openNats(
+  reached: Nats | NatsUnavailable,
+  config: Config,
+  pool: Database['pool'],
+  logger: Logger,
+): Promise<Nats> {
+  const urls = config.natsUrls!
+  const addresses = natsAddresses(urls)
+  if (reached instanceof Nats) {
+    await rememberServers(pool, addresses)
+    return reached
+  }
+  if (!(await isKnownServer(pool, addresses))) throw reached
+  return Nats.openLater(urls, natsLog(logger))
 }
 
 async function listenOrExplain(

@@ -110,7 +110,7 @@ export class EventLogUnavailable extends ServiceUnavailable {
   }
 }
 
-/** A position that no event of the log has, from which this engine cannot go on reading. */
+/** A position that no event of the log has, from which this engine cannot follow the log. */
 export class UnknownPosition extends Error {
   constructor(position: bigint) {
     super(`No event of the log stands at position ${position}`)
@@ -163,7 +163,8 @@ export interface EventLog {
 
   /**
    * Reads the log in order, exclusively after a position; `types` filters on the server, which looks only so far at a
-   * time: a page may have few events or none, and end before the head.
+   * time: a page may have few events or none, and end before the head. Any number is a position: one between events
+   * costs more where positions are places in files, one beyond the end reads as the end.
    */
   readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage>
 
@@ -172,6 +173,7 @@ export interface EventLog {
    * aborts (then it just ends). It waits while the consumer works. A page without events tells of a
    * checkpoint that moved over events of other types; the first page at the head always comes.
    * Lost connections are reconnected inside; nothing is skipped or delivered twice.
+   * @throws UnknownPosition when no event stands at `after` and the engine cannot follow from there.
    */
   subscribe(options: {
     after: bigint

@@ -12,12 +12,23 @@ export interface IntegrationEvent {
   readonly text: string
 }
 
+/** The channel does not take this event, whatever is done; others may pass. */
+export class IntegrationEventRefused extends Error {
+  constructor(event: Pick<IntegrationEvent, 'id' | 'type'>, why: string) {
+    super(`The integration event ${event.type} of ${event.id} is refused: ${why}`)
+    this.name = 'IntegrationEventRefused'
+  }
+}
+
 /** Where integration events are published to. Nothing in it is needed by the service itself. */
 export interface IntegrationEventChannel {
   /** Whether the channel exists; one that does not holds nothing of what was published before. */
   exists(): Promise<boolean>
   create(): Promise<void>
-  /** Publishes one event; the same id again within the channel's memory is the same message. @throws until it is stored. */
+  /**
+   * Publishes one event; the same id again within the channel's memory is the same message.
+   * @throws until it is stored; {@link IntegrationEventRefused} when it never will be.
+   */
   publish(event: IntegrationEvent): Promise<void>
   /** Whether publishing may work now. */
   isAvailable(): boolean

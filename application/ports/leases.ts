@@ -8,7 +8,8 @@
 /** The leases as stored. All times are the store's own clock. */
 export interface LeaseStore {
   /**
-   * Takes a lease that is free, expired or already this owner's, under a new epoch.
+   * Takes a lease that is free, expired, already this owner's, or of an owner whose process is seen to be gone, under
+   * a new epoch.
    * @param options.takeOver takes it from a live owner, too: only where the owner is known to be dead.
    * @returns null while somebody else holds it.
    */
@@ -43,4 +44,6 @@ export interface Leases {
   readonly owner: string
   /** Takes a lease and keeps it alive until it is released. @returns null while somebody else holds it. */
   acquire(name: string, options?: { takeOver?: boolean }): Promise<Lease | null>
+  /** Names of the leases that some process holds now, with their owners. */
+  holders(names: readonly string[]): Promise<ReadonlyMap<string, string>>
 }

@@ -1,5 +1,6 @@
 import { UnreadableEvent } from '../event-store.ts'
 import { EventTooLarge, WrongExpectedRevision } from '../ports/event-log.ts'
+import { IntegrationEventRefused } from '../ports/integration-events.ts'
 import { CheckpointMoved } from './work-store.ts'
 
 /**
@@ -20,4 +21,10 @@ export function describeError(error: unknown): string {
     .join(' ')
 }
 
-const OWN_ERRORS = [WrongExpectedRevision, EventTooLarge, UnreadableEvent, CheckpointMoved]
+const OWN_ERRORS = [
+  WrongExpectedRevision,
+  EventTooLarge,
+  UnreadableEvent,
+  CheckpointMoved,
+  IntegrationEventRefused,
+]

@@ -17,6 +17,11 @@ export interface ProcessManager {
   readonly work: Readonly<Record<string, WorkHandler>>
 }
 
+/** The lease under which a process manager follows the log. */
+export function leaseOf(processManager: string): string {
+  return `process-manager/${processManager}`
+}
+
 /** Work to be done, or no longer to be done. */
 export type Intent =
   | {

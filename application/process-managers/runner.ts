@@ -10,7 +10,13 @@ import type { Notices } from '../ports/notices.ts'
 import { ServiceUnavailable } from '../ports/unavailable.ts'
 import type { OfferedWork, TakenOffer, WorkQueue } from '../ports/work-queue.ts'
 import { describeError } from './describe-error.ts'
-import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
+import {
+  type Intent,
+  leaseOf,
+  type ProcessManager,
+  type WorkItem,
+  type WorkOutcome,
+} from './process-manager.ts'
 import {
   CheckpointMoved,
   type ClaimedWork,
@@ -81,13 +87,17 @@ export interface RunnerOptions {
 export interface ProcessManagerStatus {
   readonly name: string
   readonly position: bigint
-  /** `idle`: no process has taken it; `problem`: see there. */
+  /** `idle`: no process runs it; `problem`: see there. */
   readonly state: 'active' | 'idle' | 'problem'
   readonly problem: string | null
+  /** Who runs it; null when nobody does. */
+  readonly owner: string | null
 }
 
 /** Kind of work by which a reaction that failed waits for its retries; its key names the event. */
 const REACTION = '$reaction'
+/** Events of a stream that are read at once to make up for reactions. */
+const REACTION_PAGE = 100
 /** Reading a page of large events takes long: whatever else the process does gets its turn this often. */
 const TURN_MS = 5
 /** Before work is given back because log or database are away, in milliseconds: some failures come at once. */
@@ -105,6 +115,11 @@ class Stopping extends Error {
 interface Reacted {
   readonly outcome: 'done'
   readonly changes: WorkChanges
+}
+
+/** A reaction whose turn has not come: an earlier event of its stream waits. That is no try. */
+interface WaitsInLine {
+  readonly outcome: 'waits'
 }
 
 /** A claim in the hands of a worker of this process. */
@@ -201,12 +216,16 @@ export class ProcessManagerRunner {
   }
 
   async status(): Promise<readonly ProcessManagerStatus[]> {
-    const stored = await this.#parts.store.checkpoints(this.names)
-    const positions = await this.positions()
+    const [stored, positions, holders] = await Promise.all([
+      this.#parts.store.checkpoints(this.names),
+      this.positions(),
+      this.#parts.leases.holders(this.names.map(leaseOf)),
+    ])
     return this.names.map((name) => {
       const problem = stored.get(name)?.problem ?? null
-      const state = problem !== null ? 'problem' : stored.has(name) ? 'active' : 'idle'
-      return { name, position: positions.get(name)!, state, problem }
+      const owner = holders.get(leaseOf(name)) ?? null
+      const state = problem !== null ? 'problem' : owner !== null ? 'active' : 'idle'
+      return { name, position: positions.get(name)!, state, problem, owner }
     })
   }
 
@@ -233,7 +252,7 @@ export class ProcessManagerRunner {
     for (let failures = 0; !stopping.aborted; ) {
       let lease: Lease | null = null
       try {
-        lease = await leases.acquire(`process-manager/${manager.name}`, { takeOver })
+        lease = await leases.acquire(leaseOf(manager.name), { takeOver })
         takeOver = false
         if (lease) {
           await this.#follow(manager, lease, () => {
@@ -398,17 +417,62 @@ export class ProcessManagerRunner {
     return new Set(keys.map((key) => parseReactionKey(key).stream))
   }
 
-  /** Reacts to one event that could not be reacted to in its turn, after those of its stream before it. */
-  async #reactLate(manager: ProcessManager, claim: ClaimedWork): Promise<WorkOutcome | Reacted> {
-    const { log, registry, store } = this.#parts
+  /**
+   * Reacts to the event that a stream waits behind, and with it to all that wait behind it, as far as they can be
+   * reacted to: one pass frees the stream, however many there are.
+   */
+  async #reactLate(
+    manager: ProcessManager,
+    claim: ClaimedWork,
+  ): Promise<WorkOutcome | Reacted | WaitsInLine> {
+    const { log, registry, store, clock } = this.#parts
     const { stream, revision } = parseReactionKey(claim.key)
-    const waiting = (await store.keysOf(manager.name, REACTION)).map(parseReactionKey)
-    if (waiting.some((other) => other.stream === stream && other.revision < revision)) {
-      return { outcome: 'retry', afterMs: this.#options.pollMs, why: 'an earlier event of the stream waits' }
+    const waiting = new Set(
+      (await store.keysOf(manager.name, REACTION))
+        .map(parseReactionKey)
+        .filter((other) => other.stream === stream)
+        .map((other) => other.revision),
+    )
+    // the pass of another one took it along since it was claimed
+    if (!waiting.has(revision)) return { outcome: 'done' }
+    const first = Math.min(...waiting)
+    if (first < revision) {
+      const failed = await store.keysOf(manager.name, REACTION, 'failed')
+      const hasFailed = failed.includes(`${stream}@${first}`)
+      return hasFailed
+        ? { outcome: 'stop', why: 'an earlier event of the stream failed' }
+        : { outcome: 'waits' }
     }
-    const [event] = await log.readStream(stream, { from: revision, maxCount: 1 })
-    if (!event) return { outcome: 'stop', why: `${stream} has no revision ${revision}` }
-    return { outcome: 'done', changes: this.#changes(manager, manager.react([registry.decode(event)])) }
+    const intents: Intent[] = []
+    const done: WorkKey[] = []
+    const next: WorkToStore[] = []
+    const { pageSize } = this.#options
+    const last = Math.max(...waiting)
+    for (let from = revision; from <= last && next.length === 0; ) {
+      const page = await log.readStream(stream, { from, maxCount: REACTION_PAGE })
+      if (page.length === 0) break
+      for (const event of page) {
+        if (!waiting.has(event.revision)) continue
+        const key = reactionOf(manager, event, clock.now())
+        try {
+          // what is left of very many goes on as a piece of its own
+          if (done.length === pageSize) next.push(key)
+          else intents.push(...manager.react([registry.decode(event)]))
+        } catch (error) {
+          if (event.revision === revision) throw error
+          // what the stream waits behind from now on: its tries count afresh
+          next.push(key)
+        }
+        if (next.length > 0) break
+        done.push(key)
+      }
+      from = page.at(-1)!.revision + 1
+      await othersTurn()
+    }
+    if (done.length === 0) return { outcome: 'stop', why: `${stream} has no revision ${revision}` }
+    const changes = this.#changes(manager, intents, next)
+    // the first one ends with its claim
+    return { outcome: 'done', changes: { ...changes, cancel: [...changes.cancel, ...done.slice(1)] } }
   }
 
   // ---- working
@@ -574,7 +638,7 @@ export class ProcessManagerRunner {
     notices.wake('progress')
   }
 
-  async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome | Reacted> {
+  async #handle(claim: ClaimedWork, signal: AbortSignal): Promise<WorkOutcome | Reacted | WaitsInLine> {
     const manager = this.#managers.get(claim.processManager)!
     if (claim.kind === REACTION) return this.#reactLate(manager, claim)
     const handler = manager.work[claim.kind]
@@ -588,8 +652,12 @@ export class ProcessManagerRunner {
     return handler(item)
   }
 
-  #endOf(claim: ClaimedWork, outcome: WorkOutcome | Reacted): WorkEnd {
+  #endOf(claim: ClaimedWork, outcome: WorkOutcome | Reacted | WaitsInLine): WorkEnd {
     switch (outcome.outcome) {
+      case 'waits': {
+        const why = 'an earlier event of the stream waits'
+        return { end: 'retry', afterMs: this.#options.pollMs, why, isTry: false }
+      }
       case 'done':
         return 'changes' in outcome ? { end: 'done', changes: outcome.changes } : { end: 'done' }
       case 'held':

@@ -37,8 +37,8 @@ export interface ClaimedWork extends WorkToStore {
 export type WorkEnd =
   /** What it led to is stored and cancelled with its end, all or nothing. */
   | { readonly end: 'done'; readonly changes?: WorkChanges }
-  /** Again after real milliseconds. */
-  | { readonly end: 'retry'; readonly afterMs: number; readonly why: string }
+  /** Again after real milliseconds; `isTry` false: the attempt does not count. */
+  | { readonly end: 'retry'; readonly afterMs: number; readonly why: string; readonly isTry?: boolean }
   /** Not before the hold at that point is cleared; the attempt does not count. */
   | { readonly end: 'held'; readonly at: FaultPoint }
   /** At once, by anybody; the attempt does not count. */
@@ -110,7 +110,8 @@ export interface WorkStore {
   ): Promise<ReadonlyMap<string, Checkpoint & { readonly problem: string | null }>>
 
   /**
-   * Leases work that is due, in the order it fell due. Work whose lease ran out is due again.
+   * Leases work that is due, in the order it fell due. Work whose lease ran out, or whose owner is
+   * gone, is due again.
    * @param request.only one piece, if it is due.
    * @param request.now service-clock milliseconds.
    * @param request.holds points at which a hold is set: work held there is left alone.
@@ -141,8 +142,8 @@ export interface WorkStore {
    */
   nextDue(after: number): Promise<number | null>
   counts(request: { readonly now: number; readonly holds: readonly FaultPoint[] }): Promise<WorkCounts>
-  /** Keys of all work of a kind, failed work included, in order. */
-  keysOf(processManager: string, kind: string): Promise<readonly string[]>
+  /** Keys of all work of a kind, failed work included, in order. @param state only such work. */
+  keysOf(processManager: string, kind: string, state?: 'failed'): Promise<readonly string[]>
   failed(limit: number): Promise<readonly FailedWork[]>
   /** Tries failed work again. @returns how much of it there is. */
   redrive(request: { readonly key?: WorkKey; readonly dryRun: boolean }): Promise<number>

@@ -13,12 +13,17 @@ export interface ShownEvent {
   readonly revision: number
   readonly event_id: string
   readonly type: string
-  /** Schema version of the data as shown: the type's current one. */
-  readonly version: number
-  readonly recorded_at: string
+  /** Schema version of the data as shown: the type's current one. Null: another program's event names none. */
+  readonly version: number | null
+  /** Null: another program's event names no time. */
+  readonly recorded_at: string | null
+  /** Masked as a whole where the event does not fit its type. */
   readonly data: unknown
-  readonly metadata: EventMetadata & { readonly hash: string }
+  readonly metadata: Partial<EventMetadata & { readonly hash: string }>
 }
+
+type Displayed = Pick<StoredEvent, 'position' | 'stream' | 'revision' | 'eventId' | 'type'> &
+  Pick<ShownEvent, 'data' | 'metadata' | 'version'>
 
 /** Which events to show. */
 export interface EventFilter {
@@ -143,7 +148,7 @@ class Taker {
     const { type, tenantId, correlationId } = this.#filter
     if (type !== undefined && event.type !== type) return true
     if (tenantId !== undefined || correlationId !== undefined) {
-      const { metadata } = app.registry.decode(event)
+      const { metadata } = readable(app, event)
       if (tenantId !== undefined && metadata.tenant_id !== tenantId) return true
       if (correlationId !== undefined && metadata.correlation_id !== correlationId) return true
     }
@@ -171,7 +176,7 @@ async function shown(
       event_id: event.eventId,
       type: event.type,
       version: event.version,
-      recorded_at: event.metadata.recorded_at,
+      recorded_at: recordedAtOf(event.metadata),
       data: data[index],
       metadata: event.metadata,
     })),
@@ -180,15 +185,30 @@ async function shown(
   }
 }
 
+function recordedAtOf({ recorded_at }: Displayed['metadata']): string | null {
+  return typeof recorded_at === 'string' ? recorded_at : null
+}
+
 /** An event for display: one that does not fit its type is shown without its data, never skipped. */
-function readable(app: Application, stored: StoredEvent): RecordedEvent & { readonly version: number } {
+function readable(app: Application, stored: StoredEvent): Displayed {
   try {
     const event = app.registry.decode(stored)
     const type = app.registry.types.find(({ name }) => name === event.type)
     return { ...event, version: type?.version ?? event.metadata.schema_version }
   } catch {
-    const metadata = JSON.parse(stored.metadata) as RecordedEvent['metadata']
-    return { ...stored, data: MASK, metadata, version: metadata.schema_version }
+    const metadata = foreignMetadata(stored)
+    const { schema_version: version } = metadata
+    return { ...stored, data: MASK, metadata, version: typeof version === 'number' ? version : null }
+  }
+}
+
+/** What another program wrote beside an event; nothing when it is no JSON object. */
+function foreignMetadata(stored: StoredEvent): Displayed['metadata'] {
+  try {
+    const metadata: unknown = JSON.parse(stored.metadata)
+    return typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata) ? metadata : {}
+  } catch {
+    return {}
   }
 }
 
@@ -207,6 +227,7 @@ const byCategory: ReadonlyMap<string, Aggregate> = new Map(aggregates.map((one) 
  * The state of a stream as of a revision (inclusive) or a time (inclusive, ISO 8601), by default now.
  * Sensitive values are masked.
  * @returns null when the stream is unknown or empty at that point.
+ * @throws UnreadableEvent when an event up to there does not fit its type.
  */
 export async function stateAt(
   app: Application,

@@ -57,8 +57,16 @@ export class VirtualClock implements MovableClock {
     this.#notices.wake('work')
   }
 
-  /** Follows moves that other processes make, until `signal` aborts. */
-  async follow(log: EventLog, registry: EventRegistry, signal: AbortSignal): Promise<void> {
+  /**
+   * Follows moves that other processes make, until `signal` aborts.
+   * @param onUnreadable told of an event that cannot be read and is passed over.
+   */
+  async follow(
+    log: EventLog,
+    registry: EventRegistry,
+    signal: AbortSignal,
+    onUnreadable: (error: unknown) => void = () => undefined,
+  ): Promise<void> {
     const after = await log.head()
     const commands = new CommandHandler(log, registry, this)
     // moves between opening and following
@@ -71,8 +79,13 @@ export class VirtualClock implements MovableClock {
       signal,
     })) {
       for (const stored of page.events) {
-        const { data } = registry.decode(stored) as unknown as EventOf<typeof VirtualClockMoved>
-        this.moveTo(data.to)
+        try {
+          const { data } = registry.decode(stored) as unknown as EventOf<typeof VirtualClockMoved>
+          this.moveTo(data.to)
+        } catch (error) {
+          // another program's: later moves count all the same
+          onUnreadable(error)
+        }
       }
     }
   }

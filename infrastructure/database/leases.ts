@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import type { Lease, LeaseStore, Leases } from '../../application/ports/leases.ts'
+import { isGone } from './owner-session.ts'
 
-/** Leases in the table `runtime.leases`, timed by the database's clock. */
+/** Leases in the table `runtime.leases`, timed by the database's clock; see owner-session.ts for owners that are gone. */
 export class PostgresLeaseStore implements LeaseStore {
   readonly #pool: Pool
 
@@ -22,6 +23,7 @@ export class PostgresLeaseStore implements LeaseStore {
              ON CONFLICT (name) DO UPDATE
                SET owner = excluded.owner, epoch = held.epoch + 1, expires_at = excluded.expires_at
                WHERE held.expires_at <= clock_timestamp() OR held.owner = excluded.owner OR $4
+                 OR ${isGone('held.owner')} AND NOT ${isGone('excluded.owner')}
              RETURNING epoch`,
       values: [name, owner, ttlMs, options.takeOver ?? false],
     })
@@ -67,7 +69,8 @@ export class PostgresLeaseStore implements LeaseStore {
     const result = await this.#pool.query<{ name: string; owner: string }>({
       name: 'leases/holders',
       text: `SELECT name, owner FROM runtime.leases
-             WHERE name = ANY($1) AND owner <> '' AND expires_at > clock_timestamp()`,
+             WHERE name = ANY($1) AND owner <> '' AND expires_at > clock_timestamp()
+               AND NOT ${isGone('leases.owner')}`,
       values: [names],
     })
     return new Map(result.rows.map((row) => [row.name, row.owner]))
@@ -122,6 +125,10 @@ export class HeldLeases implements Leases {
         await this.#store.release(name, this.owner, held.epoch)
       },
     }
+  }
+
+  holders(names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#store.holders(names)
   }
 
   #start(): NodeJS.Timeout {

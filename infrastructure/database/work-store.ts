@@ -11,6 +11,7 @@ import {
   type WorkStore,
 } from '../../application/process-managers/work-store.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
+import { isGone } from './owner-session.ts'
 
 interface WorkRow {
   process_manager: string
@@ -140,7 +141,7 @@ export class PostgresWorkStore implements WorkStore {
                SELECT process_manager, kind, key FROM runtime.work
                WHERE state <> 'failed' AND due_at <= $1 AND process_manager = ANY($2)
                  AND not_before <= clock_timestamp()
-                 AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+                 AND (lease_until IS NULL OR lease_until <= clock_timestamp() OR ${isGone('lease_owner')})
                  AND ${NOT_HELD('$3')}
                  ${only ? 'AND process_manager = $7 AND kind = $8 AND key = $9' : ''}
                ORDER BY due_at, stored_order LIMIT $4 FOR UPDATE SKIP LOCKED
@@ -268,11 +269,12 @@ export class PostgresWorkStore implements WorkStore {
     return result.rows[0]!
   }
 
-  async keysOf(processManager: string, kind: string): Promise<readonly string[]> {
+  async keysOf(processManager: string, kind: string, state?: 'failed'): Promise<readonly string[]> {
     const result = await this.#pool.query<{ key: string }>({
       name: 'work/keys',
-      text: 'SELECT key FROM runtime.work WHERE process_manager = $1 AND kind = $2 ORDER BY stored_order',
-      values: [processManager, kind],
+      text: `SELECT key FROM runtime.work
+             WHERE process_manager = $1 AND kind = $2 AND ($3::text IS NULL OR state = $3) ORDER BY stored_order`,
+      values: [processManager, kind, state ?? null],
     })
     return result.rows.map((row) => row.key)
   }
@@ -339,11 +341,11 @@ interface Ended {
 const ENDS: {
   readonly [End in Exclude<WorkEnd['end'], 'done'>]: (end: Extract<WorkEnd, { end: End }>) => Ended
 } = {
-  retry: ({ afterMs, why }) => ({
+  retry: ({ afterMs, why, isTry = true }) => ({
     name: 'retry',
-    set: `state = 'due', attempts = ${unlessAgain('attempts', '0')}, last_error = $6,
+    set: `state = 'due', attempts = ${unlessAgain('attempts - $7::integer', '0')}, last_error = $6,
           not_before = ${unlessAgain(`clock_timestamp() + $5 * interval '1 millisecond'`, `'-infinity'`)}`,
-    values: [afterMs, why],
+    values: [afterMs, why, isTry ? 0 : 1],
   }),
   held: ({ at }) => ({
     name: 'held',

@@ -46,6 +46,20 @@ export class Metrics {
   ])
   readonly #lagEvents = this.#gauge('projection_lag_events', 'Events behind the log', ['projection'])
   readonly #lagSeconds = this.#gauge('projection_lag_seconds', 'Time behind the log', ['projection'])
+  readonly #projectionUp = this.#gauge('projection_up', 'Whether a process runs it, without error: 1 or 0', [
+    'projection',
+  ])
+  readonly #managerUp = this.#gauge(
+    'process_manager_up',
+    'Whether a process runs it, without problem: 1 or 0',
+    ['process_manager'],
+  )
+  readonly #managerLagEvents = this.#gauge('process_manager_lag_events', 'Events behind the log', [
+    'process_manager',
+  ])
+  readonly #managerLagSeconds = this.#gauge('process_manager_lag_seconds', 'Time behind the log', [
+    'process_manager',
+  ])
   readonly #parked = this.#gauge(
     'parked_streams',
     'Streams set aside behind an event that cannot be applied',
@@ -101,7 +115,7 @@ export class Metrics {
     children.time.observe(milliseconds / 1000)
   }
 
-  /** How far a projection or process manager is behind. */
+  /** How far a projection is behind. */
   lag(projection: string, behind: { readonly events: number; readonly seconds: number }): void {
     this.#lagEvents.set({ projection }, behind.events)
     this.#lagSeconds.set({ projection }, behind.seconds)
@@ -112,18 +126,42 @@ export class Metrics {
     all:
       | readonly {
           readonly name: string
+          readonly state: string
+          readonly owner: string | null
           readonly lag: { readonly events: number; readonly seconds: number }
           readonly parked_streams: number
         }[]
       | null,
   ): void {
     if (all === null) {
-      for (const gauge of [this.#lagEvents, this.#lagSeconds, this.#parked]) gauge.reset()
+      for (const gauge of [this.#lagEvents, this.#lagSeconds, this.#projectionUp, this.#parked]) gauge.reset()
       return
     }
-    for (const { name, lag, parked_streams } of all) {
+    for (const { name, state, owner, lag, parked_streams } of all) {
       this.lag(name, lag)
-      this.#parked.set({ reader: name }, parked_streams)
+      this.#projectionUp.set({ projection: name }, owner !== null && state !== 'error' ? 1 : 0)
+      this.parked(name, parked_streams)
+    }
+  }
+
+  /** Where all process managers stand; null while that is not known. */
+  processManagers(
+    all:
+      | readonly {
+          readonly name: string
+          readonly state: string
+          readonly lag: { readonly events: number; readonly seconds: number }
+        }[]
+      | null,
+  ): void {
+    if (all === null) {
+      for (const gauge of [this.#managerUp, this.#managerLagEvents, this.#managerLagSeconds]) gauge.reset()
+      return
+    }
+    for (const { name: process_manager, state, lag } of all) {
+      this.#managerUp.set({ process_manager }, state === 'active' ? 1 : 0)
+      this.#managerLagEvents.set({ process_manager }, lag.events)
+      this.#managerLagSeconds.set({ process_manager }, lag.seconds)
     }
   }
 
@@ -191,6 +229,11 @@ export class Metrics {
       [],
     )
     this.#integrationBehind.set(events)
+  }
+
+  /** Streams that a reader of the log has set aside. */
+  parked(reader: string, streams: number): void {
+    this.#parked.set({ reader }, streams)
   }
 
   /** Has `refresh` set gauges that are only worth reading when somebody looks; a failing one is left out. */

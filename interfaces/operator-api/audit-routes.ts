@@ -1,5 +1,6 @@
 import { eraseSubject, personSubjects } from '../../application/commands/erasure.ts'
 import { recordOperatorAction } from '../../application/commands/operator-actions.ts'
+import { UnreadableEvent } from '../../application/event-store.ts'
 import { verifyLog, verifyStream } from '../../application/queries/audit.ts'
 import { employeeRegister } from '../../application/queries/employee-register.ts'
 import {
@@ -13,11 +14,12 @@ import { employer } from '../../domain/parties/employer.ts'
 import type { Route } from '../http/server.ts'
 import { badRequest, type Fields, flagParameter, parseTime, wholeNumberParameter } from './fields.ts'
 import { listAnswer, pageOf } from './lists.ts'
-import { accepted, type Call, notFound, type OperatorHost, operation } from './operations.ts'
+import { accepted, type Call, conflict, notFound, type OperatorHost, operation } from './operations.ts'
 
 const DEFAULT_EVENTS = 100
 const MAX_EVENTS = 1000
-const MAX_POSITION = 2n ** 63n - 1n
+/** Beyond every log: where positions are places in files, a petabyte. */
+const MAX_POSITION = 10n ** 15n - 1n
 const MAX_REVISION = 2 ** 31 - 1
 const STREAM = /^[\x21-\x7e]{1,255}$/
 const EVENT_TYPE = /^\w{1,100}$/
@@ -41,7 +43,10 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
     }),
     operation(host, 'GET', '/streams/:stream/state', async (call) => {
       const point = pointOf(call.query)
-      const state = await stateAt(app, streamName(call.parameter('stream')), point)
+      const stream = streamName(call.parameter('stream'))
+      const state = await stateAt(app, stream, point).catch((error: unknown) => {
+        throw error instanceof UnreadableEvent ? conflict(error.message) : error
+      })
       if (!state) throw notFound('There is no such stream, or it was empty at that point')
       return { data: state }
     }),
@@ -154,7 +159,9 @@ function pointOf(query: ReadonlyMap<string, string>): { revision?: number; asOf?
 function positionParameter(query: ReadonlyMap<string, string>, name: string): bigint {
   const value = query.get(name)
   if (value === undefined) return 0n
-  const position = /^\d{1,19}$/.test(value) ? BigInt(value) : MAX_POSITION + 1n
-  if (position > MAX_POSITION) throw badRequest(`${name} must be a position of the log`)
+  if (!/^\d+$/.test(value))
+    throw badRequest(`${name} must be a position of the log: a whole number of 0 or more`)
+  const position = BigInt(value)
+  if (position > MAX_POSITION) throw badRequest(`${name} must not exceed ${MAX_POSITION}`)
   return position
 }

@@ -11,6 +11,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const MAX_TEXT = 500
 const DEFAULT_MAX_ITEMS = 2000
+const MAX_NUMBER = 10 ** 15 - 1
 
 /**
  * Reads the fields of a JSON object. A field that is absent or null is missing; every other value of
@@ -194,11 +195,10 @@ export function wholeNumberParameter(
 ): number {
   const value = query.get(name)
   if (value === undefined) return options.missing
-  const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+  const number = /^\d+$/.test(value) ? Number(value) : Number.NaN
   if (!(number >= options.min)) throw badRequest(`${name} must be a whole number of ${options.min} or more`)
-  if (options.max !== undefined && number > options.max) {
-    throw badRequest(`${name} must not exceed ${options.max}`)
-  }
+  const max = options.max ?? MAX_NUMBER
+  if (number > max) throw badRequest(`${name} must not exceed ${max}`)
   return number
 }
 

@@ -1,10 +1,10 @@
-import type { EventMetadata, EventRegistry } from '../../application/event-store.ts'
+import type { EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
-import { HeadHistory } from './head-history.ts'
+import { type Lag, LogLag } from './log-lag.ts'
 import type { Projection, ProjectionState } from './projection.ts'
 import { leaseOf, type ProjectionMetrics, ProjectionOwner } from './projection-owner.ts'
 import type {
@@ -32,14 +32,6 @@ export class ProjectionError extends Error {
     this.name = 'ProjectionError'
     this.kind = kind
   }
-}
-
-/** How far behind the log something is. */
-export interface Lag {
-  /** Events of the log that are not applied yet; estimated where positions do not count them. */
-  readonly events: number
-  /** Real seconds since the oldest of them was recorded; 0 at the head. */
-  readonly seconds: number
 }
 
 /** A failure as operators see it. */
@@ -115,13 +107,12 @@ export class Projections implements ReadModels {
   readonly #store: ProjectionStore
   readonly #leases: Leases
   readonly #holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
-  readonly #clock: Clock
+  readonly #lag: LogLag
   readonly #metrics: ProjectionMetrics
   readonly #retryMs: number
   readonly #notices: Notices | null
   readonly #remote: RemoteProgress
   readonly #owners = new Map<string, ProjectionOwner>()
-  readonly #heads = new HeadHistory()
   #requestTimer: NodeJS.Timeout | null = null
   #lagTimer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
@@ -130,7 +121,7 @@ export class Projections implements ReadModels {
    * @param options.projections every projection the code has.
    * @param options.holders who holds leases, by name.
    * @param options.notices tell other processes that a projection moved on, and wake those who wait here.
-   * @param options.retryMs real milliseconds between attempts to take over from another process, default 1000.
+   * @param options.retryMs real milliseconds between attempts to take over from another process, default 500.
    * @throws Error when two projections share a name or a table, or handle a type the registry does not know.
    */
   constructor(options: {
@@ -151,9 +142,9 @@ export class Projections implements ReadModels {
     this.#store = options.store
     this.#leases = options.leases
     this.#holders = options.holders
-    this.#clock = options.clock
+    this.#lag = new LogLag(options.log, options.clock)
     this.#metrics = options.metrics ?? {}
-    this.#retryMs = options.retryMs ?? 1000
+    this.#retryMs = options.retryMs ?? 500
     this.#notices = options.notices ?? null
     this.#remote = new RemoteProgress(options.store, this.#notices)
   }
@@ -239,7 +230,7 @@ export class Projections implements ReadModels {
   /** Every projection, those without code included, by name. */
   async list(): Promise<readonly ProjectionStatus[]> {
     const [records, head] = await Promise.all([this.#store.generations(), this.#log.head()])
-    this.#heads.note(head)
+    this.#lag.note(head)
     const byName = new Map<string, GenerationRecord[]>(this.names.map((name) => [name, []]))
     for (const record of records) {
       byName.set(record.projection, [...(byName.get(record.projection) ?? []), record])
@@ -390,7 +381,7 @@ export class Projections implements ReadModels {
       code_version: code?.version ?? null,
       position: Number(position),
       head: Number(head),
-      lag: await this.#lagAt(position, head),
+      lag: await this.#lag.at(position, head),
       parked_streams: live?.parkedStreams ?? 0,
       owner,
       failure: shown(failureIn(local, live) ?? local?.problem ?? null),
@@ -436,17 +427,6 @@ export class Projections implements ReadModels {
     if (!record) return 0n
     const here = local?.runnerOf(record.generation)?.reached ?? 0n
     return here > record.position ? here : record.position
-  }
-
-  async #lagAt(position: bigint, head: bigint): Promise<Lag> {
-    if (position >= head) return { events: 0, seconds: 0 }
-    const events = await this.#log.count(position, head)
-    // a virtual clock stands still, so that the recorded times say nothing about real time
-    if (this.#clock.kind === 'virtual') return { events, seconds: this.#heads.secondsBehind(position) }
-    const [oldest] = (await this.#log.readAll({ after: position, maxCount: 1 })).events
-    if (!oldest) return { events, seconds: this.#heads.secondsBehind(position) }
-    const recordedAt = Date.parse((JSON.parse(oldest.metadata) as EventMetadata).recorded_at)
-    return { events, seconds: Math.max(0, (this.#clock.now() - recordedAt) / 1000) }
   }
 
   async #measureLag(): Promise<void> {

@@ -426,6 +426,37 @@ export function eventLogContract(
           })
         })
 
+        test('reads on from any number: between events from the next one, beyond the end nothing', async () => {
+          const type = `Type${randomUUID().slice(0, 8)}`
+          const { position: before } = await current().append(aStream(), 'noStream', someEvents(1))
+          const stream = aStream()
+          const { position: last } = await current().append(stream, 'noStream', someEvents(4, { type }))
+          const events = await current().readStream(stream)
+          for (const filter of [{}, { types: [type] }]) {
+            let from = before
+            for (const [index, event] of events.entries()) {
+              const between = new Set([from, from + 1n, (from + event.position) / 2n, event.position - 1n])
+              for (const after of between) {
+                if (after < from || after >= event.position) continue
+                const page = await current().readAll({ after, maxCount: 2, ...filter })
+                expect(page.events.map(({ eventId }) => eventId)).toEqual(
+                  events.slice(index, index + 2).map(({ eventId }) => eventId),
+                )
+              }
+              from = event.position
+            }
+            for (const after of [last + 1n, last + 1_000_000n, 10n ** 15n - 1n, 2n ** 62n]) {
+              const page = await current().readAll({ after, maxCount: 2, ...filter })
+              expect(page).toEqual({ events: [], checkpoint: after, atHead: true })
+            }
+            const first = await current().readAll({ after: 1n, maxCount: 1 })
+            const [whole] = (await current().readAll({ after: LOG_START, maxCount: 2 })).events.filter(
+              ({ position }) => position > 1n,
+            )
+            expect(first.events[0]!.eventId).toBe(whole!.eventId)
+          }
+        })
+
         test('filters by type, and its checkpoint moves over all other events', async () => {
           const after = await current().head()
           const type = `Rare${randomUUID()}`

@@ -60,6 +60,34 @@ describe('event log in PostgreSQL', () => {
     return client
   }
 
+  test('a stream that another program wrote into refuses appends, without harm to those sent with them', async () => {
+    const [odd, other] = [aStream(), aStream()]
+    const first = await openLog()
+    await first.append(odd, 'noStream', [anEvent()])
+    await first.append(other, 'noStream', [anEvent()])
+    await first.close()
+    const client = await superuser()
+    await client.query(
+      `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+       SELECT max(position) + 1, 1, gen_random_uuid(), $1, 'Foreign', '{}', '{}' FROM event_log.events`,
+      [odd],
+    )
+    const alone = await openLog()
+    const append = (log: EventLog) =>
+      Promise.allSettled([
+        log.append(odd, { exactly: 1 }, [anEvent()]),
+        ...Array.from({ length: 10 }, () => log.append(aStream(), 'noStream', someEvents(2))),
+        log.append(other, 'any', [anEvent()]),
+      ])
+    const fellow = () => openLog()
+    for (const log of [alone, await fellow()]) {
+      const [refused, ...others] = await append(log)
+      expect(refused).toMatchObject({ status: 'rejected', reason: { message: expect.stringContaining(odd) } })
+      expect(others.filter(({ status }) => status !== 'fulfilled')).toEqual([])
+    }
+    expect(await alone.readStream(odd)).toHaveLength(2)
+  })
+
   async function everything(log: EventLog): Promise<StoredEvent[]> {
     return (await follow(log, {}, (_, page) => page.atHead)).events
   }

@@ -112,13 +112,22 @@ describe('metrics', () => {
 
 describe('GET /readyz', () => {
   test('is 200 with nothing to say of a service that is well', async () => {
+    await operate(service, 'POST', '/drain')
     const { status, body } = await readyz()
     expect([status, body]).toEqual([
       200,
       {
         ok: true,
         degraded: [],
-        checks: expect.objectContaining({ event_log: 'ok', head: expect.stringMatching(/^\d+$/) }),
+        checks: expect.objectContaining({
+          event_log: 'ok',
+          head: expect.stringMatching(/^\d+$/),
+          process_managers: { 'payroll-pipeline': 'active', erasure: 'active' },
+          process_manager_lag: {
+            'payroll-pipeline': { events: 0, seconds: 0 },
+            erasure: { events: 0, seconds: 0 },
+          },
+        }),
       },
     ])
   })
@@ -163,21 +172,33 @@ describe('GET /readyz', () => {
     expect((await readyz()).body.degraded).toEqual([])
   })
 
-  test('is 503 while a projection is in error', async () => {
+  test('stays 200 in every process while a projection is in error', async () => {
     const [schema] = (await operate(service, 'GET', '/projections'))
       .filter(({ name }: { name: string }) => name === 'employers')
       .map(({ generation }: { generation: number }) => `rm_employers_g${generation}`)
     await sql(`ALTER TABLE ${schema}.employers RENAME TO out_of_reach`)
     const changed = operate(service, 'PATCH', `/employers/${seeded.employerId}`, { legal_name: 'Renamed' })
     changed.catch(() => undefined)
+    const up = 'compstream_projection_up{projection="employers"}'
     try {
-      await until(async () => (await readyz()).status === 503)
-      const { body } = await readyz()
-      expect([body.ok, body.checks.projections.employers]).toEqual([false, 'error'])
+      const inError = ({ body }: Answer) => body.checks.projections.employers === 'error'
+      await until(async () => inError(await readyz()))
+      for (const { opsUrl } of service.processes) {
+        const { status, body } = await send(`${opsUrl}/readyz`)
+        expect([status, body.ok, body.degraded]).toEqual([
+          200,
+          true,
+          ['projection employers: does not get on'],
+        ])
+      }
+      expect(await metric(up)).toBe(0)
+      // everything else is served
+      expect((await report(service, seeded)).status).toBe(202)
     } finally {
       await sql(`ALTER TABLE ${schema}.out_of_reach RENAME TO employers`)
     }
-    await until(async () => (await readyz()).status === 200, 25_000)
+    await until(async () => (await readyz()).body.degraded.length === 0, 25_000)
+    expect(await metric(up)).toBe(1)
   })
 
   test('is 503 while the database does not answer, and 200 again when it does', async () => {

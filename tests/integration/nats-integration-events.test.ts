@@ -4,14 +4,23 @@ import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-handler.ts'
 import { drain } from '../../application/commands/drain.ts'
+import { EventRegistry } from '../../application/event-store.ts'
 import {
   INTEGRATION_EVENTS,
   INTEGRATION_SOURCES,
   type IntegrationEventWord,
   integrationMessage,
 } from '../../application/integration-events.ts'
-import type { IntegrationEvent, IntegrationEventChannel } from '../../application/ports/integration-events.ts'
-import { IntegrationEvents } from '../../application/process-managers/integration-events.ts'
+import {
+  type IntegrationEvent,
+  type IntegrationEventChannel,
+  IntegrationEventRefused,
+} from '../../application/ports/integration-events.ts'
+import {
+  IntegrationEvents,
+  type IntegrationEventsParts,
+} from '../../application/process-managers/integration-events.ts'
+import { aggregates } from '../../domain/catalogue.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import {
   type PayrollFileEvent,
@@ -29,6 +38,7 @@ import {
   JetStreamIntegrationEvents,
 } from '../../infrastructure/messaging/nats/integration-events.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { appendForeign, canStoreGarbage } from '../support/foreign-client.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
 import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
@@ -91,19 +101,25 @@ class Counted implements IntegrationEventChannel {
   onLost = (listener: () => void) => this.#real.onLost(listener)
   /** Publishing waits for it. */
   gate: Promise<void> = Promise.resolve()
+  /** Types that the channel never takes. */
+  readonly refused = new Set<string>()
   async publish(event: IntegrationEvent): Promise<void> {
     await this.gate
+    if (this.refused.has(event.type)) throw new IntegrationEventRefused(event, 'too large')
     this.published.push(event)
     await this.#real.publish(event)
   }
 }
 
-function publishFrom(on: Workbench = bench): Counted & { events: IntegrationEvents } {
+function publishFrom(
+  on: Workbench = bench,
+  parts: Partial<IntegrationEventsParts> = {},
+): Counted & { events: IntegrationEvents } {
   const channel = new Counted()
   const { log, registry, commands, leases, store, reports } = on
   const report = (what: string, { error }: Readonly<Record<string, string>>) =>
     void reports.push(`${what} ${error}`)
-  const events = new IntegrationEvents({ log, registry, commands, leases, store, channel, report })
+  const events = new IntegrationEvents({ log, registry, commands, leases, store, channel, report, ...parts })
   events.start()
   running.push(events)
   return Object.assign(channel, { events })
@@ -132,6 +148,27 @@ async function stored(): Promise<Message[]> {
     messages.push({ subject: message.subject, id: message.header.get('Nats-Msg-Id'), body })
   }
   return messages
+}
+
+async function failedWork() {
+  const { rows } = await bench.database.pool.query<Record<'key' | 'last_error', string>>(
+    `SELECT process_manager, kind, key, last_error FROM runtime.work WHERE state = 'failed'`,
+  )
+  return rows
+}
+
+/** A process that is not alone on the log. */
+async function another(): Promise<Workbench> {
+  const other = await openWorkbench(testDatabase.url)
+  more.push(other)
+  return other
+}
+
+async function registerEmployer(employer_id: string): Promise<void> {
+  const fein = 'sld1.employer/1.AAAA' as never
+  const about = { tenant_id: tenantId, environment: 'live', legal_name: 'Baker LLC' } as const
+  const data = { ...about, employer_id, fein, address: null, contact_email: null, payroll_company_ids: [] }
+  await bench.commands.execute(employer, employer_id, { type: 'Register', data }, context())
 }
 
 const words = (messages: readonly Message[]) => messages.map(({ body }) => body.type)
@@ -347,6 +384,156 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(asleep.published.length).toBeGreaterThan(1)
     // published by the old owner already; for those who count ids it is one
     expect(new Set((await stored()).map(({ id }) => id)).size).toBe(2)
+  })
+
+  test('of a stream that another program wrote into wait; those of all others go on', async () => {
+    const odd = await issuePolicy()
+    const change = { type: 'ChangeTerms', terms: { payroll_frequency: 'MONTHLY' } } as const
+    await bench.commands.execute(policy, odd.policy_id, change, context())
+    // the change is told of with what the whole stream says
+    await appendForeign(testDatabase.url, `policy-${odd.policy_id}`, {
+      ...{ type: 'SomethingForeign', data: '{"name":"Zebulon"}', metadata: '{"schema_version":1}' },
+    })
+    const channel = publishFrom(await another())
+    await issuePolicy()
+    await until(() => channel.published.length === 2)
+    await until(async () => (await failedWork()).length === 1)
+    expect(await failedWork()).toMatchObject([
+      { process_manager: 'integration-events', kind: '$stream', key: `policy-${odd.policy_id}` },
+    ])
+    expect((await failedWork())[0]!.last_error).toContain('SomethingForeign')
+    expect(await channel.events.status()).toMatchObject({ state: 'active', problem: null, parkedStreams: 1 })
+    await issuePolicy()
+    await until(() => channel.published.length === 3)
+    expect(channel.published.map(({ type }) => type)).toEqual(Array(3).fill('policy.issued'))
+    // given up, it holds up no drain
+    await allPublished()
+    const runner = await bench.run([])
+    expect(await drain({ ...bench.drainParts(runner), integrationEvents: channel.events }, 15_000)).toBe(true)
+    // neither does it when it is tried again in vain
+    expect(await bench.store.redrive({ dryRun: false })).toBe(1)
+    await until(async () => (await failedWork()).length === 1)
+    expect(channel.published).toHaveLength(3)
+    expect(JSON.stringify([bench.reports, await failedWork()])).not.toContain('Zebulon')
+  })
+
+  test('that could not be read wait until they are redriven by a release that reads them, in order and once', async () => {
+    const old = new EventRegistry(aggregates.filter((aggregate) => aggregate !== (policy as never)))
+    const first = publishFrom(bench, { registry: old })
+    const odd = await issuePolicy()
+    const employerId = newId()
+    await registerEmployer(employerId)
+    await until(() => first.published.length === 1)
+    expect(first.published[0]!.type).toBe('employer.registered')
+    await until(async () => (await failedWork()).length === 1)
+    // what follows in the stream waits behind it
+    for (let n = 0; n < 150; n += 1) {
+      const terms = { payroll_frequency: n % 2 === 0 ? 'MONTHLY' : 'WEEKLY' } as const
+      await bench.commands.execute(policy, odd.policy_id, { type: 'ChangeTerms', terms }, context())
+    }
+    await allPublished()
+    expect(first.published).toHaveLength(1)
+    await stopped()
+
+    const second = publishFrom()
+    const cancel = { type: 'Cancel', reason: 'over' } as const
+    await bench.commands.execute(policy, odd.policy_id, cancel, context())
+    await allPublished()
+    expect(second.published).toEqual([])
+    expect(await bench.store.redrive({ dryRun: true })).toBe(1)
+    expect(await bench.store.redrive({ dryRun: false })).toBe(1)
+    await until(async () => (await second.events.status()).parkedStreams === 0)
+    const changed = Array.from({ length: 150 }, () => 'policy.changed')
+    expect(second.published.map(({ type }) => type)).toEqual([
+      'policy.issued',
+      ...changed,
+      'policy.cancelled',
+    ])
+    expect(await failedWork()).toEqual([])
+    // and is followed as any other
+    const again = await issuePolicy()
+    await bench.commands.execute(policy, again.policy_id, cancel, context())
+    await until(() => second.published.length === 154)
+  })
+
+  for (const [what, event] of Object.entries({
+    'whose data do not fit': { data: '{"policy_id":7}', metadata: null },
+    'without metadata': { data: '{}', metadata: '{}' },
+    'with metadata of another program': { data: '{}', metadata: '{"schema_version":1,"tenant_id":7}' },
+    ...(canStoreGarbage ? { 'that are no JSON': { data: '{"a', metadata: '' } } : {}),
+  })) {
+    test(`of one of our types ${what} park their stream`, async () => {
+      const channel = publishFrom(await another())
+      const own = { tenant_id: null, environment: null, actor: { type: 'system', id: 'test' } }
+      const more = { correlation_id: 'c', causation_id: 'c', recorded_at: '2026-01-01T00:00:00.000Z' }
+      const metadata = event.metadata ?? JSON.stringify({ ...own, ...more, schema_version: 1 })
+      await appendForeign(testDatabase.url, 'policy-odd', {
+        ...{ type: 'PolicyIssued', data: event.data, metadata },
+      })
+      await issuePolicy()
+      await until(() => channel.published.length === 1)
+      await until(async () => (await failedWork()).length === 1)
+      expect(await failedWork()).toMatchObject([{ key: 'policy-odd' }])
+    })
+  }
+
+  test('that the channel never takes park their stream', async () => {
+    const channel = publishFrom()
+    channel.refused.add('policy.changed')
+    const odd = await issuePolicy()
+    const change = { type: 'ChangeTerms', terms: { payroll_frequency: 'MONTHLY' } } as const
+    await bench.commands.execute(policy, odd.policy_id, change, context())
+    await issuePolicy()
+    await until(() => channel.published.length === 2)
+    await until(async () => (await failedWork()).length === 1)
+    channel.refused.clear()
+    await bench.store.redrive({ dryRun: false })
+    await until(() => channel.published.length === 3)
+    expect(channel.published[2]!.type).toBe('policy.changed')
+  })
+
+  test('a channel made anew is told of what stood before a parked event, too', async () => {
+    const channel = publishFrom()
+    channel.refused.add('policy.changed')
+    const odd = await issuePolicy()
+    const change = { type: 'ChangeTerms', terms: { payroll_frequency: 'MONTHLY' } } as const
+    await bench.commands.execute(policy, odd.policy_id, change, context())
+    await until(async () => (await failedWork()).length === 1)
+    await stopped()
+    const second = new Counted()
+    let isThere = false
+    const parts = {
+      exists: async () => isThere,
+      create: async () => {
+        isThere = true
+      },
+    }
+    publishFrom(bench, { channel: Object.assign(second, parts) })
+    await until(() => second.published.length === 2)
+    expect(second.published.map(({ type }) => type)).toEqual(['policy.issued', 'policy.changed'])
+    await until(async () => (await failedWork()).length === 0)
+  })
+
+  test('too large for the stream as it is set are refused as such', async () => {
+    const own = await startNats()
+    const connected = await Nats.open([own.url], SILENT)
+    try {
+      const manager = await connected.connection.jetstreamManager()
+      await manager.streams.add({
+        ...{ name: INTEGRATION_STREAM, subjects: ['compstream.live.>'], max_msg_size: 1_000 },
+      })
+      const event = () =>
+        ({ id: randomUUID(), type: 'policy.issued', environment: 'live', tenantId }) as const
+      const channel = new JetStreamIntegrationEvents(connected)
+      await channel.publish({ ...event(), text: '"small"' })
+      for (const size of [1_001, 2 * 1024 * 1024]) {
+        const large = channel.publish({ ...event(), text: JSON.stringify('x'.repeat(size)) })
+        await expect(large).rejects.toBeInstanceOf(IntegrationEventRefused)
+      }
+    } finally {
+      await connected.close()
+      await own.stop()
+    }
   })
 
   test('run in one process at a time', async () => {

@@ -217,6 +217,66 @@ describe('reacting to the log', () => {
     expect((await counts()).failed).toBe(0)
   })
 
+  test('a redrive takes all that waits in a stream along in one pass, in order and once', async () => {
+    const { handler, deliveries, names } = courier()
+    const manager = parcels(handler)
+    let broken = true
+    let reactions = 0
+    const react: ProcessManager['react'] = (events) => {
+      if (broken) throw new Error('cannot be reacted to')
+      reactions += events.length
+      return manager.react(events)
+    }
+    const runner = await bench.run([{ ...manager, react }], { maxAttempts: 2 })
+    const all = Array.from({ length: 150 }, (_, n) => `parcel-${n}`)
+    for (const name of all) await happen(ParcelSent.of({ parcel: name, dueAt: null }), 'odd')
+    expect(await bench.drain(runner)).toBe(true)
+    expect((await counts()).failed).toBe(150)
+
+    broken = false
+    bench.reports.length = 0
+    expect(await runner.redrive({ dryRun: false })).toBe(150)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await counts()).toEqual({ due: 0, leased: 0, held: 0, later: 0, failed: 0 })
+    expect(names().sort()).toEqual([...all].sort())
+    expect(reactions).toBe(150)
+    expect(deliveries.every(({ attempt }) => attempt === 1)).toBe(true)
+    expect(bench.reports.filter((report) => report.startsWith('work_failed'))).toEqual([])
+  })
+
+  test('a redrive of the first one alone takes the others along, up to the next that cannot be reacted to', async () => {
+    const { handler, names } = courier()
+    const manager = parcels(handler)
+    let broken = new Set(['first', 'middle'])
+    const react: ProcessManager['react'] = (events) => {
+      if (events.some(({ data }) => broken.has((data as { parcel: string }).parcel)))
+        throw new Error('cannot be reacted to')
+      return manager.react(events)
+    }
+    const runner = await bench.run([{ ...manager, react }], { maxAttempts: 2, pageSize: 2 })
+    for (const name of ['first', 'a', 'b', 'middle', 'c', 'd'])
+      await happen(ParcelSent.of({ parcel: name, dueAt: null }), 'odd')
+    await bench.drain(runner)
+    expect((await counts()).failed).toBe(6)
+
+    broken = new Set(['middle'])
+    const key = { processManager: 'parcels', kind: '$reaction', key: 'parcel-odd@0' }
+    expect(await runner.redrive({ key, dryRun: false })).toBe(1)
+    await bench.drain(runner)
+    expect(names().sort()).toEqual(['a', 'b', 'first'])
+    expect((await runner.failedWork(10)).map((work) => work.key)).toEqual([
+      'parcel-odd@3',
+      'parcel-odd@4',
+      'parcel-odd@5',
+    ])
+
+    broken.clear()
+    await runner.redrive({ key: { ...key, key: 'parcel-odd@3' }, dryRun: false })
+    await bench.drain(runner)
+    expect(names().sort()).toEqual(['a', 'b', 'c', 'd', 'first', 'middle'])
+    expect((await counts()).failed).toBe(0)
+  })
+
   test('a stream whose reactions have all ended is followed as any other', async () => {
     const { handler, names } = courier()
     const manager = parcels(handler)
@@ -248,7 +308,8 @@ describe('reacting to the log', () => {
     await happen(ParcelSent.of({ parcel: 'later', dueAt: null }), 'odd')
     await bench.drain(runner)
     expect(stored).toEqual(['deliver later'])
-    expect(names()).toEqual(['odd', 'behind', 'later'])
+    // pieces of different keys are done side by side
+    expect(names().sort()).toEqual(['behind', 'later', 'odd'])
   })
 
   test('an event that cannot be read is parked by name, without its contents', async () => {
@@ -593,19 +654,49 @@ describe('working', () => {
     expect(await bench.drain(runner)).toBe(true)
   })
 
-  test('a real killed process loses no work: another does it after the lease ran out', {
-    timeout: 60_000,
-  }, async () => {
-    const { startWorkerProcess } = await import('../support/worker-process.ts')
-    const child = await startWorkerProcess(testDatabase.url)
-    await child.line('working')
-    expect(await counts()).toMatchObject({ leased: 1 })
-    await child.kill()
-    const { handler, deliveries } = courier()
-    const runner = await bench.run([{ ...parcels(handler), name: 'endless' }], { workLeaseMs: 1_000 })
-    await until(() => deliveries.length === 1, 30_000)
-    expect(deliveries[0]).toMatchObject({ key: 'never-done', attempt: 2 })
-    expect(await bench.drain(runner)).toBe(true)
+  describe('of a real process', () => {
+    const HOUR = 3_600_000
+    const LEASES = `
+      SELECT count(*) FILTER (WHERE expires_at > clock_timestamp() + interval '50 minutes')::int AS leases,
+        (SELECT count(*)::int FROM runtime.work
+          WHERE state = 'leased' AND lease_until > clock_timestamp() + interval '50 minutes') AS work
+      FROM runtime.leases WHERE name = 'process-manager/endless'`
+
+    test('that is killed is taken over at once, however long its leases would last', {
+      timeout: 60_000,
+    }, async () => {
+      const { startWorkerProcess } = await import('../support/worker-process.ts')
+      const child = await startWorkerProcess(testDatabase.url, { leaseMs: HOUR })
+      await child.line('working')
+      const { handler, deliveries } = courier()
+      const second = await another()
+      const runner = await second.run([{ ...parcels(handler), name: 'endless' }])
+      expect(await second.leases.acquire('process-manager/endless')).toBeNull()
+      expect(deliveries).toEqual([])
+      expect((await bench.database.pool.query(LEASES)).rows).toEqual([{ leases: 1, work: 1 }])
+      await child.kill()
+      await until(() => deliveries.length === 1, 30_000)
+      expect(deliveries[0]).toMatchObject({ key: 'never-done', attempt: 2 })
+      await until(async () => (await bench.database.pool.query(LEASES)).rows[0]!.leases === 0, 30_000)
+      expect(await second.drain(runner)).toBe(true)
+    })
+
+    test('that hangs is taken over when its leases have run out', { timeout: 60_000 }, async () => {
+      const { startWorkerProcess } = await import('../support/worker-process.ts')
+      const child = await startWorkerProcess(testDatabase.url, { leaseMs: 1_000 })
+      try {
+        await child.line('working')
+        child.freeze()
+        const { handler, deliveries } = courier()
+        const second = await another()
+        const runner = await second.run([{ ...parcels(handler), name: 'endless' }], { workLeaseMs: 1_000 })
+        await until(() => deliveries.length === 1, 30_000)
+        expect(await second.drain(runner)).toBe(true)
+      } finally {
+        child.thaw()
+        await child.kill()
+      }
+    })
   })
 })
 

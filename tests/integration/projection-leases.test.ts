@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
+import { openOwnerSession } from '../../infrastructure/database/owner-session.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let test: TestDatabase
@@ -59,6 +60,68 @@ describe('a lease', () => {
     await store.acquire('two', 'b', LONG, { takeOver: true })
     expect(await store.renewAll('a', ['one', 'two'], LONG)).toEqual(new Map([['one', 1]]))
   })
+})
+
+describe('the lease of an owner with a session', () => {
+  const killSession = (owner: string) =>
+    database.withOwner((client) =>
+      client.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_locks JOIN runtime.sessions ON lock::bigint = objid::bigint
+         WHERE locktype = 'advisory' AND classid = 1129270864 AND granted AND owner = $1`,
+        [owner],
+      ),
+    )
+
+  it('is anybody’s as soon as the session has ended', async () => {
+    const session = await openOwnerSession(database, 'in session')
+    await store.acquire('work', 'in session', LONG)
+    expect(await store.acquire('work', 'b', LONG)).toBeNull()
+    expect(await store.holders(['work'])).toEqual(new Map([['work', 'in session']]))
+    await session.close()
+    await expect.poll(() => store.holders(['work'])).toEqual(new Map())
+    expect(await store.acquire('work', 'b', LONG)).toEqual({ epoch: 2 })
+    // who never had a session is judged by time
+    expect(await store.acquire('work', 'c', LONG)).toBeNull()
+  })
+
+  it('is safe again when a lost session was opened anew', async () => {
+    const session = await openOwnerSession(database, 'comes back')
+    await store.acquire('work', 'comes back', LONG)
+    for (let n = 0; n < 3; n += 1) {
+      const before = (await locks()).get('comes back')
+      await killSession('comes back')
+      await expect.poll(async () => (await locks()).get('comes back')).not.toBe(before)
+      await expect.poll(async () => (await locks()).has('comes back')).toBe(true)
+    }
+    expect(await store.acquire('work', 'b', LONG)).toBeNull()
+    await session.close()
+    await expect.poll(() => store.acquire('work', 'b', LONG)).not.toBeNull()
+  })
+
+  it('leaves nothing behind: owners that are gone and own nothing are forgotten', async () => {
+    const idle = await openOwnerSession(database, 'idle')
+    const holding = await openOwnerSession(database, 'holding')
+    await store.acquire('work', 'holding', LONG)
+    await Promise.all([idle.close(), holding.close()])
+    const known = async () => {
+      const session = await openOwnerSession(database, 'looking')
+      await session.close()
+      return (await database.pool.query('SELECT owner FROM runtime.sessions')).rows.map(({ owner }) => owner)
+    }
+    await expect.poll(known).not.toContain('idle')
+    expect(await known()).toContain('holding')
+    expect(await store.acquire('work', 'b', LONG)).not.toBeNull()
+    expect(await known()).not.toContain('holding')
+  })
+
+  /** Sessions by owner, as the number of the server's process. */
+  async function locks(): Promise<Map<string, number>> {
+    const { rows } = await database.pool.query<{ owner: string; pid: number }>(
+      `SELECT owner, pid FROM pg_locks JOIN runtime.sessions ON lock::bigint = objid::bigint
+       WHERE locktype = 'advisory' AND classid = 1129270864 AND mode = 'ExclusiveLock' AND granted`,
+    )
+    return new Map(rows.map(({ owner, pid }) => [owner, pid]))
+  }
 })
 
 describe('the leases of a process', () => {

@@ -60,6 +60,11 @@ describe('the codec', () => {
   )
 })
 
+const ORIGIN = {
+  ...{ tenant_id: null, environment: null, actor: { type: 'system', id: 'test' } },
+  ...{ correlation_id: 'c', causation_id: 'c', recorded_at: '2026-01-01T00:00:00.000Z' },
+}
+
 describe('upcasters', () => {
   const Weighed = eventType({
     name: 'Weighed',
@@ -82,7 +87,7 @@ describe('upcasters', () => {
       eventId: derivedEventId('c', 0),
       type: 'Weighed',
       data: JSON.stringify(data),
-      metadata: JSON.stringify({ schema_version: version, hash: NO_PREDECESSOR }),
+      metadata: JSON.stringify({ ...ORIGIN, schema_version: version, hash: NO_PREDECESSOR }),
     }).data
 
   test('bring every version to what the current one would have stored', () => {

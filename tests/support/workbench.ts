@@ -20,6 +20,7 @@ import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
+import { openOwnerSession } from '../../infrastructure/database/owner-session.ts'
 import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
 import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
@@ -62,6 +63,7 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * @param options.clock `virtual` (default) stands where the log says.
  * @param options.notices default: told to nobody outside.
  * @param options.eventStoreUrl where the log is, when another process has started its server.
+ * @param options.leaseMs time to live of leases, default 1500.
  * @param options.queue default: this process's own.
  */
 export async function openWorkbench(
@@ -72,6 +74,7 @@ export async function openWorkbench(
     notices?: Notices
     eventStoreUrl?: string | undefined
     queue?: WorkQueue
+    leaseMs?: number
   } = {},
 ): Promise<Workbench> {
   const database = await openDatabase({ url })
@@ -82,7 +85,12 @@ export async function openWorkbench(
   const queue = options.queue ?? new InProcessWorkQueue()
   const faults = new InMemoryFaults()
   const store = new PostgresWorkStore(database.pool)
-  const leases = new HeldLeases(new PostgresLeaseStore(database.pool), { owner: randomUUID(), ttlMs: 1_500 })
+  const owner = randomUUID()
+  const session = await openOwnerSession(database, owner)
+  const leases = new HeldLeases(new PostgresLeaseStore(database.pool), {
+    owner,
+    ttlMs: options.leaseMs ?? 1_500,
+  })
   const reports: string[] = []
   const runners: ProcessManagerRunner[] = []
   const drainParts = (runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts => ({
@@ -110,6 +118,7 @@ export async function openWorkbench(
     async close() {
       await Promise.all(runners.map((runner) => runner.stop()))
       await log.close()
+      await session.close()
       await database.close()
     },
   }

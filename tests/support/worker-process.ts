@@ -9,21 +9,31 @@ export interface WorkerProcess {
   line(text: string): Promise<void>
   /** kill -9; resolves when it is gone. */
   kill(): Promise<void>
+  /** SIGSTOP: it keeps its connections and does nothing more. */
+  freeze(): void
+  thaw(): void
 }
 
 const PROGRAM = `
   import { openWorkbench, storeWork } from './workbench.ts'
-  const bench = await openWorkbench(process.env.DATABASE, { eventStoreUrl: process.env.EVENT_STORE })
+  const leaseMs = Number(process.env.LEASE_MS)
+  const bench = await openWorkbench(process.env.DATABASE, { eventStoreUrl: process.env.EVENT_STORE, leaseMs })
   const key = 'never-done'
   const work = { processManager: 'endless', kind: 'deliver', key, payload: {}, dueAt: 0 }
   const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
   await storeWork(bench.store, { ...work, ...because })
   const deliver = () => new Promise(() => console.log('working'))
-  await bench.run([{ name: 'endless', handles: [], react: () => [], work: { deliver } }])
+  await bench.run([{ name: 'endless', handles: [], react: () => [], work: { deliver } }], { workLeaseMs: leaseMs })
 `
 
-/** Starts it on a database; the program is bundled in memory. */
-export async function startWorkerProcess(databaseUrl: string): Promise<WorkerProcess> {
+/**
+ * Starts it on a database; the program is bundled in memory.
+ * @param options.leaseMs time to live of its leases and of its claims on work, default 1000.
+ */
+export async function startWorkerProcess(
+  databaseUrl: string,
+  options: { readonly leaseMs?: number } = {},
+): Promise<WorkerProcess> {
   const eventStore = await eventStoreOf(databaseUrl)
   const bundle = await build({
     stdin: { contents: PROGRAM, resolveDir: import.meta.dirname, loader: 'ts' },
@@ -41,6 +51,7 @@ export async function startWorkerProcess(databaseUrl: string): Promise<WorkerPro
     env: {
       PATH: process.env.PATH,
       DATABASE: databaseUrl,
+      LEASE_MS: String(options.leaseMs ?? 1_000),
       ...(eventStore === null ? {} : { EVENT_STORE: eventStore }),
     },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -69,6 +80,8 @@ export async function startWorkerProcess(databaseUrl: string): Promise<WorkerPro
         listeners.add(look)
         look()
       }),
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
     async kill() {
       child.kill('SIGKILL')
       await exited

@@ -184,6 +184,11 @@ describe('metrics', () => {
     expect(text).toContain(`_count{${labels},status="401"} 1`)
   })
 
+  const POLICIES = {
+    ...{ name: 'policies', state: 'active', owner: 'a process' },
+    ...{ lag: { events: 3, seconds: 0.5 }, parked_streams: 1 },
+  }
+
   test('show projections, work and the log, refreshed when read', async () => {
     const metrics = new Metrics({ process: false })
     metrics.append(7, 4)
@@ -191,7 +196,8 @@ describe('metrics', () => {
     metrics.page('policies', 5, 3)
     metrics.worked('webhooks', 'done')
     metrics.refreshOnRead(async () => {
-      metrics.projections([{ name: 'policies', lag: { events: 3, seconds: 0.5 }, parked_streams: 1 }])
+      metrics.projections([POLICIES])
+      metrics.processManagers([{ name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 } }])
       metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
     })
     metrics.refreshOnRead(() => {
@@ -204,6 +210,10 @@ describe('metrics', () => {
       'compstream_projection_pages_total{projection="policies"} 2',
       'compstream_projection_lag_events{projection="policies"} 3',
       'compstream_projection_lag_seconds{projection="policies"} 0.5',
+      'compstream_projection_up{projection="policies"} 1',
+      'compstream_process_manager_up{process_manager="webhooks"} 0',
+      'compstream_process_manager_lag_events{process_manager="webhooks"} 8',
+      'compstream_process_manager_lag_seconds{process_manager="webhooks"} 2',
       'compstream_parked_streams{reader="policies"} 1',
       'compstream_work_due{queue="webhooks"} 2',
       'compstream_work_failed{queue="webhooks"} 1',
@@ -217,16 +227,18 @@ describe('metrics', () => {
 
   test('have no figure, rather than an old one, of what is not known', async () => {
     const metrics = new Metrics({ process: false })
-    metrics.projections([{ name: 'policies', lag: { events: 3, seconds: 0.5 }, parked_streams: 1 }])
+    metrics.projections([POLICIES])
+    metrics.processManagers([{ name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 } }])
     metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
     metrics.workQueue({ waiting: 1, taken: 2, redelivered: 0 })
     metrics.integrationEventsBehind(5)
     const figures = async () =>
       (await metrics.text()).match(
-        /^compstream_(projection_lag|parked|work|integration_events_behind)\S* \S+$/gm,
+        /^compstream_(projection_lag|projection_up|process_manager|parked|work|integration_events_behind)\S* \S+$/gm,
       )
-    expect(await figures()).toHaveLength(10)
+    expect(await figures()).toHaveLength(14)
     metrics.projections(null)
+    metrics.processManagers(null)
     metrics.work('webhooks', null)
     metrics.workQueue(null)
     metrics.integrationEventsBehind(null)

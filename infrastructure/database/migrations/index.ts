@@ -4,6 +4,8 @@ import { work } from './0003-work.ts'
 import { personalData } from './0004-personal-data.ts'
 import { faults } from './0005-faults.ts'
 import { logBinding } from './0006-log-binding.ts'
+import { sessions } from './0007-sessions.ts'
+import { knownServers } from './0008-known-servers.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -14,4 +16,6 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0004-personal-data': personalData,
   '0005-faults': faults,
   '0006-log-binding': logBinding,
+  '0007-sessions': sessions,
+  '0008-known-servers': knownServers,
 }

@@ -26,6 +26,9 @@ const OPENING_PATIENCE_MS = 3_000
 /** The last events of the log, so many, are counted; how far they are apart tells how many stand before them. */
 const SAMPLE = 200
 const SAMPLE_LASTS_MS = 1_000
+/** A name that no event type can have: the server tells of checkpoints only. */
+const NO_TYPE = 'no event at all'
+const PASSED_AT_ONCE = 1_000
 
 /** How the log is opened. */
 export interface EventStoreEventLogOptions {
@@ -164,8 +167,41 @@ export class EventStoreEventLog implements EventLog {
     return this.#tail.revision(stream)
   }
 
-  readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
-    return this.#reader.page(options)
+  async readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
+    try {
+      return await this.#reader.page(options)
+    } catch (error) {
+      if (error instanceof UnknownPosition) return this.#pageAfterAny(options)
+      throw error
+    }
+  }
+
+  /** A page after a position between events, which the server itself cannot read from. */
+  async #pageAfterAny(options: {
+    after: bigint
+    maxCount: number
+    types?: readonly string[]
+  }): Promise<LogPage> {
+    const { after } = options
+    let from = await this.#placeBefore(after)
+    for (let passedAll = false; !passedAll; ) {
+      const { events, atHead } = await this.#reader.page({ after: from, maxCount: PASSED_AT_ONCE })
+      // nothing lies between the last event before the position and the position
+      from = events.findLast(({ position }) => position <= after)?.position ?? from
+      passedAll = atHead || events.at(-1)!.position > after
+    }
+    const page = await this.#reader.page({ ...options, after: from })
+    return page.checkpoint < after ? { ...page, checkpoint: after } : page
+  }
+
+  /** A place before a position that the server can read from: found by having it look through the log from its start. */
+  async #placeBefore(position: bigint): Promise<bigint> {
+    let place = LOG_START
+    const looking = catchUp(this.#reading, {
+      ...{ after: LOG_START, upTo: position, types: [NO_TYPE], pageSize: 1, signal: this.#closing.signal },
+    })
+    for await (const { checkpoint } of looking) if (checkpoint < position) place = checkpoint
+    return place
   }
 
   async *subscribe(options: {

@@ -82,7 +82,11 @@ export class Batch {
       else this.#failed.push({ append, error: new WrongExpectedRevision(stream, expected, head.revision) })
       return head
     }
-    const after = events.length > 0 ? this.#store(stream, events, head) : head
+    if (head.hash === null && events.length > 0) {
+      this.#failed.push({ append, error: new Error(`The last event of stream ${stream} carries no hash`) })
+      return head
+    }
+    const after = events.length > 0 ? this.#store(stream, events, { ...head, hash: head.hash! }) : head
     const result = { revision: after.revision, position: after.position, repeated: false }
     this.#succeeded.push({ append, result })
     return after
@@ -113,7 +117,11 @@ export class Batch {
     if (this.stored.length > 0) await insertEvents(client, this.base, this.stored)
   }
 
-  #store(stream: string, events: readonly EventToAppend[], head: StreamHead): StreamHead {
+  #store(
+    stream: string,
+    events: readonly EventToAppend[],
+    head: StreamHead & { readonly hash: string },
+  ): StreamHead {
     let { revision, hash } = head
     let position = this.head
     for (const event of events) {

@@ -19,8 +19,8 @@ export const LOG_SESSION: Readonly<Record<string, string>> = {
 export interface StreamHead {
   /** Revision of the last event, -1 when there is none. */
   readonly revision: number
-  /** Hash of the last event. */
-  readonly hash: string
+  /** Hash of the last event; null: another program wrote it without, and nothing can be chained to it. */
+  readonly hash: string | null
   /** Position of the last event. */
   readonly position: bigint
 }
@@ -159,8 +159,7 @@ export async function readStreamHeads(
   const heads = new Map<string, StreamHead>()
   for (const [position, n, revision, end] of rows) {
     const stream = streams[Number(n) - 1]!
-    const hash = /^([0-9a-f]{64})"\}$/.exec(end)?.[1]
-    if (hash === undefined) throw new Error(`The last event of stream ${stream} carries no hash`)
+    const hash = /^([0-9a-f]{64})"\}$/.exec(end)?.[1] ?? null
     heads.set(stream, { revision: Number(revision), hash, position: BigInt(position) })
   }
   return { streams: heads, head }

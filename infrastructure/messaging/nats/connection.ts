@@ -1,8 +1,15 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { connect, Events, type NatsConnection } from 'nats'
 
 /** NATS cannot be used; the message is one clear line without credentials. */
 export class NatsUnavailable extends Error {
   override readonly name = 'NatsUnavailable'
+  /** Whether nobody answered; else the server refuses what was asked. */
+  readonly isAway: boolean
+  constructor(message: string, options: { readonly isAway: boolean }) {
+    super(message)
+    this.isAway = options.isAway
+  }
 }
 
 /** What the connection tells about itself. */
@@ -21,15 +28,14 @@ const PING_MS = 5_000
  * {@link connected} and does without it meanwhile.
  */
 export class Nats {
-  readonly connection: NatsConnection
   readonly #log: NatsLog
   readonly #listeners = new Set<(connected: boolean) => void>()
-  #connected = true
+  readonly #closing = new AbortController()
+  #connection: NatsConnection | null = null
+  #connected = false
 
-  private constructor(connection: NatsConnection, log: NatsLog) {
-    this.connection = connection
+  private constructor(log: NatsLog) {
     this.#log = log
-    void this.#watch()
   }
 
   /**
@@ -38,35 +44,22 @@ export class Nats {
    * @throws NatsUnavailable when no server answers, refuses the credentials or has no JetStream.
    */
   static async open(urls: readonly string[], log: NatsLog): Promise<Nats> {
-    const servers = urls.map((url) => new URL(url))
-    const where = servers.map(hostOf).join(', ')
-    let connection: NatsConnection
-    try {
-      connection = await connect({
-        servers: servers.map(hostOf),
-        ...credentialsOf(servers),
-        ...(servers.some(({ protocol }) => protocol === 'tls:') ? { tls: {} } : {}),
-        name: 'compstream',
-        // notices are delivered inside a process without a detour over the server
-        noEcho: true,
-        timeout: CONNECT_MS,
-        pingInterval: PING_MS,
-        maxPingOut: 2,
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: RECONNECT_MS,
-        // credentials may be exchanged while the service runs: refusals pass
-        ignoreAuthErrorAbort: true,
-      })
-    } catch (error) {
-      throw new NatsUnavailable(`NATS at ${where}: ${reasonOf(error)}`)
-    }
-    try {
-      await (await connection.jetstreamManager({ timeout: CONNECT_MS })).getAccountInfo()
-    } catch (error) {
-      await connection.close()
-      throw new NatsUnavailable(`NATS at ${where}: JetStream does not answer (${reasonOf(error)})`)
-    }
-    return new Nats(connection, log)
+    const nats = new Nats(log)
+    nats.#take(await connectOnce(urls))
+    return nats
+  }
+
+  /** As {@link open}, where no server answers: it goes on trying in the background. */
+  static openLater(urls: readonly string[], log: NatsLog): Nats {
+    const nats = new Nats(log)
+    void nats.#connectLater(urls)
+    return nats
+  }
+
+  /** @throws NatsUnavailable while there never was a connection. */
+  get connection(): NatsConnection {
+    if (!this.#connection) throw new NatsUnavailable('NATS is not connected yet', { isAway: true })
+    return this.#connection
   }
 
   get connected(): boolean {
@@ -97,11 +90,39 @@ export class Nats {
 
   async close(): Promise<void> {
     this.#listeners.clear()
-    await this.connection.close()
+    this.#closing.abort()
+    await this.#connection?.close()
   }
 
-  async #watch(): Promise<void> {
-    for await (const { type } of this.connection.status()) {
+  async #connectLater(urls: readonly string[]): Promise<void> {
+    let told = ''
+    while (!this.#closing.signal.aborted) {
+      try {
+        const connection = await connectOnce(urls)
+        if (this.#closing.signal.aborted) await connection.close()
+        else {
+          this.#take(connection)
+          this.#log.info('NATS is connected')
+          for (const listener of this.#listeners) listener(true)
+        }
+        return
+      } catch (error) {
+        const why = error instanceof NatsUnavailable ? error.message : 'no connection'
+        if (why !== told) this.#log.warn(`${why}; the service goes on by looking from time to time`)
+        told = why
+        await delay(RECONNECT_MS, null, { signal: this.#closing.signal }).catch(() => undefined)
+      }
+    }
+  }
+
+  #take(connection: NatsConnection): void {
+    this.#connection = connection
+    this.#connected = true
+    void this.#watch(connection)
+  }
+
+  async #watch(connection: NatsConnection): Promise<void> {
+    for await (const { type } of connection.status()) {
       if (type === Events.Disconnect) this.#become(false)
       else if (type === Events.Reconnect) this.#become(true)
     }
@@ -113,6 +134,45 @@ export class Nats {
     if (connected) this.#log.info('NATS is connected again')
     else this.#log.warn('the connection to NATS was lost; the service goes on by looking from time to time')
     for (const listener of this.#listeners) listener(connected)
+  }
+}
+
+/** Addresses as they may be shown and remembered: `host:port`, without credentials. */
+export function natsAddresses(urls: readonly string[]): readonly string[] {
+  return urls.map((url) => hostOf(new URL(url)))
+}
+
+/** @throws NatsUnavailable */
+async function connectOnce(urls: readonly string[]): Promise<NatsConnection> {
+  const servers = urls.map((url) => new URL(url))
+  const where = servers.map(hostOf).join(', ')
+  let connection: NatsConnection
+  try {
+    connection = await connect({
+      servers: servers.map(hostOf),
+      ...credentialsOf(servers),
+      ...(servers.some(({ protocol }) => protocol === 'tls:') ? { tls: {} } : {}),
+      name: 'compstream',
+      // notices are delivered inside a process without a detour over the server
+      noEcho: true,
+      timeout: CONNECT_MS,
+      pingInterval: PING_MS,
+      maxPingOut: 2,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: RECONNECT_MS,
+      // credentials may be exchanged while the service runs: refusals pass
+      ignoreAuthErrorAbort: true,
+    })
+  } catch (error) {
+    throw new NatsUnavailable(`NATS at ${where}: ${reasonOf(error)}`, { isAway: isNoAnswer(error) })
+  }
+  try {
+    await (await connection.jetstreamManager({ timeout: CONNECT_MS })).getAccountInfo()
+    return connection
+  } catch (error) {
+    await connection.close()
+    const why = `JetStream does not answer (${reasonOf(error)})`
+    throw new NatsUnavailable(`NATS at ${where}: ${why}`, { isAway: isNoAnswer(error) })
   }
 }
 
@@ -144,3 +204,15 @@ function reasonOf(error: unknown): string {
     ? (REASONS[code] ?? code.toLowerCase().replaceAll('_', ' '))
     : 'no connection'
 }
+
+/** Whether a server may be there later; one that refuses credentials, or has no JetStream, is there. */
+function isNoAnswer(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return !REFUSALS.includes(String(code))
+}
+const REFUSALS: readonly string[] = [
+  'AUTHORIZATION_VIOLATION',
+  'AUTHENTICATION_EXPIRED',
+  'PERMISSIONS_VIOLATION',
+  '503',
+]

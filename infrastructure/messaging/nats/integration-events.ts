@@ -1,5 +1,6 @@
 import {
   DiscardPolicy,
+  ErrorCode,
   headers,
   type JetStreamClient,
   nanos,
@@ -7,9 +8,10 @@ import {
   StorageType,
   type StreamConfig,
 } from 'nats'
-import type {
-  IntegrationEvent,
-  IntegrationEventChannel,
+import {
+  type IntegrationEvent,
+  type IntegrationEventChannel,
+  IntegrationEventRefused,
 } from '../../../application/ports/integration-events.ts'
 import type { Nats } from './connection.ts'
 
@@ -17,8 +19,9 @@ export const INTEGRATION_STREAM = 'COMPSTREAM'
 
 const PUBLISH_MS = 5_000
 const DAY_MS = 86_400_000
-/** JetStream's error for a stream that does not exist. */
+/** JetStream's errors for a stream that does not exist, and for a message larger than it takes. */
 const STREAM_NOT_FOUND = 10059
+const MESSAGE_TOO_LARGE = 10054
 
 /** How the stream is made where there is none; one that exists is used as it is. */
 const STREAM: Partial<StreamConfig> & { name: string } = {
@@ -42,11 +45,10 @@ export function subjectOf(event: Pick<IntegrationEvent, 'environment' | 'tenantI
 /** Integration events in a JetStream stream; the event's id is the message id. */
 export class JetStreamIntegrationEvents implements IntegrationEventChannel {
   readonly #nats: Nats
-  readonly #client: JetStreamClient
+  #client: JetStreamClient | undefined
 
   constructor(nats: Nats) {
     this.#nats = nats
-    this.#client = nats.connection.jetstream({ timeout: PUBLISH_MS })
   }
 
   async exists(): Promise<boolean> {
@@ -55,8 +57,7 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
       await manager.streams.info(INTEGRATION_STREAM)
       return true
     } catch (error) {
-      if ((error as { api_error?: { err_code?: number } }).api_error?.err_code === STREAM_NOT_FOUND)
-        return false
+      if (errorCodeOf(error) === STREAM_NOT_FOUND) return false
       throw error
     }
   }
@@ -70,12 +71,20 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
     if (!this.#nats.connected) throw new Error('NATS is not connected')
     const head = headers()
     head.set('Content-Type', 'application/json')
-    await this.#client.publish(subjectOf(event), event.text, {
-      msgID: event.id,
-      headers: head,
-      expect: { streamName: INTEGRATION_STREAM },
-      timeout: PUBLISH_MS,
-    })
+    try {
+      this.#client ??= this.#nats.connection.jetstream({ timeout: PUBLISH_MS })
+      await this.#client.publish(subjectOf(event), event.text, {
+        msgID: event.id,
+        headers: head,
+        expect: { streamName: INTEGRATION_STREAM },
+        timeout: PUBLISH_MS,
+      })
+    } catch (error) {
+      const isTooLarge =
+        errorCodeOf(error) === MESSAGE_TOO_LARGE ||
+        (error as { code?: unknown }).code === ErrorCode.MaxPayloadExceeded
+      throw isTooLarge ? new IntegrationEventRefused(event, 'it is larger than the stream takes') : error
+    }
   }
 
   onLost(listener: () => void): () => void {
@@ -91,4 +100,9 @@ export class JetStreamIntegrationEvents implements IntegrationEventChannel {
   available(signal: AbortSignal): Promise<void> {
     return this.#nats.available(signal)
   }
+}
+
+/** JetStream's own code of an error; undefined for errors of other origin. */
+function errorCodeOf(error: unknown): number | undefined {
+  return (error as { api_error?: { err_code?: number } }).api_error?.err_code
 }

@@ -19,7 +19,7 @@ export function noticeSubject(topic: Topic): string {
 export class NatsNotices implements Notices {
   readonly #nats: Nats
   readonly #local = new InProcessNotices()
-  readonly #subscriptions: readonly Subscription[]
+  #subscriptions: readonly Subscription[] = []
   readonly #stopHearing: () => void
   /** Topics told of a moment ago, and whether they are to be told of again. */
   readonly #cooling = new Map<Topic, { again: boolean; readonly timer: NodeJS.Timeout }>()
@@ -27,13 +27,21 @@ export class NatsNotices implements Notices {
 
   constructor(nats: Nats) {
     this.#nats = nats
-    this.#subscriptions = TOPICS.map((topic) =>
-      nats.connection.subscribe(noticeSubject(topic), { callback: () => this.#local.wake(topic) }),
-    )
+    if (nats.connected) this.#subscribe()
     this.#stopHearing = nats.onChange((connected) => {
+      if (!connected) return
+      this.#subscribe()
       // whatever was told meanwhile was missed
-      if (connected) for (const topic of TOPICS) this.#local.wake(topic)
+      for (const topic of TOPICS) this.#local.wake(topic)
     })
+  }
+
+  /** Once: the client keeps subscriptions over lost connections. */
+  #subscribe(): void {
+    if (this.#subscriptions.length > 0) return
+    this.#subscriptions = TOPICS.map((topic) =>
+      this.#nats.connection.subscribe(noticeSubject(topic), { callback: () => this.#local.wake(topic) }),
+    )
   }
 
   wake(topic: Topic): void {

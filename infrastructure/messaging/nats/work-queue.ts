@@ -63,16 +63,20 @@ export function workSubject({ processManager, kind }: OfferedWork): string {
 /** The work queue between processes: a JetStream stream that forgets a message when it is acknowledged. */
 export class JetStreamWorkQueue implements WorkQueue {
   readonly #nats: Nats
-  readonly #client: JetStreamClient
+  #jetStream: JetStreamClient | undefined
   #consumer: Promise<Consumer> | undefined
 
   constructor(nats: Nats) {
     this.#nats = nats
-    this.#client = nats.connection.jetstream({ timeout: REQUEST_MS })
     // the server that comes back may have forgotten everything
     nats.onChange(() => {
       this.#consumer = undefined
     })
+  }
+
+  get #client(): JetStreamClient {
+    this.#jetStream ??= this.#nats.connection.jetstream({ timeout: REQUEST_MS })
+    return this.#jetStream
   }
 
   async offer(work: readonly OfferedWork[]): Promise<boolean> {

@@ -1,0 +1,41 @@
+import { recordedAt } from '../../application/event-store.ts'
+import type { Clock } from '../../application/ports/clock.ts'
+import type { EventLog } from '../../application/ports/event-log.ts'
+import { HeadHistory } from './head-history.ts'
+
+/** How far behind the log something is. */
+export interface Lag {
+  /** Events of the log that are not applied yet; estimated where positions do not count them. */
+  readonly events: number
+  /** Real seconds since the oldest of them was recorded; 0 at the head. */
+  readonly seconds: number
+}
+
+/** Measures how far followers of the log are behind it. */
+export class LogLag {
+  readonly #log: Pick<EventLog, 'count' | 'readAll'>
+  readonly #clock: Clock
+  readonly #heads = new HeadHistory()
+
+  constructor(log: Pick<EventLog, 'count' | 'readAll'>, clock: Clock) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  /** Remembers that the log ends here now. */
+  note(head: bigint): void {
+    this.#heads.note(head)
+  }
+
+  /** The lag of a follower at a position. */
+  async at(position: bigint, head: bigint): Promise<Lag> {
+    if (position >= head) return { events: 0, seconds: 0 }
+    const events = await this.#log.count(position, head)
+    // a virtual clock stands still, so that the recorded times say nothing about real time
+    if (this.#clock.kind === 'virtual') return { events, seconds: this.#heads.secondsBehind(position) }
+    const [oldest] = (await this.#log.readAll({ after: position, maxCount: 1 })).events
+    const since = oldest ? recordedAt(oldest) : null
+    if (since === null) return { events, seconds: this.#heads.secondsBehind(position) }
+    return { events, seconds: Math.max(0, (this.#clock.now() - since) / 1000) }
+  }
+}

@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cli } from '../support/cli.ts'
+import { report, status } from '../support/core.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { appendForeign, canStoreGarbage, type ForeignEvent } from '../support/foreign-client.ts'
+import { isLogInEventStore } from '../support/installation.ts'
+import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+let database: TestDatabase
+let service: RunningService
+let tenant: SeededTenant
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrate: false })
+  const env = { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64'), CLOCK: 'system' }
+  service = await startService({ env })
+  tenant = await seedTenant(service)
+})
+afterAll(async () => {
+  await service?.stop()
+  await database?.drop()
+})
+
+const get = (path: string) =>
+  send(`${service.opsUrl}/ops/v1${path}`, { headers: { Authorization: `Bearer ${service.operatorToken}` } })
+
+interface Shown {
+  readonly position: string
+  readonly event_id: string
+  readonly type: string
+}
+
+describe('reading on from a position', () => {
+  test('that lies between events goes on with the next one', async () => {
+    const all: Shown[] = (await get('/events?limit=1000')).body.data
+    expect(all.length).toBeGreaterThan(5)
+    for (const [index, event] of all.slice(0, -1).entries()) {
+      const next = all[index + 1]!
+      const [from, to] = [BigInt(event.position), BigInt(next.position)]
+      for (const between of new Set([from, from + 1n, (from + to) / 2n, to - 1n])) {
+        if (between >= to) continue
+        for (const filter of ['', `&type=${next.type}`, `&tenant_id=${tenant.tenantId}`]) {
+          const { status, body } = await get(`/events?from=${between}&limit=2${filter}`)
+          expect(status).toBe(200)
+          if (filter !== '&tenant_id') expect(body.data.length).toBeGreaterThan(0)
+          if (filter.startsWith('&tenant_id')) continue
+          expect(body.data[0].event_id).toBe(next.event_id)
+        }
+      }
+    }
+  })
+
+  test('beyond the end finds nothing', async () => {
+    const { head } = (await send(`${service.opsUrl}/readyz`)).body.checks
+    for (const from of [head, BigInt(head) + 1n, BigInt(head) + 1_000_000n, 10n ** 15n - 1n]) {
+      const { status, body } = await get(`/events?from=${from}`)
+      expect([status, body.data, body.pagination]).toEqual([200, [], { next: null }])
+    }
+    const { status, body } = await get(`/streams/policy-${tenant.policyId}?from=1000000`)
+    expect([status, body.data, body.pagination]).toEqual([200, [], { next: null }])
+  })
+
+  test('that is none is refused by name, the same on every engine', async () => {
+    const stream = `/streams/policy-${tenant.policyId}`
+    const notNumbers = ['abc', '-1', '1.5', '1e3', '%20', '0x10', '']
+    for (const path of ['/events', stream]) {
+      for (const from of notNumbers) {
+        const { status, body } = await get(`${path}?from=${from}`)
+        expect([status, body.message], `${path} ${from}`).toEqual([
+          400,
+          expect.stringMatching(/^from must be a (position of the log: a )?whole number of 0 or more$/),
+        ])
+      }
+      for (const from of [10n ** 15n, 2n ** 53n, 2n ** 63n, 2n ** 64n, 10n ** 400n]) {
+        const { status, body } = await get(`${path}?from=${from}`)
+        expect([status, body.message], `${path} ${from}`).toEqual([
+          400,
+          expect.stringMatching(/^from must not exceed \d+$/),
+        ])
+      }
+    }
+    expect((await get(`${stream}/state?revision=${2n ** 63n}`)).body.message).toMatch(/^revision must not/)
+    expect((await get(`/events?limit=${10n ** 400n}`)).status).toBe(400)
+  })
+
+  test('works from the command line', async () => {
+    const env = { COMPSTREAM_OPS_URL: service.opsUrl, OPERATOR_TOKEN: service.operatorToken }
+    const list = (...args: string[]) => cli(['events', 'list', ...args], { env })
+    const [first, second]: Shown[] = (await get('/events?limit=2')).body.data
+    const between = BigInt(second!.position) - 1n
+    const { code, stdout } = await list('--json', '--limit', '1', '--from', String(between))
+    expect(code).toBe(0)
+    expect(stdout).toContain(second!.event_id)
+    expect(stdout).not.toContain(first!.event_id)
+    for (const from of ['abc', String(2n ** 63n)]) {
+      const refused = await list('--from', from)
+      expect(refused.code).toBe(1)
+      expect(refused.stderr).toMatch(/from must/)
+    }
+  })
+})
+
+describe('events of another program in the log', () => {
+  const KINDS: Readonly<Record<string, Omit<ForeignEvent, 'type'>>> = {
+    'without metadata': { data: '{"name":"Zebulon"}', metadata: '{}' },
+    'with metadata of its own': {
+      data: '[]',
+      metadata: '{"schema_version":"x","recorded_at":7,"actor":null}',
+    },
+    ...(canStoreGarbage
+      ? {
+          'that are no JSON': { data: '\u0000\u0001{', metadata: '' },
+          'whose metadata are no object': { data: '', metadata: 'null' },
+        }
+      : {}),
+  }
+  const shown = async (stream: string): Promise<Shown[]> => (await get(`/streams/${stream}`)).body.data
+
+  for (const [what, event] of Object.entries(KINDS)) {
+    for (const type of ['SomethingForeign', 'PolicyTermsChanged']) {
+      test(`${what}, of type ${type}, hold up their own stream and nothing else`, async () => {
+        const odd = await seedTenant(service)
+        const stream = `policy-${odd.policyId}`
+        await appendForeign(database.url, stream, { type, ...event })
+
+        const listed = await shown(stream)
+        expect(listed.map((one) => one.type)).toEqual(['PolicyIssued', type])
+        expect(JSON.stringify(listed)).not.toContain('Zebulon')
+        for (const filter of ['', `&tenant_id=${odd.tenantId}`, `&type=${type}`, '&correlation_id=nobody']) {
+          expect((await get(`/events?limit=1000${filter}`)).status).toBe(200)
+        }
+        const state = await get(`/streams/${stream}/state`)
+        expect([state.status, state.body.message]).toEqual([409, expect.stringContaining(`${stream}@1`)])
+
+        const { body } = await report(service, tenant)
+        expect((await status(service, tenant, body.file_id)).body.status).toBe('NORMALIZED')
+        await operate(service, 'POST', '/drain')
+        const ready = await send(`${service.opsUrl}/readyz`)
+        expect([ready.status, ready.body.ok]).toEqual([200, true])
+        for (const [name, lag] of Object.entries(ready.body.checks.process_manager_lag)) {
+          expect(lag, name).toEqual({ events: 0, seconds: 0 })
+        }
+        const metrics = (await send(`${service.opsUrl}/metrics`)).text
+        expect(metrics).toMatch(/^compstream_projection_lag_events\{projection="policies"\} 0$/m)
+        const isRead = type === 'SomethingForeign'
+        if (!isRead) {
+          expect(ready.body.degraded).toContainEqual(
+            expect.stringMatching(/^projection policies: parked streams/),
+          )
+        }
+        if (isLogInEventStore && !isRead) {
+          expect(ready.body.degraded).toContainEqual(
+            expect.stringMatching(/^integration events: parked streams: \d+$/),
+          )
+          const { failed } = await operate(service, 'GET', '/work')
+          expect(failed.map(({ key }: { key: string }) => key)).toContain(stream)
+        }
+      })
+    }
+  }
+
+  test('are told of by the check of the hash chains', async () => {
+    const { verified, first_problem } = await operate(service, 'POST', '/audit/verify')
+    if (isLogInEventStore) expect([verified, first_problem.problem]).toEqual([false, expect.any(String)])
+  })
+})

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
+import type { WorkStore } from '../../application/process-managers/work-store.ts'
+import { policy } from '../../domain/policies/policy.ts'
+import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
+import { Readiness } from '../../interfaces/readiness.ts'
+import type { Projections } from '../../projections/runtime/projections.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { newId, policyTerms } from '../support/payroll.ts'
+import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+
+let database: TestDatabase
+let bench: Workbench
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  bench = await openWorkbench(database.url)
+})
+afterEach(async () => {
+  await bench.close()
+  await database.drop()
+})
+
+const watcher: ProcessManager = {
+  name: 'watcher',
+  handles: policy.events as ProcessManager['handles'],
+  react: (events) =>
+    events.map((because) => ({
+      ...{ intent: 'do', kind: 'look', key: because.eventId, payload: {}, because },
+    })),
+  work: { look: async () => ({ outcome: 'done' }) },
+}
+
+async function issuePolicy(): Promise<void> {
+  const data = { ...policyTerms(), tenant_id: newId() }
+  await bench.commands.execute(
+    policy,
+    data.policy_id,
+    { type: 'Issue', data },
+    {
+      actor: { type: 'operator', id: 'test' },
+      ...{ tenantId: data.tenant_id, environment: 'live', correlationId: 'c', commandId: randomUUID() },
+    },
+  )
+}
+
+describe('readiness of a process manager', () => {
+  test('tells whether a process runs it, and since when and how far it is behind', async () => {
+    let stuck: () => void = () => undefined
+    let isStuck = false
+    // alive, under its lease, and standing still
+    const advance: WorkStore['advance'] = async (...args) => {
+      if (isStuck) {
+        await new Promise<void>((resolve) => {
+          stuck = resolve
+        })
+      }
+      return bench.store.advance(...args)
+    }
+    const store = new Proxy(bench.store, {
+      get(target, name: keyof WorkStore) {
+        return name === 'advance' ? advance : target[name].bind(target)
+      },
+    })
+    const runner = await bench.run([watcher], {}, { store })
+    const readiness = new Readiness(
+      {
+        ...{ log: bench.log, runner, work: bench.store, clock: bench.clock, faults: bench.faults },
+        ...{ nats: null, workQueue: null, integrationEvents: null },
+        projections: { list: async () => [] } as unknown as Projections,
+      },
+      { standsStillS: 0.2 },
+    )
+    const metrics = new Metrics({ process: false })
+    metrics.refreshOnRead(() => readiness.measure(metrics))
+    const figure = async (name: string) =>
+      Number(
+        new RegExp(`^compstream_process_manager_${name}\\{process_manager="watcher"\\} (\\S+)$`, 'm').exec(
+          await metrics.text(),
+        )?.[1],
+      )
+
+    await issuePolicy()
+    expect(await bench.drain(runner)).toBe(true)
+    expect(await readiness.check()).toMatchObject({
+      ok: true,
+      degraded: [],
+      checks: {
+        process_managers: { watcher: 'active' },
+        process_manager_lag: { watcher: { events: 0, seconds: 0 } },
+      },
+    })
+    expect([await figure('up'), await figure('lag_events')]).toEqual([1, 0])
+
+    isStuck = true
+    await issuePolicy()
+    await issuePolicy()
+    await until(async () => (await readiness.check()).degraded!.length > 0)
+    const behind = await readiness.check()
+    expect(behind.ok).toBe(true)
+    expect(behind.degraded).toEqual([
+      expect.stringMatching(/^process manager watcher: behind by \d+ events, for \d+ s$/),
+    ])
+    expect(behind.checks).toMatchObject({ process_managers: { watcher: 'active' } })
+    expect(await figure('lag_events')).toBeGreaterThan(0)
+    expect(await figure('lag_seconds')).toBeGreaterThan(0)
+
+    isStuck = false
+    stuck()
+    expect(await bench.drain(runner)).toBe(true)
+    expect((await readiness.check()).degraded).toEqual([])
+
+    await runner.stop()
+    expect((await readiness.check()).degraded).toEqual(['process manager watcher: no process runs it'])
+    expect(await figure('up')).toBe(0)
+    expect(await readiness.workOverview()).toMatchObject({
+      process_managers: [{ name: 'watcher', state: 'idle', owner: null, lag: { events: 0 } }],
+    })
+  })
+})
