@@ -4,6 +4,7 @@ import { work } from './0003-work.ts'
 import { personalData } from './0004-personal-data.ts'
 import { faults } from './0005-faults.ts'
 import { logBinding } from './0006-log-binding.ts'
+import { movedTo } from './0007-moved-to.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -14,4 +15,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0004-personal-data': personalData,
   '0005-faults': faults,
   '0006-log-binding': logBinding,
+  '0007-moved-to': movedTo,
 }
