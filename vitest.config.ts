@@ -22,7 +22,7 @@ const OWN_INSTALLATION = [
   // processes told apart by role, on each engine, with NATS and without
   ...['many-processes', 'roles', 'roles-fencing', 'rolling-upgrade'].map(endToEnd),
   // both engines at once
-  endToEnd('moving-engines'),
+  ...['moving-engines', 'moving-to-own-servers'].map(endToEnd),
   // starts that are refused
   endToEnd('eventstoredb-refused'),
   // processes that are restarted under load, and servers that are taken away

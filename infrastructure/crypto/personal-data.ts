@@ -102,7 +102,11 @@ export class EncryptedPersonalData implements PersonalData {
  * @throws MasterKeyError when the master keys are not those of this database.
  */
 export async function openFingerprints(vault: PostgresSecretVault): Promise<Fingerprints> {
-  const root = await vault.getOrPut(FINGERPRINT_ROOT, () => newKey().toString('base64'))
+  return fingerprintsOf(await vault.getOrPut(FINGERPRINT_ROOT, () => newKey().toString('base64')))
+}
+
+/** The fingerprints of a root as the vault keeps it. */
+export function fingerprintsOf(root: string): Fingerprints {
   return new Fingerprints(Buffer.from(root, 'base64'))
 }
 

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
-import type { LogIdentity } from '../../application/ports/stored-positions.ts'
+import type { LogIdentity } from '../../application/ports/moved-database.ts'
 
 export type LogEngine = 'postgresql' | 'eventstoredb'
 
@@ -76,7 +76,7 @@ function refusal(engine: LogEngine, bound: LogEngine): string {
   return bound === engine
     ? `EVENTSTORE_URL, DATABASE_URL: the read models of this database follow another log in ${NAMES[engine]}`
     : `EVENTSTORE_URL: the read models of this database follow the log in ${NAMES[bound]}; ` +
-        'move it with "compstream events copy", or take an empty database'
+        'move it with "compstream events copy", or take the database that belongs to this log'
 }
 
 /** The furthest position that anything in this database has read up to. */
