@@ -26,7 +26,7 @@ const OWN_INSTALLATION = [
   // a NATS server that comes and goes
   endToEnd('nats-away'),
   // both engines at once
-  endToEnd('moving-engines'),
+  ...['moving-engines', 'moving-to-own-servers'].map(endToEnd),
   // starts that are refused
   endToEnd('eventstoredb-refused'),
   // processes that are restarted under load, and servers that are taken away

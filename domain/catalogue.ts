@@ -3,6 +3,7 @@ import { apiClient } from './access/api-client.ts'
 import { inboundConnection } from './access/inbound-connection.ts'
 import type { Aggregate } from './kernel/decider.ts'
 import { dataSubject } from './operations/data-subject.ts'
+import { installation } from './operations/installation.ts'
 import { operatorAction } from './operations/operator-action.ts'
 import { virtualClock } from './operations/virtual-clock.ts'
 import { carrier } from './parties/carrier.ts'
@@ -29,6 +30,7 @@ export const aggregates: readonly Aggregate[] = [
   payrollFile,
   reservation,
   idempotencyKey,
+  installation,
   virtualClock,
   operatorAction,
   dataSubject,

@@ -20,8 +20,9 @@ import { PostgresFaults } from '../infrastructure/database/faults.ts'
 import { isKnownServer, rememberServers } from '../infrastructure/database/known-servers.ts'
 import { PostgresLastUsed } from '../infrastructure/database/last-used.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/database/leases.ts'
-import { bindToLog, findLogTooShort } from '../infrastructure/database/log-binding.ts'
+import { findLogTooShort } from '../infrastructure/database/log-binding.ts'
 import { openOwnerSession } from '../infrastructure/database/owner-session.ts'
+import { pairWithLog } from '../infrastructure/database/pairing.ts'
 import { PostgresProjectionStore } from '../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../infrastructure/database/read-database.ts'
 import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
@@ -123,13 +124,11 @@ async function compose(
   // who waits for an answer does not wait for a log that is away; work in the background does
   const failFast = new FailFastLog(log)
   closers.push(() => failFast.close())
-  let isBound = false
-  const logWatch = watchLog(async () => {
-    const problem = await findLogTooShort(background, log)
-    // an empty log is known by its engine only: the database is bound to it when it has its first event
-    if (problem === null && !isBound) isBound = await bindToLog(background, logEngineOf(config), log)
-    return problem
+  await pairWithLog({
+    ...{ pool: background, log, registry, masterKeys: secrets.masterKeys, engine: logEngineOf(config) },
+    setting: config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL',
   })
+  const logWatch = watchLog(() => findLogTooShort(background, log))
   closers.push(async () => logWatch.stop())
   // nobody else can use an embedded database, and who is the only writer of the log has no fellow either
   const isAlone = () => config.databaseUrl === null || log.soleWriter()

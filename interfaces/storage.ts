@@ -2,7 +2,7 @@ import type { EventLog } from '../application/ports/event-log.ts'
 import type { Config } from '../infrastructure/config/config.ts'
 import { type Database, type DatabaseLog, openDatabase } from '../infrastructure/database/database.ts'
 import { lockDataDirectory, startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
-import { bindToLog, type LogEngine } from '../infrastructure/database/log-binding.ts'
+import type { LogEngine } from '../infrastructure/database/log-binding.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'
 import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
@@ -57,33 +57,26 @@ export function logEngineOf(config: Pick<Config, 'eventStoreUrl'>): LogEngine {
 }
 
 /**
- * Opens the event log in the engine that is set, and makes sure that the database belongs to it.
+ * Opens the event log in the engine that is set.
  * @param onAppend told of every stored batch: how many events, and the milliseconds that it took.
- * @throws EventStoreUnavailable, DatabaseUnavailable, OtherEventLog, LogTooShort with one clear line.
+ * @throws EventStoreUnavailable, DatabaseUnavailable with one clear line.
  */
-export async function openEventLog(
+export function openEventLog(
   config: Pick<Config, 'eventStoreUrl'>,
   database: Database,
   logger: Logger,
   onAppend: (events: number, ms: number) => void,
 ): Promise<EventLog> {
-  const log =
-    config.eventStoreUrl === null
-      ? await openPostgresEventLog({ database, log: databaseLog(logger), onAppend })
-      : await openEventStoreEventLog({
-          url: config.eventStoreUrl,
-          log: {
-            warn: (fields, message) => logger.warn('event log', { text: `${message}: ${fields.reason}` }),
-          },
-          onAppend,
-        })
-  try {
-    await bindToLog(database.background, logEngineOf(config), log)
-    return log
-  } catch (error) {
-    await log.close()
-    throw error
+  if (config.eventStoreUrl === null) {
+    return openPostgresEventLog({ database, log: databaseLog(logger), onAppend })
   }
+  return openEventStoreEventLog({
+    url: config.eventStoreUrl,
+    log: {
+      warn: (fields, message) => logger.warn('event log', { text: `${message}: ${fields.reason}` }),
+    },
+    onAppend,
+  })
 }
 
 /** What happens in the ordinary course is LOG to the server, but for sessions that its stop ends. */

@@ -23,7 +23,6 @@ export const agentCredentials: Projection = {
         seq: 'bigint',
       },
       indexes: [['entity_type', 'entity_id', 'seq'], ['seq']],
-      positions: ['seq'],
     },
   ],
   handlers: [

@@ -37,7 +37,6 @@ export const employeeRegister: Projection = {
         status_position: 'bigint',
         record_position: 'bigint',
       },
-      positions: ['status_position', 'record_position'],
     },
   ],
   handlers: [

@@ -28,7 +28,6 @@ export const employers: Projection = {
         seq: 'bigint',
       },
       indexes: [['tenant_id', 'environment', 'seq']],
-      positions: ['seq'],
     },
   ],
   handlers: [

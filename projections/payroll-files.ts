@@ -112,7 +112,6 @@ export const payrollFiles: Projection = {
         phase_3_status: 'text',
       },
       indexes: [['submission_id'], ['employer_id', 'seq desc']],
-      positions: ['seq'],
     },
     {
       name: 'payroll_row_errors',

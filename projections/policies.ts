@@ -34,7 +34,6 @@ export const policies: Projection = {
         seq: 'bigint',
       },
       indexes: [['employer_id', 'seq']],
-      positions: ['seq'],
     },
     {
       name: 'carriers',

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { streamOf } from '../../domain/kernel/decider.ts'
+import { INSTALLATION_ID, installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
 import { HashChains } from '../hash-chains.ts'
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import { type MovableLog, MoveInterrupted } from '../ports/movable-log.ts'
-import type { LogIdentity, StoredPositions } from '../ports/stored-positions.ts'
+import type { Carried, LogIdentity, MovedDatabase } from '../ports/moved-database.ts'
 import { Comparison } from './comparison.ts'
 import { LogCursor } from './log-cursor.ts'
 import { ChainBroken, type LogAccount, shareOf } from './log-proof.ts'
@@ -28,9 +30,11 @@ export interface MoveProgress {
   readonly share: number
 }
 
-/** What became of a move that succeeded. Both sides were found equal, see {@link LogAccount.log_hash}. */
+/** What became of a copy that succeeded. Both logs were found equal, see {@link LogAccount.log_hash}. */
 export interface MoveAccount {
-  readonly equal: true
+  readonly logs_equal: true
+  /** Whether a service on the target answers what it answered on the source: null when the log alone was copied. */
+  readonly equal: true | null
   readonly from: LogAccount
   readonly to: LogAccount
   /** What was found to be the same on both sides. */
@@ -39,15 +43,30 @@ export interface MoveAccount {
   readonly copied: number
   readonly seconds: number
   readonly copied_per_second: number
-  /** Null when no database was named whose positions were to be moved. */
-  readonly checkpoints: {
-    readonly database: string
-    /** `moved` now, or `moved before`. */
+  /** Null when the log alone was copied. */
+  readonly database: {
+    readonly from: string
+    readonly to: string
+    /** `moved` now, or `moved before` within the same database. */
     readonly outcome: 'moved' | 'moved before'
-    /** Different positions that were translated. */
-    readonly positions: number
+    /** Different checkpoints that were translated. */
+    readonly checkpoints: number
+    /** Rows by what they are; null when they stay where they are. */
+    readonly carried: Carried | null
   } | null
+  readonly not_carried: readonly string[]
 }
+
+/** What no move carries, and where it comes from at the target. */
+const NOT_CARRIED = [
+  'read models, and what was set aside from them: the next start builds them anew',
+  'master key, operator token and other settings: the target has its own',
+]
+const NOT_CARRIED_WITH_LOG = [
+  'keys of personal data, secrets and the root of fingerprints: without them no service starts on the copy',
+  'work, checkpoints and last uses of credentials',
+  ...NOT_CARRIED,
+]
 
 const PROVEN = [
   'number of events',
@@ -65,29 +84,33 @@ const LONGEST_PAUSE_MS = 2_000
 
 /**
  * Moves a whole log: makes sure that the target holds a beginning of it, copies the rest, proves that both are equal,
- * and only then translates the positions that are stored outside the log. Stopped anywhere, it goes on when it is
+ * and only then moves what is stored outside the log. Stopped anywhere, it goes on when it is
  * started again.
  * @throws LogsDiffer, ChainBroken, WrittenMeanwhile, SourceTooShort, MoveInterrupted, or what a side refuses.
  */
 export async function moveLog(parts: {
   readonly source: MovableLog
   readonly target: MovableLog
-  /** What follows the source and shall follow the target. */
-  readonly positions: StoredPositions | null
+  /** What belongs to the source and shall belong to the target; null to copy the log alone. */
+  readonly database: MovedDatabase | null
   readonly report: (progress: MoveProgress) => void
   readonly signal: AbortSignal
   readonly patienceMs?: number
 }): Promise<MoveAccount> {
-  const { source, target, positions, signal } = parts
+  const { source, target, database, signal } = parts
   const began = performance.now()
   const head = await source.head()
-  const follows = positions
-    ? await positions.follows(await identityOf(source), await identityOf(target))
+  const follows = database
+    ? await database.follows(
+        await identityOf(source),
+        await identityOf(target),
+        await keyCheckValueOf(source),
+      )
     : null
-  const wanted = positions && follows !== 'target' ? await positions.read() : new BigInt64Array(0)
+  const wanted = database ? await database.positions() : new BigInt64Array(0)
   if (follows === 'source' && (wanted.at(-1) ?? LOG_START) > head) {
     throw new SourceTooShort(
-      `${source.name} ends at position ${head}, and ${positions?.name} has read it up to ${wanted.at(-1)}: ` +
+      `${source.name} ends at position ${head}, and ${database?.from} has read it up to ${wanted.at(-1)}: ` +
         'restore both from backups that belong together',
     )
   }
@@ -133,13 +156,18 @@ export async function moveLog(parts: {
     }
   }
   const translated = comparison.finish()
-  const movedBefore =
+  const isTranslated =
     follows === 'target' || (follows === 'either' && comparison.exact.target > comparison.exact.source)
-  if (positions && !movedBefore) await positions.replace(wanted, translated, await identityOf(target))
+  const isDone = isTranslated && database?.from === database?.to
+  const carried =
+    database && !isDone
+      ? await database.move(wanted, isTranslated ? wanted : translated, await identityOf(target))
+      : null
   const account = proof.account()
   const copied = account.events - alreadyThere
   return {
-    equal: true,
+    logs_equal: true,
+    equal: database ? true : null,
     from: { ...account, log: source.name, head: String(comparison.sourcePosition) },
     to: account,
     proven: PROVEN,
@@ -147,11 +175,14 @@ export async function moveLog(parts: {
     copied,
     seconds: Math.round(performance.now() - began) / 1000,
     copied_per_second: copied === 0 ? 0 : Math.round((copied * 1000) / Math.max(1, copyingMs)),
-    checkpoints: positions && {
-      database: positions.name,
-      outcome: movedBefore ? 'moved before' : 'moved',
-      positions: movedBefore ? 0 : wanted.length,
+    database: database && {
+      from: database.from,
+      to: database.to,
+      outcome: isDone ? 'moved before' : 'moved',
+      checkpoints: isTranslated ? 0 : wanted.length,
+      carried,
     },
+    not_carried: database ? NOT_CARRIED : NOT_CARRIED_WITH_LOG,
   }
 }
 
@@ -186,4 +217,11 @@ async function copyRest(
 async function identityOf(log: MovableLog): Promise<LogIdentity> {
   const [first] = (await log.readPage({ after: LOG_START, maxCount: 1 })).events
   return { firstEventId: first?.eventId ?? null, firstPosition: first?.position ?? null }
+}
+
+/** What the log says of the keys that it was written with; null when it was written by an earlier release alone. */
+async function keyCheckValueOf(log: MovableLog): Promise<string | null> {
+  const event = await log.eventAt(streamOf(installation, INSTALLATION_ID), 0)
+  if (event?.type !== KeyCheckValueRecorded.name) return null
+  return KeyCheckValueRecorded.schema.parse(JSON.parse(event.data)).key_check_value
 }

@@ -7,11 +7,14 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:cryp
 export class Fingerprints {
   readonly #subjects: KeyObject
   readonly #values: KeyObject
+  /** Key check value, 24 hex characters: tells roots apart, and nothing about them. */
+  readonly keyCheckValue: string
 
   /** @param root 32 secret bytes, the same in every process for the life of the data. */
   constructor(root: Buffer) {
     this.#subjects = derive(root, 'data subjects')
     this.#values = derive(root, 'values')
+    this.keyCheckValue = digest(derive(root, 'key check values'), 'root', '')
   }
 
   /** `<kind>/<24 hex>`. */

@@ -19,7 +19,8 @@ const PREFIX = 'sld1.'
 const SUBJECT = /^[A-Za-z0-9/_:]{1,80}$/
 /** Bytes of the number of the subject's data key, in front of the ciphertext. */
 const GENERATION_BYTES = 2
-const FINGERPRINT_ROOT = 'system/fingerprint-root'
+/** Where the vault keeps the root of all fingerprints. */
+export const FINGERPRINT_ROOT = 'system/fingerprint-root'
 
 /**
  * Personal values under data keys of their subjects:
@@ -46,10 +47,10 @@ export class EncryptedPersonalData implements PersonalData {
     options: DataKeysOptions = {},
   ): Promise<EncryptedPersonalData> {
     const { pool, vault, masterKeys, clock } = dependencies
-    const root = await vault.getOrPut(FINGERPRINT_ROOT, () => newKey().toString('base64'))
+    const fingerprints = await openFingerprints(vault)
     const keys = new DataKeys(new PersonalDataKeys(pool), masterKeys, clock, options)
     await keys.start()
-    return new EncryptedPersonalData(keys, new Fingerprints(Buffer.from(root, 'base64')))
+    return new EncryptedPersonalData(keys, fingerprints)
   }
 
   async seal(
@@ -94,6 +95,19 @@ export class EncryptedPersonalData implements PersonalData {
   fingerprint(purpose: string, value: string): string {
     return this.#fingerprints.fingerprint(purpose, value)
   }
+}
+
+/**
+ * The fingerprints of an installation; their root is made where there is none.
+ * @throws MasterKeyError when the master keys are not those of this database.
+ */
+export async function openFingerprints(vault: PostgresSecretVault): Promise<Fingerprints> {
+  return fingerprintsOf(await vault.getOrPut(FINGERPRINT_ROOT, () => newKey().toString('base64')))
+}
+
+/** The fingerprints of a root as the vault keeps it. */
+export function fingerprintsOf(root: string): Fingerprints {
+  return new Fingerprints(Buffer.from(root, 'base64'))
 }
 
 /** Contexts as bytes; the values of one batch share few of them. */

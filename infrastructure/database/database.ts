@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import {
@@ -217,6 +218,21 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       return closing
     },
   }
+}
+
+/** Whether two databases are one, whatever their addresses: a lock of the one is seen in the other. */
+export async function isSameDatabase(one: Database, other: Database): Promise<boolean> {
+  if (one === other) return true
+  const lock = randomInt(2 ** 47)
+  return one.transaction(async (holder) => {
+    await holder.query('SELECT pg_advisory_xact_lock($1)', [lock])
+    return other.transaction(async (taker) => {
+      const { rows } = await taker.query<{ free: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS free', [
+        lock,
+      ])
+      return !rows[0]!.free
+    })
+  })
 }
 
 /** Refuses servers that do not fit. @returns whether sessions may run as the service role. */

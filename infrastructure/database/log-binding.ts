@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
-import type { LogIdentity } from '../../application/ports/stored-positions.ts'
+import type { LogIdentity } from '../../application/ports/moved-database.ts'
 
 export type LogEngine = 'postgresql' | 'eventstoredb'
 
@@ -9,6 +9,11 @@ const NAMES: Readonly<Record<LogEngine, string>> = { postgresql: 'PostgreSQL', e
 /** The log that the checkpoints of a database stand in. */
 export interface LogBinding extends LogIdentity {
   readonly engine: LogEngine
+}
+
+interface StoredBinding extends LogBinding {
+  /** Where the installation was moved to from this database; null while it is this one. */
+  readonly movedTo: string | null
 }
 
 /** The checkpoints of this database stand in another event log; the message is one clear line. */
@@ -24,42 +29,54 @@ export class LogTooShort extends Error {
 /**
  * Makes sure that the checkpoints of a database stand in this log: positions of one log mean nothing in another. A
  * log is known by its first event and where that stands, so that it may move with its server, or come from a backup;
- * but not from one that ends before a checkpoint, for what is appended there next would never be read.
- * The first caller with a log binds the database to it; who is refused changes nothing.
- * @returns false while the log is empty and so known by its engine only: to be called again when it has an event.
+ * but not from one that ends before a checkpoint, for what is appended there next would never be read. Changes nothing.
  * @throws OtherEventLog, LogTooShort
  */
-export async function bindToLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<boolean> {
-  const before = await readBinding(pool)
-  const isOpen = before === null || before.firstEventId === null
-  // what was read of an empty log by now was read in its engine
-  if (isOpen && before && before.engine !== engine && (await reachedBy(pool)) > LOG_START) {
-    throw new OtherEventLog(refusal(engine, before.engine))
+export async function refuseOtherLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
+  const bound = await readBinding(pool)
+  if (bound?.movedTo) {
+    throw new OtherEventLog(
+      `the installation of this database was moved to ${bound.movedTo}: start it there, or move it back with ` +
+        '"compstream events copy"',
+    )
   }
-  const tooShort = isOpen ? await findLogTooShort(pool, log) : null
+  if (bound && bound.firstEventId === null) {
+    // bound by an earlier release while the log was empty: what was read by now was read in its engine
+    if (bound.engine !== engine && (await reachedBy(pool)) > LOG_START) {
+      throw new OtherEventLog(refusal(engine, bound.engine))
+    }
+  } else if (bound) {
+    const here = await beginningOf(engine, log)
+    if (
+      bound.engine !== engine ||
+      bound.firstEventId !== here.firstEventId ||
+      bound.firstPosition !== here.firstPosition
+    ) {
+      throw new OtherEventLog(refusal(engine, bound.engine))
+    }
+  }
+  const tooShort = await findLogTooShort(pool, log)
   if (tooShort !== null) throw new LogTooShort(tooShort)
-  let here = await beginningOf(engine, log)
-  if (isOpen) await pool.query(`${INSERT} WHERE log_binding.first_event_id IS NULL`, valuesOf(here))
-  const bound = (await readBinding(pool))!
-  // while this process looked at an empty log, another one appended, and a third one bound
-  if (here.firstEventId === null && bound.firstEventId !== null) here = await beginningOf(engine, log)
-  if (
-    bound.engine !== engine ||
-    bound.firstEventId !== here.firstEventId ||
-    bound.firstPosition !== here.firstPosition
-  ) {
-    throw new OtherEventLog(refusal(engine, bound.engine))
-  }
-  const isTooShort = await findLogTooShort(pool, log)
-  if (isTooShort !== null) throw new LogTooShort(isTooShort)
-  return here.firstEventId !== null
+}
+
+/**
+ * Binds a database to a log that has its first event; the first caller's log counts.
+ * @throws OtherEventLog, LogTooShort
+ */
+export async function bindToLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
+  await refuseOtherLog(pool, engine, log)
+  await pool.query(
+    `${INSERT} WHERE log_binding.first_event_id IS NULL`,
+    valuesOf(await beginningOf(engine, log)),
+  )
+  await refuseOtherLog(pool, engine, log)
 }
 
 function refusal(engine: LogEngine, bound: LogEngine): string {
   return bound === engine
     ? `EVENTSTORE_URL, DATABASE_URL: the read models of this database follow another log in ${NAMES[engine]}`
     : `EVENTSTORE_URL: the read models of this database follow the log in ${NAMES[bound]}; ` +
-        'move it with "compstream events copy", or take an empty database'
+        'move it with "compstream events copy", or take the database that belongs to this log'
 }
 
 /** The furthest position that anything in this database has read up to. */
@@ -84,16 +101,17 @@ export async function findLogTooShort(pool: Pool, log: Pick<EventLog, 'head'>): 
 }
 
 /** @returns null when the database was never bound. */
-export async function readBinding(db: Pick<Pool | ClientBase, 'query'>): Promise<LogBinding | null> {
+export async function readBinding(db: Pick<Pool | ClientBase, 'query'>): Promise<StoredBinding | null> {
   const { rows } = await db.query<{
     engine: LogEngine
     first_event_id: string | null
     first_position: string | null
-  }>('SELECT engine, first_event_id, first_position FROM runtime.log_binding')
+    moved_to: string | null
+  }>('SELECT engine, first_event_id, first_position, moved_to FROM runtime.log_binding')
   const [row] = rows
   if (!row) return null
-  const { engine, first_event_id: firstEventId, first_position: position } = row
-  return { engine, firstEventId, firstPosition: position === null ? null : BigInt(position) }
+  const { engine, first_event_id: firstEventId, first_position: position, moved_to: movedTo } = row
+  return { engine, firstEventId, firstPosition: position === null ? null : BigInt(position), movedTo }
 }
 
 /** Binds a database to a log, whatever it was bound to. */
@@ -104,7 +122,7 @@ export async function storeBinding(client: Pick<ClientBase, 'query'>, binding: L
 const INSERT = `
   INSERT INTO runtime.log_binding (engine, first_event_id, first_position) VALUES ($1, $2, $3)
   ON CONFLICT (one) DO UPDATE SET engine = excluded.engine, first_event_id = excluded.first_event_id,
-    first_position = excluded.first_position`
+    first_position = excluded.first_position, moved_to = NULL`
 
 function valuesOf({ engine, firstEventId, firstPosition }: LogBinding): (string | null)[] {
   return [engine, firstEventId, firstPosition?.toString() ?? null]

@@ -100,7 +100,8 @@ export class PostgresSecretVault implements SecretVault {
   }
 }
 
-function secretPurpose(ref: string): string {
+/** What the wrapped key of a secret is bound to. */
+export function secretPurpose(ref: string): string {
   return `secret ${ref}`
 }
 

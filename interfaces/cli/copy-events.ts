@@ -9,17 +9,23 @@ import {
 } from '../../application/moving/move-log.ts'
 import { MoveInterrupted } from '../../application/ports/movable-log.ts'
 import { ConfigError } from '../../infrastructure/config/config.ts'
-import { DatabaseUnavailable } from '../../infrastructure/database/database.ts'
+import { DatabaseUnavailable, isSameDatabase } from '../../infrastructure/database/database.ts'
 import { EmbeddedPostgresError } from '../../infrastructure/database/embedded-postgres.ts'
 import { OtherEventLog } from '../../infrastructure/database/log-binding.ts'
-import { DatabaseInUse, PostgresStoredPositions } from '../../infrastructure/database/stored-positions.ts'
+import { DatabaseInUse, PostgresMovedDatabase } from '../../infrastructure/database/moved-database.ts'
 import {
   EventStoreUnavailable,
   StreamTampered,
 } from '../../infrastructure/event-store/eventstoredb/errors.ts'
-import { projections } from '../../projections/index.ts'
 import { CliError, UsageError } from './io.ts'
-import { isSamePlace, OpenPlaces, type Place, placeOf } from './log-places.ts'
+import {
+  type DatabasePlace,
+  isSamePlace,
+  masterKeysFor,
+  OpenPlaces,
+  type Place,
+  placeOf,
+} from './log-places.ts'
 
 /** What a command works with: settings, where it reports, and when it is to stop. */
 interface Given {
@@ -35,28 +41,59 @@ const EXPECTED = [
   ...[DatabaseInUse, DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable, StreamTampered],
 ]
 
-/** Copies a whole log. @throws CliError, UsageError */
-export function copyEvents(
-  options: Given & { readonly from: string; readonly to: string; readonly checkpointsOf?: string },
-): Promise<MoveAccount> {
+export interface CopyOptions {
+  readonly from: string
+  readonly to: string
+  readonly fromDatabase?: string
+  readonly toDatabase?: string
+  readonly logOnly?: boolean
+}
+
+/** Copies a whole log, with what belongs to it unless the log alone is wanted. @throws CliError, UsageError */
+export function copyEvents(options: Given & CopyOptions): Promise<MoveAccount> {
   const { env, signal } = options
   return withPlaces(signal, async (places) => {
     const from = placeOf('--from', options.from, env)
     const to = placeOf('--to', options.to, env)
-    if (isSamePlace(from, to)) throw new UsageError('--from and --to name the same log.')
-    const installation = databaseOf(options.checkpointsOf, from, to, env)
+    // a log in EventStoreDB may stay while its database moves
+    const stays = isSamePlace(from, to)
+    if (stays && (to.engine === 'postgresql' || options.toDatabase === undefined)) {
+      throw new UsageError('--from and --to name the same log.')
+    }
+    const given = options.logOnly ? noDatabases(options) : databasesOf(options, from, to, env)
+    if (stays && given && isSamePlace(given.from, given.to)) {
+      throw new UsageError('--from-database and --to-database name the same database, beside the same log.')
+    }
     const source = await places.log(from)
     const target = await places.log(to)
-    const positions =
-      installation &&
-      new PostgresStoredPositions(await places.database(installation), {
-        from: from.engine,
-        to: to.engine,
-        tables: projections.flatMap(({ tables }) => tables),
-      })
+    const database = given && (await openDatabases(places, given, { from, to }, env))
     const report = ({ phase, events, share }: { phase: MovePhase; events: number; share: number }) =>
       options.report(phase, events, share)
-    return moveLog({ source, target, positions, report, signal })
+    return moveLog({ source, target, database, report, signal })
+  })
+}
+
+interface Databases {
+  /** Belongs to the log that is copied. */
+  readonly from: DatabasePlace
+  /** Shall belong to the copy. */
+  readonly to: DatabasePlace
+}
+
+async function openDatabases(
+  places: OpenPlaces,
+  given: Databases,
+  logs: { readonly from: Place; readonly to: Place },
+  env: Given['env'],
+): Promise<PostgresMovedDatabase> {
+  const from = await places.database(given.from)
+  const other = await places.database(given.to)
+  // one database may go by two addresses
+  const to = (await isSameDatabase(from, other)) ? from : other
+  return new PostgresMovedDatabase({
+    ...{ from, to },
+    engines: { source: logs.from.engine, target: logs.to.engine },
+    masterKeys: masterKeysFor(given.to, given.from, env),
   })
 }
 
@@ -68,25 +105,36 @@ export function verifyEvents(options: Given & { readonly at: string }): Promise<
   })
 }
 
-/** The database whose checkpoints move along; null for none. */
-function databaseOf(
-  named: string | undefined,
-  from: Place,
-  to: Place,
-  env: Given['env'],
-): Extract<Place, { engine: 'postgresql' }> | null {
-  if (named === 'none') return null
-  if (named !== undefined) {
-    const place = placeOf('--checkpoints-of', named, env)
-    if (place.engine !== 'postgresql') throw new UsageError('--checkpoints-of takes a PostgreSQL database.')
-    // opened once, under whichever name
-    return [from, to].filter(isPostgres).find((side) => isSamePlace(side, place)) ?? place
-  }
-  const sides = [from, to].filter(isPostgres)
-  return sides.length === 1 ? sides[0]! : null
+function noDatabases({ fromDatabase, toDatabase }: CopyOptions): null {
+  if (fromDatabase === undefined && toDatabase === undefined) return null
+  throw new UsageError('--log-only takes neither --from-database nor --to-database.')
 }
 
-function isPostgres(place: Place): place is Extract<Place, { engine: 'postgresql' }> {
+/** A log in PostgreSQL stands in the database that belongs to it; beside EventStoreDB it is named, or stays the same. */
+function databasesOf(options: CopyOptions, from: Place, to: Place, env: Given['env']): Databases {
+  const sideOf = (option: '--from-database' | '--to-database', named: string | undefined, log: Place) => {
+    const place = named === undefined ? null : placeOf(option, named, env)
+    if (place && !isPostgres(place)) throw new UsageError(`${option} takes a PostgreSQL database.`)
+    if (!isPostgres(log)) return place
+    if (place && !isSamePlace(place, log)) {
+      throw new UsageError(
+        `${option} differs from the log's: a log in PostgreSQL stands in its own database.`,
+      )
+    }
+    return log
+  }
+  const ofSource = sideOf('--from-database', options.fromDatabase, from)
+  const ofTarget = sideOf('--to-database', options.toDatabase, to)
+  const database = ofSource ?? ofTarget
+  if (!database) {
+    throw new UsageError(
+      '--from-database is missing: the database that belongs to the log; --log-only copies the log without it.',
+    )
+  }
+  return { from: database, to: ofTarget ?? database }
+}
+
+function isPostgres(place: Place): place is DatabasePlace {
   return place.engine === 'postgresql'
 }
 

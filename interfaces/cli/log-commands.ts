@@ -10,17 +10,25 @@ const PLACE = 'address, name of a variable that holds one, `embedded`, or a data
 
 /** events copy, verify, grant: what works on a log itself; the first two while no service does. */
 export function logCommands(io: CliIo, events: Command): void {
-  verb<{ from: string; to: string; checkpointsOf?: string }>(
+  verb<{ from: string; to: string; fromDatabase?: string; toDatabase?: string; logOnly?: boolean }>(
     io,
     events
       .command('copy')
-      .description('copy a whole log to another engine or server and prove that both are equal')
+      .description(
+        'move a whole log to another engine or server, prove that both are equal, and carry over what belongs to it; ' +
+          'MASTER_KEY or MASTER_KEY_FILE holds the master key of the target where that is another database',
+      )
       .requiredOption('--from <place>', PLACE)
       .requiredOption('--to <place>', PLACE)
       .option(
-        '--checkpoints-of <place>',
-        'database whose checkpoints move along, or none; default: the side in PostgreSQL, where it is one',
-      ),
+        '--from-database <place>',
+        'database that belongs to the log; default: where the log is, or the one that is moved to',
+      )
+      .option(
+        '--to-database <place>',
+        'database that shall belong to the copy; default: where the copy is, or the same as before',
+      )
+      .option('--log-only', 'copy the log without its keys: a second copy, on which no service starts'),
     async ({ options }) => {
       // what it takes to reach the engines is loaded by these commands only
       const { copyEvents } = await import('./copy-events.ts')

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { MovableLog } from '../../application/ports/movable-log.ts'
-import { databaseUrlWithPassword } from '../../infrastructure/config/config.ts'
+import { ConfigError, databaseUrlWithPassword } from '../../infrastructure/config/config.ts'
 import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
+import { parseKeys } from '../../infrastructure/config/settings.ts'
+import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { lockDataDirectory, startEmbeddedPostgres } from '../../infrastructure/database/embedded-postgres.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
@@ -12,11 +14,13 @@ import { UsageError } from './io.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Where a log is, or the database of an installation. */
-export type Place =
+/** Where a database of an installation is. */
+export type DatabasePlace =
   | { readonly engine: 'postgresql'; readonly url: string }
   | { readonly engine: 'postgresql'; readonly dataDir: string }
-  | { readonly engine: 'eventstoredb'; readonly url: string }
+
+/** Where a log is. */
+export type Place = DatabasePlace | { readonly engine: 'eventstoredb'; readonly url: string }
 
 /**
  * Reads where something is: an address; the name of an environment variable that holds one, or of which
@@ -39,15 +43,42 @@ export function placeOf(option: string, given: string, env: Env): Place {
 }
 
 function fromEnvironment(option: string, name: string, env: Env): string {
-  const file = env[`${name}_FILE`]?.trim()
-  const address = file ? readSecretFile(`${name}_FILE`, file) : env[name]?.trim()
+  const address = settingOf(name, env)
   if (!address) throw new UsageError(`${option}: the variable ${name} is not set, nor is ${name}_FILE.`)
   if (name !== 'DATABASE_URL') return address
-  const passwordFile = env.DATABASE_PASSWORD_FILE?.trim()
-  const password = passwordFile
-    ? readSecretFile('DATABASE_PASSWORD_FILE', passwordFile)
-    : env.DATABASE_PASSWORD?.trim()
+  const password = settingOf('DATABASE_PASSWORD', env)
   return password ? databaseUrlWithPassword(address, password) : address
+}
+
+/**
+ * The master keys to open and wrap keys with when they move: the first is that of the service on the target, from
+ * MASTER_KEY, MASTER_KEY_FILE or the target's data directory; the one in the source's data directory only opens.
+ * @returns null when the target's is not known.
+ * @throws ConfigError
+ */
+export function masterKeysFor(target: DatabasePlace, source: DatabasePlace, env: Env): MasterKeys | null {
+  const ofTarget = settingOf('MASTER_KEY', env) ?? keyFileOf(target)
+  if (ofTarget === null) return null
+  const texts = [ofTarget, keyFileOf(source)].filter((text) => text !== null)
+  const keys = texts.map((text) => {
+    const parsed = parseKeys(text)
+    if (!parsed)
+      throw new ConfigError('MASTER_KEY is malformed: expected 32 bytes in base64, or a comma list of such')
+    return parsed
+  })
+  return new MasterKeys(keys.flat())
+}
+
+/** The master key beside an embedded server; null when it has none. */
+function keyFileOf(place: DatabasePlace): string | null {
+  if (!('dataDir' in place)) return null
+  const path = join(place.dataDir, 'master-key')
+  return existsSync(path) ? readSecretFile(path, path) : null
+}
+
+function settingOf(name: string, env: Env): string | null {
+  const file = env[`${name}_FILE`]?.trim()
+  return (file ? readSecretFile(`${name}_FILE`, file) : env[name]?.trim()) || null
 }
 
 /** Opens places, each once however often it is asked for, and closes them all together. */
@@ -66,7 +97,7 @@ export class OpenPlaces {
   }
 
   /** Brings the database to this program's schema, as a start of the service does. */
-  database(place: Extract<Place, { engine: 'postgresql' }>): Promise<Database> {
+  database(place: DatabasePlace): Promise<Database> {
     const key = 'url' in place ? place.url : place.dataDir
     const known = this.#databases.get(key)
     if (known) return known
@@ -75,7 +106,7 @@ export class OpenPlaces {
     return opening
   }
 
-  async #open(place: Extract<Place, { engine: 'postgresql' }>): Promise<Database> {
+  async #open(place: DatabasePlace): Promise<Database> {
     const url = 'url' in place ? place.url : await this.#startEmbedded(place.dataDir)
     await migrate({ url })
     // not the name that services have: they are told apart by it

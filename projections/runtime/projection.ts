@@ -14,8 +14,6 @@ export interface TableDefinition {
   readonly columns: Readonly<Record<string, ColumnType>>
   /** Further indexes, each a list of columns (with `desc` where wanted). */
   readonly indexes?: readonly (readonly string[])[]
-  /** Columns that hold positions of the log; they are translated when the log moves to another engine. */
-  readonly positions?: readonly string[]
 }
 
 /** A row: values by column. `jsonb` columns take any JSON value, `timestamptz` ISO strings, `bigint` numbers or bigints. */

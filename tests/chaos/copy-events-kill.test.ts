@@ -25,18 +25,7 @@ interface Run {
 function start(from: string, to: string): { ended: Promise<Run>; kill(): void } {
   const child = spawn(
     process.execPath,
-    [
-      'bin/compstream.js',
-      'events',
-      'copy',
-      '--from',
-      'FROM',
-      '--to',
-      'TO',
-      '--checkpoints-of',
-      'none',
-      '--json',
-    ],
+    ['bin/compstream.js', 'events', 'copy', '--from', 'FROM', '--to', 'TO', '--log-only', '--json'],
     { env: { PATH: process.env.PATH, FROM: from, TO: to }, stdio: ['ignore', 'pipe', 'pipe'] },
   )
   let [stdout, stderr] = ['', '']
@@ -141,7 +130,7 @@ if (source && source.kind !== 'given') {
     }, async () => {
       const run = await copyWithKills(first, server.url)
       expect(run.code, run.stderr).toBe(0)
-      expect(JSON.parse(run.stdout)).toMatchObject({ equal: true, to: { events } })
+      expect(JSON.parse(run.stdout)).toMatchObject({ logs_equal: true, to: { events } })
       expect(await logHash(server.url)).toBe(await logHash(first))
     })
 
@@ -149,7 +138,7 @@ if (source && source.kind !== 'given') {
       const to = await emptyDatabase()
       const run = await copyWithKills(server.url, to)
       expect(run.code, run.stderr).toBe(0)
-      expect(JSON.parse(run.stdout)).toMatchObject({ equal: true, to: { events } })
+      expect(JSON.parse(run.stdout)).toMatchObject({ logs_equal: true, to: { events } })
       expect(await logHash(to)).toBe(await logHash(first))
     })
 

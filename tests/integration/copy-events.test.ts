@@ -68,8 +68,20 @@ async function eventsOf(url: string): Promise<StoredEvent[]> {
 
 const contentOf = (events: readonly StoredEvent[]) => events.map(({ position: _, ...content }) => content)
 
-const copy = (from: string, to: string, ...more: string[]): Promise<CliRun> =>
+const move = (from: string, to: string, ...more: string[]): Promise<CliRun> =>
   cli(['events', 'copy', '--from', from, '--to', to, '--json', ...more])
+/** The log alone: what stands beside it is not what these tests are about. */
+const copy = (from: string, to: string): Promise<CliRun> => move(from, to, '--log-only')
+
+/** As a start of the service leaves it behind: the root of fingerprints, and which log the database belongs to. */
+async function pairUp(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query(`INSERT INTO runtime.secrets (ref, sealed, wrapped_key, master_key_id, created_at)
+                        VALUES ('system/fingerprint-root', '', '', '', now())`)
+    await client.query(`INSERT INTO runtime.log_binding (engine, first_event_id, first_position)
+                        SELECT 'postgresql', event_id, position FROM event_log.events WHERE position = 1`)
+  })
+}
 
 const wild = fc.array(
   fc.record({
@@ -89,7 +101,10 @@ describe('events copy between PostgreSQL databases', () => {
         const run = await copy(from, to)
         expect(run.code, run.stderr).toBe(0)
         const events = await eventsOf(from)
-        expect(run.json()).toMatchObject({ equal: true, copied: events.length, checkpoints: null })
+        expect(run.json()).toMatchObject({
+          ...{ logs_equal: true, equal: null, copied: events.length, database: null },
+          not_carried: expect.arrayContaining([expect.stringMatching(/^keys of personal data, secrets/)]),
+        })
         expect(await eventsOf(to)).toEqual(events)
       }),
       { numRuns: 5 },
@@ -120,7 +135,11 @@ describe('events copy between PostgreSQL databases', () => {
     const bare = await createTestDatabase({ migrate: false })
     databases.push(bare)
     const from = await emptyDatabase()
-    expect((await copy(from, bare.url)).json()).toMatchObject({ equal: true, copied: 0, to: { head: '0' } })
+    expect((await copy(from, bare.url)).json()).toMatchObject({
+      logs_equal: true,
+      copied: 0,
+      to: { head: '0' },
+    })
     await fill(from, [{ stream: 'a-1', count: 3 }])
     expect((await copy(from, bare.url)).json()).toMatchObject({ copied: 3 })
   })
@@ -199,7 +218,7 @@ describe('events copy between PostgreSQL databases', () => {
     await fill(from, [{ stream: 'a-1', count: 3 }])
     await writeFile(join(folder, 'to'), `${to}\n`)
     const env = { OLD_LOG: from, NEW_LOG_FILE: join(folder, 'to') }
-    const run = await cli(['events', 'copy', '--from', 'OLD_LOG', '--to', 'NEW_LOG'], { env })
+    const run = await cli(['events', 'copy', '--from', 'OLD_LOG', '--to', 'NEW_LOG', '--log-only'], { env })
     expect(run.code, run.stderr).toBe(0)
     expect(run.stderr).toMatch(/^copying: 3 events, 100 %, \d+\/s/m)
     const { password } = new URL(from)
@@ -222,8 +241,17 @@ describe('events copy between PostgreSQL databases', () => {
     [['--from', './no-such-folder', '--to', 'esdb://127.0.0.1:1'], /holds no embedded server/],
     [['--from', 'esdb://a:1', '--to', 'esdb://u:secret@a:1?tls=false'], /name the same log/],
     [
-      ['--from', 'esdb://a:1', '--to', 'esdb://b:1', '--checkpoints-of', 'esdb://b:1'],
-      /a PostgreSQL database/,
+      ['--from', 'esdb://a:1', '--to', 'esdb://b:1', '--from-database', 'esdb://b:1'],
+      /--from-database takes a PostgreSQL database/,
+    ],
+    [['--from', 'esdb://a:1', '--to', 'esdb://b:1'], /--from-database is missing/],
+    [
+      ['--from', 'esdb://a:1', '--to', 'postgresql://b:1/c', '--to-database', 'postgresql://b:1/d'],
+      /--to-database differs from the log's/,
+    ],
+    [
+      ['--from', 'esdb://a:1', '--to', 'esdb://b:1', '--log-only', '--from-database', 'postgresql://b:1/d'],
+      /--log-only takes neither/,
     ],
   ])('wrong usage %#', async (args, message) => {
     const run = await cli(['events', 'copy', ...args])
@@ -235,9 +263,11 @@ describe('events copy between PostgreSQL databases', () => {
   test('shows a bar on a terminal', async () => {
     const [from, to] = [await emptyDatabase(), await emptyDatabase()]
     await fill(from, [{ stream: 'a-1', count: 3 }])
-    const run = await cli(['events', 'copy', '--from', from, '--to', to, '--json'], { isTTY: true })
+    const run = await cli(['events', 'copy', '--from', from, '--to', to, '--log-only', '--json'], {
+      isTTY: true,
+    })
     expect(run.stderr).not.toMatch(/^copying:/m)
-    expect(run.json()).toMatchObject({ equal: true })
+    expect(run.json()).toMatchObject({ logs_equal: true })
   })
 })
 
@@ -272,7 +302,7 @@ if (await findEventStore()) {
       ] as const) {
         const run = await copy(source, target)
         expect(run.code, run.stderr).toBe(0)
-        expect(run.json()).toMatchObject({ equal: true, copied: events.length })
+        expect(run.json()).toMatchObject({ logs_equal: true, copied: events.length })
         expect(contentOf(await eventsOf(target))).toEqual(contentOf(events))
       }
       expect(await eventsOf(back)).toEqual(events)
@@ -316,25 +346,48 @@ if (await findEventStore()) {
       await withClient(from, (client) =>
         client.query(`INSERT INTO runtime.process_managers (name, position, epoch) VALUES ('x', 4, 1)`),
       )
-      await withClient(from, (client) =>
-        client.query(`INSERT INTO runtime.log_binding (engine, first_event_id, first_position)
-                        SELECT 'postgresql', event_id, position FROM event_log.events WHERE position = 1`),
-      )
-      const run = await copy(from, other.url)
+      await pairUp(from)
+      const run = await move(from, other.url)
       expect([run.code, run.stdout]).toEqual([1, ''])
       expect(run.stderr).toMatch(/ends at position 3, and .* has read it up to 4: restore both/)
     })
 
-    test('a database that follows another log keeps its checkpoints', async () => {
-      const [from, foreign] = [await emptyDatabase(), await emptyDatabase()]
+    test('a database that belongs to another log keeps its checkpoints', async () => {
+      const from = await emptyDatabase()
       await fill(from, [{ stream: 'a-1', count: 1 }])
-      await withClient(foreign, (client) =>
-        client.query(`INSERT INTO runtime.log_binding (engine, first_event_id, first_position)
-                        VALUES ('eventstoredb', gen_random_uuid(), 77)`),
+      await pairUp(from)
+      await withClient(from, (client) =>
+        client.query(
+          'UPDATE runtime.log_binding SET first_event_id = gen_random_uuid(), first_position = 77',
+        ),
       )
-      const run = await copy(from, other.url, '--checkpoints-of', foreign)
+      const run = await move(from, other.url)
       expect([run.code, run.stdout]).toEqual([1, ''])
-      expect(run.stderr).toMatch(/its checkpoints follow another log/)
+      expect(run.stderr).toMatch(/belongs to another log than the one that is copied/)
+    })
+
+    test('a database without the keys of the log is refused before anything is copied', async () => {
+      const [from, empty, old] = [await emptyDatabase(), await emptyDatabase(), await emptyDatabase()]
+      await fill(from, [{ stream: 'a-1', count: 1 }])
+      const target = await startEventStore()
+      try {
+        for (const [source, to] of [
+          [from, target.url],
+          [from, empty],
+        ] as const) {
+          const run = await move(source, to)
+          expect([run.code, run.stdout]).toEqual([1, ''])
+          expect(run.stderr).toMatch(/holds no keys of the log: name the database that does/)
+          expect(await eventsOf(to)).toEqual([])
+        }
+        await copy(from, target.url)
+        const back = await move(target.url, old)
+        expect([back.code, back.stdout]).toEqual([1, ''])
+        expect(back.stderr).toMatch(/holds no keys of the log: name the database that does/)
+        expect(await eventsOf(old)).toEqual([])
+      } finally {
+        await target.stop()
+      }
     })
   })
 } else {

@@ -18,6 +18,7 @@ const LONG: Readonly<Record<InstallationName, readonly LongSuites[]>> = {
     { file: 'chaos/copy-events-kill' },
     { file: 'end-to-end/graceful-restart' },
     { file: 'end-to-end/many-processes' },
+    { file: 'end-to-end/moving-to-own-servers', suites: /^killed on the way$/ },
     { file: 'end-to-end/one-caller-among-others' },
     { file: 'end-to-end/rolling-upgrade' },
   ],

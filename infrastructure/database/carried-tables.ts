@@ -1,0 +1,117 @@
+import type pg from 'pg'
+import type { Carried } from '../../application/ports/moved-database.ts'
+import type { MasterKeys } from '../crypto/master-keys.ts'
+import { keyPurpose } from './personal-data-keys.ts'
+import { secretPurpose } from './vault.ts'
+
+/** A row as PostgreSQL writes it, by column. */
+type Row = Record<string, string | null>
+
+interface CarriedTable {
+  readonly name: string
+  readonly order: string
+  /** Columns that the other database fills by itself. */
+  readonly without?: readonly string[]
+  /** What becomes of a row on its way. */
+  readonly carry?: (row: Row, masterKeys: MasterKeys) => Row
+}
+
+const ROWS_AT_ONCE = 2_000
+
+/** Everything in `runtime` that does not derive from the log; work in the order in which it was stored. */
+const TABLES: readonly CarriedTable[] = [
+  {
+    name: 'data_keys',
+    order: 'subject',
+    carry: (row, masterKeys) =>
+      row.wrapped === null
+        ? row
+        : wrappedAnew(row, 'wrapped', keyPurpose(row.subject!, Number(row.generation)), masterKeys),
+  },
+  {
+    name: 'secrets',
+    order: 'ref',
+    carry: (row, masterKeys) => wrappedAnew(row, 'wrapped_key', secretPurpose(row.ref!), masterKeys),
+  },
+  { name: 'erasures', order: 'one' },
+  { name: 'last_used', order: 'credential_id' },
+  {
+    name: 'work',
+    order: 'stored_order',
+    without: ['stored_order'],
+    // nobody holds a lease where no service runs, and the other database numbers its claims afresh
+    carry: (row) =>
+      row.state === 'leased'
+        ? { ...row, state: 'due', again: 'f', lease_owner: null, lease_until: null, lease_token: null }
+        : row,
+  },
+  // leases are numbered afresh, too
+  { name: 'process_managers', order: 'name', carry: (row) => ({ ...row, epoch: '0' }) },
+]
+
+/**
+ * Puts what a database holds beside the log in the place of what another one holds. Every key is opened on its way, and
+ * wrapped with the current master key.
+ * @param from in a transaction of its own; what it sees is carried.
+ * @param to in a transaction that the caller ends.
+ * @throws MasterKeyError when a key can be opened with none of the master keys.
+ */
+export async function carryTables(
+  from: pg.ClientBase,
+  to: pg.ClientBase,
+  masterKeys: MasterKeys,
+): Promise<Carried> {
+  const rows: Record<string, number> = {}
+  for (const table of TABLES) rows[table.name] = await carryTable(from, to, table, masterKeys)
+  return {
+    data_keys: rows.data_keys!,
+    secrets: rows.secrets!,
+    work: rows.work!,
+    last_uses: rows.last_used!,
+  }
+}
+
+/** @returns how many rows. */
+async function carryTable(
+  from: pg.ClientBase,
+  to: pg.ClientBase,
+  { name, order, without = [], carry = (row) => row }: CarriedTable,
+  masterKeys: MasterKeys,
+): Promise<number> {
+  const { rows: columns } = await from.query<{ name: string; type: string }>(
+    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
+      WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND NOT attname = ANY ($2::text[])
+      ORDER BY attnum`,
+    [`runtime.${name}`, without],
+  )
+  const names = columns.map((column) => column.name)
+  const texts = names.map((column) => `${column}::text AS ${column}`).join(', ')
+  const typed = columns.map((column) => `given.${column.name}::${column.type}`).join(', ')
+  const parameters = names.map((_, index) => `$${index + 1}::text[]`).join(', ')
+  const list = names.join(', ')
+  await to.query(`DELETE FROM runtime.${name}`)
+  await from.query(
+    `DECLARE carried NO SCROLL CURSOR FOR SELECT ${texts} FROM runtime.${name} ORDER BY ${order}`,
+  )
+  let total = 0
+  for (;;) {
+    const { rows } = await from.query<Row>(`FETCH ${ROWS_AT_ONCE} FROM carried`)
+    if (rows.length === 0) break
+    const carried = rows.map((row) => carry(row, masterKeys))
+    await to.query(
+      `INSERT INTO runtime.${name} (${list})
+       SELECT ${typed} FROM unnest(${parameters}) WITH ORDINALITY AS given (${list}, place) ORDER BY place`,
+      names.map((column) => carried.map((row) => row[column])),
+    )
+    total += rows.length
+  }
+  await from.query('CLOSE carried')
+  return total
+}
+
+function wrappedAnew(row: Row, column: string, purpose: string, masterKeys: MasterKeys): Row {
+  const wrapped = Buffer.from(row[column]!.slice('\\x'.length), 'hex')
+  const key = masterKeys.unwrap({ wrapped, masterKeyId: row.master_key_id! }, purpose)
+  const anew = masterKeys.wrap(key, purpose)
+  return { ...row, [column]: `\\x${anew.wrapped.toString('hex')}`, master_key_id: anew.masterKeyId }
+}

@@ -1,0 +1,203 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import { LOG_START } from '../../application/ports/event-log.ts'
+import type { Carried, LogIdentity, MovedDatabase } from '../../application/ports/moved-database.ts'
+import { systemClock } from '../clock/system-clock.ts'
+import { ConfigError } from '../config/config-error.ts'
+import type { MasterKeys } from '../crypto/master-keys.ts'
+import { FINGERPRINT_ROOT, fingerprintsOf } from '../crypto/personal-data.ts'
+import { carryTables } from './carried-tables.ts'
+import type { Database } from './database.ts'
+import { type LogEngine, OtherEventLog, readBinding, storeBinding } from './log-binding.ts'
+import { KeysMissing } from './pairing.ts'
+import { PostgresSecretVault } from './vault.ts'
+
+/** Sessions of a service that has just ended are gone by then. */
+const WAIT_MS = 3_000
+const CHUNK = 50_000
+
+/** A service works on the database; the message is one clear line. */
+export class DatabaseInUse extends Error {
+  override readonly name = 'DatabaseInUse'
+}
+
+interface Options {
+  /** The database that belongs to the source. */
+  readonly from: Database
+  /** The database that shall belong to the target: the same one, or one that is empty but for an earlier attempt. */
+  readonly to: Database
+  readonly engines: { readonly source: LogEngine; readonly target: LogEngine }
+  /** Master keys that open what is in `from`, the one of `to` first; null where they are not known. */
+  readonly masterKeys: MasterKeys | null
+}
+
+/** What stands in PostgreSQL beside the log. */
+export class PostgresMovedDatabase implements MovedDatabase {
+  readonly from: string
+  readonly to: string
+  readonly #options: Options
+
+  constructor(options: Options) {
+    this.#options = options
+    this.from = nameOf(options.from)
+    this.to = nameOf(options.to)
+  }
+
+  async follows(
+    source: LogIdentity,
+    target: LogIdentity,
+    keyCheckValue: string | null,
+  ): Promise<'source' | 'target' | 'either'> {
+    const { from, to, engines } = this.#options
+    const bound = await readBinding(from.pool)
+    const is = (engine: LogEngine, log: LogIdentity) =>
+      bound?.engine === engine &&
+      log.firstEventId !== null &&
+      bound.firstEventId === log.firstEventId &&
+      bound.firstPosition === log.firstPosition
+    const [isSource, isTarget] = [is(engines.source, source), is(engines.target, target)]
+    // bound to a log that was empty then, or to none: right only for what has not got beyond its start
+    const isOpen =
+      bound?.firstEventId == null &&
+      (bound?.engine === engines.source ||
+        (await this.positions()).every((position) => position === LOG_START))
+    if (!isSource && !isTarget && !isOpen) {
+      throw new OtherEventLog(
+        `${this.from} belongs to another log than the one that is copied: name the database that belongs to it ` +
+          'with --from-database, or copy the log alone with --log-only',
+      )
+    }
+    if (source.firstEventId !== null) await this.#demandKeys(keyCheckValue, isOpen || from !== to)
+    if (isSource && isTarget) return from === to ? 'either' : 'source'
+    return isTarget ? 'target' : 'source'
+  }
+
+  /**
+   * @param mustOpen whether the keys are to be opened; not where it is known already that they belong to the log.
+   * @throws KeysMissing, ConfigError, MasterKeyError
+   */
+  async #demandKeys(keyCheckValue: string | null, mustOpen: boolean): Promise<void> {
+    const { from, to, masterKeys } = this.#options
+    const { rowCount } = await from.pool.query('SELECT FROM runtime.secrets WHERE ref = $1', [
+      FINGERPRINT_ROOT,
+    ])
+    if (rowCount === 0) {
+      throw new KeysMissing(
+        `${this.from} holds no keys of the log: name the database that does with --from-database, or copy the log ` +
+          'alone with --log-only',
+      )
+    }
+    if (!mustOpen) return
+    if (!masterKeys) {
+      throw new ConfigError(
+        `MASTER_KEY is missing: expected the one that the service on ${this.to} is started with`,
+      )
+    }
+    const root = (database: Database) =>
+      new PostgresSecretVault(database.pool, masterKeys, systemClock).get(FINGERPRINT_ROOT)
+    const [ours, theirs] = [(await root(from))!, await root(to)]
+    if (keyCheckValue !== null && fingerprintsOf(ours).keyCheckValue !== keyCheckValue) {
+      throw new KeysMissing(`${this.from} holds the keys of another log than the one that is copied`)
+    }
+    if (theirs !== null && theirs !== ours) {
+      throw new KeysMissing(`${this.to} holds the keys of another installation: take an empty database`)
+    }
+  }
+
+  async positions(): Promise<BigInt64Array> {
+    const { from, to } = this.#options
+    for (const database of new Set([from, to])) await refuseWhileInUse(database, database.pool)
+    const { rows } = await from.pool.query<[string]>({
+      text: 'SELECT DISTINCT position FROM runtime.process_managers ORDER BY position',
+      rowMode: 'array',
+    })
+    return BigInt64Array.from(rows, ([position]) => BigInt(position))
+  }
+
+  async move(before: BigInt64Array, after: BigInt64Array, log: LogIdentity): Promise<Carried | null> {
+    const { from, to, engines, masterKeys } = this.#options
+    const carried = await to.withOwner((client) =>
+      inTransaction(client, 'READ COMMITTED', async () => {
+        await client.query('LOCK TABLE runtime.process_managers, runtime.log_binding IN EXCLUSIVE MODE')
+        await refuseWhileInUse(to, client)
+        // of one database, the keys stay as they are
+        const rows =
+          masterKeys && from !== to
+            ? await from.withClient((source) =>
+                inTransaction(source, 'REPEATABLE READ READ ONLY', () =>
+                  carryTables(source, client, masterKeys),
+                ),
+              )
+            : null
+        await translate(client, before, after)
+        await dropReadModels(client)
+        await storeBinding(client, { engine: engines.target, ...log })
+        return rows
+      }),
+    )
+    if (from !== to) {
+      // two services with the same keys would each accept what the other one never hears of
+      await from.pool.query('UPDATE runtime.log_binding SET moved_to = $1', [this.to])
+    }
+    return carried
+  }
+}
+
+async function translate(client: pg.Client, before: BigInt64Array, after: BigInt64Array): Promise<void> {
+  await client.query(
+    'CREATE TEMPORARY TABLE moved (before bigint PRIMARY KEY, after bigint NOT NULL) ON COMMIT DROP',
+  )
+  for (let at = 0; at < before.length; at += CHUNK) {
+    await client.query('INSERT INTO moved SELECT * FROM unnest($1::bigint[], $2::bigint[])', [
+      [...before.subarray(at, at + CHUNK)].map(String),
+      [...after.subarray(at, at + CHUNK)].map(String),
+    ])
+  }
+  await client.query(
+    'UPDATE runtime.process_managers AS stored SET position = moved.after FROM moved WHERE stored.position = moved.before',
+  )
+}
+
+/** Their rows hold positions of the log that is left; the next start builds them anew. */
+async function dropReadModels(client: pg.Client): Promise<void> {
+  await client.query('TRUNCATE runtime.projections, runtime.parked_events, runtime.projection_requests')
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT nspname AS name FROM pg_namespace WHERE nspname LIKE 'rm\\_%'`,
+  )
+  for (const { name } of rows) await client.query(`DROP SCHEMA ${client.escapeIdentifier(name)} CASCADE`)
+}
+
+async function inTransaction<T>(
+  client: pg.ClientBase,
+  mode: 'READ COMMITTED' | 'REPEATABLE READ READ ONLY',
+  work: () => Promise<T>,
+): Promise<T> {
+  await client.query(`BEGIN ISOLATION LEVEL ${mode}`)
+  try {
+    const result = await work()
+    await client.query('COMMIT')
+    return result
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined)
+    throw error
+  }
+}
+
+/** A service on EventStoreDB holds nothing in its log; its sessions here give it away. @throws DatabaseInUse */
+async function refuseWhileInUse(database: Database, db: Pick<pg.ClientBase, 'query'>): Promise<void> {
+  for (const deadline = performance.now() + WAIT_MS; ; ) {
+    const { rows } = await db.query<{ sessions: number }>(
+      `SELECT count(*)::int AS sessions FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name IN ('compstream', 'compstream session', 'compstream leases', 'compstream listener')`,
+    )
+    if (rows[0]!.sessions === 0) return
+    if (performance.now() > deadline) {
+      throw new DatabaseInUse(`${nameOf(database)} is in use by a service: stop every service on it first`)
+    }
+    await delay(100)
+  }
+}
+
+function nameOf({ name }: Database): string {
+  return `PostgreSQL at ${name}`
+}
