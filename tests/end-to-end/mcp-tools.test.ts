@@ -19,7 +19,7 @@ let seeded: SeededTenant
 beforeAll(async () => {
   service = await startService()
   seeded = await seedTenant(service)
-}, 120_000)
+})
 afterAll(() => service?.stop())
 
 const call = (name: string, given: unknown, apiKey = seeded.apiKey) => callTool(service, apiKey, name, given)

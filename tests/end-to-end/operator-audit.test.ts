@@ -397,7 +397,7 @@ describe('an erasure', () => {
     )
     await other.close()
     await expect
-      .poll(async () => (await operate(service, 'GET', `/employers/${employerId}`)).fein, { timeout: 10_000 })
+      .poll(async () => (await operate(service, 'GET', `/employers/${employerId}`)).fein)
       .toBe('(erased)')
   })
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
     env: { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64') },
   })
   tenant = await seedTenant(service)
-}, 120_000)
+})
 afterAll(async () => {
   await service?.stop()
   await client?.end()
@@ -202,7 +202,7 @@ test('an upload that was given up meanwhile is stored as another file', async ()
   const replayed = await upload()
   expect(replayed.body).toEqual(answer.body)
   expect(await filesOf(6_000)).toEqual(files)
-}, 60_000)
+})
 
 function employeesOf(count: number): Record<string, unknown>[] {
   return Array.from({ length: count }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))

@@ -43,7 +43,7 @@ afterAll(async () => {
 async function start(role: string, release: string): Promise<RunningService> {
   const service = await startService({ dataDir, release, env: { ...env, ROLES: role } })
   running.push(service)
-  await until(async () => (await send(`${service.opsUrl}/readyz`)).status === 200, 30_000)
+  await until(async () => (await send(`${service.opsUrl}/readyz`)).status === 200)
   return service
 }
 

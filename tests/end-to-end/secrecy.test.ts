@@ -71,7 +71,7 @@ beforeAll(async () => {
   client = new pg.Client(service.databaseUrl)
   await client.connect()
   await work()
-}, 120_000)
+})
 afterAll(async () => {
   await client?.end().catch(() => undefined)
   await service?.stop()

@@ -81,7 +81,7 @@ const wild = fc.array(
 )
 
 describe('events copy between PostgreSQL databases', () => {
-  test('keeps every byte, the order over all streams and the positions', { timeout: 120_000 }, async () => {
+  test('keeps every byte, the order over all streams and the positions', async () => {
     await fc.assert(
       fc.asyncProperty(wild, async (appends) => {
         const [from, to] = [await emptyDatabase(), await emptyDatabase()]
@@ -254,7 +254,7 @@ if (await findEventStore()) {
       await other?.stop()
     })
 
-    test('there and back, byte for byte and in the same order', { timeout: 60_000 }, async () => {
+    test('there and back, byte for byte and in the same order', async () => {
       const [from, back] = [await emptyDatabase(), await emptyDatabase()]
       const ends = new Map<string, number>()
       const streams = Array.from({ length: 40 }, (_, n) => `stream-${n}`)

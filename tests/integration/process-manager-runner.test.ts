@@ -482,14 +482,15 @@ describe('working', () => {
     const other = await another()
     await send('orphan')
     await storeWork(store, { ...work('orphan'), dueAt: 0 })
+    const claimedAt = performance.now()
     const dead = { processManagers: ['parcels'], owner: 'dead', leaseMs: 600, now: 1, holds: [], limit: 1 }
     const [claim] = await store.claim(dead)
     expect(claim!.key).toBe('orphan')
-    const diedAt = performance.now()
     const { handler, deliveries } = courier()
     const runner = await other.run([{ ...parcels(handler), react: () => [] }])
     await until(() => deliveries.length === 1)
-    expect(performance.now() - diedAt).toBeGreaterThan(550)
+    // never earlier, on however slow a machine
+    expect(performance.now() - claimedAt).toBeGreaterThan(590)
     expect(deliveries[0]).toMatchObject({ attempt: 2 })
     expect(await bench.drain(runner)).toBe(true)
   })
@@ -593,9 +594,7 @@ describe('working', () => {
     expect(await bench.drain(runner)).toBe(true)
   })
 
-  test('a real killed process loses no work: another does it after the lease ran out', {
-    timeout: 60_000,
-  }, async () => {
+  test('a real killed process loses no work: another does it after the lease ran out', async () => {
     const { startWorkerProcess } = await import('../support/worker-process.ts')
     const child = await startWorkerProcess(testDatabase.url)
     await child.line('working')
@@ -603,16 +602,17 @@ describe('working', () => {
     await child.kill()
     const { handler, deliveries } = courier()
     const runner = await bench.run([{ ...parcels(handler), name: 'endless' }], { workLeaseMs: 1_000 })
-    await until(() => deliveries.length === 1, 30_000)
+    await until(() => deliveries.length === 1)
     expect(deliveries[0]).toMatchObject({ key: 'never-done', attempt: 2 })
     expect(await bench.drain(runner)).toBe(true)
   })
 })
 
 describe('timers', () => {
-  const options: RunnerOptions = { pollMs: 5_000 }
+  // longer than any test
+  const options: RunnerOptions = { pollMs: 3_600_000 }
 
-  test('fire at their time by the system clock, between two looks at the table', async () => {
+  test('fire by the system clock without a look at the table, and not before their time', async () => {
     const other = await another(systemClock)
     const firedAt: number[] = []
     const runner = await other.run(
@@ -628,7 +628,6 @@ describe('timers', () => {
     await send('later', dueAt)
     await until(() => firedAt.length === 1)
     expect(firedAt[0]! - dueAt).toBeGreaterThanOrEqual(0)
-    expect(firedAt[0]! - dueAt).toBeLessThan(1_000)
     expect(await other.drain(runner)).toBe(true)
   })
 

@@ -52,7 +52,7 @@ function traffic(writer: ProjectionProcess, readers: readonly ProjectionProcess[
     while (going) {
       const position = await writer.append(`${written % 50}`, paid(`${written % 50}`, 1))
       written += 1
-      if (!(await writer.projections.reached(['accounts'], position, { timeoutMs: 10_000 }))) {
+      if (!(await writer.projections.reached(['accounts'], position, { timeoutMs: 90_000 }))) {
         failures.push(`a write was not readable: ${JSON.stringify(await writer.status())}`)
       }
     }
@@ -92,7 +92,7 @@ describe('a rebuild', () => {
       await process.until((status) => status.generation === generation && status.rebuild === null)
     }
     const { written } = load.counts()
-    await expect.poll(() => load.counts().written, { timeout: 15_000 }).toBeGreaterThan(written + 10)
+    await expect.poll(() => load.counts().written).toBeGreaterThan(written + 10)
     await load.stop()
     expect(load.counts().reads).toBeGreaterThan(10)
     await process.caughtUp()

@@ -54,7 +54,7 @@ export interface Workbench {
 type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'queue' | 'onEnded'>
 
 /** Short times, so that what waits for them is seen to happen. */
-export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 1_000, backoffMs: 2 }
+export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 5_000, backoffMs: 2 }
 
 /**
  * Opens a workbench as a process of its own would: own log, own leases, own clock.
@@ -82,7 +82,7 @@ export async function openWorkbench(
   const queue = options.queue ?? new InProcessWorkQueue()
   const faults = new InMemoryFaults()
   const store = new PostgresWorkStore(database.pool)
-  const leases = new HeldLeases(new PostgresLeaseStore(database.pool), { owner: randomUUID(), ttlMs: 1_500 })
+  const leases = new HeldLeases(new PostgresLeaseStore(database.pool), { owner: randomUUID(), ttlMs: 5_000 })
   const reports: string[] = []
   const runners: ProcessManagerRunner[] = []
   const drainParts = (runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts => ({
@@ -105,7 +105,7 @@ export async function openWorkbench(
       await runner.start()
       return runner
     },
-    drain: (runner, timeoutMs = 15_000) => drain(drainParts(runner), timeoutMs),
+    drain: (runner, timeoutMs = 90_000) => drain(drainParts(runner), timeoutMs),
     drainParts,
     async close() {
       await Promise.all(runners.map((runner) => runner.stop()))
@@ -123,7 +123,7 @@ export async function storeWork(store: WorkStore, ...work: readonly WorkToStore[
 }
 
 /** Waits for a condition, for at most some real milliseconds. @throws when it is not met. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 15_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 90_000): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error('the condition was not met in time')
