@@ -306,7 +306,7 @@ if (await findEventStore()) {
     test('refuses a server that is not there', async () => {
       const run = await copy(await emptyDatabase(), 'esdb://admin:secret@127.0.0.1:1?tls=false')
       expect([run.code, run.stdout]).toEqual([1, ''])
-      expect(run.stderr).toMatch(/^error: EventStoreDB at 127\.0\.0\.1:1: /)
+      expect(JSON.parse(run.stderr).message).toMatch(/^EventStoreDB at 127\.0\.0\.1:1: /)
       expect(run.stderr).not.toContain('secret')
     })
 

@@ -7,9 +7,15 @@ interface LongSuites {
   readonly suites?: RegExp
 }
 
+/** Suites of what is the same wherever the log is and whoever carries notices: shapes, limits, refusals, keys. */
+const OF_ANY_INSTALLATION = [
+  ...['core-authentication', 'core-rate-limits', 'mcp-internal-error', 'mcp-protocol', 'mcp-rate-limit'],
+  ...['one-caller-among-others', 'payments-and-portal'],
+].map((name) => ({ file: `end-to-end/${name}` }))
+
 /**
  * What `npm test` leaves out, by name, and `npm run test:all` runs: outages and takeovers that others have in a shorter
- * form, and suites whose subject stands in PostgreSQL and NATS whatever holds the log.
+ * form, and suites on a second and third installation whose subject does not depend on it.
  */
 const LONG: Readonly<Record<InstallationName, readonly LongSuites[]>> = {
   embedded: [
@@ -21,15 +27,27 @@ const LONG: Readonly<Record<InstallationName, readonly LongSuites[]>> = {
     { file: 'end-to-end/one-caller-among-others' },
     { file: 'end-to-end/rolling-upgrade' },
   ],
-  'postgres-nats': [{ file: 'end-to-end/one-caller-among-others' }],
+  // one process with the log in PostgreSQL is tried on the first one, NATS with several processes on the third
+  'postgres-nats': [
+    ...OF_ANY_INSTALLATION,
+    ...['core-employee-sync', 'core-inbound-webhook', 'mcp-credentials', 'mcp-tools'].map((name) => ({
+      file: `end-to-end/${name}`,
+    })),
+    ...['given-postgres', 'operator-audit', 'operator-resources', 'retry-after-lost-answer', 'secrecy'].map(
+      (name) => ({ file: `end-to-end/${name}` }),
+    ),
+  ],
   'eventstoredb-nats': [
+    ...OF_ANY_INSTALLATION,
     { file: 'end-to-end/given-postgres' },
-    { file: 'end-to-end/one-caller-among-others' },
+    // what they are about stands in PostgreSQL and NATS
     { file: 'integration/nats-integration-events' },
     { file: 'integration/nats-wake-up' },
     { file: 'integration/process-manager-clock' },
+    { file: 'integration/process-manager-runner' },
     { file: 'integration/projection-parking' },
     { file: 'integration/projection-rebuild' },
+    { file: 'integration/projection-runner' },
   ],
 }
 
