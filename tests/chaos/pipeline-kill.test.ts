@@ -99,7 +99,7 @@ describe('a large file goes on where the service was killed', () => {
     // a file that was complete before the kill says nothing
     let attempts = 1
     while (!(await dieAndGoOn(at, kill))) {
-      expect(attempts, 'every kill came too late').toBeLessThan(4)
+      expect(attempts, 'every kill came too late').toBeLessThan(20)
       attempts += 1
     }
   })

@@ -235,7 +235,7 @@ describe('every other verb', () => {
     const before = await ran('clock', 'show')
     const after = await ran('clock', 'advance', '--seconds', '60')
     expect(Date.parse(after.now) - Date.parse(before.now)).toBe(60_000)
-    expect((await ran('drain', '--timeout', '20')).drained).toBe(true)
+    expect((await ran('drain', '--timeout', '300')).drained).toBe(true)
     expect((await ran('faults', 'inject', 'pipeline', 'hold')).mode).toBe('hold')
     expect((await ran('faults', 'clear', 'pipeline')).times).toBe(0)
     expect((await ran('work', 'list')).counts.failed).toBe(0)

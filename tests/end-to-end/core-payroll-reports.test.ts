@@ -18,7 +18,7 @@ const ID = /^[0-9a-f]{24}$/
 const PENDING = { status: 'pending' }
 
 async function drain(): Promise<void> {
-  await operate(service, 'POST', '/drain', { timeout_seconds: 60 })
+  await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
 }
 
 describe('a report', () => {

@@ -163,7 +163,7 @@ function manyProcesses(name: string, servers: { nats: boolean; eventStore: boole
     })
 
     test('the log is whole, and everything stops in order', async () => {
-      await operate(api, 'POST', '/drain', { timeout_seconds: 60 })
+      await operate(api, 'POST', '/drain', { timeout_seconds: 150 })
       expect(await operate(otherWorker, 'POST', '/audit/verify')).toMatchObject({ verified: true })
       expect((await operate(api, 'GET', '/work')).counts).toEqual({
         ...{ due: 0, leased: 0, held: 0, later: 0, failed: 0 },

@@ -188,7 +188,7 @@ test('an upload that was given up meanwhile is stored as another file', async ()
     await dyingAt(nearTheEnd, upload)
     expect(await filesOf(6_000)).toHaveLength(attempt)
     await operate(service, 'POST', '/clock/advance', { seconds: 61 })
-    await operate(service, 'POST', '/drain', { timeout_seconds: 60 })
+    await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
     expect(await allEvents(service, 'PayrollFileFailed')).toHaveLength(attempt)
   }
 

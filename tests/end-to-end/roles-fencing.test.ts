@@ -115,7 +115,7 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
     /** Nothing has changed hands again, and nobody is behind. */
     async function expectSettled(leases: Awaited<ReturnType<typeof epochs>>): Promise<void> {
       await until(async () => (await send(`${standby.service.opsUrl}/readyz`)).status === 200)
-      await operate(api, 'POST', '/drain', { timeout_seconds: 30 })
+      await operate(api, 'POST', '/drain', { timeout_seconds: 150 })
       expect(await epochs()).toEqual(leases)
       const { rows } = await database.query<{ name: string; epoch: number }>(
         `SELECT 'projection:' || projection AS name, epoch::int FROM runtime.projections
