@@ -10,7 +10,7 @@ interface LongSuites {
 /** Suites of what is the same wherever the log is and whoever carries notices: shapes, limits, refusals, keys. */
 const OF_ANY_INSTALLATION = [
   ...['core-authentication', 'core-rate-limits', 'mcp-internal-error', 'mcp-protocol', 'mcp-rate-limit'],
-  ...['one-caller-among-others', 'payments-and-portal'],
+  ...['large-calls', 'one-caller-among-others', 'payments-and-portal'],
 ].map((name) => ({ file: `end-to-end/${name}` }))
 
 /**
