@@ -154,7 +154,7 @@ describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
     ] as const) {
       const { code, stderr } = await grant({ EVENTSTORE_ADMIN_URL: url })
       expect(code).toBe(1)
-      expect(stderr).toMatch(/^error: EventStoreDB at [^\n]+\n$/)
+      expect(JSON.parse(stderr).message).toMatch(/^EventStoreDB at [^\n]+$/)
       expect(stderr).toContain(why)
       for (const secret of ['hunter2', PASSWORD, ADMIN_PASSWORD]) expect(stderr).not.toContain(secret)
     }
