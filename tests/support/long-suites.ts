@@ -25,17 +25,25 @@ const LONG: Readonly<Record<InstallationName, readonly LongSuites[]>> = {
     { file: 'end-to-end/graceful-restart' },
     { file: 'end-to-end/many-processes' },
     { file: 'end-to-end/one-caller-among-others' },
+    // leases stand in PostgreSQL on both engines; taking over on EventStoreDB is in roles-fencing
+    { file: 'end-to-end/roles', suites: /^roles on EventStoreDB$/ },
     { file: 'end-to-end/rolling-upgrade' },
   ],
   // one process with the log in PostgreSQL is tried on the first one, NATS with several processes on the third
   'postgres-nats': [
     ...OF_ANY_INSTALLATION,
-    ...['core-employee-sync', 'core-inbound-webhook', 'mcp-credentials', 'mcp-tools'].map((name) => ({
+    ...['core-employee-sync', 'core-inbound-webhook', 'core-retry-after-crash'].map((name) => ({
       file: `end-to-end/${name}`,
     })),
-    ...['given-postgres', 'operator-audit', 'operator-resources', 'retry-after-lost-answer', 'secrecy'].map(
-      (name) => ({ file: `end-to-end/${name}` }),
-    ),
+    ...[
+      'mcp-credentials',
+      'mcp-tools',
+      'given-postgres',
+      'operator-audit',
+      'operator-resources',
+      'retry-after-lost-answer',
+      'secrecy',
+    ].map((name) => ({ file: `end-to-end/${name}` })),
   ],
   'eventstoredb-nats': [
     ...OF_ANY_INSTALLATION,
