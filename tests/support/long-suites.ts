@@ -7,11 +7,15 @@ interface LongSuites {
   readonly suites?: RegExp
 }
 
+function endToEnd(...names: string[]): LongSuites[] {
+  return names.map((name) => ({ file: `end-to-end/${name}` }))
+}
+
 /** Suites of what is the same wherever the log is and whoever carries notices: shapes, limits, refusals, keys. */
 const OF_ANY_INSTALLATION = [
-  ...['core-authentication', 'core-rate-limits', 'mcp-internal-error', 'mcp-protocol', 'mcp-rate-limit'],
-  ...['large-calls', 'one-caller-among-others', 'payments-and-portal'],
-].map((name) => ({ file: `end-to-end/${name}` }))
+  ...endToEnd('core-authentication', 'core-rate-limits', 'large-calls', 'mcp-internal-error', 'mcp-protocol'),
+  ...endToEnd('mcp-rate-limit', 'one-caller-among-others', 'payments-and-portal'),
+]
 
 /**
  * What `npm test` leaves out, by name, and `npm run test:all` runs: outages and takeovers that others have in a shorter
@@ -32,18 +36,9 @@ const LONG: Readonly<Record<InstallationName, readonly LongSuites[]>> = {
   // one process with the log in PostgreSQL is tried on the first one, NATS with several processes on the third
   'postgres-nats': [
     ...OF_ANY_INSTALLATION,
-    ...['core-employee-sync', 'core-inbound-webhook', 'core-retry-after-crash'].map((name) => ({
-      file: `end-to-end/${name}`,
-    })),
-    ...[
-      'mcp-credentials',
-      'mcp-tools',
-      'given-postgres',
-      'operator-audit',
-      'operator-resources',
-      'retry-after-lost-answer',
-      'secrecy',
-    ].map((name) => ({ file: `end-to-end/${name}` })),
+    ...endToEnd('core-employee-sync', 'core-inbound-webhook', 'core-retry-after-crash', 'given-postgres'),
+    ...endToEnd('mcp-credentials', 'mcp-tools', 'operator-audit', 'operator-resources'),
+    ...endToEnd('retry-after-lost-answer', 'secrecy'),
   ],
   'eventstoredb-nats': [
     ...OF_ANY_INSTALLATION,
