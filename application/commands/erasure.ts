@@ -31,6 +31,17 @@ export async function personSubjects(
   return candidates.filter((_, index) => generations[index] !== null)
 }
 
+/**
+ * What {@link eraseSubject} would destroy; nothing is recorded or changed.
+ * @returns the number of data keys that still open something, or why the subject cannot be erased.
+ */
+export async function dataKeysToErase(app: Application, subject: string): Promise<number | Rejection> {
+  const generation = await latestGeneration(app, subject)
+  if (isRejection(generation)) return generation
+  const { state } = await app.commands.load(dataSubject, dataSubjectId(subject))
+  return generation > state.erasedUpTo ? 1 : 0
+}
+
 const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
 
 /**
@@ -46,18 +57,8 @@ export async function eraseSubject(
   subject: string,
   context: CommandContext,
 ): Promise<{ readonly subject: string; readonly position: bigint | null } | Rejection> {
-  if (!SUBJECT.test(subject)) {
-    return reject(
-      'invalid',
-      'invalid_subject',
-      'subject must be person/<24 hex> or employer/<24 hex>',
-      'subject',
-    )
-  }
-  const generation = await app.personalData.keyGeneration(subject)
-  if (generation === null) {
-    return reject('not_found', 'subject_not_found', 'No such data subject', 'subject')
-  }
+  const generation = await latestGeneration(app, subject)
+  if (isRejection(generation)) return generation
   const outcome = await app.commands.execute(
     dataSubject,
     dataSubjectId(subject),
@@ -67,4 +68,18 @@ export async function eraseSubject(
   if (isRejection(outcome)) return outcome
   await app.personalData.destroyKey(subject, generation)
   return { subject, position: outcome.position }
+}
+
+/** Which data key of a subject is its latest, destroyed or not. */
+async function latestGeneration(app: Application, subject: string): Promise<number | Rejection> {
+  if (!SUBJECT.test(subject)) {
+    return reject(
+      'invalid',
+      'invalid_subject',
+      'subject must be person/<24 hex> or employer/<24 hex>',
+      'subject',
+    )
+  }
+  const generation = await app.personalData.keyGeneration(subject)
+  return generation ?? reject('not_found', 'subject_not_found', 'No such data subject', 'subject')
 }

@@ -309,7 +309,10 @@ export class PostgresProjectionStore implements ProjectionStore {
     from: GenerationRef,
     to: GenerationRef,
     epoch: number,
-    options: { rolledBackFrom: number | null },
+    options: {
+      rolledBackFrom: number | null
+      answer?: { id: string; outcome: RequestOutcome } | undefined
+    },
   ): Promise<void> {
     await this.#asOwner(async (client) => {
       await client.query(`SET LOCAL lock_timeout = ${VIEW_LOCK_MS}`)
@@ -325,6 +328,7 @@ export class PostgresProjectionStore implements ProjectionStore {
       )
       if (retired.rowCount !== 1 || live.rowCount !== 1) throw fenced()
       await defineViews(client, from.tables, to)
+      if (options.answer) await client.query(answerStatement(options.answer.id, options.answer.outcome))
     })
   }
 
@@ -352,10 +356,7 @@ export class PostgresProjectionStore implements ProjectionStore {
   }
 
   async answer(id: string, outcome: RequestOutcome): Promise<void> {
-    await this.#run({
-      text: 'UPDATE runtime.projection_requests SET outcome = $2 WHERE id = $1 AND outcome IS NULL',
-      values: [id, JSON.stringify(outcome)],
-    })
+    await this.#run(answerStatement(id, outcome))
   }
 
   async outcome(id: string): Promise<RequestOutcome | null> {
@@ -391,6 +392,13 @@ export class PostgresProjectionStore implements ProjectionStore {
 }
 
 // ---- statements
+
+function answerStatement(id: string, outcome: RequestOutcome): QueryConfig {
+  return {
+    text: 'UPDATE runtime.projection_requests SET outcome = $2 WHERE id = $1 AND outcome IS NULL',
+    values: [id, JSON.stringify(outcome)],
+  }
+}
 
 function quoted(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
-import { CliError, type CliIo } from './io.ts'
-import { operatorToken } from './operator-client.ts'
+import { type CliIo, Refusal } from './io.ts'
+import { limitOf } from './operator-client.ts'
 import { resource, rows } from './output.ts'
 import { type Given, given, part, scope, texts, verb } from './verbs.ts'
 
@@ -162,7 +162,7 @@ function agentCommands(io: CliIo, program: Command): void {
 }
 
 async function agentsRequest(
-  { io, options }: Given<{ readonly mcpUrl?: string }>,
+  { io, options, token }: Given<{ readonly mcpUrl?: string }>,
   method: 'GET' | 'POST',
   path: string,
   body?: unknown,
@@ -171,12 +171,12 @@ async function agentsRequest(
     method,
     url: `${baseUrl(options.mcpUrl ?? io.env.COMPSTREAM_MCP_URL ?? DEFAULT_MCP)}${path}`,
     headers: {
-      Authorization: `Bearer ${operatorToken(io, options)}`,
+      Authorization: `Bearer ${await token()}`,
       ...(body === undefined ? {} : { 'Idempotency-Key': newIdempotencyKey() }),
     },
     ...(body === undefined ? {} : { body }),
+    ...limitOf(options),
   })
   if (answer.status < 400) return answer.body
-  const { error, message } = (answer.body ?? {}) as { error?: unknown; message?: unknown }
-  throw new CliError(`${String(error ?? answer.status)}: ${String(message ?? 'no message')}`)
+  throw new Refusal(answer.status, answer.body)
 }

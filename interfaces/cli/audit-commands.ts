@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
 import { CliError, type CliIo, UsageError } from './io.ts'
 import { logCommands } from './log-commands.ts'
-import { type Output, resource, rows } from './output.ts'
-import { given, part, verb, wholeNumber } from './verbs.ts'
+import { AS_LONG_AS_IT_TAKES } from './operator-client.ts'
+import { type Output, printable, resource, rows } from './output.ts'
+import { confirm, isAttended } from './secrets.ts'
+import { type Given, given, jsonFile, part, verb, wholeNumber } from './verbs.ts'
 
 interface EventOptions {
   readonly from?: string
@@ -55,7 +57,11 @@ export function auditCommands(io: CliIo, program: Command): void {
       .description('check the hash chains of the log, or of one stream')
       .option('--stream <name>'),
     async ({ client, options }) => {
-      const { data } = await client().post('/audit/verify', given({ stream: options.stream }))
+      const { data } = await client().post(
+        '/audit/verify',
+        given({ stream: options.stream }),
+        AS_LONG_AS_IT_TAKES,
+      )
       const report = data as { verified: boolean; first_problem: unknown }
       if (!report.verified) {
         throw new CliError(`The log was changed: ${JSON.stringify(report.first_problem)}`)
@@ -68,31 +74,56 @@ export function auditCommands(io: CliIo, program: Command): void {
     io,
     program
       .command('erase')
-      .description('destroy the data key of a person or employer; there is no way back')
+      .description('destroy the data key of a person or employer; there is no way back. It asks first')
       .argument('[subject]', 'person/<24 hex> or employer/<24 hex>')
       .option('--employer-id <id>', 'instead: a person by what the reports of this employer say')
       .option('--employee-id <text>')
       .option('--ssn <text>')
       .option('--first-name <text>')
-      .option('--last-name <text>'),
-    async ({ client, args, options }) => {
-      if ((args[0] === undefined) === (options.employerId === undefined)) {
-        throw new UsageError('Give either a subject or --employer-id.')
-      }
-      const body = given({
-        subject: args[0],
-        employer_id: options.employerId,
-        employee_id: options.employeeId,
-        ssn: options.ssn,
-        first_name: options.firstName,
-        last_name: options.lastName,
-      })
-      return resource((await client().post('/erasures', body)).data)
-    },
+      .option('--last-name <text>')
+      .option(
+        '--json-file <file>',
+        'fields of the request from a JSON file: others can see options in the list of processes',
+      )
+      .option('--dry-run', 'only say how many data keys it would destroy')
+      .option('--yes', 'do not ask'),
+    erase,
   )
 }
 
+async function erase({ io, client, args, options }: Given<EraseOptions>): Promise<Output> {
+  const body: Record<string, unknown> = {
+    ...jsonFile(options.jsonFile),
+    ...given({
+      subject: args[0],
+      employer_id: options.employerId,
+      employee_id: options.employeeId,
+      ssn: options.ssn,
+      first_name: options.firstName,
+      last_name: options.lastName,
+    }),
+  }
+  if ((body.subject === undefined) === (body.employer_id === undefined)) {
+    throw new UsageError('Give either a subject or --employer-id.')
+  }
+  if (options.dryRun || !options.yes) {
+    if (!options.dryRun && !isAttended(io)) {
+      throw new UsageError('There is no terminal to ask at: give --yes, or --dry-run.')
+    }
+    const { data } = await client().post('/erasures', { ...body, dry_run: true })
+    if (options.dryRun) return resource(data)
+    const { subjects, data_keys } = data as { subjects: readonly string[]; data_keys: number }
+    const keys = `${data_keys} data ${data_keys === 1 ? 'key' : 'keys'}`
+    const what = `This destroys ${keys} of ${subjects.map(printable).join(', ')} for good.`
+    if (!(await confirm(io, what))) throw new CliError('Nothing was erased.')
+  }
+  return resource((await client().post('/erasures', body)).data)
+}
+
 interface EraseOptions {
+  readonly jsonFile?: string
+  readonly dryRun?: boolean
+  readonly yes?: boolean
   readonly employerId?: string
   readonly employeeId?: string
   readonly ssn?: string

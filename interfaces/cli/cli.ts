@@ -1,51 +1,80 @@
 import { Command, CommanderError } from 'commander'
+import project from '../../package.json' with { type: 'json' }
 import { accessCommands } from './access-commands.ts'
 import { auditCommands } from './audit-commands.ts'
-import { CliError, type CliIo, UsageError } from './io.ts'
+import { CliError, type CliIo, EXIT, UsageError } from './io.ts'
 import { machineryCommands } from './machinery-commands.ts'
 import { partyCommands } from './party-commands.ts'
 import { type SubmitOptions, submitPayrollFile } from './payroll-submit.ts'
 import { policyCommands } from './policy-commands.ts'
-import { verb, wholeNumber } from './verbs.ts'
+import { secretHelp } from './secrets.ts'
+import { seconds, verb, wholeNumber } from './verbs.ts'
 
-const FAILED = 1
-const USAGE = 2
 const SUBMIT_TIMEOUT_SECONDS = 600
 
 /**
  * Runs one command line.
  * @param args without program names.
- * @returns the exit code: 0, 1 when the verb failed (why is on stderr), 2 for wrong usage.
+ * @returns the exit code: 0, 1 when the verb failed (why is on stderr, with `--json` as one JSON document
+ *   `{ ok: false, error, message }`), 2 for wrong usage; `payroll submit`: 3 when the file failed, 4 when it is not
+ *   finished in time.
  */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
-  const program = build(io)
+  const isJson = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined).includes('--json')
   try {
-    await program.parseAsync(args, { from: 'user' })
-    return 0
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE
-    if (error instanceof UsageError) {
-      io.stderr.write(`error: ${error.message}\n`)
-      return USAGE
+    await build(io, isJson).parseAsync(args, { from: 'user' })
+    return EXIT.done
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) {
+      if (thrown.exitCode === 0) return EXIT.done
+      // in text it has been written already
+      if (isJson) writeError(io, true, new UsageError(usageMessage(thrown)))
+      return EXIT.usage
     }
-    const message =
-      error instanceof CliError ? error.message : `unexpected: ${(error as Error).stack ?? error}`
-    io.stderr.write(`error: ${message}\n`)
-    return FAILED
+    const failure =
+      thrown instanceof CliError ? thrown : new CliError(unexpected(thrown, isJson), { error: 'Unexpected' })
+    writeError(io, isJson, failure)
+    return failure.exitCode
   }
 }
 
-function build(io: CliIo): Command {
+function writeError(io: CliIo, isJson: boolean, { error, message, text }: CliError): void {
+  io.stderr.write(isJson ? `${JSON.stringify({ ok: false, error, message })}\n` : `error: ${text}\n`)
+}
+
+function usageMessage({ code, message }: CommanderError): string {
+  return code === 'commander.help' ? 'A command is missing; see --help.' : message.replace(/^error: /, '')
+}
+
+function unexpected(thrown: unknown, isJson: boolean): string {
+  const { message, stack } = thrown as Error
+  return isJson ? `unexpected: ${message ?? thrown}` : `unexpected: ${stack ?? thrown}`
+}
+
+function build(io: CliIo, isJson: boolean): Command {
+  const token = secretHelp('operator token', 'OPERATOR_TOKEN')
   const program = new Command('compstream')
     .description("operates a compstream service: workers' compensation payroll reporting")
+    .version(project.version, '--version', 'print the version')
     .option('--url <address>', 'operator API (COMPSTREAM_OPS_URL, default http://127.0.0.1:4005)')
-    .option('--token <token>', 'operator token (OPERATOR_TOKEN, or the file operator-token in DATA_DIR)')
-    .option('--json', 'print one JSON document instead of tables')
+    .option('--token <token>', token.value)
+    .option(
+      '--token-file <file>',
+      `${token.file}; else the file operator-token in DATA_DIR, else it is asked for`,
+    )
+    .option(
+      '--request-timeout <seconds>',
+      'for each answer, default 120; what waits for the service by nature takes no notice of it',
+      seconds,
+    )
+    .option('--json', 'print one JSON document instead of tables; errors, too')
     .exitOverride()
     .showHelpAfterError('(add --help for usage)')
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
-      writeErr: (text) => io.stderr.write(text),
+      writeErr: (text) => {
+        if (!isJson) io.stderr.write(text)
+      },
     })
   partyCommands(io, program)
   policyCommands(io, program)
@@ -57,12 +86,16 @@ function build(io: CliIo): Command {
 }
 
 function payrollCommands(io: CliIo, program: Command): void {
+  const secret = secretHelp('its secret', 'COMPSTREAM_CLIENT_SECRET')
+  const key = secretHelp('agent key', 'COMPSTREAM_AGENT_KEY')
   const payroll = program.command('payroll').description('report payroll as a partner')
   verb<SubmitOptions>(
     io,
     payroll
       .command('submit')
-      .description('send a CSV file as a payroll report and wait for its premium')
+      .description(
+        'send a CSV file as a payroll report and wait for its premium; code 3: the file failed, 4: it is not finished',
+      )
       .argument('<file>', 'CSV with a header row, or - for standard input')
       .requiredOption('--employer-fein <number>')
       .requiredOption('--policy-number <text>')
@@ -70,10 +103,12 @@ function payrollCommands(io: CliIo, program: Command): void {
       .option('--period-end <date>', 'YYYY-MM-DD')
       .option('--core-url <address>', 'core API (COMPSTREAM_CORE_URL, default http://127.0.0.1:4002)')
       .option('--client-id <id>', 'API client (COMPSTREAM_CLIENT_ID)')
-      .option('--client-secret <secret>', 'its secret (COMPSTREAM_CLIENT_SECRET)')
+      .option('--client-secret <secret>', secret.value)
+      .option('--client-secret-file <file>', `${secret.file}; else it is asked for`)
       .option('--sign', 'sign the requests, for clients that must')
       .option('--mcp-url <address>', 'tool server (COMPSTREAM_MCP_URL, default http://127.0.0.1:4001)')
-      .option('--agent-key <key>', 'agent key: shows why rows are red (COMPSTREAM_AGENT_KEY)')
+      .option('--agent-key <key>', key.value)
+      .option('--agent-key-file <file>', `${key.file}; with it you see why rows are red`)
       .option('--idempotency-key <key>', 'send the same report twice under one key, and it counts once')
       .option('--timeout <seconds>', 'how long to wait for the premium', wholeNumber, SUBMIT_TIMEOUT_SECONDS),
     async ({ args, options }) => {

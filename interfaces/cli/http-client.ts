@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import http from 'node:http'
+import https from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CliError } from './io.ts'
 
@@ -16,33 +18,43 @@ export interface HttpRequest {
   readonly body?: unknown
   /** JSON that is text already, instead of `body`. */
   readonly text?: string
+  /** Real milliseconds until the answer is there; null: as long as the connection holds. Default 120,000. */
+  readonly timeoutMs?: number | null
 }
 
+const TIMEOUT_MS = 120_000
 /** Pauses before further tries when no connection comes about, in milliseconds. */
 const RETRY_MS = [200, 600] as const
+/** How long a request that exceeds a rate limit is sent again, in milliseconds. */
+const RATE_LIMIT_MS = 120_000
+/** A connection that is silent for so long is asked whether the other side still lives, in milliseconds. */
+const KEEP_ALIVE_MS = 30_000
 
 /**
  * Sends a request and reads the JSON answer. Requests that may be repeated (GET, or with an
- * idempotency key) are tried again when the connection fails.
- * @throws CliError when the service cannot be reached or does not answer JSON.
+ * idempotency key) are tried again when the connection fails; every request is when a rate limit refused
+ * it, after the seconds that `Retry-After` names.
+ * @throws CliError when the service cannot be reached, is silent for too long or does not answer JSON.
  */
 export async function send(request: HttpRequest): Promise<HttpAnswer> {
-  const { method, url, headers = {}, body } = request
-  const text = request.text ?? (body === undefined ? undefined : JSON.stringify(body))
+  const { method, url, headers = {} } = request
   const repeatable = method === 'GET' || 'Idempotency-Key' in headers
-  for (let attempt = 0; ; attempt += 1) {
+  const begun = performance.now()
+  for (let failures = 0; ; ) {
     try {
-      const response = await fetch(url, {
-        method,
-        headers: { ...(text === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
-        ...(text === undefined ? {} : { body: text }),
-      })
-      return { status: response.status, body: parse(await response.text(), url, response.status) }
+      const { status, retryAfter, text } = await exchange(request)
+      const pause = status === 429 ? waitOf(retryAfter) : null
+      if (pause === null || performance.now() - begun + pause > RATE_LIMIT_MS) {
+        return { status, body: parse(text, url, status) }
+      }
+      await delay(pause)
     } catch (error) {
       if (error instanceof CliError) throw error
-      const pause = RETRY_MS[attempt]
-      if (!repeatable || pause === undefined)
-        throw new CliError(`${origin(url)} cannot be reached: ${reason(error)}`)
+      const pause = RETRY_MS[failures]
+      if (!repeatable || pause === undefined) {
+        throw new CliError(`${origin(url)} cannot be reached: ${reason(error)}`, { error: 'Unreachable' })
+      }
+      failures += 1
       await delay(pause)
     }
   }
@@ -61,6 +73,69 @@ export function baseUrl(text: string): string {
   return text.replace(/\/+$/, '')
 }
 
+interface Exchange {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  readonly text: string
+}
+
+/** One request on a connection of its own. Unlike `fetch`, it has no time limits but the given one. */
+function exchange({
+  method,
+  url,
+  headers,
+  body,
+  text,
+  timeoutMs = TIMEOUT_MS,
+}: HttpRequest): Promise<Exchange> {
+  const payload = text ?? (body === undefined ? undefined : JSON.stringify(body))
+  return new Promise((resolve, reject) => {
+    const request = (url.startsWith('https:') ? https : http).request(url, {
+      method,
+      agent: false,
+      headers: {
+        ...(payload === undefined
+          ? {}
+          : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) }),
+        ...headers,
+      },
+    })
+    const timer =
+      timeoutMs === null
+        ? undefined
+        : setTimeout(() => {
+            const message = `${origin(url)} did not answer within ${timeoutMs / 1000} s`
+            end(new CliError(message, { error: 'Timeout' }))
+          }, timeoutMs)
+    const end = (error: Error) => {
+      clearTimeout(timer)
+      reject(error)
+      request.destroy()
+    }
+    request.on('error', end)
+    request.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
+    request.on('response', (response) => {
+      const parts: Buffer[] = []
+      response.on('data', (part: Buffer) => parts.push(part))
+      response.on('error', end)
+      response.on('end', () => {
+        clearTimeout(timer)
+        resolve({
+          status: response.statusCode!,
+          retryAfter: response.headers['retry-after'],
+          text: Buffer.concat(parts).toString(),
+        })
+      })
+    })
+    request.end(payload)
+  })
+}
+
+/** Milliseconds that `Retry-After` names; a second where it names none. */
+function waitOf(retryAfter: string | undefined): number {
+  return /^\d{1,9}$/.test(retryAfter ?? '') ? Number(retryAfter) * 1000 : 1000
+}
+
 function parse(text: string, url: string, status: number): unknown {
   if (text === '') return null
   try {
@@ -77,10 +152,9 @@ function origin(url: string): string {
 }
 
 function reason(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  if (!(cause instanceof Error)) return String(cause)
-  const { code } = cause as NodeJS.ErrnoException
+  if (!(error instanceof Error)) return String(error)
+  const { code } = error as NodeJS.ErrnoException
   return code === 'ECONNREFUSED'
     ? 'connection refused; is the service running?'
-    : cause.message || (code ?? cause.name)
+    : error.message || (code ?? error.name)
 }

@@ -32,7 +32,7 @@ export function logCommands(io: CliIo, events: Command): void {
     async ({ options }) => {
       // what it takes to reach the engines is loaded by these commands only
       const { copyEvents } = await import('./copy-events.ts')
-      return resource(await watched(io, (given) => copyEvents({ ...options, ...given })))
+      return resource(await watched(io, options, (given) => copyEvents({ ...options, ...given })))
     },
   )
   verb<{ at: string }>(
@@ -43,7 +43,7 @@ export function logCommands(io: CliIo, events: Command): void {
       .requiredOption('--at <place>', PLACE),
     async ({ options }) => {
       const { verifyEvents } = await import('./copy-events.ts')
-      return resource(await watched(io, (given) => verifyEvents({ ...options, ...given })))
+      return resource(await watched(io, options, (given) => verifyEvents({ ...options, ...given })))
     },
   )
   verb(
@@ -68,8 +68,15 @@ interface Watch {
   readonly signal: AbortSignal
 }
 
-/** Shows progress on stderr, as a bar on a terminal and in lines elsewhere, and stops in good order on Ctrl-C. */
-async function watched<T>(io: CliIo, work: (watch: Watch) => Promise<T>): Promise<T> {
+/**
+ * Shows progress on stderr, as a bar on a terminal and in lines elsewhere (none with `--json`: there is nothing but
+ * errors), and stops in good order on Ctrl-C.
+ */
+async function watched<T>(
+  io: CliIo,
+  { json }: { readonly json?: boolean },
+  work: (watch: Watch) => Promise<T>,
+): Promise<T> {
   const stopping = new AbortController()
   const stop = () => stopping.abort()
   process.once('SIGINT', stop)
@@ -93,7 +100,7 @@ async function watched<T>(io: CliIo, work: (watch: Watch) => Promise<T>): Promis
         if (bar) {
           if (!bar.isActive) bar.start(1_000, 0, shown)
           bar.update(Math.floor(share * 1_000), shown)
-        } else if (performance.now() - lineAt >= LINE_MS || share === 1) {
+        } else if (!json && (performance.now() - lineAt >= LINE_MS || share === 1)) {
           lineAt = performance.now()
           const rest = shown.left === '' ? '' : `, ${shown.left}`
           io.stderr.write(`${phase}: ${events} events, ${Math.floor(share * 100)} %, ${rate}/s${rest}\n`)

@@ -2,11 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import { CliError, type CliIo, UsageError } from './io.ts'
-import type { OperatorClient } from './operator-client.ts'
+import { AS_LONG_AS_IT_TAKES, type OperatorClient } from './operator-client.ts'
 import { type Output, resource, rows } from './output.ts'
 import { given, part, verb, wholeNumber } from './verbs.ts'
 
 const WATCH_MS = 500
+/** What the service waits for when it is not told. */
+const DRAIN_SECONDS = 30
+/** How much longer than the service itself its answer to a drain is waited for, in milliseconds. */
+const DRAIN_GRACE_MS = 60_000
 
 /** clock, drain, projections, work, faults. */
 export function machineryCommands(io: CliIo, program: Command): void {
@@ -26,7 +30,7 @@ export function machineryCommands(io: CliIo, program: Command): void {
         throw new UsageError('Give either --seconds or --to.')
       const by = seconds === undefined ? { to } : { seconds: Number(seconds) }
       if (Number.isNaN(by.seconds)) throw new UsageError('--seconds takes a number.')
-      return resource((await client().post('/clock/advance', by)).data)
+      return resource((await client().post('/clock/advance', by, AS_LONG_AS_IT_TAKES)).data)
     },
   )
   verb<{ timeout?: number }>(
@@ -34,9 +38,11 @@ export function machineryCommands(io: CliIo, program: Command): void {
     program
       .command('drain')
       .description('wait until no work is left at the present clock')
-      .option('--timeout <seconds>', 'default 30', wholeNumber),
-    async ({ client, options }) =>
-      resource((await client().post('/drain', given({ timeout_seconds: options.timeout }))).data),
+      .option('--timeout <seconds>', `default ${DRAIN_SECONDS}, at most 600`, wholeNumber),
+    async ({ client, options: { timeout = DRAIN_SECONDS } }) => {
+      const limit = { timeoutMs: timeout * 1000 + DRAIN_GRACE_MS }
+      return resource((await client().post('/drain', { timeout_seconds: timeout }, limit)).data)
+    },
   )
 
   projectionCommands(io, program)

@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from '../../infrastructure/config/config-error.ts'
-import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
-import { CliError, type CliIo } from './io.ts'
+import { CliError, type CliIo, Refusal } from './io.ts'
+import { askSecret, isAttended, secretOf } from './secrets.ts'
 
 export interface OperatorOptions {
   readonly url?: string
   readonly token?: string
+  readonly tokenFile?: string
+  /** Seconds until an answer must be there. */
+  readonly requestTimeout?: number
 }
 
 /** An answer of the operator API. */
@@ -16,16 +18,27 @@ export interface OperatorAnswer {
   readonly pagination: unknown
 }
 
+/** Time for an answer that the service works on for as long as it takes. */
+export const AS_LONG_AS_IT_TAKES = { timeoutMs: null } as const
+
+/** Time limit of one request, in real milliseconds, instead of the usual one; null for none. */
+interface Limit {
+  readonly timeoutMs: number | null
+}
+
 const DEFAULT_URL = 'http://127.0.0.1:4005'
 
 /** Speaks to the operator API of one service. */
 export class OperatorClient {
   readonly #base: string
-  readonly #token: string
+  readonly #token: () => Promise<string>
+  readonly #limit: Partial<Limit>
 
-  constructor(io: Pick<CliIo, 'env'>, options: OperatorOptions) {
+  /** @param token asked for with every request. */
+  constructor(io: Pick<CliIo, 'env'>, options: OperatorOptions, token: () => Promise<string>) {
     this.#base = baseUrl(options.url ?? io.env.COMPSTREAM_OPS_URL ?? DEFAULT_URL)
-    this.#token = operatorToken(io, options)
+    this.#token = token
+    this.#limit = limitOf(options)
   }
 
   get(path: string, query: Readonly<Record<string, unknown>> = {}): Promise<OperatorAnswer> {
@@ -37,8 +50,9 @@ export class OperatorClient {
     return this.#send('GET', text === '' ? path : `${path}?${text}`)
   }
 
-  post(path: string, body: unknown = {}): Promise<OperatorAnswer> {
-    return this.#send('POST', path, body)
+  /** @param limit where an answer may take longer than usual. */
+  post(path: string, body: unknown = {}, limit?: Limit): Promise<OperatorAnswer> {
+    return this.#send('POST', path, body, {}, limit)
   }
 
   /** A POST that creates: sent under an idempotency key, so that a lost answer creates nothing twice. */
@@ -55,51 +69,47 @@ export class OperatorClient {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
+    limit: Limit | undefined = undefined,
   ): Promise<OperatorAnswer> {
     const answer = await send({
       method,
       url: `${this.#base}/ops/v1${path}`,
-      headers: { Authorization: `Bearer ${this.#token}`, ...headers },
+      headers: { Authorization: `Bearer ${await this.#token()}`, ...headers },
       ...(body === undefined ? {} : { body }),
+      ...(limit ?? this.#limit),
     })
-    const envelope = (answer.body ?? {}) as {
-      ok?: unknown
-      data?: unknown
-      pagination?: unknown
-      error?: unknown
-      message?: unknown
-    }
+    const envelope = (answer.body ?? {}) as { ok?: unknown; data?: unknown; pagination?: unknown }
     if (answer.status < 400 && envelope.ok === true) {
       return { data: envelope.data, pagination: envelope.pagination }
     }
-    throw new CliError(
-      `${String(envelope.error ?? answer.status)}: ${String(envelope.message ?? 'no message')}`,
-    )
+    throw new Refusal(answer.status, answer.body)
   }
 }
 
+/** The time limit that the command line gives, for every request that has none of its own. */
+export function limitOf({ requestTimeout }: OperatorOptions): Partial<Limit> {
+  return requestTimeout === undefined ? {} : { timeoutMs: requestTimeout * 1000 }
+}
+
 /**
- * The operator token: the option, the variable `OPERATOR_TOKEN`, the file that `OPERATOR_TOKEN_FILE` names,
- * or the file that the service keeps under `DATA_DIR`.
+ * The operator token: `--token`, `--token-file`, the variable `OPERATOR_TOKEN`, the file that `OPERATOR_TOKEN_FILE`
+ * names, the file that the service keeps under `DATA_DIR`; else whoever sits at the terminal is asked.
  * @throws CliError that says where it was looked for.
  */
-export function operatorToken(io: Pick<CliIo, 'env'>, options: OperatorOptions): string {
-  const given = options.token ?? io.env.OPERATOR_TOKEN
-  if (given) return given
-  const named = io.env.OPERATOR_TOKEN_FILE
-  if (named) {
-    try {
-      return readSecretFile('OPERATOR_TOKEN_FILE', named)
-    } catch (error) {
-      throw error instanceof ConfigError ? new CliError(error.message) : error
-    }
-  }
+export async function operatorToken(io: CliIo, options: OperatorOptions): Promise<string> {
+  const token = secretOf(io, {
+    ...{ option: '--token', given: options.token, givenFile: options.tokenFile },
+    variable: 'OPERATOR_TOKEN',
+  })
+  if (token !== null) return token
   const file = join(io.env.DATA_DIR ?? './data', 'operator-token')
   try {
     return readFileSync(file, 'utf8').trim()
   } catch {
+    if (isAttended(io)) return askSecret(io, 'Operator token')
     throw new CliError(
-      `No operator token: use --token, OPERATOR_TOKEN, OPERATOR_TOKEN_FILE, or DATA_DIR of the service (looked for ${file})`,
+      'No operator token: use --token-file, OPERATOR_TOKEN, OPERATOR_TOKEN_FILE, or DATA_DIR of the service ' +
+        `(looked for ${file})`,
     )
   }
 }

@@ -1,9 +1,12 @@
 import Table from 'cli-table3'
+import type { CliError } from './io.ts'
 
 /** Something to print: the machine form, and how people read it. */
 export interface Output {
   readonly json: unknown
   readonly text: string
+  /** What ends the program after it was printed, where it tells of a failure. */
+  readonly failure?: CliError
 }
 
 type Json = Readonly<Record<string, unknown>>

@@ -2,10 +2,11 @@ import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import cliProgress from 'cli-progress'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
-import { baseUrl, type HttpAnswer, newIdempotencyKey, send } from './http-client.ts'
-import { CliError, type CliIo } from './io.ts'
+import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
+import { CliError, type CliIo, EXIT, Refusal } from './io.ts'
 import { dollars, type Output, printable, rows } from './output.ts'
 import { type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
+import { askSecret, isAttended, secretOf } from './secrets.ts'
 
 export interface SubmitOptions {
   readonly employerFein: string
@@ -15,9 +16,11 @@ export interface SubmitOptions {
   readonly coreUrl?: string
   readonly clientId?: string
   readonly clientSecret?: string
+  readonly clientSecretFile?: string
   readonly sign?: boolean
   readonly mcpUrl?: string
   readonly agentKey?: string
+  readonly agentKeyFile?: string
   readonly idempotencyKey?: string
   /** Seconds to wait for the last phase. */
   readonly timeout: number
@@ -50,7 +53,8 @@ interface RedRow {
 
 /** Submits a CSV as a payroll report and waits until its premium is known. */
 export async function submitPayrollFile(io: CliIo, file: string, options: SubmitOptions): Promise<Output> {
-  const core = new CoreClient(io, options)
+  const agentKey = agentKeyOf(io, options)
+  const core = new CoreClient(io, options, await clientSecretOf(io, file, options))
   const bar = new Progress(io)
   try {
     bar.start('reading')
@@ -66,7 +70,6 @@ export async function submitPayrollFile(io: CliIo, file: string, options: Submit
     const fileId = String(report.file_id ?? report.report_id)
     const status = await untilComplete(core, fileId, records.length, options.timeout * 1000, bar)
     bar.stop()
-    const agentKey = options.agentKey ?? io.env.COMPSTREAM_AGENT_KEY
     const details = agentKey ? await agentDetails(io, options, agentKey, fileId) : null
     return outcome(report, status, details)
   } finally {
@@ -92,11 +95,16 @@ class CoreClient {
   readonly #clientId: string
   readonly #clientSecret: string
   readonly #sign: boolean
+  /** A large report is answered when it is stored. */
+  readonly #sendMs: number
 
-  constructor(io: CliIo, options: SubmitOptions) {
+  constructor(io: CliIo, options: SubmitOptions, clientSecret: string) {
     this.#base = baseUrl(options.coreUrl ?? io.env.COMPSTREAM_CORE_URL ?? DEFAULT_CORE)
-    this.#clientId = required(options.clientId ?? io.env.COMPSTREAM_CLIENT_ID, '--client-id')
-    this.#clientSecret = required(options.clientSecret ?? io.env.COMPSTREAM_CLIENT_SECRET, '--client-secret')
+    const clientId = options.clientId ?? io.env.COMPSTREAM_CLIENT_ID
+    if (!clientId) throw new CliError('--client-id (or COMPSTREAM_CLIENT_ID) is required')
+    this.#clientId = clientId
+    this.#clientSecret = clientSecret
+    this.#sendMs = options.timeout * 1000
     this.#sign = options.sign ?? false
   }
 
@@ -123,9 +131,9 @@ class CoreClient {
         ...(this.#sign ? this.#signature(text ?? '') : {}),
         ...headers,
       },
-      ...(text === undefined ? {} : { text }),
+      ...(text === undefined ? {} : { text, timeoutMs: this.#sendMs }),
     })
-    if (answer.status >= 400) throw new CliError(errorOf(answer))
+    if (answer.status >= 400) throw new Refusal(answer.status, answer.body)
     return answer.body as Readonly<Record<string, unknown>>
   }
 
@@ -136,15 +144,23 @@ class CoreClient {
   }
 }
 
-function required(value: string | undefined, option: string): string {
-  if (value) return value
-  const variable = option === '--client-id' ? 'COMPSTREAM_CLIENT_ID' : 'COMPSTREAM_CLIENT_SECRET'
-  throw new CliError(`${option} (or ${variable}) is required`)
+async function clientSecretOf(io: CliIo, file: string, options: SubmitOptions): Promise<string> {
+  const secret = secretOf(io, {
+    ...{ option: '--client-secret', given: options.clientSecret, givenFile: options.clientSecretFile },
+    variable: 'COMPSTREAM_CLIENT_SECRET',
+  })
+  if (secret !== null) return secret
+  if (file !== '-' && isAttended(io)) return askSecret(io, 'Client secret')
+  throw new CliError(
+    'COMPSTREAM_CLIENT_SECRET, COMPSTREAM_CLIENT_SECRET_FILE or --client-secret-file is required',
+  )
 }
 
-function errorOf({ status, body }: HttpAnswer): string {
-  const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown }
-  return `${String(error ?? status)}: ${String(message ?? 'no message')}`
+function agentKeyOf(io: CliIo, options: SubmitOptions): string | null {
+  return secretOf(io, {
+    ...{ option: '--agent-key', given: options.agentKey, givenFile: options.agentKeyFile },
+    variable: 'COMPSTREAM_AGENT_KEY',
+  })
 }
 
 async function untilComplete(
@@ -165,6 +181,7 @@ async function untilComplete(
     if (performance.now() > deadline) {
       throw new CliError(
         `File ${fileId} was accepted and is still being processed after ${Math.round(timeoutMs / 1000)} s`,
+        { error: 'Unfinished', exitCode: EXIT.fileUnfinished },
       )
     }
     await delay(pause)
@@ -255,7 +272,10 @@ function outcome(
     total_auditable_wages_cents: wagesCents,
     ...(details ? { red_rows: details.redRows, has_more_red_rows: details.hasMore } : {}),
   }
-  return { json, text: outcomeText(report, status, wagesCents, details) }
+  const text = outcomeText(report, status, wagesCents, details)
+  if (status.status !== 'failed') return { json, text }
+  const why = `File ${status.file_id} failed: ${printable(status.error ?? 'no reason given')}`
+  return { json, text, failure: new CliError(why, { error: 'File Failed', exitCode: EXIT.fileFailed }) }
 }
 
 function outcomeText(
@@ -291,11 +311,10 @@ function outcomeText(
       { phase: 'phase', status: 'status', rows: 'rows', amount: 'amount' },
     ),
   ]
-  if (status.error !== undefined) parts.push(`Failed: ${printable(status.error)}`)
   if (details && details.redRows.length > 0) {
     parts.push('Red rows:', redRowsText(details))
   } else if (red > 0) {
-    parts.push(`${red} red ${red === 1 ? 'row' : 'rows'}; give --agent-key to see the reasons.`)
+    parts.push(`${red} red ${red === 1 ? 'row' : 'rows'}; give --agent-key-file to see the reasons.`)
   }
   return parts.join('\n')
 }

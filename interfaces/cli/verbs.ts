@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { CliError, type CliIo } from './io.ts'
-import { OperatorClient } from './operator-client.ts'
+import { OperatorClient, type OperatorOptions, operatorToken } from './operator-client.ts'
 import type { Output } from './output.ts'
 
 /** What a verb works with. */
@@ -9,9 +9,11 @@ export interface Given<Options> {
   readonly io: CliIo
   /** Operands in order. */
   readonly args: readonly string[]
-  readonly options: Options & { readonly json?: boolean; readonly url?: string; readonly token?: string }
-  /** The operator API; asks for the token when it is first used. */
+  readonly options: Options & OperatorOptions & { readonly json?: boolean }
+  /** The operator API; the token is looked for with the first request. */
   client(): OperatorClient
+  /** The operator token, for other hosts that take it. @throws CliError */
+  token(): Promise<string>
 }
 
 /** Gives a command its action: run, then print the machine form or the table. */
@@ -22,13 +24,15 @@ export function verb<Options = object>(
 ): Command {
   return command.action(async () => {
     const options = command.optsWithGlobals() as Given<Options>['options']
-    const output = await run({
-      io,
-      args: command.args,
-      options,
-      client: () => new OperatorClient(io, options),
-    })
+    let asked: Promise<string> | undefined
+    const token = () => {
+      asked ??= operatorToken(io, options)
+      return asked
+    }
+    const client = () => new OperatorClient(io, options, token)
+    const output = await run({ io, args: command.args, options, client, token })
     io.stdout.write(`${options.json ? JSON.stringify(output.json, null, 2) : output.text}\n`)
+    if (output.failure) throw output.failure
   })
 }
 
@@ -44,6 +48,13 @@ export const texts = repeated((text) => text)
 export function wholeNumber(text: string): number {
   const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
   if (!Number.isSafeInteger(number)) throw new InvalidArgumentError('It takes a whole number.')
+  return number
+}
+
+/** An option that is a number of seconds, more than 0. */
+export function seconds(text: string): number {
+  const number = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) : 0
+  if (number <= 0) throw new InvalidArgumentError('It takes a number of seconds.')
   return number
 }
 

@@ -1,4 +1,4 @@
-import { eraseSubject, personSubjects } from '../../application/commands/erasure.ts'
+import { dataKeysToErase, eraseSubject, personSubjects } from '../../application/commands/erasure.ts'
 import { recordOperatorAction } from '../../application/commands/operator-actions.ts'
 import { UnreadableEvent } from '../../application/event-store.ts'
 import { verifyLog, verifyStream } from '../../application/queries/audit.ts'
@@ -85,7 +85,14 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
 
     operation(host, 'POST', '/erasures', async (call) => {
       const { fields } = await call.body()
+      const dryRun = fields.flag('dry_run', false)
       const subjects = await subjectsOf(fields)
+      if (dryRun) {
+        let dataKeys = 0
+        for (const subject of subjects) dataKeys += accepted(await dataKeysToErase(app, subject))
+        const what = { subject: subjects[0], subjects, data_keys: dataKeys }
+        return { data: { ...what, erased: false, dry_run: true } }
+      }
       for (const subject of subjects) accepted(await eraseSubject(app, subject, call.context()))
       return { status: 201, data: { subject: subjects[0], subjects, erased: true } }
     }),

@@ -71,7 +71,8 @@ export function machineryRoutes(host: OperatorHost, services: OperatorServices):
     }),
     verb('rollback', async (projection, call) => {
       await record(call, 'rollback', projection)
-      return { data: await projections.rollback(projection) }
+      const data = (await projections.rollback(projection)) as { switched: boolean }
+      return { status: data.switched ? 200 : 202, data }
     }),
     verb('cancel', async (projection, call) => {
       await record(call, 'cancel-rebuild', projection)

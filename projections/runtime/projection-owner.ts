@@ -49,6 +49,12 @@ const SWITCH_ATTEMPTS = 20
 /** How long going back may catch up before it goes on by itself in the background. */
 const ROLLBACK_WAIT_MS = 10_000
 
+/** A request and what it is answered with. */
+interface Answered {
+  readonly request: ProjectionRequest
+  readonly result: Readonly<Record<string, unknown>>
+}
+
 interface Running {
   readonly record: GenerationRecord
   readonly runner: ProjectionRunner
@@ -129,7 +135,10 @@ export class ProjectionOwner {
       if (!this.#lease || this.#answering.has(request.id)) continue
       this.#answering.add(request.id)
       await this.#exclusively(async () => {
-        await this.#options.store.answer(request.id, await this.#outcome(request))
+        const { store } = this.#options
+        // the look that found it may have begun before its answer was stored
+        if (await store.outcome(request.id)) return
+        await store.answer(request.id, await this.#outcome(request))
       })
       this.#answering.delete(request.id)
     }
@@ -369,7 +378,7 @@ export class ProjectionOwner {
     const record = this.#role('shadow')
     // a shadow that lost streams on the way is not let loose on readers without anybody having looked
     const worse = shadow.runner.parkedStreams > (this.#live?.runner.parkedStreams ?? 0)
-    if (record?.autoSwitch && !worse) await this.#switch(null)
+    if (record?.autoSwitch && !worse) await this.#switch(shadow)
   }
 
   /** Holds both generations at one position, and lets them go as soon as the database keeps that moment. */
@@ -402,23 +411,32 @@ export class ProjectionOwner {
     }
   }
 
-  /** Makes the shadow answer. Readers never see the log go back: the shadow is at least as far by then. */
-  async #switch(rolledBackFrom: number | null): Promise<void> {
+  /**
+   * Makes another generation answer, the shadow or the one that was kept. Readers never see the log go back: it is at
+   * least as far by then.
+   * @param request is answered by the switch itself: done twice, it would lead back again.
+   */
+  async #switch(next: Running, request?: ProjectionRequest): Promise<Readonly<Record<string, unknown>>> {
     const lease = this.#lease!
-    const shadow = this.#shadow!
     const { store } = this.#options
     await this.#holdRunners()
     try {
       const live = this.#live?.runner
-      if (live && shadow.runner.reached < live.reached) {
-        await shadow.runner.runTo(live.reached, this.#lost.signal)
+      if (live && next.runner.reached < live.reached) {
+        await next.runner.runTo(live.reached, this.#lost.signal)
       }
-      const from = this.#role('live')!
-      await this.#switchViews(from, shadow.record, rolledBackFrom)
-      const surplus = this.#records.filter((record) => record.role === 'retired')
-      this.#live = shadow
+      const { generation } = next.record
+      const result =
+        request?.kind === 'rollback'
+          ? { generation, switched: true, position: Number(next.runner.reached) }
+          : { generation }
+      await this.#switchViews(this.#role('live')!, next.record, null, request && { request, result })
+      const surplus = this.#records.filter(
+        (record) => record.role === 'retired' && record.generation !== generation,
+      )
+      this.#live = next
       this.#shadow = null
-      this.#progress?.advance(shadow.runner.reached)
+      this.#progress?.advance(next.runner.reached)
       for (const record of surplus) {
         // readers with an old snapshot may hold its tables for a while: then it goes with the next switch
         await store.drop(record, lease.epoch).catch((error) => {
@@ -426,6 +444,7 @@ export class ProjectionOwner {
         })
       }
       await this.#reload(lease)
+      return result
     } finally {
       if (!this.#paused) this.#startRunners()
     }
@@ -435,10 +454,15 @@ export class ProjectionOwner {
     from: GenerationRecord,
     to: GenerationRecord,
     rolledBackFrom: number | null,
+    answered: Answered | undefined,
   ): Promise<void> {
+    const answer = answered && {
+      id: answered.request.id,
+      outcome: { ok: true, result: answered.result } as const,
+    }
     for (let attempt = 1; ; attempt += 1) {
       try {
-        await this.#options.store.switchTo(from, to, this.#lease!.epoch, { rolledBackFrom })
+        await this.#options.store.switchTo(from, to, this.#lease!.epoch, { rolledBackFrom, answer })
         return
       } catch (error) {
         if (categoryOf(error) !== 'transient' || attempt >= SWITCH_ATTEMPTS) throw error
@@ -502,11 +526,10 @@ export class ProjectionOwner {
         if (!this.#shadow) throw new Refused('No rebuild is under way')
         if (this.#paused) throw new Refused('The projection is paused')
         if (!this.#shadow.runner.caughtUp) throw new Refused('The rebuild has not caught up yet')
-        await this.#switch(null)
-        return { generation: this.#role('live')!.generation }
+        return this.#switch(this.#shadow, request)
       }
       case 'rollback':
-        return this.#rollback(lease)
+        return this.#rollback(lease, request)
       case 'redrive':
         return this.#redrive(request)
     }
@@ -516,7 +539,7 @@ export class ProjectionOwner {
    * Goes back to the retired generation. One that the code still runs catches up first; one of
    * another version answers at once, as it stands, until code of that version is there again.
    */
-  async #rollback(lease: Lease): Promise<Readonly<Record<string, unknown>>> {
+  async #rollback(lease: Lease, request: ProjectionRequest): Promise<Readonly<Record<string, unknown>>> {
     const { store } = this.#options
     const retired = this.#role('retired')
     if (!retired) throw new Refused('There is no earlier generation to go back to')
@@ -528,25 +551,27 @@ export class ProjectionOwner {
     const live = this.#role('live')!
     if (retired.version !== this.#projection.version || !this.#fits(retired)) {
       await this.#holdRunners()
-      await this.#switchViews(live, retired, live.version)
+      const { generation } = retired
+      const result = { generation, switched: true, position: Number(retired.position) }
+      await this.#switchViews(live, retired, live.version, { request, result })
       await store.note(retired, lease.epoch, { state: 'detached' })
       // what runs from here on, if anything, is decided as at a start
       this.#lost.abort()
-      return { generation: retired.generation, switched: true, position: Number(retired.position) }
+      return result
     }
-    await store.note(retired, lease.epoch, { role: 'shadow', autoSwitch: true })
-    await this.#reload(lease)
-    const shadow = this.#runnerFor(this.#role('shadow')!)
-    this.#shadow = shadow
+    // it becomes a shadow only when it takes long: who breaks off before that leaves everything as it was
+    const kept = this.#runnerFor(retired)
     const wait = AbortSignal.any([this.#lost.signal, AbortSignal.timeout(ROLLBACK_WAIT_MS)])
     const target = this.#live?.runner.reached ?? live.position
-    await shadow.runner.runTo(target, wait)
-    if (shadow.runner.reached < target) {
-      shadow.runner.start()
-      return { generation: retired.generation, switched: false }
-    }
-    await this.#switch(null)
-    return { generation: retired.generation, switched: true, position: Number(shadow.runner.reached) }
+    await kept.runner.runTo(target, wait)
+    if (kept.runner.reached >= target) return this.#switch(kept, request)
+    // the next owner takes the request up
+    if (this.#lost.signal.aborted) throw new ProjectionStoreError('fenced', 'the lease was lost on the way')
+    await store.note(retired, lease.epoch, { role: 'shadow', autoSwitch: true })
+    await this.#reload(lease)
+    this.#shadow = this.#runnerFor(this.#role('shadow')!)
+    this.#shadow.runner.start()
+    return { generation: retired.generation, switched: false }
   }
 
   async #redrive(request: ProjectionRequest): Promise<Readonly<Record<string, unknown>>> {

@@ -176,14 +176,18 @@ export interface ProjectionStore {
    */
   compare(live: GenerationRef, shadow: GenerationRef, pinned: () => void): Promise<Comparison>
   /**
-   * Makes the views answer from another generation, in one transaction; the old one is retired.
+   * Makes the views answer from another generation, in one transaction; the old one is retired, and the request that
+   * asked for it is answered.
    * @throws ProjectionStoreError `transient` when readers held the views for too long.
    */
   switchTo(
     from: GenerationRef,
     to: GenerationRef,
     epoch: number,
-    options: { readonly rolledBackFrom: number | null },
+    options: {
+      readonly rolledBackFrom: number | null
+      readonly answer?: { readonly id: string; readonly outcome: RequestOutcome } | undefined
+    },
   ): Promise<void>
 
   /** Leaves a request for the owner of a projection. @returns its id. */

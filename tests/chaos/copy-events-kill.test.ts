@@ -71,7 +71,7 @@ if (source && source.kind !== 'given') {
       }
       await log.close()
       await database.close()
-    }, 120_000)
+    })
     afterAll(async () => {
       await server?.stop()
       for (const database of databases) await database.drop()
@@ -101,7 +101,7 @@ if (source && source.kind !== 'given') {
           over = true
         })
         // as soon as it has written something more
-        await until(async () => over || (await heldBy(to)) > before, 60_000)
+        await until(async () => over || (await heldBy(to)) > before)
         if (over) break
         run.kill()
         await run.ended
@@ -161,7 +161,7 @@ if (source && source.kind !== 'given') {
             const went = held > seen
             seen = held
             return over || went
-          }, 60_000)
+          })
           await target.kill()
           await target.restart()
         }

@@ -92,7 +92,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       await database?.end()
       await Promise.all([postgres?.stop(), nats?.stop(), store?.stop()])
       await rm(dataDir, { recursive: true, force: true })
-    }, 120_000)
+    })
 
     const api = (): RunningService => processes.running('api')[0]!
 

@@ -95,16 +95,16 @@ describe('a large file goes on where the service was killed', () => {
     ['in its wage calculation', [1, 2], () => service.kill()],
     ['in its premium calculation', [2, 1], () => service.kill()],
     ['with all processes of its database', [1, 1], () => killTree(service)],
-  ] as const)('%s', { timeout: 60_000 }, async (_what, at, kill) => {
+  ] as const)('%s', async (_what, at, kill) => {
     // a file that was complete before the kill says nothing
     let attempts = 1
     while (!(await dieAndGoOn(at, kill))) {
-      expect(attempts, 'every kill came too late').toBeLessThan(4)
+      expect(attempts, 'every kill came too late').toBeLessThan(20)
       attempts += 1
     }
   })
 
-  test('again and again', { timeout: 60_000 }, async () => {
+  test('again and again', async () => {
     seed += 1
     const payroll = largePayroll(ROWS, seed)
     const answer = await sendLarge(payroll, `large-${seed}`)
@@ -119,14 +119,12 @@ describe('a large file goes on where the service was killed', () => {
   })
 })
 
-test('a large file whose rows were still arriving is completed by the retry', {
-  timeout: 60_000,
-}, async () => {
+test('a large file whose rows were still arriving is completed by the retry', async () => {
   seed += 1
   const payroll = largePayroll(ROWS, seed)
   const before = (await allEvents(service, 'PayrollFileReceived')).length
   const answer = sendLarge(payroll, `large-${seed}`)
-  await until(async () => (await allEvents(service, 'PayrollFileReceived')).length > before, 20_000)
+  await until(async () => (await allEvents(service, 'PayrollFileReceived')).length > before)
   await service.kill()
   const first = await answer
   await restart()
@@ -172,9 +170,7 @@ test('the service recovers when the database ends all its sessions', async () =>
   expect(service.process.exitCode).toBeNull()
 })
 
-test('every report that is retried until it is answered is one file, whenever the service dies', {
-  timeout: 90_000,
-}, async () => {
+test('every report that is retried until it is answered is one file, whenever the service dies', async () => {
   const kills = 5
   const clients = 6
   const before = (await allEvents(service, 'PayrollFileReceived')).length
@@ -200,7 +196,7 @@ test('every report that is retried until it is answered is one file, whenever th
   const killer = async () => {
     for (let n = 0; n < kills; n += 1) {
       const enough = answers.size + randomInt(5, 40)
-      await until(() => answers.size >= enough, 30_000)
+      await until(() => answers.size >= enough)
       const died = n === kills - 1 ? killTree(service) : service.kill()
       running = died.then(restart)
       await running

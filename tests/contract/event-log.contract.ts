@@ -43,14 +43,14 @@ export function aStream(): string {
   return `test-${randomUUID()}`
 }
 
-/** Follows a subscription until `done` says so, or fails after 20 s. @returns all events delivered. */
+/** Follows a subscription until `done` says so, or fails after 90 s. @returns all events delivered. */
 export async function follow(
   log: EventLog,
   options: { after?: bigint; types?: readonly string[]; pageSize?: number },
   done: (events: readonly StoredEvent[], page: LogPage) => boolean,
 ): Promise<{ events: StoredEvent[]; pages: LogPage[] }> {
   const { after = LOG_START, pageSize = 100, types } = options
-  const limit = AbortSignal.timeout(20_000)
+  const limit = AbortSignal.timeout(90_000)
   const events: StoredEvent[] = []
   const pages: LogPage[] = []
   for await (const page of log.subscribe({ after, pageSize, signal: limit, ...(types ? { types } : {}) })) {
@@ -551,7 +551,7 @@ export function eventLogContract(
             for (let n = 0; n < total; n += 1) await current().append(aStream(), 'noStream', someEvents(1))
           })()
           const events: StoredEvent[] = []
-          const signal = AbortSignal.timeout(20_000)
+          const signal = AbortSignal.timeout(90_000)
           for await (const page of current().subscribe({ after, pageSize: 7, signal })) {
             events.push(...page.events)
             await new Promise((resolve) => setImmediate(resolve))

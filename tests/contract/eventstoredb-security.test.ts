@@ -22,12 +22,11 @@ const SECRET = 'Pa55word:/@?&'
 const source = await findEventStore()
 const path = source?.kind === 'program' && (await hasOpenssl()) ? source.path : null
 
-/** Why a log is not opened: one line, without secrets, in time. */
+/** Why a log is not opened: one line, without secrets. */
 async function refusal(
   url: string,
   kind: typeof EventStoreUnavailable = EventStoreUnavailable,
 ): Promise<string> {
-  const began = performance.now()
   const error = await openEventStoreEventLog({ url }).then(
     async (log) => {
       await log.close()
@@ -39,7 +38,6 @@ async function refusal(
   const { message } = error as Error
   expect(message).not.toMatch(/\n|Pa55word/)
   expect(message).toMatch(/^EventStoreDB at [^@]+: \S/)
-  expect(performance.now() - began).toBeLessThan(20_000)
   return message
 }
 
@@ -62,9 +60,7 @@ describe.skipIf(path === null)('EventStoreDB with TLS and users (needs the progr
   }
   const asAdmin = () => server.urlFor('admin', server.adminPassword)
 
-  test('is written, read and followed, and was never refusing when it comes back', {
-    timeout: 90_000,
-  }, async () => {
+  test('is written, read and followed, and was never refusing when it comes back', async () => {
     const log = await openLog(asAdmin())
     const after = await log.head()
     const stream = aStream()
@@ -162,7 +158,7 @@ describe('an address where no EventStoreDB is', () => {
     expect(await refusal(`esdb://${host},${host}?tls=false`)).toContain(host)
   })
 
-  test('and that says nothing is refused', { timeout: 60_000 }, async () => {
+  test('and that says nothing is refused', async () => {
     const host = await listening(createServer((socket) => void socket.on('error', () => undefined)))
     expect(await refusal(`esdb://user:${encodeURIComponent(SECRET)}@${host}?tls=false`)).toContain(host)
   })

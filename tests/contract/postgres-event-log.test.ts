@@ -382,7 +382,7 @@ describe('event log in PostgreSQL', () => {
         const before = acknowledged.length
         killed += await terminate(n % 2 ? 'compstream%' : 'compstream event log writer')
         // the next one when appends have gone through again
-        await vi.waitUntil(() => acknowledged.length > before + 10, { timeout: 10_000, interval: 1 })
+        await vi.waitUntil(() => acknowledged.length > before + 10, { timeout: 90_000, interval: 1 })
       }
       running = false
       await Promise.all(lanes)
@@ -441,7 +441,7 @@ describe('event log in PostgreSQL', () => {
     test('ends at once with its connection', async () => {
       const log = await openLog()
       await terminate('compstream event log writer')
-      await vi.waitUntil(() => !log.soleWriter(), { timeout: 5_000 })
+      await vi.waitUntil(() => !log.soleWriter(), { timeout: 90_000 })
       await log.append(aStream(), 'noStream', [anEvent()])
       expect(log.soleWriter()).toBe(false)
     })
@@ -507,7 +507,7 @@ async function waitForLockWaiter(client: pg.Client): Promise<'waiting'> {
       )
       return rowCount === 1
     },
-    { timeout: 10_000, interval: 20 },
+    { timeout: 90_000, interval: 20 },
   )
   return 'waiting'
 }

@@ -146,7 +146,7 @@ describe('payroll submit', () => {
   test('without an agent key says how to see why rows are red', async () => {
     const { code, stdout } = await submit(await csv(MIXED))
     expect(code).toBe(0)
-    expect(stdout).toContain('2 red rows; give --agent-key to see the reasons.')
+    expect(stdout).toContain('2 red rows; give --agent-key-file to see the reasons.')
   })
 
   test('waits for the background pipeline of more than 500 rows', async () => {
@@ -191,8 +191,16 @@ describe('payroll submit', () => {
   test('says so when the file failed', async () => {
     await ran('policies', 'update', made.policyId, '--rate', '5403:CA:10')
     try {
-      const { stdout } = await submit(await csv(MIXED))
-      expect(stdout).toContain('Failed: The policy has no rate for class code 8810 in CA')
+      const why = 'The policy has no rate for class code 8810 in CA'
+      const { code, stdout, stderr } = await submit(await csv(MIXED))
+      expect([code, stdout]).toEqual([3, expect.stringContaining('failed')])
+      expect(stderr).toMatch(new RegExp(`^error: File [0-9a-f]{24} failed: ${why}`))
+      const { json, ...machine } = await submit(await csv(MIXED), '--json')
+      expect([machine.code, json()]).toEqual([
+        3,
+        expect.objectContaining({ status: 'failed', error: expect.stringContaining(why) }),
+      ])
+      expect(JSON.parse(machine.stderr)).toMatchObject({ ok: false, error: 'File Failed' })
     } finally {
       await ran('policies', 'update', made.policyId, '--rate', '8810:CA:2.50', '--rate', '5403:CA:10')
     }
@@ -227,7 +235,7 @@ describe('every other verb', () => {
     const before = await ran('clock', 'show')
     const after = await ran('clock', 'advance', '--seconds', '60')
     expect(Date.parse(after.now) - Date.parse(before.now)).toBe(60_000)
-    expect((await ran('drain', '--timeout', '20')).drained).toBe(true)
+    expect((await ran('drain', '--timeout', '300')).drained).toBe(true)
     expect((await ran('faults', 'inject', 'pipeline', 'hold')).mode).toBe('hold')
     expect((await ran('faults', 'clear', 'pipeline')).times).toBe(0)
     expect((await ran('work', 'list')).counts.failed).toBe(0)
@@ -256,13 +264,24 @@ describe('every other verb', () => {
     expect(await ran('audit', 'verify')).toMatchObject({ verified: true })
   })
 
-  test('erases', async () => {
+  test('erases, once that was confirmed', async () => {
     const { data_subject } = await ran('employers', 'show', made.employerId)
-    expect(await ran('erase', data_subject)).toMatchObject({ subject: data_subject, erased: true })
+    const erased = async () => (await run('employers', 'show', made.employerId)).stdout.includes('(erased)')
+    const dry = { subject: data_subject, data_keys: 1, erased: false, dry_run: true }
+    expect(await ran('erase', data_subject, '--dry-run')).toMatchObject(dry)
+    // nobody is there to be asked
+    expect((await run('erase', data_subject)).code).toBe(2)
+    const asked = await cli(['erase', data_subject], { env, isTTY: true, stdin: 'no\n' })
+    expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining(`1 data key of ${data_subject}`)])
+    expect(await erased()).toBe(false)
+
+    const confirmed = await cli(['erase', data_subject, '--json'], { env, isTTY: true, stdin: 'yes\n' })
+    expect(confirmed.json()).toMatchObject({ subject: data_subject, erased: true })
+    expect(await erased()).toBe(true)
+    expect((await ran('erase', data_subject, '--dry-run')).data_keys).toBe(0)
     const person = ['--employer-id', made.employerId, '--employee-id', 'E1']
-    expect((await ran('erase', ...person)).subjects).toEqual([expect.stringMatching(/^person\//)])
-    expect((await run('erase', data_subject, ...person)).code).toBe(2)
-    expect((await run('employers', 'show', made.employerId)).stdout).toContain('(erased)')
+    expect((await ran('erase', ...person, '--yes')).subjects).toEqual([expect.stringMatching(/^person\//)])
+    expect((await run('erase', data_subject, ...person, '--yes')).code).toBe(2)
   })
 
   test('prints tables for people', async () => {

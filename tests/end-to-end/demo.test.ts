@@ -104,7 +104,7 @@ it('takes the example payroll to the premium, shows every red row, and leaves no
   expect(stdout).toMatch(/^curl -s -X POST http:\/\/127\.0\.0\.1:\d+\/api\/v1\/payroll\/reports /m)
   expect(stdout).not.toContain('\x1b[')
   expect(await readdir(temporary)).toEqual([])
-}, 120_000)
+})
 
 it('says what is wrong and cleans up when the payroll file is missing', async () => {
   const { code, stderr } = await run(['--file', 'examples/no-such-file.csv'])
@@ -112,4 +112,4 @@ it('says what is wrong and cleans up when the payroll file is missing', async ()
   expect(code).toBe(1)
   expect(stderr).toContain('no-such-file.csv')
   expect(await readdir(temporary)).toEqual([])
-}, 120_000)
+})

@@ -137,7 +137,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
         } finally {
           await back()
         }
-        await until(isWell, 60_000)
+        await until(isWell)
         expect((await report(service, tenant)).status).toBe(202)
       },
     )
@@ -177,7 +177,7 @@ describe('a service whose PostgreSQL is away', () => {
     } finally {
       await proxy.restore()
     }
-    await until(isWell, 60_000)
+    await until(isWell)
     expect((await report(service, tenant)).status).toBe(202)
   })
 })

@@ -84,7 +84,7 @@ describe('the service on a database that it is given', () => {
       expect((await status(service, story.tenant, id)).body.status).toBe('NORMALIZED')
     }
     await expectStory(service, story)
-  }, 60_000)
+  })
 
   test('goes on as before, in the background too', () => continueStory(service, story))
 

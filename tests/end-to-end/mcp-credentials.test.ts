@@ -19,7 +19,7 @@ let seeded: SeededTenant
 beforeAll(async () => {
   service = await startService()
   seeded = await seedTenant(service)
-}, 120_000)
+})
 afterAll(() => service?.stop())
 
 const admin = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>

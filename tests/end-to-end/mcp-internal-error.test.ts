@@ -15,7 +15,7 @@ beforeAll(async () => {
     env: { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64') },
   })
   seeded = await seedTenant(service)
-}, 120_000)
+})
 afterAll(async () => {
   await service?.stop()
   await database?.drop()

@@ -11,7 +11,7 @@ let seeded: SeededTenant
 beforeAll(async () => {
   service = await startService()
   seeded = await seedTenant(service)
-}, 120_000)
+})
 afterAll(() => service?.stop())
 
 const rpc = (message: unknown, headers?: Record<string, string>) =>

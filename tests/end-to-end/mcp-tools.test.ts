@@ -19,7 +19,7 @@ let seeded: SeededTenant
 beforeAll(async () => {
   service = await startService()
   seeded = await seedTenant(service)
-}, 120_000)
+})
 afterAll(() => service?.stop())
 
 const call = (name: string, given: unknown, apiKey = seeded.apiKey) => callTool(service, apiKey, name, given)
@@ -561,7 +561,7 @@ describe('submit_payroll_data', () => {
       has_more: false,
     })
     await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold', times: 0 })
-    await operate(service, 'POST', '/drain', {})
+    await operate(service, 'POST', '/drain')
     expect(await status()).toMatchObject({
       status: 'submitted_and_validated',
       phase_1: { status: 'complete' },
@@ -594,7 +594,7 @@ describe('submit_payroll_data', () => {
     )
     const { result } = await call('submit_payroll_data', submission({ rows }))
     expect(['submitted_and_validated', 'submitted_validation_pending']).toContain(result.status)
-    await operate(service, 'POST', '/drain', {})
+    await operate(service, 'POST', '/drain')
     const status = (await call('get_submission_status', { file_id: result.file_id })).result
     expect(status).toMatchObject({
       status: 'submitted_and_validated',
@@ -657,7 +657,7 @@ describe('files of the core API', () => {
     })
     const given = { file_id: report.body.report_id }
     expect((await call('get_submission_status', given)).result).toMatchObject({ row_count: 501 })
-    await operate(service, 'POST', '/drain', {})
+    await operate(service, 'POST', '/drain')
     expect((await call('get_submission_status', given)).result.phase_3.status).toBe('complete')
   })
 

@@ -88,7 +88,7 @@ if (await findEventStore()) {
       installation = await createInstallation()
       service = await installation.start('api,projector,worker')
       tenant = await seedTenant(service)
-    }, 120_000)
+    })
     afterAll(async () => {
       await installation?.stop()
       await Promise.all([first?.stop(), second?.stop()])
@@ -116,9 +116,7 @@ if (await findEventStore()) {
       expect(answer.status).toBe(202)
     }
 
-    test('begins on PostgreSQL, with a large file half done and an event that cannot be applied', {
-      timeout: 60_000,
-    }, async () => {
+    test('begins on PostgreSQL, with a large file half done and an event that cannot be applied', async () => {
       await small()
       await sync({ employee_id: 'E-1', action: 'hire', name: 'Ada Baker', hire_date: '2026-01-05' })
       await sync({ employee_id: 'E-2', action: 'hire', name: 'Ada Baker', hire_date: '2026-01-06' })
@@ -142,7 +140,7 @@ if (await findEventStore()) {
       expect(run.stderr).toMatch(/is in use .*stop every service/)
     })
 
-    test('goes on on EventStoreDB where it was', { timeout: 120_000 }, async () => {
+    test('goes on on EventStoreDB where it was', async () => {
       const url = installation.databaseUrl
       const eventsBefore = await allEvents(service)
       await service.stop({ keepData: true })
@@ -184,7 +182,7 @@ if (await findEventStore()) {
       }
     })
 
-    test('and back on PostgreSQL, with a file half done again', { timeout: 120_000 }, async () => {
+    test('and back on PostgreSQL, with a file half done again', async () => {
       await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold' })
       held = await large(2)
       await until(async () => (await operate(service, 'GET', '/work')).counts.held === 1)
@@ -213,7 +211,7 @@ if (await findEventStore()) {
       }
     })
 
-    test('and forth to another server', { timeout: 120_000 }, async () => {
+    test('and forth to another server', async () => {
       await service.stop({ keepData: true })
       await copy(installation.databaseUrl, second.url)
       // between two servers no side is the installation's database: it is named
@@ -253,7 +251,7 @@ if (await findEventStore()) {
     })
   })
 
-  test('who began with the embedded server moves to EventStoreDB', { timeout: 120_000 }, async () => {
+  test('who began with the embedded server moves to EventStoreDB', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'compstream-moving-'))
     const server = await startEventStore()
     let service = await startService({ dataDir })

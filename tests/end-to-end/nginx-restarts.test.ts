@@ -31,7 +31,7 @@ describe.skipIf(nginxPath === null)('nginx before two api processes (needs nginx
 
   const start = async (settings: Record<string, string>) => {
     const service = await startProcess({ dataDir: directory, env: { ...env, ...settings } })
-    await until(async () => (await send(`${service.opsUrl}/readyz`)).status === 200, 30_000)
+    await until(async () => (await send(`${service.opsUrl}/readyz`)).status === 200)
     return service
   }
 
@@ -50,7 +50,7 @@ describe.skipIf(nginxPath === null)('nginx before two api processes (needs nginx
     tenant = await seedTenant(apis[0]!)
     port = await freePort()
     nginx = await startNginx(directory, port, apis)
-    await until(async () => (await ask('GET', CORE, '/nothing').catch(() => null))?.status === 404, 10_000)
+    await until(async () => (await ask('GET', CORE, '/nothing').catch(() => null))?.status === 404)
   }, 120_000)
   afterAll(async () => {
     if (nginx && nginx.exitCode === null) {

@@ -310,6 +310,13 @@ describe('an erasure', () => {
     expect(namesIn('PayrollRowsRecorded', 'rows')).toBe('Forgettable')
     expect(namesIn('PayrollRowsValidated', 'failures')).toBe('Forgettable')
 
+    const before = await erasures()
+    const dry = await ops('POST', '/erasures', { subject: person.subject, dry_run: true })
+    expect([dry.status, dry.body.data]).toEqual([
+      200,
+      { subject: person.subject, subjects: [person.subject], data_keys: 1, erased: false, dry_run: true },
+    ])
+    expect(await erasures()).toEqual(before)
     const erased = await ops('POST', '/erasures', { subject: person.subject })
     expect([erased.status, erased.body.data]).toEqual([
       201,
@@ -390,7 +397,7 @@ describe('an erasure', () => {
     )
     await other.close()
     await expect
-      .poll(async () => (await operate(service, 'GET', `/employers/${employerId}`)).fein, { timeout: 10_000 })
+      .poll(async () => (await operate(service, 'GET', `/employers/${employerId}`)).fein)
       .toBe('(erased)')
   })
 

@@ -65,7 +65,7 @@ describe('faults', () => {
       mode: null,
       times: 0,
     })
-    const drained = await ops('POST', '/drain')
+    const drained = await ops('POST', '/drain', { timeout_seconds: 150 })
     expect([drained.status, drained.body.data.drained]).toEqual([200, true])
     expect((await status(service, seeded, body.file_id)).body.phase_3.status).toBe('complete')
     expect(await actions()).toEqual(expect.arrayContaining(['inject-fault pipeline', 'clear-fault pipeline']))
@@ -101,7 +101,7 @@ describe('draining', () => {
     } finally {
       expect((await ops('POST', '/projections/employers/resume')).status).toBe(200)
     }
-    expect((await ops('POST', '/drain')).status).toBe(200)
+    expect((await ops('POST', '/drain', { timeout_seconds: 150 })).status).toBe(200)
   })
 })
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
     env: { DATABASE_URL: database.url, MASTER_KEY: randomBytes(32).toString('base64') },
   })
   tenant = await seedTenant(service)
-}, 120_000)
+})
 afterAll(async () => {
   await service?.stop()
   await client?.end()
@@ -188,7 +188,7 @@ test('an upload that was given up meanwhile is stored as another file', async ()
     await dyingAt(nearTheEnd, upload)
     expect(await filesOf(6_000)).toHaveLength(attempt)
     await operate(service, 'POST', '/clock/advance', { seconds: 61 })
-    await operate(service, 'POST', '/drain', { timeout_seconds: 60 })
+    await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
     expect(await allEvents(service, 'PayrollFileFailed')).toHaveLength(attempt)
   }
 
@@ -202,7 +202,7 @@ test('an upload that was given up meanwhile is stored as another file', async ()
   const replayed = await upload()
   expect(replayed.body).toEqual(answer.body)
   expect(await filesOf(6_000)).toEqual(files)
-}, 60_000)
+})
 
 function employeesOf(count: number): Record<string, unknown>[] {
   return Array.from({ length: count }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))

@@ -8,8 +8,6 @@ import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts
 import type { RunningService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
-/** Leases are asked for every second; the rest is for a busy machine. */
-const TAKE_OVER_MS = 20_000
 const PROJECTIONS = ['agent-credentials', 'employee-register', 'employers', 'payroll-files', 'policies']
 const PROCESS_MANAGERS = ['erasure', 'payroll-pipeline']
 const OF_PROJECTOR = PROJECTIONS.map((name) => `projection:${name}`)
@@ -36,12 +34,12 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       const passing = await installation.start('projector')
       tenant = await seedTenant(api)
       await passing.stop()
-    }, 60_000)
+    })
     afterAll(async () => {
       await database?.end()
       await installation?.stop()
       await store?.stop()
-    }, 60_000)
+    })
 
     /** Names of the leases that are held, by their owner. */
     async function held(): Promise<string[][]> {
@@ -63,7 +61,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(answer.status).toBe(202)
       expect(await held()).toEqual([])
       expect(await workOwners()).toEqual([])
-    }, 60_000)
+    })
 
     test('a projector takes the projections and nothing else', async () => {
       projector = await installation.start('projector')
@@ -72,7 +70,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect((await status(api, tenant, answer.body.file_id)).body.status).toBe('NORMALIZED')
       expect(await held()).toEqual([OF_PROJECTOR])
       expect(await workOwners()).toEqual([])
-    }, 60_000)
+    })
 
     test('every process tells that nobody runs the process managers, and stays in rotation', async () => {
       for (const { opsUrl } of [api, projector]) {
@@ -94,7 +92,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       await expectComplete(api, tenant, body.report_id, payroll)
       await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
       expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
-    }, 60_000)
+    })
 
     test('second processes of each role stand by', async () => {
       expect((await send(`${api.opsUrl}/readyz`)).body.degraded).toEqual([])
@@ -105,7 +103,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       await expectComplete(api, tenant, body.report_id, payroll)
       expect([await ownerOf(OF_PROJECTOR[0]!), await ownerOf(OF_WORKER[0]!)]).toEqual(owners)
       expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
-    }, 60_000)
+    })
 
     for (const [role, lease] of [
       ['projector', OF_PROJECTOR[0]!],
@@ -119,7 +117,6 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         await until(async () =>
           (await streamEvents(api, stream)).some(({ type }) => type === 'PayrollRowsValidated'),
         )
-        const killedAt = performance.now()
         await (role === 'worker' ? worker : projector).kill()
         // what was not taken over by now is not to be had by waiting
         for (const [table, until, owner] of [
@@ -129,29 +126,26 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
           const later = `UPDATE runtime.${table} SET ${until} = clock_timestamp() + interval '1 hour'`
           await database.query(`${later} WHERE ${owner} = $1`, [dead])
         }
-        await until(async () => (await ownerOf(lease)) !== dead, TAKE_OVER_MS)
+        await until(async () => (await ownerOf(lease)) !== dead)
         await expectComplete(api, tenant, body.report_id, payroll)
         await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
-        expect(performance.now() - killedAt).toBeLessThan(2 * TAKE_OVER_MS)
         expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
         const { rows } = await database.query('SELECT 1 FROM runtime.work WHERE lease_owner = $1', [dead])
         expect(rows).toEqual([])
-      }, 90_000)
+      })
     }
 
     test('a process that is left alone takes everything', async () => {
       await installation.killAll()
-      const killedAt = performance.now()
       const alone = await installation.start('api,projector,worker')
       const payroll = largePayroll(1_200, 5)
       const { body } = await report(alone, tenant, { employees: payroll.employees })
       await expectComplete(alone, tenant, body.report_id, payroll)
       await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
-      expect(performance.now() - killedAt).toBeLessThan(2 * TAKE_OVER_MS)
       expect(await held()).toEqual([[...OF_WORKER, ...OF_PROJECTOR]])
       expect((await operate(alone, 'GET', '/work')).counts).toMatchObject({ due: 0, leased: 0, failed: 0 })
       expect(await operate(alone, 'POST', '/audit/verify')).toMatchObject({ verified: true })
-    }, 90_000)
+    })
   })
 }
 

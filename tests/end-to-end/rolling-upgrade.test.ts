@@ -43,7 +43,7 @@ afterAll(async () => {
 async function start(role: string, release: string): Promise<RunningService> {
   const service = await startService({ dataDir, release, env: { ...env, ROLES: role } })
   running.push(service)
-  await until(async () => (await send(`${service.opsUrl}/readyz`)).status === 200, 30_000)
+  await until(async () => (await send(`${service.opsUrl}/readyz`)).status === 200)
   return service
 }
 
@@ -105,7 +105,7 @@ test('a process of the older release leaves read models alone that a newer one h
   const tenant = await seedTenant(api)
   expect(await replaced.stop({ keepData: true })).toBe(0)
   const first = await start('projector', newer)
-  await until(async () => (await employersOf(api)).version === 2, 60_000)
+  await until(async () => (await employersOf(api)).version === 2)
   const waiting = await start('projector', older)
   await first.kill()
   const position = await headOf(api)
@@ -121,14 +121,14 @@ test('a process of the older release leaves read models alone that a newer one h
     return others.every(
       (one: { owner: string | null; position: number }) => one.owner && one.position > position,
     )
-  }, 60_000)
+  })
   expect(await employersOf(api)).toMatchObject({ owner: null, version: 2, code_version: 1 })
   expect(await stored()).toEqual(before)
   // its queries go on with the newer tables, as far as they have what it reads
   expect(await namesOf(api)).not.toContain('Late')
 
   const second = await start('projector', newer)
-  await until(async () => (await namesOf(api)).includes('Late'), 60_000)
+  await until(async () => (await namesOf(api)).includes('Late'))
   expect(await employersOf(second)).toMatchObject({ version: 2, code_version: 2, lag: { events: 0 } })
   for (const service of [waiting, second, api]) expect(await service.stop({ keepData: true })).toBe(0)
 

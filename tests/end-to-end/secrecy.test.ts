@@ -71,7 +71,7 @@ beforeAll(async () => {
   client = new pg.Client(service.databaseUrl)
   await client.connect()
   await work()
-}, 120_000)
+})
 afterAll(async () => {
   await client?.end().catch(() => undefined)
   await service?.stop()
@@ -229,7 +229,7 @@ async function work(): Promise<void> {
   await tool('submit_payroll_data', { ...submission, dry_run: true })
   const submitted = await tool('submit_payroll_data', submission)
   const { file_id } = JSON.parse(submitted.body.result.content[0].text)
-  expect((await operator('drain', 'POST', '/drain')).status).toBe(200)
+  expect((await operator('drain', 'POST', '/drain', { timeout_seconds: 150 })).status).toBe(200)
   for (const id of [file_id, accepted[0]!.body.file_id, accepted[3]!.body.report_id]) {
     await ask('status', `${service.coreUrl}/api/v1/files/status/${id}`, { headers: clientHeaders })
     await tool('get_submission_status', { file_id: id })
@@ -341,7 +341,7 @@ async function work(): Promise<void> {
     await operator('stream', 'GET', `/streams/${stream}`)
     await operator('state', 'GET', `/streams/${stream}/state`)
   }
-  expect((await operator('drain', 'POST', '/drain')).status).toBe(200)
+  expect((await operator('drain', 'POST', '/drain', { timeout_seconds: 150 })).status).toBe(200)
 }
 
 /** Answers that may hold a value, by what it is; all others may not. */

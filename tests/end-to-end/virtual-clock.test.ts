@@ -184,7 +184,7 @@ describe('timers', () => {
     await advance({ seconds: 20 })
     const second = await interruptedUpload()
     // what falls due later is not waited for
-    const drained = await ops('POST', '/drain', { timeout_seconds: 10 })
+    const drained = await ops('POST', '/drain', { timeout_seconds: 150 })
     expect(drained.status).toBe(200)
     expect((await operate(service, 'GET', '/work')).counts).toMatchObject({ due: 0, leased: 0, later: 2 })
 
@@ -210,7 +210,7 @@ describe('draining', () => {
     await operate(service, 'POST', '/drain')
     await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold' })
     const { body } = await report(service, tenant, { employees: largePayroll(1_001, 3).employees })
-    const held = await ops('POST', '/drain', { timeout_seconds: 10 })
+    const held = await ops('POST', '/drain', { timeout_seconds: 150 })
     expect([held.status, held.body.data.drained]).toEqual([200, true])
     expect((await status(service, tenant, body.report_id)).body.phase_3?.status).not.toBe('complete')
 
@@ -228,7 +228,7 @@ describe('draining', () => {
     } finally {
       await client.end()
     }
-    const drained = await ops('POST', '/drain')
+    const drained = await ops('POST', '/drain', { timeout_seconds: 150 })
     expect([drained.status, drained.body.data.drained]).toEqual([200, true])
     expect((await status(service, tenant, body.report_id)).body.phase_3.status).toMatch(/^completed?$/)
   })

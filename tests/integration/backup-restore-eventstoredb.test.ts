@@ -73,7 +73,7 @@ describe.skipIf(!possible)('a copy of a running EventStoreDB', () => {
     directory = await temporary()
     server = await startServer(join(directory, 'original'))
     client = EventStoreDBClient.connectionString(server.url)
-  }, 90_000)
+  })
 
   test('is the log as it was, and goes on from there', async () => {
     const acknowledged: string[] = []
@@ -112,7 +112,7 @@ describe.skipIf(!possible)('a copy of a running EventStoreDB', () => {
     const { ids } = await append(client, stream, length - 1n)
     expect(await logOf(client)).toEqual([...log, ...ids])
     await client.dispose()
-  }, 120_000)
+  })
 
   test('is made only of a database, and only into an empty directory', async () => {
     const backup = join(directory, 'backup')
@@ -232,7 +232,7 @@ describe.skipIf(!possible)('EventStoreDB and PostgreSQL', () => {
     // somebody restores the log under the running service
     await server.stop()
     const restored = await startServer(join(directory, 'backup'), server)
-    await until(() => service.process.exitCode !== null, 60_000)
+    await until(() => service.process.exitCode !== null)
     expect(service.process.exitCode).toBe(1)
     expect(service.output.join('\n')).toMatch(
       /the event log ends at position \d+, and this database has read it up to \d+/,

@@ -155,5 +155,5 @@ describe('a data directory copied while the service is stopped', () => {
 
     await rm(join(copies[1]!, 'master-key'))
     await expect(startService({ dataDir: copies[1]! })).rejects.toThrow('master-key is missing')
-  }, 120_000)
+  })
 })

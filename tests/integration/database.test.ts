@@ -5,6 +5,7 @@ import { DatabaseUnavailable, openDatabase, SERVICE_ROLE } from '../../infrastru
 import { migrate } from '../../infrastructure/database/migrate.ts'
 import { migrations } from '../../infrastructure/database/migrations/index.ts'
 import { createTestDatabase, withServer } from '../support/database.ts'
+import { until } from '../support/workbench.ts'
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -124,18 +125,18 @@ describe('the database', () => {
     const heard: (string | null)[] = []
     const stop = await database.listen('some channel', (payload) => heard.push(payload))
     await database.pool.query(`SELECT pg_notify('some channel', 'first')`)
-    await vi.waitUntil(() => heard.includes('first'))
+    await until(() => heard.includes('first'))
     const before = heard.length
     await terminate(name, 'compstream listener')
-    await vi.waitUntil(() => heard.length > before)
+    await until(() => heard.length > before)
     expect(heard.at(-1)).toBeNull()
     await database.pool.query(`SELECT pg_notify('some channel', 'second')`)
-    await vi.waitUntil(() => heard.includes('second'))
+    await until(() => heard.includes('second'))
     stop()
     const other: (string | null)[] = []
     await database.listen('some channel', (payload) => other.push(payload))
     await database.pool.query(`SELECT pg_notify('some channel', 'third')`)
-    await vi.waitUntil(() => other.includes('third'))
+    await until(() => other.includes('third'))
     expect(heard).not.toContain('third')
   })
 })

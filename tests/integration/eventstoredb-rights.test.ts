@@ -48,7 +48,7 @@ describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
     await writeFile(addressFile, `${address('admin', ADMIN_PASSWORD)}\n`)
     const { code, json } = await grant({ EVENTSTORE_ADMIN_URL_FILE: addressFile })
     expect([code, json()]).toEqual([0, { user: 'compstream', rights: 'read, append' }])
-  }, 120_000)
+  })
   afterAll(async () => {
     await node?.stop()
     await rm(directory, { recursive: true, force: true, maxRetries: 5 })
@@ -89,7 +89,7 @@ describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
         sent.once('error', fail)
         sent.end(body)
       })
-    await until(async () => (await post()) === 201, 30_000)
+    await until(async () => (await post()) === 201)
   }
 
   const event = () => ({ eventId: randomUUID(), type: 'Happened', data: '{"n":1}', metadata: '{}' })
@@ -143,7 +143,7 @@ describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
       expect(refusal).not.toContain('hunter2')
       expect(refusal).not.toContain(PASSWORD)
     }
-  }, 60_000)
+  })
 
   test('rights that cannot be given are refused in one line that quotes no secret', async () => {
     for (const [url, why] of [
@@ -154,9 +154,9 @@ describe.skipIf(!possible)('EventStoreDB with TLS and users', () => {
     ] as const) {
       const { code, stderr } = await grant({ EVENTSTORE_ADMIN_URL: url })
       expect(code).toBe(1)
-      expect(stderr).toMatch(/^error: EventStoreDB at [^\n]+\n$/)
+      expect(JSON.parse(stderr).message).toMatch(/^EventStoreDB at [^\n]+$/)
       expect(stderr).toContain(why)
       for (const secret of ['hunter2', PASSWORD, ADMIN_PASSWORD]) expect(stderr).not.toContain(secret)
     }
-  }, 60_000)
+  })
 })

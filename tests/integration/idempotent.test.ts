@@ -315,7 +315,7 @@ describe('two processes', () => {
     // it looks at the key before and for its claim; again and again means that it polls
     await vi.waitFor(() => {
       expect(looks.reduce((count, { mock }) => count + mock.calls.length, 0)).toBeGreaterThan(4)
-    })
+    }, 90_000)
     release()
     const [a, b] = [succeeded(await first), succeeded(await second)]
     expect(b.body).toEqual(a.body)

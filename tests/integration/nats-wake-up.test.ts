@@ -185,14 +185,15 @@ describe.skipIf(natsSource === null)('over NATS', () => {
       return new Map(names.map((name) => [name, position]))
     }
     const progress = new RemoteProgress({ positions }, two.notices)
-    const waits = Array.from({ length: 50 }, () => progress.waitFor('accounts', 7n, 10_000))
+    const waits = Array.from({ length: 50 }, () => progress.waitFor('accounts', 7n, 90_000))
     expect(await progress.waitFor('accounts', 5n, 0)).toBe(true)
     expect(await progress.waitFor('accounts', 6n, 0)).toBe(false)
     position = 7n
     const before = looks
     one.notices.wake('position')
     expect(new Set(await Promise.all(waits))).toEqual(new Set([true]))
-    expect(looks - before).toBeLessThan(10)
+    // not one look for each
+    expect(looks - before).toBeLessThan(waits.length)
   })
 
   test('notices without any cause do no harm', async () => {

@@ -543,14 +543,15 @@ describe('working', () => {
     const other = await another()
     await send('orphan')
     await storeWork(store, { ...work('orphan'), dueAt: 0 })
+    const claimedAt = performance.now()
     const dead = { processManagers: ['parcels'], owner: 'dead', leaseMs: 600, now: 1, holds: [], limit: 1 }
     const [claim] = await store.claim(dead)
     expect(claim!.key).toBe('orphan')
-    const diedAt = performance.now()
     const { handler, deliveries } = courier()
     const runner = await other.run([{ ...parcels(handler), react: () => [] }])
     await until(() => deliveries.length === 1)
-    expect(performance.now() - diedAt).toBeGreaterThan(550)
+    // never earlier, on however slow a machine
+    expect(performance.now() - claimedAt).toBeGreaterThan(590)
     expect(deliveries[0]).toMatchObject({ attempt: 2 })
     expect(await bench.drain(runner)).toBe(true)
   })
@@ -675,9 +676,9 @@ describe('working', () => {
       expect(deliveries).toEqual([])
       expect((await bench.database.pool.query(LEASES)).rows).toEqual([{ leases: 1, work: 1 }])
       await child.kill()
-      await until(() => deliveries.length === 1, 30_000)
+      await until(() => deliveries.length === 1)
       expect(deliveries[0]).toMatchObject({ key: 'never-done', attempt: 2 })
-      await until(async () => (await bench.database.pool.query(LEASES)).rows[0]!.leases === 0, 30_000)
+      await until(async () => (await bench.database.pool.query(LEASES)).rows[0]!.leases === 0)
       expect(await second.drain(runner)).toBe(true)
     })
 
@@ -690,7 +691,7 @@ describe('working', () => {
         const { handler, deliveries } = courier()
         const second = await another()
         const runner = await second.run([{ ...parcels(handler), name: 'endless' }], { workLeaseMs: 1_000 })
-        await until(() => deliveries.length === 1, 30_000)
+        await until(() => deliveries.length === 1)
         expect(await second.drain(runner)).toBe(true)
       } finally {
         child.thaw()
@@ -701,9 +702,10 @@ describe('working', () => {
 })
 
 describe('timers', () => {
-  const options: RunnerOptions = { pollMs: 5_000 }
+  // longer than any test
+  const options: RunnerOptions = { pollMs: 3_600_000 }
 
-  test('fire at their time by the system clock, between two looks at the table', async () => {
+  test('fire by the system clock without a look at the table, and not before their time', async () => {
     const other = await another(systemClock)
     const firedAt: number[] = []
     const runner = await other.run(
@@ -719,7 +721,6 @@ describe('timers', () => {
     await send('later', dueAt)
     await until(() => firedAt.length === 1)
     expect(firedAt[0]! - dueAt).toBeGreaterThanOrEqual(0)
-    expect(firedAt[0]! - dueAt).toBeLessThan(1_000)
     expect(await other.drain(runner)).toBe(true)
   })
 

@@ -126,7 +126,7 @@ describe('the lease of an owner with a session', () => {
 
 describe('the leases of a process', () => {
   it('are kept alive for longer than their time to live', async () => {
-    const leases = new HeldLeases(store, { owner: 'a', ttlMs: 200 })
+    const leases = new HeldLeases(store, { owner: 'a', ttlMs: 3_000 })
     const lease = (await leases.acquire('work'))!
     const expiry = async () => {
       const { rows } = await database.pool.query<{ ms: number }>(
@@ -135,7 +135,7 @@ describe('the leases of a process', () => {
       return rows[0]!.ms
     }
     const first = await expiry()
-    await expect.poll(expiry, { interval: 10 }).toBeGreaterThan(first + 250)
+    await expect.poll(expiry, { interval: 10 }).toBeGreaterThan(first + 3_000)
     expect(await store.acquire('work', 'b', LONG)).toBeNull()
     expect(lease.lost.aborted).toBe(false)
     await lease.release()
@@ -143,7 +143,7 @@ describe('the leases of a process', () => {
   })
 
   it('tell when one was taken over', async () => {
-    const leases = new HeldLeases(store, { owner: 'a', ttlMs: 200 })
+    const leases = new HeldLeases(store, { owner: 'a', ttlMs: 3_000 })
     const taken = (await leases.acquire('taken'))!
     const kept = (await leases.acquire('kept'))!
     await store.acquire('taken', 'b', LONG, { takeOver: true })
@@ -161,7 +161,6 @@ describe('the leases of a process', () => {
     }
     const leases = new HeldLeases(broken, { owner: 'a', ttlMs: 100 })
     const lease = (await leases.acquire('work'))!
-    expect(lease.lost.aborted).toBe(false)
     await expect.poll(() => lease.lost.aborted).toBe(true)
   })
 })

@@ -1,13 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { schemaName } from '../../infrastructure/database/projection-store.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
+import { type ProjectionRequest, ProjectionStoreError } from '../../projections/runtime/projection-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { accounts, opened, openProcess, type ProjectionProcess, paid } from '../support/projection-process.ts'
 
 let database: TestDatabase
 const open: ProjectionProcess[] = []
 
-async function start(projection: Projection = accounts(), options: { start?: boolean } = {}) {
+async function start(
+  projection: Projection = accounts(),
+  options: Parameters<typeof openProcess>[2] & object = {},
+) {
   const process = await openProcess(database.url, projection, options)
   open.push(process)
   return process
@@ -48,7 +52,7 @@ function traffic(writer: ProjectionProcess, readers: readonly ProjectionProcess[
     while (going) {
       const position = await writer.append(`${written % 50}`, paid(`${written % 50}`, 1))
       written += 1
-      if (!(await writer.projections.reached(['accounts'], position, { timeoutMs: 10_000 }))) {
+      if (!(await writer.projections.reached(['accounts'], position, { timeoutMs: 90_000 }))) {
         failures.push(`a write was not readable: ${JSON.stringify(await writer.status())}`)
       }
     }
@@ -88,7 +92,7 @@ describe('a rebuild', () => {
       await process.until((status) => status.generation === generation && status.rebuild === null)
     }
     const { written } = load.counts()
-    await expect.poll(() => load.counts().written, { timeout: 15_000 }).toBeGreaterThan(written + 10)
+    await expect.poll(() => load.counts().written).toBeGreaterThan(written + 10)
     await load.stop()
     expect(load.counts().reads).toBeGreaterThan(10)
     await process.caughtUp()
@@ -215,6 +219,50 @@ describe('going back', () => {
     // and forth again
     expect(await process.projections.rollback('accounts')).toMatchObject({ generation: 2, switched: true })
     expect((await process.accounts())[0]).toMatchObject({ balance: 14 })
+  })
+
+  it('is done once, although a look for requests that began before it ends after it', async () => {
+    const seen: ProjectionRequest[] = []
+    const process = await start(accounts(), {
+      storeThrough: (store) => ({
+        async openRequests(names) {
+          const open = await store.openRequests(names)
+          // as they were when the look before this one began
+          const old = seen.splice(0)
+          seen.push(...open)
+          return [...old, ...open]
+        },
+      }),
+    })
+    await history(process)
+    await process.projections.rebuild('accounts')
+    await process.until((status) => status.generation === 2)
+    expect(await process.projections.rollback('accounts')).toMatchObject({ generation: 1, switched: true })
+    // a further request is carried out after those that were found before it
+    await process.projections.redrive('accounts', { dryRun: true })
+    expect(await process.status()).toMatchObject({ generation: 1, retired: { generation: 2 } })
+  })
+
+  it('is done once, although its owner is lost before it can say so', async () => {
+    let lost = 0
+    const process = await start(accounts(), {
+      storeThrough: (store) => ({
+        async answer(id, outcome) {
+          if (lost === 0 && outcome.ok && 'switched' in outcome.result) {
+            lost += 1
+            throw new ProjectionStoreError('transient', 'the connection was lost')
+          }
+          await store.answer(id, outcome)
+        },
+      }),
+    })
+    await history(process)
+    await process.projections.rebuild('accounts')
+    await process.until((status) => status.generation === 2)
+    expect(await process.projections.rollback('accounts')).toMatchObject({ generation: 1, switched: true })
+    await process.projections.redrive('accounts', { dryRun: true })
+    expect(lost).toBe(1)
+    expect(await process.status()).toMatchObject({ generation: 1, retired: { generation: 2 } })
   })
 
   it('is refused where there is nothing to go back to', async () => {

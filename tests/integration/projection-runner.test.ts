@@ -263,8 +263,8 @@ describe('ownership', () => {
       release: async (...args) => (cutOff ? lost() : store.release(...args)),
       holders: async (...args) => store.holders(...args),
     })
-    const first = await start(accounts(), { ttlMs: 400, leasesThrough: through })
-    const second = await start(accounts(), { ttlMs: 400 })
+    const first = await start(accounts(), { ttlMs: 1_500, leasesThrough: through })
+    const second = await start(accounts(), { ttlMs: 1_500 })
     await first.append('a', opened('a'))
     await first.caughtUp()
     cutOff = true

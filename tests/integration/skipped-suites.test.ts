@@ -32,35 +32,31 @@ test.each<[string, string, string, Record<string, string>]>([
     END_TO_END,
     { TEST_NATS_URL: 'nats://127.0.0.1:1' },
   ],
-])(
-  'where %s, every test of %s is skipped by name and counted',
-  { timeout: 120_000 },
-  async (why, project, file, given) => {
-    const account = join(directory, `${project}-${Object.keys(given).length}.json`)
-    const env = {
-      // neither programs nor containers
-      ...{ PATH: '/nonexistent', DOCKER_HOST: 'unix:///nonexistent' },
-      ...{ TEST_DATABASE_URL: inject('postgresUrl'), TEST_ACCOUNT: account, ...given },
-    }
-    const vitest = 'node_modules/vitest/vitest.mjs'
-    await run(process.execPath, [vitest, 'run', '--project', project, file], { cwd: ROOT, env })
-    const { testResults } = JSON.parse(await readFile(account, 'utf8')) as {
-      testResults: { assertionResults: { fullName: string; status: string }[] }[]
-    }
-    const tests = testResults.flatMap(({ assertionResults }) => assertionResults)
-    expect(tests.length).toBeGreaterThan(1)
-    for (const { fullName, status } of tests) {
-      expect([fullName, status]).toEqual([expect.stringMatching(/\w/), 'skipped'])
-    }
-    // nothing passed, so that the count ends with 1
-    const counted = await run(process.execPath, ['scripts/test-count.mjs'], { cwd: ROOT, env }).catch(
-      (error: { code: number; stdout: string }) => error,
-    )
-    expect(counted).toMatchObject({ code: 1 })
-    expect(counted.stdout.trimEnd().split('\n')).toEqual([
-      'skipped:',
-      `  ${tests.length} of ${file} (${project}: ${why})`,
-      `0 passed, 0 failed, ${tests.length} skipped`,
-    ])
-  },
-)
+])('where %s, every test of %s is skipped by name and counted', async (why, project, file, given) => {
+  const account = join(directory, `${project}-${Object.keys(given).length}.json`)
+  const env = {
+    // neither programs nor containers
+    ...{ PATH: '/nonexistent', DOCKER_HOST: 'unix:///nonexistent' },
+    ...{ TEST_DATABASE_URL: inject('postgresUrl'), TEST_ACCOUNT: account, ...given },
+  }
+  const vitest = 'node_modules/vitest/vitest.mjs'
+  await run(process.execPath, [vitest, 'run', '--project', project, file], { cwd: ROOT, env })
+  const { testResults } = JSON.parse(await readFile(account, 'utf8')) as {
+    testResults: { assertionResults: { fullName: string; status: string }[] }[]
+  }
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults)
+  expect(tests.length).toBeGreaterThan(1)
+  for (const { fullName, status } of tests) {
+    expect([fullName, status]).toEqual([expect.stringMatching(/\w/), 'skipped'])
+  }
+  // nothing passed, so that the count ends with 1
+  const counted = await run(process.execPath, ['scripts/test-count.mjs'], { cwd: ROOT, env }).catch(
+    (error: { code: number; stdout: string }) => error,
+  )
+  expect(counted).toMatchObject({ code: 1 })
+  expect(counted.stdout.trimEnd().split('\n')).toEqual([
+    'skipped:',
+    `  ${tests.length} of ${file} (${project}: ${why})`,
+    `0 passed, 0 failed, ${tests.length} skipped`,
+  ])
+})

@@ -10,7 +10,10 @@ export interface CliRun {
   json(): ReturnType<typeof JSON.parse>
 }
 
-/** Runs a command line in this process, with its own input, output and environment. */
+/**
+ * Runs a command line in this process, with its own input, output and environment.
+ * @param options.isTTY whether somebody sits at a terminal, who types `stdin`.
+ */
 export async function cli(
   args: readonly string[],
   options: { env?: Record<string, string | undefined>; stdin?: string; isTTY?: boolean } = {},
@@ -18,7 +21,9 @@ export async function cli(
   const stdout = collector()
   const stderr = Object.assign(collector(), { isTTY: options.isTTY ?? false })
   const code = await runCli(args, {
-    stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
+    stdin: Object.assign(Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]), {
+      isTTY: options.isTTY ?? false,
+    }),
     stdout,
     stderr,
     env: options.env ?? {},

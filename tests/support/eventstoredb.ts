@@ -27,7 +27,7 @@ export interface EventStoreServer {
 const IMAGE = 'eventstore/eventstore:24.10'
 /** Below those that systems give to connections. */
 const SERVER_PORTS = [12_000, 32_000] as const
-const READY_LIMIT_MS = 60_000
+const READY_LIMIT_MS = 120_000
 
 /**
  * Where tests get a server from: the address in TEST_EVENTSTORE_URL, the program `eventstored` or `kurrentd` on the

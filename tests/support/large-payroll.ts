@@ -81,7 +81,7 @@ export async function expectComplete(
   fileId: string,
   payroll: LargePayroll,
 ): Promise<void> {
-  await operate(service, 'POST', '/drain', { timeout_seconds: 60 })
+  await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
   const events = await streamEvents(service, `payrollFile-${fileId}`)
   const chunks = Number(events[0]!.data.chunk_count)
   expect(events.map(({ type }) => type)).toEqual(wholeFileTypes(chunks))

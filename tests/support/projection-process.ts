@@ -12,6 +12,7 @@ import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/le
 import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/database/read-database.ts'
 import { on, type Projection } from '../../projections/runtime/projection.ts'
+import type { ProjectionStore } from '../../projections/runtime/projection-store.ts'
 import { type ProjectionStatus, Projections } from '../../projections/runtime/projections.ts'
 import { openTestLog } from './log.ts'
 
@@ -129,6 +130,8 @@ export async function openProcess(
     takeOver?: boolean
     /** Puts something between the runtime and the store of leases. */
     leasesThrough?: (store: LeaseStore) => LeaseStore
+    /** Methods of the runtime's store that behave otherwise than its own. */
+    storeThrough?: (store: ProjectionStore) => Partial<ProjectionStore>
   } = {},
 ): Promise<ProjectionProcess> {
   const owner = options.owner ?? randomUUID()
@@ -141,7 +144,7 @@ export async function openProcess(
     projections: [projection],
     log,
     registry,
-    store,
+    store: throughOther(store, options.storeThrough?.(store) ?? {}),
     leases: new HeldLeases(options.leasesThrough?.(leaseStore) ?? leaseStore, {
       owner,
       ttlMs: options.ttlMs ?? 10_000,
@@ -168,13 +171,13 @@ export async function openProcess(
       )
       return (await log.append(`account-${account}`, 'any', encoded)).position
     },
-    async caughtUp(timeoutMs = 15_000) {
+    async caughtUp(timeoutMs = 90_000) {
       const head = await log.head()
       if (!(await projections.reached([projection.name], head, { timeoutMs }))) {
         throw new Error(`not caught up: ${JSON.stringify(await status())}`)
       }
     },
-    async until(what, timeoutMs = 15_000) {
+    async until(what, timeoutMs = 90_000) {
       await expect.poll(async () => what(await status()), { timeout: timeoutMs, interval: 10 }).toBe(true)
       return status()
     },
@@ -192,4 +195,13 @@ export async function openProcess(
       await database.close()
     },
   }
+}
+
+function throughOther(store: ProjectionStore, other: Partial<ProjectionStore>): ProjectionStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const method = other[name as keyof ProjectionStore] ?? Reflect.get(target, name)
+      return typeof method === 'function' ? method.bind(target) : method
+    },
+  })
 }

@@ -78,7 +78,8 @@ export async function operate(
   service: SeedableService,
   method: string,
   path: string,
-  body?: unknown,
+  // a busy machine may take longer than the service waits unless it is told
+  body: unknown = path === '/drain' ? { timeout_seconds: 150 } : undefined,
 ): Promise<ReturnType<typeof JSON.parse>> {
   const answer = await send(`${service.opsUrl}/ops/v1${path}`, {
     method,

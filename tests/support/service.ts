@@ -160,7 +160,7 @@ export async function startProcess(
     const timer = setTimeout(() => {
       child.kill('SIGKILL')
       reject(new Error(`The service did not become ready:\n${output.slice(-20).join('\n')}`))
-    }, options.timeoutMs ?? 60_000)
+    }, options.timeoutMs ?? 150_000)
     createInterface({ input: child.stderr! }).on('line', (line) => output.push(line))
     createInterface({ input: child.stdout! }).on('line', (line) => {
       output.push(line)

@@ -29,7 +29,7 @@ export async function underLoad<T>(
   try {
     return await work(async (count) => {
       const enough = sent + count
-      await until(() => sent >= enough || over, 30_000)
+      await until(() => sent >= enough || over)
     })
   } finally {
     over = true

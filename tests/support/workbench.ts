@@ -55,7 +55,7 @@ export interface Workbench {
 type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'queue' | 'onEnded'>
 
 /** Short times, so that what waits for them is seen to happen. */
-export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 1_000, backoffMs: 2 }
+export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs: 5_000, backoffMs: 2 }
 
 /**
  * Opens a workbench as a process of its own would: own log, own leases, own clock.
@@ -89,7 +89,7 @@ export async function openWorkbench(
   const session = await openOwnerSession(database, owner)
   const leases = new HeldLeases(new PostgresLeaseStore(database.pool), {
     owner,
-    ttlMs: options.leaseMs ?? 1_500,
+    ttlMs: options.leaseMs ?? 5_000,
   })
   const reports: string[] = []
   const runners: ProcessManagerRunner[] = []
@@ -113,7 +113,7 @@ export async function openWorkbench(
       await runner.start()
       return runner
     },
-    drain: (runner, timeoutMs = 15_000) => drain(drainParts(runner), timeoutMs),
+    drain: (runner, timeoutMs = 90_000) => drain(drainParts(runner), timeoutMs),
     drainParts,
     async close() {
       await Promise.all(runners.map((runner) => runner.stop()))
@@ -132,7 +132,7 @@ export async function storeWork(store: WorkStore, ...work: readonly WorkToStore[
 }
 
 /** Waits for a condition, for at most some real milliseconds. @throws when it is not met. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 15_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 90_000): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error('the condition was not met in time')
