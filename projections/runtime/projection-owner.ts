@@ -525,7 +525,10 @@ export class ProjectionOwner {
       case 'switch': {
         if (!this.#shadow) throw new Refused('No rebuild is under way')
         if (this.#paused) throw new Refused('The projection is paused')
-        if (!this.#shadow.runner.caughtUp) throw new Refused('The rebuild has not caught up yet')
+        // what had caught up before this process took over is brought up again on the way
+        if (!this.#shadow.runner.caughtUp && this.#shadow.record.comparison === null) {
+          throw new Refused('The rebuild has not caught up yet')
+        }
         return this.#switch(this.#shadow, request)
       }
       case 'rollback':
