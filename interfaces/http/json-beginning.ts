@@ -1,5 +1,14 @@
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipSpace,
+} from './json-bytes.ts'
 
 /**
  * A member of the object that a JSON text begins with, read from its first bytes alone; undefined when
@@ -7,19 +16,20 @@ const BACKSLASH = 0x5c
  * keys and the member itself is parsed.
  */
 export function memberAtBeginning(bytes: Buffer, name: string): unknown {
-  let at = skipSpace(bytes, 0)
-  if (bytes[at] !== 0x7b) return undefined
+  const { length } = bytes
+  let at = skipSpace(bytes, 0, length)
+  if (bytes[at] !== OPEN_BRACE) return undefined
   do {
-    const keyStart = skipSpace(bytes, at + 1)
+    const keyStart = skipSpace(bytes, at + 1, length)
     const keyEnd = bytes[keyStart] === QUOTE ? endOfString(bytes, keyStart) : -1
-    const colon = skipSpace(bytes, keyEnd)
-    if (keyEnd < 0 || bytes[colon] !== 0x3a) return undefined
-    const start = skipSpace(bytes, colon + 1)
+    const colon = skipSpace(bytes, keyEnd, length)
+    if (keyEnd < 0 || bytes[colon] !== COLON) return undefined
+    const start = skipSpace(bytes, colon + 1, length)
     const end = endOfValue(bytes, start)
     if (end < 0) return undefined
     if (parsed(bytes, keyStart, keyEnd) === name) return parsed(bytes, start, end)
-    at = skipSpace(bytes, end)
-  } while (bytes[at] === 0x2c)
+    at = skipSpace(bytes, end, length)
+  } while (bytes[at] === COMMA)
   return undefined
 }
 
@@ -29,12 +39,6 @@ function parsed(bytes: Buffer, from: number, until: number): unknown {
   } catch {
     return undefined
   }
-}
-
-function skipSpace(bytes: Buffer, from: number): number {
-  let at = from
-  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at += 1
-  return at
 }
 
 /** The place after a string that begins at `start`, -1 when its end is missing. */
@@ -55,14 +59,14 @@ function endOfValue(bytes: Buffer, start: number): number {
     if (byte === QUOTE) {
       at = endOfString(bytes, at) - 1
       if (at < 0) return -1
-    } else if (byte === 0x7b || byte === 0x5b) {
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       depth += 1
-    } else if (byte === 0x7d || byte === 0x5d) {
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       // a scalar ends before the bracket of what it stands in
       if (depth === 0) return at
       depth -= 1
       if (depth === 0) return at + 1
-    } else if (byte === 0x2c && depth === 0) {
+    } else if (byte === COMMA && depth === 0) {
       return at
     }
   }

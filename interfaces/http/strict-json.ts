@@ -1,5 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import { runInTimeSlices } from '../../application/time-slices.ts'
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  isDoubtful,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipSpace,
+  skipSpaceBack,
+} from './json-bytes.ts'
 import { findDuplicate, findRefused, isRefused, pathOf } from './json-faults.ts'
 
 /** Levels of arrays and objects that a body may nest. */
@@ -58,15 +71,6 @@ class Refusal {
     this.message = message
   }
 }
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-const COMMA = 0x2c
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
 
 type Container = unknown[] | Record<string, unknown>
 
@@ -386,31 +390,6 @@ function messageOf({ kind, path }: { kind: 'duplicate_key' | 'characters'; path:
   if (kind === 'duplicate_key') return `The key ${path} stands there twice`
   const where = path === '' ? 'The body' : path
   return `${where} holds a character that is refused (NUL or half of a surrogate pair)`
-}
-
-/** Whether the hex digits at `at` can be NUL (`0000`) or a surrogate (`d8..` to `df..`). */
-function isDoubtful(bytes: Buffer, at: number): boolean {
-  const first = bytes[at]
-  if (first === 0x64 || first === 0x44) return true
-  return first === 0x30 && bytes[at + 1] === 0x30 && bytes[at + 2] === 0x30 && bytes[at + 3] === 0x30
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
-}
-
-/** The first place from `from` on, before `end`, that is no white space; else `end`. */
-function skipSpace(bytes: Buffer, from: number, end: number): number {
-  let at = from
-  while (at < end && isSpace(bytes[at])) at += 1
-  return at
-}
-
-/** The place after the last byte before `end`, from `from` on, that is no white space; else `from`. */
-function skipSpaceBack(bytes: Buffer, from: number, end: number): number {
-  let at = end
-  while (at > from && isSpace(bytes[at - 1])) at -= 1
-  return at
 }
 
 /** Members of all objects of a parsed tree; removes `__proto__` on the way. */
