@@ -292,8 +292,8 @@ describe.each(targets)("from the embedded default to %s of one's own", (_, serve
     const env = await servers()
     const run = await move(from, env)
     expect([run.code, run.stdout]).toEqual([1, ''])
-    expect(run.stderr).toMatch(
-      /^error: MASTER_KEY is missing: expected the one that the service on PostgreSQL/m,
+    expect(JSON.parse(run.stderr).message).toMatch(
+      /^MASTER_KEY is missing: expected the one that the service on PostgreSQL/m,
     )
     const verified = await cli(['events', 'verify', '--at', Object.values(env).at(-1)!, '--json'])
     expect(verified.json()).toMatchObject({ events: 0 })
