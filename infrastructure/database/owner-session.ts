@@ -84,20 +84,33 @@ export async function openOwnerSession(
   }
   /** A connection whose other end vanished without a word is found out. */
   const beat = (of: pg.Client) => {
-    const limit = setTimeout(() => lose(of), HEARTBEAT_LIMIT_MS)
-    const answered = () => clearTimeout(limit)
+    let isAnswered = false
+    const answered = () => {
+      isAnswered = true
+      clearTimeout(limit)
+    }
+    const limit = setTimeout(
+      // an answer that came while this process stood still is read first
+      () => setImmediate(() => isAnswered || lose(of)),
+      HEARTBEAT_LIMIT_MS,
+    )
     of.query('SELECT 1').then(answered, answered)
   }
 
-  await open()
-  await database.pool.query(FORGET)
-  return {
-    async close() {
-      closing.abort()
-      clearInterval(heartbeat)
-      const last = client
-      client = null
-      if (last) await endClient(last)
-    },
+  const close = async () => {
+    closing.abort()
+    clearInterval(heartbeat)
+    const last = client
+    client = null
+    if (last) await endClient(last)
   }
+
+  await open()
+  try {
+    await database.pool.query(FORGET)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { close }
 }

@@ -141,7 +141,8 @@ export class PostgresWorkStore implements WorkStore {
                SELECT process_manager, kind, key FROM runtime.work
                WHERE state <> 'failed' AND due_at <= $1 AND process_manager = ANY($2)
                  AND not_before <= clock_timestamp()
-                 AND (lease_until IS NULL OR lease_until <= clock_timestamp() OR ${isGone('lease_owner')})
+                 AND (lease_until IS NULL OR lease_until <= clock_timestamp()
+                   OR ${isGone('lease_owner')} AND NOT ${isGone('$5')})
                  AND ${NOT_HELD('$3')}
                  ${only ? 'AND process_manager = $7 AND kind = $8 AND key = $9' : ''}
                ORDER BY due_at, stored_order LIMIT $4 FOR UPDATE SKIP LOCKED

@@ -53,7 +53,7 @@ export async function authenticate(
     const { error, message } = REFUSALS[client]
     throw refused(limits, request, new HttpError(401, error, message))
   }
-  call.admit(client.client_id)
+  await call.admit(client.client_id)
   return { client, secret }
 }
 

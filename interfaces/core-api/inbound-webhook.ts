@@ -5,7 +5,7 @@ import { type InboundConnection, inboundConnection } from '../../domain/access/i
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Call } from '../http/calls.ts'
 import { HttpError } from '../http/errors.ts'
-import type { RateLimits } from '../http/rate-limit.ts'
+import { addressKey, type RateLimits } from '../http/rate-limit.ts'
 import { idempotencyKeyOf } from '../http/rejections.ts'
 import { refused } from './authentication.ts'
 import { answerReport, parseReport } from './payroll-reports.ts'
@@ -38,9 +38,10 @@ export class InboundWebhook {
     if (connection?.status !== 'active') {
       throw this.#refused(request, 404, 'Connection not found', 'There is no active connection with this id')
     }
-    call.claim(connection.connection_id)
+    // who only knows the id takes no slots from who can sign
+    call.identify(`${connection.connection_id} ${addressKey(request.socket.remoteAddress)}`)
     const { body, signature } = await this.#authenticated(call, connection, request)
-    call.admit(connection.connection_id)
+    await call.admit(connection.connection_id)
     const header = idempotencyKeyOf(request.headers)
     const parsed = await parseBody(body, call)
     const sender: ReportSender = {

@@ -54,6 +54,16 @@ export class OperatorGate {
     return presented !== null && sameSecret(presented, this.#token)
   }
 
+  /** Tells of a refusal. */
+  report(request: IncomingMessage, response: ServerResponse, why: RefusedOperator['why']): void {
+    const { remoteAddress } = request.socket
+    this.#settings.onRefused({
+      requestId: requestIdOf(response),
+      address: remoteAddress ?? 'unknown',
+      why,
+    })
+  }
+
   /** @throws HttpError 401 without the operator token, 403 for an active agent's key, 429. */
   async require(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.isOperator(request)) return
@@ -62,11 +72,7 @@ export class OperatorGate {
     const wait = this.#addresses.take(addressKey(remoteAddress))
     if (wait > 0) throw tooManyRequests(wait)
     const isAgent = presented !== null && (await this.#settings.isAgentKey(presented))
-    this.#settings.onRefused({
-      requestId: requestIdOf(response),
-      address: remoteAddress ?? 'unknown',
-      why: presented === null ? 'no token' : isAgent ? 'agent key' : 'wrong token',
-    })
+    this.report(request, response, presented === null ? 'no token' : isAgent ? 'agent key' : 'wrong token')
     if (isAgent) {
       throw new HttpError(403, 'Forbidden', 'An agent key does not open this route; send the operator token')
     }

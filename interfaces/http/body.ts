@@ -56,6 +56,11 @@ function receive(
   onGrowth: (size: number) => Promise<boolean>,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    // nobody would tell of what has happened already
+    if (request.destroyed) {
+      reject(new CallerGone())
+      return
+    }
     const parts: Buffer[] = []
     let recent: Buffer[] = []
     let size = 0

@@ -17,71 +17,84 @@ export interface CallSize {
 }
 
 /**
- * What one request costs its credential: a token of the rate limit, more for a large one, and a
- * place among the large calls that are at work.
+ * What one request costs its credential: a token of the rate limit, more for a large one, and a slot
+ * among the large calls that are at work.
  */
 export class Call {
   readonly #tokens: RateLimiter
   readonly #largeCalls: LargeCalls
-  #credential = ''
+  #caller = ''
   #isAdmitted = false
   #cost = 1
   #charged = 0
-  #isLarge = false
+  #release: (() => void) | null = null
+  #hasEnded = false
 
   private constructor({ credentials, largeCalls }: RateLimits) {
     this.#tokens = credentials
     this.#largeCalls = largeCalls
   }
 
-  /** Runs a call; its place among the large calls is free again when `work` is done, whoever still listens. */
+  /** Runs a call; its slot among the large calls is free again when `work` is done, whoever still listens. */
   static async during<Result>(limits: RateLimits, work: (call: Call) => Promise<Result>): Promise<Result> {
     const call = new Call(limits)
     try {
       return await work(call)
     } finally {
-      if (call.#isLarge) call.#largeCalls.leave(call.#credential)
+      call.#hasEnded = true
+      call.#release?.()
     }
   }
 
-  /** Says whose call it is, where that is known before it is proven. */
-  claim(credential: string): void {
-    this.#credential = credential
+  /** Says who sends the call before that is proven: slots are taken on this account until then. */
+  identify(caller: string): void {
+    this.#caller = caller
   }
 
-  /** Takes the credential, which is proven now, up on its rate limit. @throws HttpError 429. */
-  admit(credential: string): void {
-    this.#credential = credential
+  /** Takes the credential, which is proven now, up on its limits. @throws HttpError 429. */
+  async admit(credential: string): Promise<void> {
     const wait = this.#tokens.take(credential)
     if (wait > 0) throw tooManyRequests(wait)
+    this.#caller = credential
     this.#isAdmitted = true
     this.#charged = 1
     this.#charge()
+    const releaseFormer = this.#release
+    if (releaseFormer === null) return
+    this.#release = null
+    releaseFormer()
+    await this.#acquire()
   }
 
   /**
    * Tells how large the call is; to be called again whenever more is known. Tokens that are missing
    * are owed: the credential's next requests wait for them.
-   * @throws HttpError 429 when no place among the large calls became free in time.
+   * @throws HttpError 429 when no slot among the large calls became free in time.
    */
   async measure({ bytes = 0, rows = 0 }: CallSize): Promise<void> {
     this.#cost = Math.max(this.#cost, Math.ceil(bytes / BYTES_PER_TOKEN), Math.ceil(rows / ROWS_PER_TOKEN))
     if (this.#isAdmitted) this.#charge()
-    if (this.#isLarge || (bytes <= LARGE_BYTES && rows <= LARGE_ROWS)) return
-    await this.#largeCalls.enter(this.#credential)
-    this.#isLarge = true
+    const isLarge = bytes > LARGE_BYTES || rows > LARGE_ROWS
+    if (isLarge && this.#release === null) await this.#acquire()
   }
 
   /** Takes a token for each message of a batch. @throws HttpError 429. */
   takeMessages(count: number): void {
-    const wait = this.#tokens.take(this.#credential, Math.max(0, count - this.#charged))
+    const wait = this.#tokens.take(this.#caller, Math.max(0, count - this.#charged))
     if (wait > 0) throw tooManyRequests(wait)
     this.#charged = Math.max(this.#charged, count)
   }
 
+  async #acquire(): Promise<void> {
+    const release = await this.#largeCalls.acquire(this.#caller)
+    // the caller may have left while it waited
+    if (this.#hasEnded) release()
+    else this.#release = release
+  }
+
   #charge(): void {
     if (this.#cost <= this.#charged) return
-    this.#tokens.charge(this.#credential, this.#cost - this.#charged)
+    this.#tokens.charge(this.#caller, this.#cost - this.#charged)
     this.#charged = this.#cost
   }
 }

@@ -4,39 +4,45 @@ import { tooManyRequests } from './errors.ts'
 export const MAX_LARGE_CALLS = 4
 /** Real milliseconds that a further one waits for its turn. */
 const LARGE_CALL_WAIT_MS = 5_000
+const TOO_MANY_LARGE_CALLS = `At most ${MAX_LARGE_CALLS} large calls (above 1 MiB or 5,000 rows) are at work at once`
 
-interface Places {
+interface Slots {
   taken: number
-  /** Called when a place is handed on, the longest waiting first. */
+  /** Called when a slot is handed on, the longest waiting first. */
   readonly waiting: (() => void)[]
 }
 
-/** Bounds how many large calls of one credential are at work at once. */
+/** Bounds how many large calls of one caller are at work at once. */
 export class LargeCalls {
   readonly #limit: number
   readonly #waitMs: number
-  readonly #places = new Map<string, Places>()
+  readonly #slots = new Map<string, Slots>()
 
-  /** @param limit per credential; 0 limits nothing. @param waitMs real milliseconds. */
+  /** @param limit per caller; 0 limits nothing. @param waitMs real milliseconds. */
   constructor(limit: number, waitMs = LARGE_CALL_WAIT_MS) {
     this.#limit = limit
     this.#waitMs = waitMs
   }
 
-  /** Takes a place, or waits for one. @throws HttpError 429 when none became free in time. */
-  async enter(credential: string): Promise<void> {
-    if (this.#limit === 0) return
-    let places = this.#places.get(credential)
-    if (!places) {
-      places = { taken: 0, waiting: [] }
-      this.#places.set(credential, places)
+  /**
+   * Takes a slot, or waits for one.
+   * @returns what gives the slot back, to who waits for it.
+   * @throws HttpError 429 when none became free in time.
+   */
+  async acquire(caller: string): Promise<() => void> {
+    if (this.#limit === 0) return () => undefined
+    let slots = this.#slots.get(caller)
+    if (!slots) {
+      slots = { taken: 0, waiting: [] }
+      this.#slots.set(caller, slots)
     }
-    if (places.taken < this.#limit) {
-      places.taken += 1
-      return
-    }
-    const { waiting } = places
-    await new Promise<void>((resolve, reject) => {
+    if (slots.taken < this.#limit) slots.taken += 1
+    else await this.#turn(slots.waiting)
+    return () => this.#release(caller)
+  }
+
+  #turn(waiting: (() => void)[]): Promise<void> {
+    return new Promise((resolve, reject) => {
       const go = () => {
         clearTimeout(timer)
         resolve()
@@ -49,15 +55,12 @@ export class LargeCalls {
     })
   }
 
-  /** Gives a place back, to who waits for it. */
-  leave(credential: string): void {
-    const places = this.#places.get(credential)
-    if (!places) return
-    const next = places.waiting.shift()
+  #release(caller: string): void {
+    const slots = this.#slots.get(caller)
+    if (!slots) return
+    const next = slots.waiting.shift()
     if (next) next()
-    else places.taken -= 1
-    if (places.taken === 0) this.#places.delete(credential)
+    else slots.taken -= 1
+    if (slots.taken === 0) this.#slots.delete(caller)
   }
 }
-
-const TOO_MANY_LARGE_CALLS = `At most ${MAX_LARGE_CALLS} large calls (above 1 MiB or 5,000 rows) are at work at once`

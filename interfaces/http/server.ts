@@ -79,12 +79,11 @@ export function createHost(settings: HostSettings): express.Express {
   })
 
   const fail = (error: unknown, request: express.Request, response: express.Response): void => {
-    if (error instanceof CallerGone) {
+    if (error instanceof CallerGone || (error instanceof HttpError && response.headersSent)) {
       response.destroy()
       return
     }
     if (error instanceof HttpError) {
-      if (response.headersSent) return
       for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
       writeError(response, error.status, error.error, error.message)
       return

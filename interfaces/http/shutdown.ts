@@ -84,4 +84,6 @@ export async function closeGracefully(
   const cut = setTimeout(() => server.closeAllConnections(), cutMs)
   await closed
   for (const timer of [idle, sweep, cut]) clearTimeout(timer)
+  // that of the HTTP server ends what it does at intervals, too
+  server.close(() => undefined)
 }

@@ -94,7 +94,8 @@ export class McpEndpoint {
     try {
       await Call.during(this.#settings.limits, (call) => this.#handle(call, request, response))
     } catch (error) {
-      if (error instanceof CallerGone) throw error
+      // an answer that broke off cannot become a refusal
+      if (error instanceof CallerGone || response.headersSent) throw error
       if (error instanceof HttpError) {
         for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
         refuse(response, error.status, null, asRpcError(error))
@@ -119,7 +120,7 @@ export class McpEndpoint {
     }
     this.#app.lastUsed.touch(agent.credential_id, this.#app.clock.now())
     try {
-      call.admit(agent.credential_id)
+      await call.admit(agent.credential_id)
     } catch (error) {
       if (error instanceof HttpError) await refuseRate(request, response, asRpcError(error))
       else throw error

@@ -162,7 +162,7 @@ export function probeRoutes(services: OperatorServices, access: ProbeAccess): re
     method: 'GET',
     path,
     async handle(request, response) {
-      access.require(request)
+      access.require(request, response)
       const health = await look()
       sendJson(response, health.ok ? 200 : 503, health)
     },
@@ -174,7 +174,7 @@ export function probeRoutes(services: OperatorServices, access: ProbeAccess): re
       method: 'GET',
       path: '/metrics',
       async handle(request, response) {
-        access.require(request)
+        access.require(request, response)
         const { contentType, text } = await services.metrics()
         response.statusCode = 200
         response.setHeader('Content-Type', contentType)

@@ -1,14 +1,14 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList, isIPv4 } from 'node:net'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
-import type { OperatorGate } from '../http/bearer.ts'
+import { bearerToken, type OperatorGate } from '../http/bearer.ts'
 import { HttpError, tooManyRequests } from '../http/errors.ts'
 import { addressKey, type RateLimiter } from '../http/rate-limit.ts'
 
 /** Who may read the state and the figures of this process: addresses of some ranges, and the operator from anywhere. */
 export class ProbeAccess {
   readonly #ranges = new BlockList()
-  readonly #gate: Pick<OperatorGate, 'isOperator'>
+  readonly #gate: Pick<OperatorGate, 'isOperator' | 'report'>
   readonly #addresses: Pick<RateLimiter, 'take'>
 
   /**
@@ -17,7 +17,7 @@ export class ProbeAccess {
    */
   constructor(
     ranges: readonly AddressRange[],
-    gate: Pick<OperatorGate, 'isOperator'>,
+    gate: Pick<OperatorGate, 'isOperator' | 'report'>,
     addresses: Pick<RateLimiter, 'take'>,
   ) {
     for (const { address, prefix, family } of ranges) this.#ranges.addSubnet(address, prefix, family)
@@ -26,11 +26,12 @@ export class ProbeAccess {
   }
 
   /** @throws HttpError 403 for an address outside the ranges without the operator token, 429. */
-  require(request: IncomingMessage): void {
+  require(request: IncomingMessage, response: ServerResponse): void {
     const { remoteAddress } = request.socket
     if (this.#isInRange(remoteAddress) || this.#gate.isOperator(request)) return
     const wait = this.#addresses.take(addressKey(remoteAddress))
     if (wait > 0) throw tooManyRequests(wait)
+    if (bearerToken(request) !== null) this.#gate.report(request, response, 'wrong token')
     throw new HttpError(
       403,
       null,

@@ -426,6 +426,24 @@ describe('event log in PostgreSQL', () => {
   })
 
   describe('the sole writer', () => {
+    test('is it no more when an append may be stored after its sender gave it up', async () => {
+      const log = await openLog({ patienceMs: 500 })
+      const stream = aStream()
+      await log.append(stream, 'noStream', [anEvent()])
+      const holder = new pg.Client(testDatabase.url)
+      holder.on('error', () => undefined)
+      cleanup(() => holder.end())
+      await holder.connect()
+      await holder.query('BEGIN; LOCK TABLE event_log.events IN SHARE MODE')
+      await expect(log.append(stream, { exactly: 0 }, [anEvent()])).rejects.toThrow(/outcome is unknown/)
+      // whoever keeps what it read of the stream now has to look again
+      expect(log.soleWriter()).toBe(false)
+      expect(await log.readStream(stream)).toHaveLength(1)
+      await holder.query('COMMIT')
+      await expect.poll(() => log.readStream(stream)).toHaveLength(2)
+      expect(log.soleWriter()).toBe(false)
+    })
+
     test('is the first process, until another one joins; never again afterwards', async () => {
       const first = await openLog()
       expect(first.soleWriter()).toBe(true)

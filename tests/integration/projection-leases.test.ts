@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
 import { openOwnerSession } from '../../infrastructure/database/owner-session.ts'
+import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let test: TestDatabase
@@ -96,6 +97,26 @@ describe('the lease of an owner with a session', () => {
     expect(await store.acquire('work', 'b', LONG)).toBeNull()
     await session.close()
     await expect.poll(() => store.acquire('work', 'b', LONG)).not.toBeNull()
+  })
+
+  it('claims no work again that it has in hand while its session is opened anew', async () => {
+    const work = new PostgresWorkStore(database.pool)
+    await work.takeOver('couriers', 1)
+    const parcel = { processManager: 'couriers', kind: 'deliver', key: 'x', payload: {}, dueAt: 0 }
+    const about = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
+    const changes = { store: [{ ...parcel, ...about }], cancel: [] }
+    await work.advance('couriers', { position: 0n, epoch: 1 }, 1n, changes)
+    const claim = async (owner: string) => {
+      const request = { processManagers: ['couriers'], owner, leaseMs: LONG, now: 1, holds: [], limit: 4 }
+      return (await work.claim(request)).map(({ attempt }) => attempt)
+    }
+    const session = await openOwnerSession(database, 'cut off')
+    const other = await openOwnerSession(database, 'other')
+    expect(await claim('cut off')).toEqual([1])
+    await session.close()
+    expect(await claim('cut off')).toEqual([])
+    await expect.poll(() => claim('other')).toEqual([2])
+    await other.close()
   })
 
   it('leaves nothing behind: owners that are gone and own nothing are forgotten', async () => {

@@ -1,4 +1,7 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { CallerGone, readBody } from '../../interfaces/http/body.ts'
 import { Call } from '../../interfaces/http/calls.ts'
 import { LargeCalls } from '../../interfaces/http/large-calls.ts'
 import { RateLimiter, type RateLimits } from '../../interfaces/http/rate-limit.ts'
@@ -36,7 +39,7 @@ describe('a call', () => {
   ])('of %j costs %i tokens', async (size, cost) => {
     const by = limits()
     await Call.during(by, async (call) => {
-      call.admit('a')
+      await call.admit('a')
       await call.measure(size)
     })
     expect(by.left('a')).toBe(20 - cost)
@@ -46,7 +49,7 @@ describe('a call', () => {
   it('pays once for what it tells bit by bit', async () => {
     const by = limits()
     await Call.during(by, async (call) => {
-      call.admit('a')
+      await call.admit('a')
       for (const bytes of [1, 100 * KIB, 200 * KIB]) await call.measure({ bytes })
       await call.measure({ rows: 2500 })
       await call.measure({ rows: 3000 })
@@ -57,15 +60,15 @@ describe('a call', () => {
   it('pays nothing before its credential is proven, and then for what came before, too', async () => {
     const by = limits()
     const stranger = Call.during(by, async (call) => {
-      call.claim('a')
+      call.identify('a')
       await call.measure({ bytes: 640 * KIB })
       throw new Error('wrong signature')
     })
     await expect(stranger).rejects.toThrow('wrong signature')
     await Call.during(by, async (call) => {
-      call.claim('a')
+      call.identify('a')
       await call.measure({ bytes: 320 * KIB })
-      call.admit('a')
+      await call.admit('a')
     })
     expect(by.left('a')).toBe(15)
   })
@@ -73,7 +76,7 @@ describe('a call', () => {
   it('owes what its credential lacks: the next one waits for it', async () => {
     const by = limits()
     await Call.during(by, async (call) => {
-      call.admit('a')
+      await call.admit('a')
       await call.measure({ rows: 50_000 })
     })
     const refused = Call.during(by, async (call) => call.admit('a'))
@@ -86,12 +89,12 @@ describe('a call', () => {
   it('pays a token for each message of a batch', async () => {
     const by = limits()
     await Call.during(by, async (call) => {
-      call.admit('a')
+      await call.admit('a')
       call.takeMessages(6)
     })
     expect(by.left('a')).toBe(14)
     const refused = Call.during(by, async (call) => {
-      call.admit('b')
+      await call.admit('b')
       call.takeMessages(21)
     })
     await expect(refused).rejects.toMatchObject({ status: 429 })
@@ -109,14 +112,14 @@ describe('large calls', () => {
     })
     const running = Array.from({ length: 4 }, () =>
       Call.during(by, async (call) => {
-        call.claim('a')
+        call.identify('a')
         await call.measure({ rows: 5001 })
         await ended
       }),
     )
     await expect(
       Call.during(by, async (call) => {
-        call.claim('a')
+        call.identify('a')
         await call.measure(large)
       }),
     ).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } })
@@ -125,12 +128,12 @@ describe('large calls', () => {
       ['b', large],
     ] as const) {
       await Call.during(by, async (call) => {
-        call.claim(credential)
+        call.identify(credential)
         await call.measure(size)
       })
     }
     const fifth = Call.during(by, async (call) => {
-      call.claim('a')
+      call.identify('a')
       await call.measure(large)
       return 'went on'
     })
@@ -139,11 +142,11 @@ describe('large calls', () => {
     await Promise.all(running)
   })
 
-  it('give their place back when their work fails', async () => {
+  it('give their slot back when their work fails', async () => {
     const by = limits()
     for (let count = 0; count < 10; count += 1) {
       const failing = Call.during(by, async (call) => {
-        call.claim('a')
+        call.identify('a')
         await call.measure(large)
         throw new Error('failed')
       })
@@ -151,8 +154,80 @@ describe('large calls', () => {
     }
   })
 
+  it('give a slot back that came to a caller who had left', async () => {
+    const slots = new LargeCalls(1, 60_000)
+    const by = { ...limits(), largeCalls: slots }
+    const release = await slots.acquire('a')
+    let measured: Promise<void> | undefined
+    const left = Call.during(by, async (call) => {
+      call.identify('a')
+      measured = call.measure(large)
+      throw new Error('the caller left')
+    })
+    await expect(left).rejects.toThrow('the caller left')
+    release()
+    await measured
+    // it waits for nobody
+    await slots.acquire('a')
+  })
+
+  it('are on the account of the credential as soon as it is proven, and no longer on that of who sends it', async () => {
+    const slots = new LargeCalls(1, 10)
+    const by = { ...limits(), largeCalls: slots }
+    await Call.during(by, async (call) => {
+      call.identify('a from 192.0.2.1')
+      await call.measure(large)
+      await expect(slots.acquire('a from 192.0.2.1')).rejects.toMatchObject({ status: 429 })
+      await call.admit('a')
+      const other = await slots.acquire('a from 192.0.2.1')
+      await expect(slots.acquire('a')).rejects.toMatchObject({ status: 429 })
+      other()
+    })
+    await slots.acquire('a')
+  })
+
   it('are not bounded where there is no limit', async () => {
     const none = new LargeCalls(0)
-    for (let count = 0; count < 10; count += 1) await none.enter('a')
+    for (let count = 0; count < 10; count += 1) await none.acquire('a')
+  })
+})
+
+describe('a caller who leaves', () => {
+  it.each([
+    ['before its body was asked for', 'Content-Length: 2000000', ''],
+    ['in the middle of its body', 'Content-Length: 2000000', 'x'.repeat(70_000)],
+    [
+      'in the middle of a body of unknown length',
+      'Transfer-Encoding: chunked',
+      `fffff\r\n${'x'.repeat(70_000)}`,
+    ],
+  ])('%s leaves no slot behind', async (_when, header, body) => {
+    const slots = new LargeCalls(1, 60_000)
+    const by = { ...limits(), largeCalls: slots }
+    const requests: IncomingMessage[] = []
+    const left: Promise<unknown>[] = []
+    const ended: Promise<unknown>[] = []
+    const server = createServer((request) => {
+      requests.push(request)
+      left.push(new Promise((resolve) => request.socket.once('close', resolve)))
+      const call = Call.during(by, async (one) => {
+        one.identify('a')
+        if (body === '') await left[0]
+        await readBody(request, 4_000_000, one)
+      })
+      ended.push(call.catch((error: unknown) => error))
+    })
+    try {
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const caller = connect((server.address() as AddressInfo).port, '127.0.0.1')
+      caller.on('error', () => undefined)
+      caller.write(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n${body}`)
+      await expect.poll(() => requests.length).toBe(1)
+      caller.destroy()
+      expect(await ended[0]).toBeInstanceOf(CallerGone)
+      await slots.acquire('a')
+    } finally {
+      server.close()
+    }
   })
 })

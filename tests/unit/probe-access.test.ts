@@ -1,13 +1,18 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../infrastructure/config/config.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 import { ProbeAccess } from '../../interfaces/operator-api/probe-access.ts'
 
-function statusesOf(access: ProbeAccess, remoteAddress: string | undefined, times = 1): number[] {
+function statusesOf(
+  access: ProbeAccess,
+  remoteAddress: string | undefined,
+  times = 1,
+  headers: IncomingMessage['headers'] = {},
+): number[] {
   return Array.from({ length: times }, () => {
     try {
-      access.require({ socket: { remoteAddress } } as IncomingMessage)
+      access.require({ socket: { remoteAddress }, headers } as IncomingMessage, {} as ServerResponse)
       return 200
     } catch (error) {
       return (error as { status: number }).status
@@ -15,8 +20,13 @@ function statusesOf(access: ProbeAccess, remoteAddress: string | undefined, time
   })
 }
 
-const accessOf = (env: Record<string, string>, isOperator = false) =>
-  new ProbeAccess(loadConfig(env).probeRanges, { isOperator: () => isOperator }, new RateLimiter(1, () => 0))
+function accessOf(env: Record<string, string>, isOperator = false, reported: string[] = []): ProbeAccess {
+  const gate = {
+    isOperator: () => isOperator,
+    report: (_request: IncomingMessage, _response: ServerResponse, why: string) => void reported.push(why),
+  }
+  return new ProbeAccess(loadConfig(env).probeRanges, gate, new RateLimiter(1, () => 0))
+}
 
 describe('probes', () => {
   it.each([
@@ -35,6 +45,15 @@ describe('probes', () => {
 
   it('are there for the operator from anywhere', () => {
     expect(statusesOf(accessOf({}, true), '8.8.8.8', 4)).toEqual(Array(4).fill(200))
+  })
+
+  it('tell of tokens that are wrong', () => {
+    const reported: string[] = []
+    const access = accessOf({}, false, reported)
+    expect(statusesOf(access, '8.8.8.8')).toEqual([403])
+    expect(reported).toEqual([])
+    expect(statusesOf(access, '8.8.8.8', 1, { authorization: 'Bearer guess' })).toEqual([403])
+    expect(reported).toEqual(['wrong token'])
   })
 
   it('are there for the addresses that are set, and no others', () => {

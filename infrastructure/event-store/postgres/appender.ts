@@ -86,11 +86,11 @@ export class Appender {
     return new Promise((settle, fail) => {
       const deadline = performance.now() + this.#patienceMs
       // whatever becomes of the connection, and of what stands before it
-      const timer = setTimeout(
-        () =>
-          reject(new DatabaseUnavailable('the event log', 'no answer to an append, its outcome is unknown')),
-        this.#patienceMs,
-      )
+      const timer = setTimeout(() => {
+        // it may still be stored, after somebody has read its stream without it
+        this.#session.makeRoom('the outcome of an append is unknown')
+        reject(new DatabaseUnavailable('the event log', 'no answer to an append, its outcome is unknown'))
+      }, this.#patienceMs)
       const resolve = (result: AppendResult) => {
         clearTimeout(timer)
         settle(result)
