@@ -93,7 +93,7 @@ export class Readiness {
           ? [`integration events: parked streams: ${published.parkedStreams}`]
           : []),
         ...(nats && !nats.connected
-          ? ['nats: unreachable, work is found by looking, integration events wait']
+          ? ['nats: unreachable, work is found by polling, integration events wait']
           : []),
       ],
       checks: {

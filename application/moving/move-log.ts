@@ -59,7 +59,7 @@ export interface MoveAccount {
 
 /** What no move carries, and where it comes from at the target. */
 const NOT_CARRIED = [
-  'read models, and what was set aside from them: the next start builds them anew',
+  'read models and parked streams: the next start builds them anew',
   'master key, operator token and other settings: the target has its own',
 ]
 const NOT_CARRIED_WITH_LOG = [

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
-import { CliError, type CliIo, Refusal } from './io.ts'
+import { type CliIo, Refusal, UsageError } from './io.ts'
 import { askSecret, isAttended, secretOf } from './secrets.ts'
 
 export interface OperatorOptions {
@@ -94,7 +94,7 @@ export function limitOf({ requestTimeout }: OperatorOptions): Partial<Limit> {
 /**
  * The operator token: `--token`, `--token-file`, the variable `OPERATOR_TOKEN`, the file that `OPERATOR_TOKEN_FILE`
  * names, the file that the service keeps under `DATA_DIR`; else whoever sits at the terminal is asked.
- * @throws CliError that says where it was looked for.
+ * @throws UsageError that says where it was looked for; CliError for a file that cannot be read.
  */
 export async function operatorToken(io: CliIo, options: OperatorOptions): Promise<string> {
   const token = secretOf(io, {
@@ -107,7 +107,7 @@ export async function operatorToken(io: CliIo, options: OperatorOptions): Promis
     return readFileSync(file, 'utf8').trim()
   } catch {
     if (isAttended(io)) return askSecret(io, 'Operator token')
-    throw new CliError(
+    throw new UsageError(
       'No operator token: use --token-file, OPERATOR_TOKEN, OPERATOR_TOKEN_FILE, or DATA_DIR of the service ' +
         `(looked for ${file})`,
     )

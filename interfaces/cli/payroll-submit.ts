@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import cliProgress from 'cli-progress'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
-import { CliError, type CliIo, EXIT, Refusal } from './io.ts'
+import { CliError, type CliIo, EXIT, Refusal, UsageError } from './io.ts'
 import { dollars, type Output, printable, rows } from './output.ts'
 import { type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
 import { askSecret, isAttended, secretOf } from './secrets.ts'
@@ -101,7 +101,7 @@ class CoreClient {
   constructor(io: CliIo, options: SubmitOptions, clientSecret: string) {
     this.#base = baseUrl(options.coreUrl ?? io.env.COMPSTREAM_CORE_URL ?? DEFAULT_CORE)
     const clientId = options.clientId ?? io.env.COMPSTREAM_CLIENT_ID
-    if (!clientId) throw new CliError('--client-id (or COMPSTREAM_CLIENT_ID) is required')
+    if (!clientId) throw new UsageError('--client-id (or COMPSTREAM_CLIENT_ID) is required')
     this.#clientId = clientId
     this.#clientSecret = clientSecret
     this.#sendMs = options.timeout * 1000
@@ -151,7 +151,7 @@ async function clientSecretOf(io: CliIo, file: string, options: SubmitOptions): 
   })
   if (secret !== null) return secret
   if (file !== '-' && isAttended(io)) return askSecret(io, 'Client secret')
-  throw new CliError(
+  throw new UsageError(
     'COMPSTREAM_CLIENT_SECRET, COMPSTREAM_CLIENT_SECRET_FILE or --client-secret-file is required',
   )
 }
