@@ -126,7 +126,8 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
           const later = `UPDATE runtime.${table} SET ${until} = clock_timestamp() + interval '1 hour'`
           await database.query(`${later} WHERE ${owner} = $1`, [dead])
         }
-        await until(async () => (await ownerOf(lease)) !== dead)
+        const LEFT = 'SELECT 1 FROM runtime.leases WHERE owner = $1'
+        await until(async () => (await database.query(LEFT, [dead])).rowCount === 0)
         await expectComplete(api, tenant, body.report_id, payroll)
         await until(async () => (await held()).flat().length === OF_PROJECTOR.length + OF_WORKER.length)
         expect(await held()).toEqual([OF_WORKER, OF_PROJECTOR])
