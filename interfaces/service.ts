@@ -247,7 +247,8 @@ async function compose(
     readModels: projections,
   }
   const readiness = new Readiness({
-    ...{ log, projections, runner, work: workStore, clock, faults, nats, workQueue, integrationEvents },
+    ...{ log: failFast, projections, runner, work: workStore, clock, faults, nats, workQueue },
+    integrationEvents,
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
