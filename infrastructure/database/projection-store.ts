@@ -22,6 +22,8 @@ import { grantSchemaToServiceRole } from './service-role.ts'
 /** Readers that hold a view longer than this make a switch step back and try again. */
 const VIEW_LOCK_MS = 500
 const REQUEST_EXPIRES_S = 60
+/** What somebody waits for is given up like any request, although it shares the connections of what nobody waits for. */
+const WAITED_FOR = { query_timeout: STATEMENT_LIMIT_MS.request }
 
 /**
  * Projections in PostgreSQL. Each generation has a schema of its own; `read_model.<table>` are views
@@ -41,6 +43,7 @@ export class PostgresProjectionStore implements ProjectionStore {
 
   async generations(): Promise<readonly GenerationRecord[]> {
     const { rows } = await this.#run<GenerationRow>({
+      ...WAITED_FOR,
       name: 'projections/generations',
       text: `${SELECT_GENERATION} ORDER BY projection, generation`,
     })
@@ -68,6 +71,7 @@ export class PostgresProjectionStore implements ProjectionStore {
 
   async positions(projections: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
     const { rows } = await this.#run<{ projection: string; position: string }>({
+      ...WAITED_FOR,
       name: 'projections/positions',
       text: `SELECT projection, position FROM runtime.projections WHERE role = 'live' AND projection = ANY($1)`,
       values: [projections],
@@ -235,6 +239,7 @@ export class PostgresProjectionStore implements ProjectionStore {
 
   async parked(generation: GenerationRef): Promise<readonly ParkedStream[]> {
     const { rows } = await this.#run<ParkedRow>({
+      ...WAITED_FOR,
       name: 'projections/parked',
       text: `SELECT stream, position, revision, type, category, message, attempts, parked_at
              FROM runtime.parked_events WHERE projection = $1 AND generation = $2 ORDER BY position`,
@@ -334,6 +339,7 @@ export class PostgresProjectionStore implements ProjectionStore {
 
   async ask(projection: string, kind: RequestKind, args: Readonly<Record<string, unknown>>): Promise<string> {
     const { rows } = await this.#run<{ id: string }>({
+      ...WAITED_FOR,
       text: `INSERT INTO runtime.projection_requests (projection, kind, arguments) VALUES ($1, $2, $3) RETURNING id`,
       values: [projection, kind, JSON.stringify(args)],
     })
@@ -361,6 +367,7 @@ export class PostgresProjectionStore implements ProjectionStore {
 
   async outcome(id: string): Promise<RequestOutcome | null> {
     const { rows } = await this.#run<{ outcome: RequestOutcome | null }>({
+      ...WAITED_FOR,
       name: 'projections/outcome',
       text: 'SELECT outcome FROM runtime.projection_requests WHERE id = $1',
       values: [id],

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { STATEMENT_LIMIT_MS } from '../../infrastructure/database/database.ts'
 import { employeeRecord, report, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
@@ -91,3 +94,38 @@ test('a database that vanishes from the network leaves no request without an ans
   await operate(service, 'POST', '/drain')
   expect(await operate(service, 'POST', '/audit/verify')).toMatchObject({ verified: true })
 }, 180_000)
+
+test.skipIf((await findEventStore()) === null)(
+  'an overview of projections does not wait as long as work in the background while the log in EventStoreDB answers',
+  async () => {
+    const [eventStore, own] = await Promise.all([
+      startEventStore({ keepsData: false }),
+      createTestDatabase({ migrate: false }),
+    ])
+    const url = new URL(own.url)
+    const ownProxy = await startHoldingProxy(Number(url.port))
+    url.host = `127.0.0.1:${ownProxy.port}`
+    // nothing in it keeps connections of the background busy
+    const api = await startProcess({
+      env: {
+        ...{ DATABASE_URL: url.toString(), EVENTSTORE_URL: eventStore.url, ROLES: 'api' },
+        MASTER_KEY: randomBytes(32).toString('base64'),
+      },
+    })
+    try {
+      const overview = () =>
+        send(`${api.opsUrl}/ops/v1/projections`, {
+          headers: { Authorization: `Bearer ${api.operatorToken}` },
+        })
+      expect((await overview()).status).toBe(200)
+      ownProxy.vanish()
+      const late = delay(STATEMENT_LIMIT_MS.background, null, { ref: false })
+      expect(await Promise.race([overview(), late])).toMatchObject({ status: 503 })
+    } finally {
+      ownProxy.comeBack()
+      await api.stop()
+      await Promise.all([ownProxy.close(), own.drop(), eventStore.stop()])
+    }
+  },
+  180_000,
+)
