@@ -1,9 +1,14 @@
 import type { Pool } from 'pg'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import type { EventRegistry } from '../../application/event-store.ts'
+import { type EventRegistry, UnreadableEvent } from '../../application/event-store.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
+import { streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { INSTALLATION_ID, installation } from '../../domain/operations/installation.ts'
+import {
+  INSTALLATION_ID,
+  type InstallationEvent,
+  installation,
+} from '../../domain/operations/installation.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
@@ -50,9 +55,7 @@ export async function pairWithLog(parts: {
         'to the log, or restore its keys from a backup',
     )
   }
-  const { keyCheckValue } = isEmpty
-    ? { keyCheckValue: null }
-    : (await commands.load(installation, INSTALLATION_ID)).state
+  const keyCheckValue = isEmpty ? null : await recordedCheckValue(log, registry)
   const fingerprints = await openFingerprints(vault)
   const othersKeys = new KeysMissing(
     `${setting}: this database holds the keys of another event log: take the database that belongs to the log, or ` +
@@ -84,6 +87,24 @@ export async function pairWithLog(parts: {
     if (isRejection(recorded)) throw othersKeys
   }
   await bindToLog(pool, engine, log)
+}
+
+/**
+ * The key check value of a log; null when it has none yet. It is never changed: what another program wrote behind it
+ * does not count.
+ * @throws ConfigError when what stands in its place cannot be read.
+ */
+async function recordedCheckValue(log: EventLog, registry: EventRegistry): Promise<string | null> {
+  const [first] = await log.readStream(streamOf(installation, INSTALLATION_ID), { maxCount: 1 })
+  if (!first) return null
+  try {
+    const { type, data } = registry.decode(first) as { type: string; data: unknown }
+    return installation.evolve(installation.initialState, { type, data } as InstallationEvent).keyCheckValue
+  } catch (error) {
+    if (error instanceof UnreadableEvent)
+      throw new ConfigError(`the event log cannot be used: ${error.message}`)
+    throw error
+  }
 }
 
 /** The data subject of the first sealed value near the beginning of a log; null when there is none. */

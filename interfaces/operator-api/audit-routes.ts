@@ -1,6 +1,5 @@
 import { dataKeysToErase, eraseSubject, personSubjects } from '../../application/commands/erasure.ts'
 import { recordOperatorAction } from '../../application/commands/operator-actions.ts'
-import { UnreadableEvent } from '../../application/event-store.ts'
 import { verifyLog, verifyStream } from '../../application/queries/audit.ts'
 import { employeeRegister } from '../../application/queries/employee-register.ts'
 import {
@@ -14,7 +13,7 @@ import { employer } from '../../domain/parties/employer.ts'
 import type { Route } from '../http/server.ts'
 import { badRequest, type Fields, flagParameter, parseTime, wholeNumberParameter } from './fields.ts'
 import { listAnswer, pageOf } from './lists.ts'
-import { accepted, type Call, conflict, notFound, type OperatorHost, operation } from './operations.ts'
+import { accepted, type Call, notFound, type OperatorHost, operation } from './operations.ts'
 
 const DEFAULT_EVENTS = 100
 const MAX_EVENTS = 1000
@@ -44,9 +43,7 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
     operation(host, 'GET', '/streams/:stream/state', async (call) => {
       const point = pointOf(call.query)
       const stream = streamName(call.parameter('stream'))
-      const state = await stateAt(app, stream, point).catch((error: unknown) => {
-        throw error instanceof UnreadableEvent ? conflict(error.message) : error
-      })
+      const state = await stateAt(app, stream, point)
       if (!state) throw notFound('There is no such stream, or it was empty at that point')
       return { data: state }
     }),

@@ -2,6 +2,7 @@ import type express from 'express'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-handler.ts'
 import { isIdempotencyKey, requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
+import { UnreadableEvent } from '../../application/event-store.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import type { OperatorGate } from '../http/bearer.ts'
@@ -42,7 +43,10 @@ export interface OperatorHost {
   readonly gate: OperatorGate
 }
 
-/** Builds a route that wants the operator token and answers in the envelope. */
+/**
+ * Builds a route that wants the operator token and answers in the envelope. What needs a stream with an event that
+ * cannot be read is 409 and names it.
+ */
 export function operation(
   host: OperatorHost,
   method: Method,
@@ -63,7 +67,9 @@ export function operation(
         data,
         pagination,
         headers,
-      } = await handle(callOf(host, request, response, gone.signal))
+      } = await handle(callOf(host, request, response, gone.signal)).catch((error: unknown) => {
+        throw error instanceof UnreadableEvent ? conflict(error.message) : error
+      })
       for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value)
       sendJson(
         response,

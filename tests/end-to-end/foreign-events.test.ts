@@ -133,6 +133,12 @@ describe('events of another program in the log', () => {
         }
         const state = await get(`/streams/${stream}/state`)
         expect([state.status, state.body.message]).toEqual([409, expect.stringContaining(`${stream}@1`)])
+        const cancelled = await send(`${service.opsUrl}/ops/v1/policies/${odd.policyId}/cancel`, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${service.operatorToken}` },
+          body: { reason: 'none' },
+        })
+        expect([cancelled.status, cancelled.body.message]).toEqual([409, state.body.message])
 
         const { body } = await report(service, tenant)
         expect((await status(service, tenant, body.file_id)).body.status).toBe('NORMALIZED')

@@ -5,6 +5,7 @@ import type { EventLog } from '../../application/ports/event-log.ts'
 import { ERASED } from '../../application/ports/personal-data.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
+import { ConfigError } from '../../infrastructure/config/config-error.ts'
 import { MasterKeyError, MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import {
   EncryptedPersonalData,
@@ -123,6 +124,24 @@ test('the check value tells nothing of the root, and no two logs begin with the 
   const root = await new PostgresSecretVault(one.pool, masterKeys, systemClock).get(FINGERPRINT_ROOT)
   const { key_check_value: value } = JSON.parse(first[0]!.data)
   expect(Buffer.from(root!, 'base64').toString('hex')).not.toContain(value)
+})
+
+test('what another program wrote behind the check value stops no start, in its place it is named in one line', async () => {
+  const side = await open()
+  await pair(side, side.log)
+  const foreign = () => [{ eventId: randomUUID(), type: 'SomethingForeign', data: '{}', metadata: '{}' }]
+  await side.log.append('installation-service', 'exists', foreign())
+  await pair(side, side.log)
+  const other = await open()
+  await pair(other, other.log)
+  const first = await open()
+  await first.log.append('installation-service', 'noStream', foreign())
+  await writeTables(first.url, await copyTables(other.url, ['runtime.secrets']))
+  await expect(pair(first, first.log)).rejects.toThrow(
+    new ConfigError(
+      'the event log cannot be used: Event SomethingForeign at installation-service@0 cannot be read: unknown event type',
+    ),
+  )
 })
 
 test('a log on an empty database is refused', async () => {
