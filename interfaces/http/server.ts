@@ -1,4 +1,10 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
 import { requestIdOf, sendEmpty } from './answers.ts'
@@ -216,6 +222,7 @@ export async function listen(
   )
   server.on('clientError', refuseUnreadable)
   server.prependListener('request', (_request, response) => cutUnread(response, unreadAnswerMs))
+  closeWithConnection(server)
   const traffic = followTraffic(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -235,6 +242,30 @@ export async function listen(
       return closing
     },
   }
+}
+
+/**
+ * Tells every answer when its connection closes. Node tells the one that is being written only: those to requests that
+ * were sent behind it on the same connection would never close, and whoever waits for that would keep them for ever.
+ */
+function closeWithConnection(server: Server): void {
+  const unfinished = new WeakMap<Socket, Set<ServerResponse>>()
+  server.on('connection', (socket) => {
+    const responses = new Set<ServerResponse>()
+    unfinished.set(socket, responses)
+    socket.once('close', () => {
+      for (const response of responses) {
+        if (response.socket !== null || response.writableFinished) continue
+        response.destroy()
+        response.emit('close')
+      }
+    })
+  })
+  server.prependListener('request', ({ socket }, response) => {
+    const responses = unfinished.get(socket)
+    responses?.add(response)
+    response.once('close', () => responses?.delete(response))
+  })
 }
 
 /** Cuts the connection of a caller that does not take its answer; one whose answer is still being made waits on. */
