@@ -195,6 +195,8 @@ const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_MS = 30_000
 const MAX_HEADER_BYTES = 16 * 1024
+/** Requests that may wait for answers on one connection: what comes in one packet is taken in one go. */
+const MAX_PIPELINED = 32
 /** Real milliseconds in which a caller has to take something of an answer that waits for it. */
 const UNREAD_ANSWER_MS = 30_000
 
@@ -218,11 +220,16 @@ export async function listen(
       connectionsCheckingInterval: 5_000,
       maxHeaderSize: MAX_HEADER_BYTES,
     },
-    app,
+    (request, response) => {
+      const { socket } = request
+      if (socket.destroyed) return
+      if (unanswered(socket) > MAX_PIPELINED) socket.destroy()
+      else app(request, response)
+    },
   )
+  const unanswered = followAnswers(server)
   server.on('clientError', refuseUnreadable)
   server.prependListener('request', (_request, response) => cutUnread(response, unreadAnswerMs))
-  closeWithConnection(server)
   const traffic = followTraffic(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -247,8 +254,9 @@ export async function listen(
 /**
  * Tells every answer when its connection closes. Node tells the one that is being written only: those to requests that
  * were sent behind it on the same connection would never close, and whoever waits for that would keep them for ever.
+ * @returns how many requests of a connection have no answer yet.
  */
-function closeWithConnection(server: Server): void {
+function followAnswers(server: Server): (socket: Socket) => number {
   const unfinished = new WeakMap<Socket, Set<ServerResponse>>()
   server.on('connection', (socket) => {
     const responses = new Set<ServerResponse>()
@@ -266,6 +274,7 @@ function closeWithConnection(server: Server): void {
     responses?.add(response)
     response.once('close', () => responses?.delete(response))
   })
+  return (socket) => unfinished.get(socket)?.size ?? 0
 }
 
 /** Cuts the connection of a caller that does not take its answer; one whose answer is still being made waits on. */

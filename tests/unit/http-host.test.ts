@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { request as httpRequest, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
@@ -357,6 +358,23 @@ describe('a listener', () => {
     expect(await raw(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431 /,
     )
+  })
+
+  it('takes 32 requests of a connection at a time, and cuts one that sends more', async () => {
+    const socket = connect(listener.port, '127.0.0.1')
+    socket.on('error', () => {})
+    const closed = once(socket, 'close')
+    const count = (text: string) => text.split('GET /things/:id 200').length - 1
+    let received = ''
+    socket.on('data', (part) => {
+      received += part
+    })
+    const ask = (times: number) => socket.write('GET /things/1 HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(times))
+    ask(32)
+    await vi.waitFor(() => expect(received.split('HTTP/1.1 200')).toHaveLength(33))
+    ask(2000)
+    await closed
+    expect(count(answered.join())).toBeLessThan(100)
   })
 
   it('finishes requests in flight when it closes, and takes no new ones', async () => {
