@@ -229,7 +229,9 @@ export async function listen(
   )
   const unanswered = followAnswers(server)
   server.on('clientError', refuseUnreadable)
-  server.prependListener('request', (_request, response) => cutUnread(response, unreadAnswerMs))
+  server.prependListener('request', ({ socket }, response) => {
+    if (!socket.destroyed) cutUnread(response, unreadAnswerMs)
+  })
   const traffic = followTraffic(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -270,6 +272,7 @@ function followAnswers(server: Server): (socket: Socket) => number {
     })
   })
   server.prependListener('request', ({ socket }, response) => {
+    if (socket.destroyed) return
     const responses = unfinished.get(socket)
     responses?.add(response)
     response.once('close', () => responses?.delete(response))
