@@ -17,6 +17,7 @@ import {
 import { endClient } from './connection.ts'
 import { type Database, STATEMENT_LIMIT_MS } from './database.ts'
 import { plainTypes } from './plain-types.ts'
+import { rowsAsJson } from './rows-as-json.ts'
 import { grantSchemaToServiceRole } from './service-role.ts'
 
 /** Readers that hold a view longer than this make a switch step back and try again. */
@@ -164,10 +165,10 @@ export class PostgresProjectionStore implements ProjectionStore {
       page.rate,
     ]
     for (const changes of page.tables) {
-      if (changes.put.length > 0) values.push(wellFormedJson(changes.put))
-      if (changes.removed.length > 0) values.push(wellFormedJson(changes.removed))
+      if (changes.put.length > 0) values.push(await rowsAsJson(changes.put))
+      if (changes.removed.length > 0) values.push(await rowsAsJson(changes.removed))
     }
-    if (page.park.length > 0) values.push(wellFormedJson(page.park.map(parkedRow)))
+    if (page.park.length > 0) values.push(await rowsAsJson(page.park.map(parkedRow)))
     if (page.unpark.length > 0) values.push(page.unpark)
     const { rows } = await this.#run<{ moved: string }>({ name, text, values })
     if (Number(rows[0]?.moved) !== 1) throw fenced()
@@ -595,16 +596,6 @@ function failureJson(failure: Failure): string {
 function parkedRow(parked: ParkedStream): Row {
   const { parkedAt: _, position, ...row } = parked
   return { ...row, position: String(position) }
-}
-
-/**
- * Rows as JSON that PostgreSQL takes. Half of a surrogate pair, which `JSON.stringify` writes as an
- * escape, stands in no text of the database: it is replaced, instead of parking the stream.
- */
-function wellFormedJson(rows: readonly unknown[]): string {
-  const json = JSON.stringify(rows)
-  if (!json.includes('\\ud')) return json
-  return json.replace(/\\(?:u(d[89a-f])..|.)/g, (sequence, half) => (half ? '\ufffd' : sequence))
 }
 
 function jsonKey(value: unknown): unknown {

@@ -1,4 +1,10 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
 import { requestIdOf, sendEmpty } from './answers.ts'
@@ -189,6 +195,8 @@ const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_MS = 30_000
 const MAX_HEADER_BYTES = 16 * 1024
+/** Requests that may wait for answers on one connection: what comes in one packet is taken in one go. */
+const MAX_PIPELINED = 32
 /** Real milliseconds in which a caller has to take something of an answer that waits for it. */
 const UNREAD_ANSWER_MS = 30_000
 
@@ -212,10 +220,18 @@ export async function listen(
       connectionsCheckingInterval: 5_000,
       maxHeaderSize: MAX_HEADER_BYTES,
     },
-    app,
+    (request, response) => {
+      const { socket } = request
+      if (socket.destroyed) return
+      if (unanswered(socket) > MAX_PIPELINED) socket.destroy()
+      else app(request, response)
+    },
   )
+  const unanswered = followAnswers(server)
   server.on('clientError', refuseUnreadable)
-  server.prependListener('request', (_request, response) => cutUnread(response, unreadAnswerMs))
+  server.prependListener('request', ({ socket }, response) => {
+    if (!socket.destroyed) cutUnread(response, unreadAnswerMs)
+  })
   const traffic = followTraffic(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -235,6 +251,33 @@ export async function listen(
       return closing
     },
   }
+}
+
+/**
+ * Tells every answer when its connection closes. Node tells the one that is being written only: those to requests that
+ * were sent behind it on the same connection would never close, and whoever waits for that would keep them for ever.
+ * @returns how many requests of a connection have no answer yet.
+ */
+function followAnswers(server: Server): (socket: Socket) => number {
+  const unfinished = new WeakMap<Socket, Set<ServerResponse>>()
+  server.on('connection', (socket) => {
+    const responses = new Set<ServerResponse>()
+    unfinished.set(socket, responses)
+    socket.once('close', () => {
+      for (const response of responses) {
+        if (response.socket !== null || response.writableFinished) continue
+        response.destroy()
+        response.emit('close')
+      }
+    })
+  })
+  server.prependListener('request', ({ socket }, response) => {
+    if (socket.destroyed) return
+    const responses = unfinished.get(socket)
+    responses?.add(response)
+    response.once('close', () => responses?.delete(response))
+  })
+  return (socket) => unfinished.get(socket)?.size ?? 0
 }
 
 /** Cuts the connection of a caller that does not take its answer; one whose answer is still being made waits on. */

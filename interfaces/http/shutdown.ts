@@ -30,7 +30,8 @@ export function followTraffic(server: Server): Traffic {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  server.prependListener('request', (_request, response) => {
+  server.prependListener('request', ({ socket }, response) => {
+    if (socket.destroyed) return
     if (closing) {
       endWithAnswer(response)
       return

@@ -32,7 +32,10 @@ const ENDPOINT = '/mcp'
 
 /** Refusals that concern the endpoint go out as JSON-RPC errors, wherever they were decided. */
 const writeError: ErrorWriter = (response, status, error, message) => {
-  const isEndpoint = /^\/mcp\/?(?:\?|$)/.test((response.req as express.Request).originalUrl)
+  // a proxy may send the whole address instead of the path
+  const isEndpoint = /^(?:https?:\/\/[^/?]*)?\/mcp\/?(?:\?|$)/.test(
+    (response.req as express.Request).originalUrl,
+  )
   if (isEndpoint && [403, 429, 503].includes(status)) writeRpcError(response, status, message)
   else writeCoreError(response, status, error, message)
 }

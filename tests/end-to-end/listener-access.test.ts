@@ -165,3 +165,19 @@ describe('a failed log-in of an operator', () => {
     expect(service.output.join('\n')).not.toContain(token)
   })
 })
+
+it('refuses a foreign host name in the words of the tool server also where the request line holds an address', async () => {
+  const { hostname, port } = new URL(service.mcpUrl)
+  const text = await new Promise<string>((resolve, reject) => {
+    const path = `${service.mcpUrl}/mcp`
+    const headers = { Host: 'rebound.example' }
+    const sent = httpRequest({ hostname, port, method: 'POST', path, headers }, async (answer) => {
+      let received = ''
+      for await (const part of answer) received += part
+      resolve(received)
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+  expect(JSON.parse(text)).toMatchObject({ jsonrpc: '2.0', error: { code: -32600 }, id: null })
+})

@@ -1,9 +1,10 @@
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sendJson } from '../../interfaces/http/answers.ts'
-import { readJson } from '../../interfaces/http/body.ts'
+import { CallerGone, readBody, readJson } from '../../interfaces/http/body.ts'
 import {
   type ErrorWriter,
   HttpError,
@@ -320,14 +321,60 @@ describe('a body', () => {
     expect((await fetch(url('/things/1'))).status).toBe(200)
     expect(failures).toEqual([])
   })
+
+  it('is not waited for when the caller went away before it was read', async () => {
+    const outcome = new Promise<unknown>((resolve) => {
+      const app: RequestListener = (request) => {
+        request.once('close', () => readBody(request, LIMIT).then(resolve, resolve))
+        request.socket.destroy()
+      }
+      void listen(app, '127.0.0.1', 0).then(async (other) => {
+        const socket = connect(other.port, '127.0.0.1', () =>
+          socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"a"'),
+        )
+        await outcome
+        await other.close()
+      })
+    })
+    expect(await outcome).toBeInstanceOf(CallerGone)
+  })
 })
 
 describe('a listener', () => {
+  it('lets the answers to pipelined requests go with their connection', async () => {
+    const socket = connect(listener.port, '127.0.0.1')
+    socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n')
+    socket.write('GET /things/1 HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3))
+    await entered
+    // a request of another connection comes after those three
+    await fetch(url('/query'))
+    socket.destroy()
+    await vi.waitFor(() => expect(answered).toHaveLength(5))
+    expect(answered.filter((one) => one.includes('/things/:id'))).toHaveLength(3)
+  })
+
   it('answers what is not HTTP and closes', async () => {
     expect(await raw('NONSENSE\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
     expect(await raw(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431 /,
     )
+  })
+
+  it('takes 32 requests of a connection at a time, and cuts one that sends more', async () => {
+    const socket = connect(listener.port, '127.0.0.1')
+    socket.on('error', () => {})
+    const closed = once(socket, 'close')
+    const count = (text: string) => text.split('GET /things/:id 200').length - 1
+    let received = ''
+    socket.on('data', (part) => {
+      received += part
+    })
+    const ask = (times: number) => socket.write('GET /things/1 HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(times))
+    ask(32)
+    await vi.waitFor(() => expect(received.split('HTTP/1.1 200')).toHaveLength(33))
+    ask(2000)
+    await closed
+    expect(count(answered.join())).toBeLessThan(100)
   })
 
   it('finishes requests in flight when it closes, and takes no new ones', async () => {
