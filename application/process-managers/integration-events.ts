@@ -10,6 +10,7 @@ import {
   IntegrationEventRefused,
 } from '../ports/integration-events.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
+import { isAway } from '../ports/unavailable.ts'
 import { describeError } from './describe-error.ts'
 import { leaseOf } from './process-manager.ts'
 import {
@@ -265,7 +266,7 @@ export class IntegrationEvents {
       try {
         event = await integrationEventOf(registry.decode(stored), commands)
       } catch (error) {
-        if (error instanceof EventLogUnavailable) throw error
+        if (isAway(error) || error instanceof EventLogUnavailable) throw error
         return { at: stored, error }
       }
       if (!event) continue
