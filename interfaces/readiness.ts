@@ -177,7 +177,7 @@ export class Readiness {
       integrationEvents &&
         set(this.#unpublished(integrationEvents), (figures) => {
           metrics.integrationEventsBehind(figures?.behind ?? null)
-          if (figures) metrics.parked(INTEGRATION_EVENTS_NAME, figures.parkedStreams)
+          metrics.parked(INTEGRATION_EVENTS_NAME, figures?.parkedStreams ?? null)
         }),
     ])
   }
