@@ -57,6 +57,7 @@ const WITHOUT_LOG = [
   'eventstoredb-outages',
   'eventstoredb-rights',
   'faults',
+  'moved-database',
   'personal-data',
   'projection-leases',
   'read-database',

@@ -111,11 +111,11 @@ export class Readiness {
 
   /** What a drain would still have to wait for. */
   async unfinished(): Promise<unknown> {
-    const { integrationEvents } = this.#parts
+    const { integrationEvents, runner } = this.#parts
     const [projections, processManagers, counts, head] = await Promise.all([
       this.#parts.projections.list(),
-      this.#parts.runner.status(),
-      this.#counts(),
+      runner.status(),
+      this.#counts(runner.names),
       this.#parts.log.head(),
     ])
     return {
@@ -177,7 +177,7 @@ export class Readiness {
       integrationEvents &&
         set(this.#unpublished(integrationEvents), (figures) => {
           metrics.integrationEventsBehind(figures?.behind ?? null)
-          if (figures) metrics.parked(INTEGRATION_EVENTS_NAME, figures.parkedStreams)
+          metrics.parked(INTEGRATION_EVENTS_NAME, figures?.parkedStreams ?? null)
         }),
     ])
   }
@@ -195,9 +195,10 @@ export class Readiness {
     return Promise.all(all.map(async (one) => ({ ...one, lag: await this.#lag.at(one.position, head) })))
   }
 
-  async #counts() {
+  async #counts(processManagers?: readonly string[]) {
     const { work, clock, faults } = this.#parts
-    return work.counts({ now: clock.now(), holds: await faults.holds() })
+    const now = clock.now()
+    return work.counts({ now, holds: await faults.holds(), ...(processManagers && { processManagers }) })
   }
 }
 

@@ -399,12 +399,12 @@ async function openNats(
   logger: Logger,
 ): Promise<Nats> {
   const urls = config.natsUrls!
-  const addresses = natsAddresses(urls)
   if (reached instanceof Nats) {
-    await rememberServers(pool, addresses)
+    // that one of a list was reached says nothing about the others
+    await rememberServers(pool, [reached.address])
     return reached
   }
-  if (!(await isKnownServer(pool, addresses))) throw reached
+  if (!(await isKnownServer(pool, natsAddresses(urls)))) throw reached
   return Nats.openLater(urls, natsLog(logger))
 }
 

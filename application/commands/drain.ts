@@ -13,7 +13,7 @@ export interface DrainParts {
   readonly notices: Notices
   readonly work: Pick<WorkStore, 'counts'>
   readonly processManagers: {
-    /** How far each process manager has got in the log, wherever it runs. */
+    /** How far each process manager has got in the log, wherever it runs; the work of these is waited for. */
     positions(): Promise<ReadonlyMap<string, bigint>>
   }
   /** Absent where nothing is published to other systems. */
@@ -57,10 +57,13 @@ async function isAtRest(parts: DrainParts, projectionsWaitMs: number): Promise<b
   const { log, clock, faults, work } = parts
   const now = clock.now()
   const head = await log.head()
-  for (const position of (await parts.processManagers.positions()).values()) {
+  const positions = await parts.processManagers.positions()
+  for (const position of positions.values()) {
     if (position < head) return false
   }
-  const { due, leased } = await work.counts({ now, holds: await faults.holds() })
+  // nobody may be there for other work: what is to be published waits while the channel is away
+  const processManagers = [...positions.keys()]
+  const { due, leased } = await work.counts({ now, holds: await faults.holds(), processManagers })
   if (due + leased > 0) return false
   if (parts.integrationEvents && !(await parts.integrationEvents.hasPublished(head))) return false
   const names = parts.projections.names()

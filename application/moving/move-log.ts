@@ -4,7 +4,7 @@ import { INSTALLATION_ID, installation, KeyCheckValueRecorded } from '../../doma
 import { HashChains } from '../hash-chains.ts'
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import { type MovableLog, MoveInterrupted } from '../ports/movable-log.ts'
-import type { Carried, LogIdentity, MovedDatabase } from '../ports/moved-database.ts'
+import type { LogIdentity, Moved, MovedDatabase } from '../ports/moved-database.ts'
 import { Comparison } from './comparison.ts'
 import { LogCursor } from './log-cursor.ts'
 import { ChainBroken, type LogAccount, shareOf } from './log-proof.ts'
@@ -47,12 +47,12 @@ export interface MoveAccount {
   readonly database: {
     readonly from: string
     readonly to: string
-    /** `moved` now, or `moved before` within the same database. */
-    readonly outcome: 'moved' | 'moved before'
+    /** `moved` now, or `moved before`: nothing was left to do. */
+    readonly outcome: Moved['outcome']
     /** Different checkpoints that were translated. */
     readonly checkpoints: number
     /** Rows by what they are; null when they stay where they are. */
-    readonly carried: Carried | null
+    readonly carried: Moved['carried']
   } | null
   readonly not_carried: readonly string[]
 }
@@ -159,10 +159,10 @@ export async function moveLog(parts: {
   const isTranslated =
     follows === 'target' || (follows === 'either' && comparison.exact.target > comparison.exact.source)
   const isDone = isTranslated && database?.from === database?.to
-  const carried =
+  const moved: Moved =
     database && !isDone
       ? await database.move(wanted, isTranslated ? wanted : translated, await identityOf(target))
-      : null
+      : { outcome: 'moved before', carried: null }
   const account = proof.account()
   const copied = account.events - alreadyThere
   return {
@@ -178,9 +178,8 @@ export async function moveLog(parts: {
     database: database && {
       from: database.from,
       to: database.to,
-      outcome: isDone ? 'moved before' : 'moved',
-      checkpoints: isTranslated ? 0 : wanted.length,
-      carried,
+      ...moved,
+      checkpoints: isTranslated || moved.outcome === 'moved before' ? 0 : wanted.length,
     },
     not_carried: database ? NOT_CARRIED : NOT_CARRIED_WITH_LOG,
   }

@@ -27,9 +27,17 @@ export interface MovedDatabase {
    * read models, and binds the database to the log that the positions belong to; all or nothing.
    * @param before what {@link positions} answered.
    * @param after the position to store instead, for each of `before`.
-   * @returns how many rows were carried to another database, by what they are; null within the same one.
+   * Where an earlier move to another database has ended, and a service may have worked since, nothing is carried again.
+   * @throws when it cannot be told which of two databases counts.
    */
-  move(before: BigInt64Array, after: BigInt64Array, log: LogIdentity): Promise<Carried | null>
+  move(before: BigInt64Array, after: BigInt64Array, log: LogIdentity): Promise<Moved>
+}
+
+/** What became of a move. */
+export interface Moved {
+  readonly outcome: 'moved' | 'moved before'
+  /** How many rows went to another database, by what they are; null when none had to. */
+  readonly carried: Carried | null
 }
 
 /** Rows that were carried. */

@@ -7,7 +7,7 @@ const RETRY_AFTER_S = 2
 export class ServiceUnavailable extends Error {
   /** Whole seconds after which a caller may try again; what `Retry-After` says. */
   readonly retryAfterSeconds: number
-  /** Whether trying again may help; false where a person has to mend something first. */
+  /** Whether it passes by itself; false where the same may fail again until a person mends something. */
   readonly passes: boolean
   constructor(
     message: string,
@@ -18,4 +18,9 @@ export class ServiceUnavailable extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds ?? RETRY_AFTER_S
     this.passes = options.passes ?? true
   }
+}
+
+/** Whether an error says only that something is away and comes back: nothing can be said against what was tried. */
+export function isAway(error: unknown): boolean {
+  return error instanceof ServiceUnavailable && error.passes
 }

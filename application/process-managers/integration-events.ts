@@ -10,6 +10,7 @@ import {
   IntegrationEventRefused,
 } from '../ports/integration-events.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
+import { isAway } from '../ports/unavailable.ts'
 import { describeError } from './describe-error.ts'
 import { leaseOf } from './process-manager.ts'
 import {
@@ -48,7 +49,7 @@ export interface IntegrationEventsParts {
   readonly leases: Leases
   readonly store: Pick<
     WorkStore,
-    'takeOver' | 'advance' | 'setProblem' | 'checkpoints' | 'claim' | 'end' | 'keysOf'
+    'takeOver' | 'advance' | 'setProblem' | 'checkpoints' | 'claim' | 'end' | 'keysOf' | 'counts'
   >
   readonly channel: IntegrationEventChannel
   /** Hears of every event that was published. */
@@ -119,14 +120,19 @@ export class IntegrationEvents {
   }
 
   /**
-   * Whether nothing is left to be published up to a position, by whichever process does it. What cannot be published
-   * now, because the channel is away or an event cannot be read, is not counted.
+   * Whether nothing is left to be published up to a position, by whichever process does it, parked streams that are
+   * being tried again included. What cannot be published now, because the channel is away or an event cannot be read,
+   * is not counted.
    */
   async hasPublished(position: bigint): Promise<boolean> {
-    const { channel, log } = this.#parts
+    const { channel, log, store } = this.#parts
     if (!channel.isAvailable()) return true
     const status = await this.status()
-    if (status.state === 'problem' || status.position >= position) return true
+    if (status.state === 'problem') return true
+    const processManagers = [INTEGRATION_EVENTS_NAME]
+    const { due, leased } = await store.counts({ now: ALWAYS_DUE, holds: [], processManagers })
+    if (due + leased > 0) return false
+    if (status.position >= position) return true
     // the checkpoint rests a while on events of no concern
     for (let after = status.position; after < position; ) {
       const page = await log.readAll({ after, maxCount: 1, types: INTEGRATION_SOURCES })
@@ -260,7 +266,7 @@ export class IntegrationEvents {
       try {
         event = await integrationEventOf(registry.decode(stored), commands)
       } catch (error) {
-        if (error instanceof EventLogUnavailable) throw error
+        if (isAway(error) || error instanceof EventLogUnavailable) throw error
         return { at: stored, error }
       }
       if (!event) continue
@@ -288,19 +294,36 @@ export class IntegrationEvents {
       ...{ owner: leases.owner, leaseMs: PARKED_LEASE_MS, limit: PARKED_PAGE },
       ...{ now: ALWAYS_DUE, holds: [] },
     })
-    for (const claim of claims) {
-      const first = Number(claim.payload.revision)
-      const stop = await this.#publishParked(claim.key, first, upTo)
-      if (!stop) {
-        // with the checkpoint, so that an owner that was replaced cannot free what its successor passed over
-        await checkpoint.save(upTo, { store: [], cancel: [claim] })
-        parked.delete(claim.key)
-        continue
+    const inHand = new Set(claims)
+    try {
+      for (const claim of claims) {
+        await this.#retryOne(claim, checkpoint, upTo, parked)
+        inHand.delete(claim)
       }
-      // stored anew at its next event, it begins with its tries afresh
-      if (stop.at.revision !== first) await checkpoint.save(upTo, { store: [parkedBy(stop)], cancel: [] })
-      await store.end(claim, endOf(claim, stop))
+    } catch (error) {
+      // what may pass is no fault of the streams: it costs them no try
+      await Promise.allSettled([...inHand].map((claim) => store.end(claim, { end: 'interrupted' })))
+      throw error
     }
+  }
+
+  async #retryOne(
+    claim: ClaimedWork,
+    checkpoint: Checkpoint,
+    upTo: bigint,
+    parked: Set<string>,
+  ): Promise<void> {
+    const first = Number(claim.payload.revision)
+    const stop = await this.#publishParked(claim.key, first, upTo)
+    if (!stop) {
+      // with the checkpoint, so that an owner that was replaced cannot free what its successor passed over
+      await checkpoint.save(upTo, { store: [], cancel: [claim] })
+      parked.delete(claim.key)
+      return
+    }
+    // stored anew at its next event, it begins with its tries afresh
+    if (stop.at.revision !== first) await checkpoint.save(upTo, { store: [parkedBy(stop)], cancel: [] })
+    await this.#parts.store.end(claim, endOf(claim, stop))
   }
 
   async #publishParked(stream: string, first: number, upTo: bigint): Promise<Stop | null> {

@@ -30,8 +30,8 @@ import {
   stageOf,
   wagesRevision,
 } from '../payroll/pipeline-steps.ts'
-import { WrongExpectedRevision } from '../ports/event-log.ts'
-import { ServiceUnavailable } from '../ports/unavailable.ts'
+import { EventLogUnavailable, WrongExpectedRevision } from '../ports/event-log.ts'
+import { isAway } from '../ports/unavailable.ts'
 import { describeError } from './describe-error.ts'
 import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
 
@@ -130,8 +130,9 @@ async function processFile(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
   try {
     return await runPhases(parts, item)
   } catch (error) {
-    // a log or a database that is away is no fault of the file
-    if (item.signal.aborted || item.attempt < ATTEMPTS || error instanceof ServiceUnavailable) throw error
+    // a log or a database that is away is no fault of the file, nor is a log that refuses all
+    const isBlameless = isAway(error) || error instanceof EventLogUnavailable
+    if (item.signal.aborted || item.attempt < ATTEMPTS || isBlameless) throw error
     const why = `Processing failed ${item.attempt} times: ${describeError(error)}`
     await fail(parts, item, await parts.commands.load(payrollFile, item.key), why)
     return { outcome: 'stop', why }

@@ -7,7 +7,7 @@ import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.t
 import type { FaultPoint, Faults } from '../ports/faults.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
-import { ServiceUnavailable } from '../ports/unavailable.ts'
+import { isAway } from '../ports/unavailable.ts'
 import type { OfferedWork, TakenOffer, WorkQueue } from '../ports/work-queue.ts'
 import { describeError } from './describe-error.ts'
 import {
@@ -760,10 +760,6 @@ export class ProcessManagerRunner {
 }
 
 const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
-
-function isAway(error: unknown): boolean {
-  return error instanceof ServiceUnavailable && error.passes
-}
 
 function offerOf({ processManager, kind, key }: WorkKey, version: string): OfferedWork {
   return { processManager, kind, key, version }

@@ -141,7 +141,12 @@ export interface WorkStore {
    * none is. Work that failed does not count.
    */
   nextDue(after: number): Promise<number | null>
-  counts(request: { readonly now: number; readonly holds: readonly FaultPoint[] }): Promise<WorkCounts>
+  /** @param request.processManagers whose work; default all that is there. */
+  counts(request: {
+    readonly now: number
+    readonly holds: readonly FaultPoint[]
+    readonly processManagers?: readonly string[]
+  }): Promise<WorkCounts>
   /** Keys of all work of a kind, failed work included, in order. @param state only such work. */
   keysOf(processManager: string, kind: string, state?: 'failed'): Promise<readonly string[]>
   failed(limit: number): Promise<readonly FailedWork[]>

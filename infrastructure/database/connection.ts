@@ -36,8 +36,8 @@ export interface DatabaseLog {
 export class DatabaseUnavailable extends ServiceUnavailable {
   /** Where without who: `host:port/name`. */
   readonly target: string
-  constructor(target: string, why: string, cause?: unknown) {
-    super(`PostgreSQL at ${target}: ${why}`, { cause })
+  constructor(target: string, why: string, cause?: unknown, options: { passes: boolean } = { passes: true }) {
+    super(`PostgreSQL at ${target}: ${why}`, { cause, ...options })
     this.name = 'DatabaseUnavailable'
     this.target = target
   }
@@ -57,16 +57,24 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
+/** The server ended a statement whose time was up. */
+const TIME_IS_UP = '57014'
+
 /** Whether an error is about the server or the way to it, not about what was asked of it. */
 function isUnavailable(error: unknown): boolean {
   // the statement's time is up, a resource ran out, a standby has not taken over yet
-  return isConnectionLoss(error) || /^(57014|53...|25006)$/.test(String((error as { code?: unknown })?.code))
+  return isConnectionLoss(error) || codeOf(error) === TIME_IS_UP || /^(53...|25006)$/.test(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown })?.code)
 }
 
 /** The error as {@link DatabaseUnavailable} where it is about the server, else as it is. */
 export function orUnavailable(target: string, error: unknown): unknown {
   if (error instanceof DatabaseUnavailable || !isUnavailable(error)) return error
-  return new DatabaseUnavailable(target, oneLine(error), error)
+  // a server that answers is not away: what was asked may take too long whenever it is asked
+  return new DatabaseUnavailable(target, oneLine(error), error, { passes: codeOf(error) !== TIME_IS_UP })
 }
 
 /** What went wrong with a connection in one line; never the url. */

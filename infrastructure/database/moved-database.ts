@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { LOG_START } from '../../application/ports/event-log.ts'
-import type { Carried, LogIdentity, MovedDatabase } from '../../application/ports/moved-database.ts'
+import type { LogIdentity, Moved, MovedDatabase } from '../../application/ports/moved-database.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { FINGERPRINT_ROOT, fingerprintsOf } from '../crypto/personal-data.ts'
-import { carryTables } from './carried-tables.ts'
+import { carryTables, knowsAllKeysOf } from './carried-tables.ts'
 import type { Database } from './database.ts'
 import { type LogEngine, OtherEventLog, readBinding, storeBinding } from './log-binding.ts'
 import { KeysMissing } from './pairing.ts'
@@ -19,6 +19,11 @@ const CHUNK = 50_000
 /** A service works on the database; the message is one clear line. */
 export class DatabaseInUse extends Error {
   override readonly name = 'DatabaseInUse'
+}
+
+/** Which of two databases counts cannot be told; the message is one clear line. */
+export class DatabasesApart extends Error {
+  override readonly name = 'DatabasesApart'
 }
 
 interface Options {
@@ -114,12 +119,15 @@ export class PostgresMovedDatabase implements MovedDatabase {
     return BigInt64Array.from(rows, ([position]) => BigInt(position))
   }
 
-  async move(before: BigInt64Array, after: BigInt64Array, log: LogIdentity): Promise<Carried | null> {
+  async move(before: BigInt64Array, after: BigInt64Array, log: LogIdentity): Promise<Moved> {
     const { from, to, engines, masterKeys } = this.#options
-    const carried = await to.withOwner((client) =>
-      inTransaction(client, 'READ COMMITTED', async () => {
+    const moved = await to.withOwner((client) =>
+      inTransaction(client, 'READ COMMITTED', async (): Promise<Moved> => {
         await client.query('LOCK TABLE runtime.process_managers, runtime.log_binding IN EXCLUSIVE MODE')
         await refuseWhileInUse(to, client)
+        if (from !== to && (await this.#hasMoved(client, log))) {
+          return { outcome: 'moved before', carried: null }
+        }
         // of one database, the keys stay as they are
         const rows =
           masterKeys && from !== to
@@ -132,15 +140,61 @@ export class PostgresMovedDatabase implements MovedDatabase {
         await translate(client, before, after)
         await dropReadModels(client)
         await storeBinding(client, { engine: engines.target, ...log })
-        return rows
+        return { outcome: 'moved', carried: rows }
       }),
     )
     if (from !== to) {
       // two services with the same keys would each accept what the other one never hears of
       await from.pool.query('UPDATE runtime.log_binding SET moved_to = $1', [this.to])
     }
-    return carried
+    return moved
   }
+
+  /**
+   * Whether an earlier move to another database has ended there, and what stands there counts from now on: carrying
+   * again would take away what a service made there since.
+   * @param client of the target, in a transaction.
+   * @throws DatabasesApart when it cannot be told which of the two counts.
+   */
+  async #hasMoved(client: pg.Client, log: LogIdentity): Promise<boolean> {
+    const { from, engines } = this.#options
+    const [left, reached] = [await readBinding(from.pool), await readBinding(client)]
+    const isPaired =
+      log.firstEventId !== null &&
+      reached?.engine === engines.target &&
+      reached.firstEventId === log.firstEventId &&
+      reached.firstPosition === log.firstPosition &&
+      (await client.query('SELECT FROM runtime.secrets WHERE ref = $1', [FINGERPRINT_ROOT])).rowCount === 1
+    if (!isPaired) return false
+    if (reached.movedTo !== null) {
+      if (left?.movedTo == null) return false
+      throw new DatabasesApart(
+        `the installation was moved from here to ${left.movedTo}, and from ${this.to} to ${reached.movedTo}: ` +
+          'name the database where it was last with --from-database',
+      )
+    }
+    // the mark is missing when the move was killed before it; a service may then have gone on here, or there
+    if (left?.movedTo !== this.to && !(await hasWorked(client))) return false
+    const knowsAll = await from.withClient((source) =>
+      inTransaction(source, 'REPEATABLE READ READ ONLY', () => knowsAllKeysOf(source, client)),
+    )
+    if (!knowsAll) {
+      throw new DatabasesApart(
+        `services have worked on both ${this.from} and ${this.to} since the last move, and each holds keys or ` +
+          'erasures that the other one lacks: take an empty target',
+      )
+    }
+    return true
+  }
+}
+
+/** Whether a service has followed the log since everything was carried here. */
+async function hasWorked(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ worked: boolean }>(
+    `SELECT EXISTS (SELECT FROM runtime.projections)
+         OR EXISTS (SELECT FROM runtime.process_managers WHERE epoch > 0) AS worked`,
+  )
+  return rows[0]!.worked
 }
 
 async function translate(client: pg.Client, before: BigInt64Array, after: BigInt64Array): Promise<void> {

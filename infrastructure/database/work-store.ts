@@ -264,8 +264,8 @@ export class PostgresWorkStore implements WorkStore {
                count(*) FILTER (WHERE state = 'due' AND due_at <= $1 AND NOT ${NOT_HELD('$2')})::int AS held,
                count(*) FILTER (WHERE state = 'due' AND due_at > $1)::int AS later,
                count(*) FILTER (WHERE state = 'failed')::int AS failed
-             FROM runtime.work`,
-      values: [request.now, request.holds],
+             FROM runtime.work WHERE $3::text[] IS NULL OR process_manager = ANY($3)`,
+      values: [request.now, request.holds, request.processManagers ?? null],
     })
     return result.rows[0]!
   }

@@ -231,9 +231,10 @@ export class Metrics {
     this.#integrationBehind.set(events)
   }
 
-  /** Streams that a reader of the log has set aside. */
-  parked(reader: string, streams: number): void {
-    this.#parked.set({ reader }, streams)
+  /** Streams that a reader of the log has set aside; null while that is not known. */
+  parked(reader: string, streams: number | null): void {
+    if (streams === null) this.#parked.remove({ reader })
+    else this.#parked.set({ reader }, streams)
   }
 
   /** Has `refresh` set gauges that are only worth reading when somebody looks; a failing one is left out. */

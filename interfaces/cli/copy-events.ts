@@ -12,7 +12,11 @@ import { ConfigError } from '../../infrastructure/config/config.ts'
 import { DatabaseUnavailable, isSameDatabase } from '../../infrastructure/database/database.ts'
 import { EmbeddedPostgresError } from '../../infrastructure/database/embedded-postgres.ts'
 import { OtherEventLog } from '../../infrastructure/database/log-binding.ts'
-import { DatabaseInUse, PostgresMovedDatabase } from '../../infrastructure/database/moved-database.ts'
+import {
+  DatabaseInUse,
+  DatabasesApart,
+  PostgresMovedDatabase,
+} from '../../infrastructure/database/moved-database.ts'
 import {
   EventStoreUnavailable,
   StreamTampered,
@@ -38,7 +42,8 @@ interface Given {
 /** Failures whose message is one clear line. */
 const EXPECTED = [
   ...[LogsDiffer, ChainBroken, WrittenMeanwhile, SourceTooShort, MoveInterrupted, OtherEventLog, ConfigError],
-  ...[DatabaseInUse, DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable, StreamTampered],
+  ...[DatabaseInUse, DatabasesApart, DatabaseUnavailable, EmbeddedPostgresError, EventStoreUnavailable],
+  StreamTampered,
 ]
 
 export interface CopyOptions {

@@ -560,6 +560,46 @@ describe.skipIf(!natsCanBeKilled)('integration events when the NATS server', () 
     await until(() => channel.published.length === 1)
   })
 
+  test('is away: a drain waits for no stream that is parked', async () => {
+    const runner = await bench.run([])
+    const channel = publishFrom()
+    channel.refused.add('policy.issued')
+    await issuePolicy()
+    await until(async () => (await failedWork()).length === 1)
+    const parts = bench.drainParts(runner)
+    const both = { ...parts, integrationEvents: channel.events }
+    expect(await bench.store.redrive({ dryRun: false })).toBe(1)
+    // where they can be told, it waits until they are, or are given up again
+    expect(await drain(both, 60_000)).toBe(true)
+    expect(await failedWork()).toHaveLength(1)
+    await server.own!.kill()
+    await until(() => !nats.connected)
+    expect(await bench.store.redrive({ dryRun: false })).toBe(1)
+    expect(await drain(both, 15_000)).toBe(true)
+    // NATS is not configured any more
+    expect(await drain(parts, 15_000)).toBe(true)
+    channel.refused.clear()
+    await server.own!.restart()
+    await until(() => channel.published.length === 1)
+  })
+
+  test('does not take for now: that costs parked streams no try', async () => {
+    const channel = publishFrom()
+    channel.refused.add('policy.issued')
+    for (let n = 0; n < 3; n += 1) await issuePolicy()
+    await until(async () => (await failedWork()).length === 3)
+    channel.refused.clear()
+    channel.gate = Promise.reject(new Error('no answer in time'))
+    channel.gate.catch(() => undefined)
+    expect(await bench.store.redrive({ dryRun: false })).toBe(3)
+    await until(() => bench.reports.some((report) => report.startsWith('integration_events_interrupted')))
+    await stopped()
+    const { rows } = await bench.database.pool.query('SELECT state, attempts FROM runtime.work')
+    expect(rows).toEqual(Array(3).fill({ state: 'due', attempts: 0 }))
+    const next = publishFrom()
+    await until(() => next.published.length === 3)
+  })
+
   test('is killed again and again: all arrive, once each', async () => {
     publishFrom()
     const files: string[] = []

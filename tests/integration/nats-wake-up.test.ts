@@ -70,7 +70,9 @@ async function storeAndOffer(process: Process, ...keys: readonly string[]): Prom
 }
 
 async function isEverythingDone(process: Process): Promise<boolean> {
-  return process.bench.drain({ positions: async () => new Map() })
+  return process.bench.drain({
+    positions: async () => new Map([['parcels', await process.bench.log.head()]]),
+  })
 }
 
 /** Every offer comes to the worker twice. */

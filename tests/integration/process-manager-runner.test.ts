@@ -385,6 +385,24 @@ describe('working', () => {
     expect(deliveries.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 6 }, () => 1))
   })
 
+  test('a statement that always takes too long is tried again after a pause, and given up at the cap', async () => {
+    const slow = bench.database.openPool({ purpose: 'test', poolSize: 1, statementMs: 50 })
+    const { handler, deliveries } = courier(async () => {
+      await slow.query('SELECT pg_sleep(600)')
+      return { outcome: 'done' }
+    })
+    const runner = await bench.run([parcels(handler)], { maxAttempts: 3 })
+    await send('heavy')
+    try {
+      expect(await bench.drain(runner, 30_000)).toBe(true)
+    } finally {
+      await slow.end()
+    }
+    expect(deliveries.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
+    expect(await runner.failedWork(10)).toMatchObject([{ key: 'heavy', attempts: 3 }])
+    expect(bench.reports.filter((report) => report.startsWith('work_interrupted'))).toEqual([])
+  })
+
   test('a log that is away costs no try, however long it stays away; one that refuses does', async () => {
     let away = 20
     const { handler, deliveries } = courier(async () => {

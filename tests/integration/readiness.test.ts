@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { IntegrationEvents } from '../../application/process-managers/integration-events.ts'
 import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
 import type { WorkStore } from '../../application/process-managers/work-store.ts'
 import { policy } from '../../domain/policies/policy.ts'
@@ -118,4 +119,23 @@ describe('readiness of a process manager', () => {
       process_managers: [{ name: 'watcher', state: 'idle', owner: null, lag: { events: 0 } }],
     })
   })
+})
+
+test('the figure of parked integration events is gone while their source does not answer', async () => {
+  const runner = await bench.run([])
+  const parked = async () => ({ state: 'active' as const, position: 0n, problem: null, parkedStreams: 3 })
+  let status: () => Promise<Awaited<ReturnType<typeof parked>>> = parked
+  const readiness = new Readiness({
+    ...{ log: bench.log, runner, work: bench.store, clock: bench.clock, faults: bench.faults },
+    ...{ nats: null, workQueue: null, projections: { list: async () => [] } as unknown as Projections },
+    integrationEvents: { status: () => status() } as unknown as IntegrationEvents,
+  })
+  const metrics = new Metrics({ process: false })
+  metrics.refreshOnRead(() => readiness.measure(metrics))
+  const figure = /^compstream_parked_streams\{reader="integration-events"\} 3$/m
+  expect(await metrics.text()).toMatch(figure)
+  status = () => Promise.reject(new Error('the database is away'))
+  expect(await metrics.text()).not.toContain('reader="integration-events"')
+  status = parked
+  expect(await metrics.text()).toMatch(figure)
 })

@@ -62,6 +62,14 @@ export class Nats {
     return this.#connection
   }
 
+  /**
+   * Of the server that is connected, or was last, as {@link natsAddresses} tells it.
+   * @throws NatsUnavailable while there never was a connection.
+   */
+  get address(): string {
+    return this.connection.getServer()
+  }
+
   get connected(): boolean {
     return this.#connected && !this.connection.isClosed()
   }
@@ -177,7 +185,8 @@ async function connectOnce(urls: readonly string[]): Promise<NatsConnection> {
 }
 
 function hostOf(url: URL): string {
-  return `${url.hostname}:${url.port || '4222'}`
+  // as the client tells it
+  return `${url.hostname.toLowerCase()}:${url.port || '4222'}`
 }
 
 /** The client takes credentials as options only. */

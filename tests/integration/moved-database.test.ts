@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../infrastructure/clock/system-clock.ts'
+import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
+import { EncryptedPersonalData } from '../../infrastructure/crypto/personal-data.ts'
+import { openDatabase } from '../../infrastructure/database/database.ts'
+import { bindToLog } from '../../infrastructure/database/log-binding.ts'
+import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
+import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { someEvents } from '../contract/event-log.contract.ts'
+import { cli } from '../support/cli.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { withClient } from '../support/table-copies.ts'
+
+const MASTER_KEY = randomBytes(32)
+const person = (n: number) => `person/${String(n).repeat(24)}`
+
+describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB, its database moves', () => {
+  let server: EventStoreServer
+  beforeAll(async () => {
+    server = await startEventStore()
+    const log = await openEventStoreEventLog({ url: server.url })
+    await log.append('a-1', 'noStream', someEvents(3))
+    await log.close()
+  })
+  afterAll(() => server?.stop())
+
+  let [from, to] = ['', '']
+  beforeEach(async () => {
+    const databases = [await createTestDatabase(), await createTestDatabase()]
+    ;[from, to] = databases.map(({ url }) => url) as [string, string]
+    await serve(from, [person(1)])
+    return async () => {
+      for (const { drop } of databases) await drop()
+    }
+  })
+
+  /** What a service leaves behind that seals values of persons, and whatever else is done meanwhile. */
+  async function serve(
+    url: string,
+    persons: readonly string[],
+    meanwhile: (personalData: EncryptedPersonalData) => Promise<unknown> = async () => undefined,
+  ): Promise<void> {
+    const database = await openDatabase({ url, applicationName: 'test' })
+    const log = await openEventStoreEventLog({ url: server.url })
+    try {
+      await bindToLog(database.pool, 'eventstoredb', log)
+      const masterKeys = new MasterKeys([MASTER_KEY])
+      const vault = new PostgresSecretVault(database.pool, masterKeys, systemClock)
+      const parts = { pool: database.pool, vault, masterKeys, clock: systemClock }
+      const personalData = await EncryptedPersonalData.open(parts)
+      const items = persons.map((subject) => ({ subject, context: 'c', plaintext: 'Ada' }))
+      await personalData.seal(items)
+      await database.pool.query(
+        `INSERT INTO runtime.process_managers (name, position, epoch) VALUES ('pipeline', 0, 1)
+         ON CONFLICT (name) DO UPDATE SET epoch = process_managers.epoch + 1`,
+      )
+      await meanwhile(personalData)
+    } finally {
+      await log.close()
+      await database.close()
+    }
+  }
+
+  const move = (source: string, target: string) =>
+    cli(
+      [
+        'events',
+        'copy',
+        '--from',
+        'LOG',
+        '--to',
+        'LOG',
+        '--from-database',
+        source,
+        '--to-database',
+        target,
+      ].concat('--json'),
+      { env: { LOG: server.url, MASTER_KEY: MASTER_KEY.toString('base64') } },
+    )
+
+  const keysOf = (url: string) =>
+    withClient(url, async (client) => {
+      const { rows } = await client.query('SELECT subject, wrapped IS NULL AS erased FROM runtime.data_keys')
+      return Object.fromEntries(rows.map(({ subject, erased }) => [subject, erased ? 'erased' : 'present']))
+    })
+  const markOf = (url: string) =>
+    withClient(url, async (client) => {
+      const { rows } = await client.query('SELECT moved_to FROM runtime.log_binding')
+      return rows[0].moved_to as string | null
+    })
+  /** As after a kill between the commit at the target and the mark at the source. */
+  const withoutMark = (url: string) =>
+    withClient(url, (client) => client.query('UPDATE runtime.log_binding SET moved_to = NULL'))
+
+  async function expectMoved(source: string, target: string, outcome: 'moved' | 'moved before') {
+    const run = await move(source, target)
+    expect(run.code, run.stderr).toBe(0)
+    expect(run.json()).toMatchObject({ equal: true, copied: 0, database: { outcome } })
+    expect(await markOf(source)).toMatch(/^PostgreSQL at /)
+    expect(await markOf(target)).toBeNull()
+  }
+
+  test.each([
+    ['', false],
+    [', killed before it could mark the source', true],
+  ])('the same command leaves alone what the target made since%s', async (_, isKilled) => {
+    await expectMoved(from, to, 'moved')
+    await serve(to, [person(2)], (personalData) => personalData.destroyKey(person(1), 1))
+    const keys = await keysOf(to)
+    expect(keys).toEqual({ [person(1)]: 'erased', [person(2)]: 'present' })
+    if (isKilled) await withoutMark(from)
+    await expectMoved(from, to, 'moved before')
+    expect(await keysOf(to)).toEqual(keys)
+    await expectMoved(from, to, 'moved before')
+    expect(await keysOf(to)).toEqual(keys)
+  })
+
+  test('killed before it could mark the source, it carries what the source made since', async () => {
+    await expectMoved(from, to, 'moved')
+    await withoutMark(from)
+    await serve(from, [person(2)])
+    await expectMoved(from, to, 'moved')
+    expect(await keysOf(to)).toEqual({ [person(1)]: 'present', [person(2)]: 'present' })
+  })
+
+  test('back and forth, each time with all keys', async () => {
+    await expectMoved(from, to, 'moved')
+    await serve(to, [person(2)])
+    await expectMoved(to, from, 'moved')
+    await serve(from, [person(3)])
+    await expectMoved(to, from, 'moved before')
+    await expectMoved(from, to, 'moved')
+    expect(Object.keys(await keysOf(to))).toHaveLength(3)
+  })
+
+  test.each([
+    ['a key that the target lacks', () => serve(from, [person(2)])],
+    ['an erasure that the target lacks', () => serve(from, [], (data) => data.destroyKey(person(1), 1))],
+  ])('refused while both were worked on and the source holds %s', async (_, work) => {
+    await expectMoved(from, to, 'moved')
+    await withoutMark(from)
+    await serve(to, [person(3)])
+    await work()
+    const keys = [await keysOf(from), await keysOf(to)]
+    const run = await move(from, to)
+    expect([run.code, run.stdout]).toEqual([1, ''])
+    expect(run.stderr).toMatch(/services have worked on both/)
+    expect([await keysOf(from), await keysOf(to)]).toEqual(keys)
+    expect([await markOf(from), await markOf(to)]).toEqual([null, null])
+  })
+
+  test('refused from and to places that were both left', async () => {
+    const third = await createTestDatabase()
+    try {
+      await expectMoved(from, to, 'moved')
+      await serve(to, [person(2)])
+      await expectMoved(to, third.url, 'moved')
+      const run = await move(from, to)
+      expect([run.code, run.stdout]).toEqual([1, ''])
+      expect(run.stderr).toMatch(/was moved from here to PostgreSQL at/)
+      expect(Object.keys(await keysOf(to))).toHaveLength(2)
+    } finally {
+      await third.drop()
+    }
+  })
+})
