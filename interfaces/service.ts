@@ -187,7 +187,7 @@ async function compose(
     faults,
   }
 
-  const patient: Application = { ...app, log, commands }
+  const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
   const workStore = new PostgresWorkStore(background, database.leases)
   const workQueue = nats && new JetStreamWorkQueue(nats)
   const runner = new ProcessManagerRunner(

@@ -46,9 +46,9 @@ const POOL_SIZE = { requests: 6, background: 5, leases: 2 }
 export interface Database {
   /** Where without who: `host:port/name`. */
   readonly name: string
-  /** For requests, what a caller waits for; and for data keys, secrets and read models, whoever asks for them. */
+  /** For requests: what a caller waits for; and for data keys and secrets, whoever asks for them. */
   readonly pool: pg.Pool
-  /** For projections, the state of process managers, and whatever else nobody waits for. */
+  /** For projections, process managers, and whatever else nobody waits for. */
   readonly background: pg.Pool
   /** For leases and other signs of life. */
   readonly leases: pg.Pool
