@@ -122,7 +122,10 @@ async function compose(
 
   const log = await openEventLog(config, database, logger, (events, ms) => metrics.append(events, ms))
   // who waits for an answer does not wait for a log that is away; work in the background does
-  const failFast = new FailFastLog(log)
+  const failFast = new FailFastLog(log, {
+    // in the database, reads of the log may all be in line behind slow ones
+    ...(config.eventStoreUrl === null ? { ask: () => database.leases.query('SELECT 1') } : {}),
+  })
   closers.push(() => failFast.close())
   await pairWithLog({
     ...{ pool: background, log, registry, masterKeys: secrets.masterKeys, engine: logEngineOf(config) },
@@ -157,7 +160,8 @@ async function compose(
   const leases = new HeldLeases(leaseStore, { owner, ttlMs })
   const projections = new Projections({
     projections: readModels,
-    log: failFast,
+    log,
+    askedLog: failFast,
     registry,
     store: new PostgresProjectionStore(database),
     leases,
@@ -183,7 +187,7 @@ async function compose(
     faults,
   }
 
-  const patient: Application = { ...app, log, commands }
+  const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
   const workStore = new PostgresWorkStore(background, database.leases)
   const workQueue = nats && new JetStreamWorkQueue(nats)
   const runner = new ProcessManagerRunner(
@@ -312,6 +316,7 @@ async function compose(
     app: createOperatorApp(
       app,
       {
+        patientLog: log,
         projections,
         work: {
           overview: () => readiness.workOverview(),

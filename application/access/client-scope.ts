@@ -7,7 +7,7 @@ import type { Statement } from '../ports/read-database.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 
 /** What an API client may see. */
-export type ClientScope = Pick<ApiClient, 'tenant_id' | 'environment' | 'employer_ids' | 'carrier_ids'>
+type ClientScope = Pick<ApiClient, 'tenant_id' | 'environment' | 'employer_ids' | 'carrier_ids'>
 
 type Parts = Pick<Application, 'commands' | 'log' | 'read' | 'readModels'>
 

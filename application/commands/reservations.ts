@@ -8,7 +8,7 @@ import type { CommandContext } from '../command-handling/command-handler.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
 
 /** A value that one owner at a time may hold. */
-export interface ReservedValue {
+interface ReservedValue {
   readonly kind: ReservationKind
   readonly fingerprint: string
   /** Id of the reservation's stream. */
@@ -43,7 +43,7 @@ export function agentKeyReservation(keyHash: string): ReservedValue {
 }
 
 /** Whoever is to hold a value: the aggregate that a command is about to create. */
-export interface NewHolder<State, Command, Event extends DomainEvent> {
+interface NewHolder<State, Command, Event extends DomainEvent> {
   readonly decider: Decider<State | null, Command, Event>
   /** The id that it has unless the value waits for another. */
   readonly id: string

@@ -18,7 +18,7 @@ import { isRowTooLarge, MAX_ROW_BYTES } from './row-size.ts'
 import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
 /** Faults that an answer lists at the most. */
-export const MAX_LISTED_FAULTS = 100
+const MAX_LISTED_FAULTS = 100
 /** Longest identifier of an employee, in characters. */
 const MAX_EMPLOYEE_ID = 255
 
@@ -29,7 +29,7 @@ export interface EmployeeChangeRecord extends Record<string, unknown> {
 }
 
 /** What is wrong with one record. */
-export interface RecordFault {
+interface RecordFault {
   /** 0-based place in `employees`. */
   readonly index: number
   readonly field: string

@@ -22,7 +22,7 @@ export class SourceTooShort extends Error {
 /** `comparing` what the target holds already, `copying` what it lacks, `proving` what was copied. */
 export type MovePhase = 'comparing' | 'copying' | 'proving'
 
-export interface MoveProgress {
+interface MoveProgress {
   readonly phase: MovePhase
   /** Events of the whole log that this phase has come to. */
   readonly events: number

@@ -62,7 +62,7 @@ export interface IntegrationEventsParts {
 }
 
 /** How far publishing is. */
-export interface IntegrationEventsStatus {
+interface IntegrationEventsStatus {
   /** `idle`: no process publishes; `problem`: see there. */
   readonly state: 'active' | 'idle' | 'problem'
   readonly position: bigint

@@ -43,14 +43,19 @@ export class DatabaseUnavailable extends ServiceUnavailable {
   }
 }
 
+const SOCKET_ERRORS: ReadonlySet<string> = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTCONN'],
+  ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'ENOTFOUND', 'EAI_AGAIN'],
+])
+
 /** Whether an error means that the connection is gone, so that the outcome of what ran on it is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnavailable) return true
-  const code = (error as { code?: unknown }).code
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown }
   if (typeof code === 'string') {
-    // connection exceptions, shutdowns and terminated sessions, sessions that idled too long, errors of the socket
-    return /^(08...|57P0[1-5]|25P0[34]|E[A-Z_]+)$/.test(code)
+    // connection exceptions, shutdowns and terminated sessions, sessions that idled too long
+    return /^(08...|57P0[1-5]|25P0[34])$/.test(code) || SOCKET_ERRORS.has(code) || syscall === 'connect'
   }
   return /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout e|the connection was closed|Query read timeout)/.test(
     error.message,
@@ -62,8 +67,12 @@ const TIME_IS_UP = '57014'
 
 /** Whether an error is about the server or the way to it, not about what was asked of it. */
 function isUnavailable(error: unknown): boolean {
-  // the statement's time is up, a resource ran out, a standby has not taken over yet
-  return isConnectionLoss(error) || codeOf(error) === TIME_IS_UP || /^(53...|25006)$/.test(codeOf(error))
+  // the statement's time is up, a resource ran out, a standby has not taken over yet, sessions are refused
+  return (
+    isConnectionLoss(error) ||
+    codeOf(error) === TIME_IS_UP ||
+    /^(53...|25006|28...|3D000)$/.test(codeOf(error))
+  )
 }
 
 function codeOf(error: unknown): string {
@@ -147,7 +156,7 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
  * A client that ends its connection when a statement's time is up on this side: what the server may still send would
  * be taken for the answer to the next statement.
  */
-export class DeadlineClient extends pg.Client {
+class DeadlineClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
   override query(...statement: any[]): any {
     const answer: unknown = super.query(...(statement as [string]))

@@ -46,7 +46,7 @@ const POOL_SIZE = { requests: 6, background: 5, leases: 2 }
 export interface Database {
   /** Where without who: `host:port/name`. */
   readonly name: string
-  /** For requests: what a caller waits for. */
+  /** For requests: what a caller waits for; and for data keys and secrets, whoever asks for them. */
   readonly pool: pg.Pool
   /** For projections, process managers, and whatever else nobody waits for. */
   readonly background: pg.Pool
@@ -205,6 +205,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       )
       try {
         return await work(client)
+      } catch (error) {
+        throw orUnavailable(target.name, error)
       } finally {
         await endClient(client)
       }

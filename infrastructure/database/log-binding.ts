@@ -7,7 +7,7 @@ export type LogEngine = 'postgresql' | 'eventstoredb'
 const NAMES: Readonly<Record<LogEngine, string>> = { postgresql: 'PostgreSQL', eventstoredb: 'EventStoreDB' }
 
 /** The log that the checkpoints of a database stand in. */
-export interface LogBinding extends LogIdentity {
+interface LogBinding extends LogIdentity {
   readonly engine: LogEngine
 }
 

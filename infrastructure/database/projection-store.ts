@@ -14,7 +14,7 @@ import {
   type RequestOutcome,
   shapeOf,
 } from '../../projections/runtime/projection-store.ts'
-import { endClient } from './connection.ts'
+import { DatabaseUnavailable, endClient, orUnavailable } from './connection.ts'
 import { type Database, STATEMENT_LIMIT_MS } from './database.ts'
 import { plainTypes } from './plain-types.ts'
 import { rowsAsJson } from './rows-as-json.ts'
@@ -71,12 +71,14 @@ export class PostgresProjectionStore implements ProjectionStore {
   }
 
   async positions(projections: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
-    const { rows } = await this.#run<{ projection: string; position: string }>({
-      ...WAITED_FOR,
-      name: 'projections/positions',
-      text: `SELECT projection, position FROM runtime.projections WHERE role = 'live' AND projection = ANY($1)`,
-      values: [projections],
-    })
+    const { rows } = await this.#run<{ projection: string; position: string }>(
+      {
+        name: 'projections/positions',
+        text: `SELECT projection, position FROM runtime.projections WHERE role = 'live' AND projection = ANY($1)`,
+        values: [projections],
+      },
+      this.#database.pool,
+    )
     return new Map(rows.map((row) => [row.projection, BigInt(row.position)]))
   }
 
@@ -339,11 +341,13 @@ export class PostgresProjectionStore implements ProjectionStore {
   }
 
   async ask(projection: string, kind: RequestKind, args: Readonly<Record<string, unknown>>): Promise<string> {
-    const { rows } = await this.#run<{ id: string }>({
-      ...WAITED_FOR,
-      text: `INSERT INTO runtime.projection_requests (projection, kind, arguments) VALUES ($1, $2, $3) RETURNING id`,
-      values: [projection, kind, JSON.stringify(args)],
-    })
+    const { rows } = await this.#run<{ id: string }>(
+      {
+        text: `INSERT INTO runtime.projection_requests (projection, kind, arguments) VALUES ($1, $2, $3) RETURNING id`,
+        values: [projection, kind, JSON.stringify(args)],
+      },
+      this.#database.pool,
+    )
     return rows[0]!.id
   }
 
@@ -367,18 +371,24 @@ export class PostgresProjectionStore implements ProjectionStore {
   }
 
   async outcome(id: string): Promise<RequestOutcome | null> {
-    const { rows } = await this.#run<{ outcome: RequestOutcome | null }>({
-      ...WAITED_FOR,
-      name: 'projections/outcome',
-      text: 'SELECT outcome FROM runtime.projection_requests WHERE id = $1',
-      values: [id],
-    })
+    const { rows } = await this.#run<{ outcome: RequestOutcome | null }>(
+      {
+        name: 'projections/outcome',
+        text: 'SELECT outcome FROM runtime.projection_requests WHERE id = $1',
+        values: [id],
+      },
+      this.#database.pool,
+    )
     return rows[0]?.outcome ?? null
   }
 
-  async #run<R extends object>(query: QueryConfig): Promise<{ rows: R[]; rowCount: number | null }> {
+  /** @param pool that of requests for what a caller waits for. */
+  async #run<R extends object>(
+    query: QueryConfig,
+    pool = this.#pool,
+  ): Promise<{ rows: R[]; rowCount: number | null }> {
     try {
-      return await this.#pool.query<R>(query)
+      return await pool.query<R>(query)
     } catch (error) {
       throw classified(error)
     }
@@ -608,8 +618,8 @@ function fenced(): ProjectionStoreError {
   return new ProjectionStoreError('fenced', 'another owner has taken over')
 }
 
-/** SQLSTATEs that pass by themselves: connection, rollback, resources, operator intervention, I/O, fail-over. */
-const TRANSIENT = /^(08|40|53|57|58|55P03|25P03|25006|XX000)/
+/** SQLSTATEs that pass by themselves although the server is there: rollback, locks, interventions, I/O. */
+const TRANSIENT = /^(40|57|58|55P03|XX000)/
 /** Classes that the values of a row are to blame for. */
 const DATA = /^(22|23)/
 
@@ -622,15 +632,18 @@ interface DatabaseFault {
 }
 
 /**
- * Sorts an error of the driver. Errors of the network carry no SQLSTATE and pass by themselves. The
- * server's own message is left out of data errors, because it quotes the value.
+ * Sorts an error of the driver. A server that is away passes by itself; it is the cause then, by which interfaces know
+ * it. The server's own message is left out of data errors, because it quotes the value.
  */
 function classified(error: unknown): ProjectionStoreError {
   if (error instanceof ProjectionStoreError) return error
-  const { code, routine, table, column, constraint } = (error ?? {}) as DatabaseFault
+  const told = orUnavailable('the read models', error)
+  const isAway = told instanceof DatabaseUnavailable
+  const fault = isAway ? told.cause : error
+  const { code, routine, table, column, constraint } = (fault ?? {}) as DatabaseFault
   const sqlState = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null
   if (sqlState === null && !(error instanceof TypeError)) {
-    return new ProjectionStoreError('transient', `database unreachable (${code ?? 'connection lost'})`, error)
+    return new ProjectionStoreError('transient', `database unreachable (${code ?? 'connection lost'})`, told)
   }
   const where = [
     table && `table ${table}`,
@@ -639,6 +652,7 @@ function classified(error: unknown): ProjectionStoreError {
     routine && `in ${routine}`,
   ].filter(Boolean)
   const message = `SQLSTATE ${sqlState ?? 'unknown'}${where.length > 0 ? ` (${where.join(', ')})` : ''}`
+  if (isAway) return new ProjectionStoreError('transient', message, told)
   if (sqlState && DATA.test(sqlState)) return new ProjectionStoreError('data', message)
   if (sqlState && TRANSIENT.test(sqlState)) return new ProjectionStoreError('transient', message, error)
   return new ProjectionStoreError('fatal', message, error)

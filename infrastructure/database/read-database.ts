@@ -1,11 +1,8 @@
 import type { Pool, QueryConfig, QueryResultRow } from 'pg'
 import type { ReadDatabase, Statement } from '../../application/ports/read-database.ts'
-import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 import { plainTypes } from './plain-types.ts'
 
 const PLAN_OUTDATED = '0A000'
-/** No such column, no such table. */
-const CHANGED = ['42703', '42P01']
 
 /** Queries on the read models through a pool, each statement prepared once per connection. */
 export class PostgresReadDatabase implements ReadDatabase {
@@ -15,7 +12,7 @@ export class PostgresReadDatabase implements ReadDatabase {
     this.#pool = pool
   }
 
-  /** @throws ServiceUnavailable when the database is away, or another release has changed the read model. */
+  /** @throws DatabaseUnavailable */
   async query<Row>(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     const query: QueryConfig = {
       name: statement.name,
@@ -28,12 +25,6 @@ export class PostgresReadDatabase implements ReadDatabase {
     } catch (error) {
       // a switch gave a column another type: connections that prepared the statement before keep refusing it
       const { code } = error as { code?: string }
-      if (CHANGED.includes(code ?? '')) {
-        throw new ServiceUnavailable(
-          `${statement.name}: the read model is not as this release knows it; another release has built it, or builds it`,
-          { cause: error },
-        )
-      }
       if (code !== PLAN_OUTDATED) throw error
       const { name: _, ...unprepared } = query
       return (await this.#pool.query<QueryResultRow & Row>(unprepared)).rows

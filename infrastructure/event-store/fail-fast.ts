@@ -9,29 +9,35 @@ import {
   type StoredEvent,
 } from '../../application/ports/event-log.ts'
 
-/** How long a read waits before the log is asked whether it is there at all, in milliseconds. */
 const ASK_AFTER_MS = 500
-/** How long the log may take to answer that, in milliseconds. */
-const ANSWER_MS = 1_000
+/** Long enough for a server on a busy machine; one that is gone refuses at once. */
+const ANSWER_MS = 3_000
 const PAUSE_MS = 100
 
-/** The log as those see it who have a caller waiting. */
-export interface FailFastOptions {
+interface FailFastOptions {
+  /** Asks the server for a sign of life, at best not in line behind reads; default the log's head. */
+  readonly ask?: () => Promise<unknown>
+  /** How long a read waits before the server is asked whether it is there at all, in milliseconds, default 500. */
   readonly askAfterMs?: number
+  /** How long the server may take to answer that, in milliseconds, default 3000. */
   readonly answerMs?: number
 }
 
 /**
- * An event log whose reads do not wait for a server that is away: when a read takes long, the log is asked for its
- * head; if that is not answered either, all waiting reads fail, and further ones fail at once until it is. A log that
- * is slow and alive is waited for. Appends and subscriptions have their own patience and are left alone.
+ * An event log whose reads do not wait for a server that is away: when a read takes long, the server is asked for a
+ * sign of life; if neither that nor any read is answered, all waiting reads fail, and further ones fail at once until
+ * the server answers. A log that is slow and alive is waited for. Appends and subscriptions have their own patience
+ * and are left alone.
  */
 export class FailFastLog implements EventLog {
   readonly #log: EventLog
+  readonly #ask: () => Promise<unknown>
   readonly #askAfterMs: number
   readonly #answerMs: number
   /** Waiting reads, the oldest first: what ends each. */
   readonly #waiting = new Set<(error: Error) => void>()
+  /** Reads that were answered so far. */
+  #answered = 0
   #watching = false
   #away = false
   #closed = false
@@ -39,6 +45,7 @@ export class FailFastLog implements EventLog {
   /** @param log is closed with this one. */
   constructor(log: EventLog, options: FailFastOptions = {}) {
     this.#log = log
+    this.#ask = options.ask ?? (() => log.head())
     this.#askAfterMs = options.askAfterMs ?? ASK_AFTER_MS
     this.#answerMs = options.answerMs ?? ANSWER_MS
   }
@@ -102,7 +109,7 @@ export class FailFastLog implements EventLog {
     this.#waiting.add(end)
     this.#watch()
     try {
-      return await Promise.race([read(), ended])
+      return await Promise.race([this.#counted(read()), ended])
     } finally {
       this.#waiting.delete(end)
     }
@@ -122,26 +129,29 @@ export class FailFastLog implements EventLog {
     })()
   }
 
+  /** An answer counts also after who asked was told that there is none. */
+  async #counted<T>(read: Promise<T>): Promise<T> {
+    const answer = await read
+    this.#answered += 1
+    return answer
+  }
+
+  /** Whether the server answers within its time: a look that hangs must not keep the next one from being made. */
   async #answers(): Promise<boolean> {
-    const answered = this.#log.head().then(
+    const before = this.#answered
+    const asked = this.#ask().then(
       () => true,
       () => false,
     )
-    return Promise.race([answered, pause(this.#answerMs).then(() => false)])
+    const isThere = await Promise.race([asked, pause(this.#answerMs).then(() => false)])
+    return isThere || this.#answered > before
   }
 
   /** Ends all waiting reads, and waits for the log to come back. */
   async #standBy(): Promise<void> {
     this.#away = true
     for (const end of this.#waiting) end(noAnswer())
-    while (!this.#closed) {
-      const isBack = await this.#log.head().then(
-        () => true,
-        () => false,
-      )
-      if (isBack) break
-      await delay(PAUSE_MS, undefined, { ref: false })
-    }
+    while (!this.#closed && !(await this.#answers())) await pause(PAUSE_MS)
     this.#away = false
   }
 }

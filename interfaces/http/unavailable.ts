@@ -1,23 +1,13 @@
 import { ReadModelsLate } from '../../application/ports/read-models.ts'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 
-/** Seconds after which a caller should ask again. */
+/** Seconds after which a caller should ask again for what is late. */
 const LATE_READ_MODELS = 5
-const SERVER_AWAY = 2
+/** Seconds for what a person has to mend first: nobody is told that it helps, and clients that obey do not hammer. */
+const UNTIL_MENDED = 60
 const MAX_CAUSES = 3
 
-/** PostgreSQL's codes of lost and refused connections, of shutdowns and ended sessions, and of no connection left. */
-const DATABASE_AWAY = /^(?:08...|28...|3D000|57P0[1-5]|25P0[34]|53300)$/
-/** Errors of the connection itself. */
-const UNREACHABLE: ReadonlySet<string> = new Set([
-  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT'],
-  ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
-])
-/** The same where the client gives no code. */
-const CONNECTION_LOST =
-  /^(?:Connection terminated|Client (?:has encountered a connection error|was closed)|timeout exceeded|Query read timeout|the connection was closed)/
-
-/** A failure that passes by itself: a server that the service depends on is away, or what it needs is not there yet. */
+/** A failure that is not about the request: a server that the service depends on is away, or what it needs is late. */
 export interface Unavailability {
   /** Whole seconds. */
   readonly retryAfter: number
@@ -25,24 +15,21 @@ export interface Unavailability {
   readonly message: string
 }
 
-/** What a failure means when it passes by itself, null for all others. */
+/** What a failure means when it is not about the request, null for all others; adapters tell them apart. */
 export function unavailability(error: unknown): Unavailability | null {
   if (error instanceof ReadModelsLate) return { retryAfter: LATE_READ_MODELS, message: error.message }
-  if (!isServerAway(error)) return null
-  return {
-    retryAfter: SERVER_AWAY,
-    message: `A part of the service does not answer; try again in ${SERVER_AWAY} s`,
+  const away = awayIn(error)
+  if (!away) return null
+  const silent = 'A part of the service does not answer'
+  if (!away.passes) {
+    return { retryAfter: UNTIL_MENDED, message: `${silent}; an operator has to mend it first` }
   }
+  const retryAfter = away.retryAfterSeconds
+  return { retryAfter, message: `${silent}; try again in ${retryAfter} s` }
 }
 
 /** @param depth of errors that name another one as their cause. */
-function isServerAway(error: unknown, depth = 0): boolean {
-  if (error instanceof ServiceUnavailable) return true
-  if (!(error instanceof Error)) return false
-  const { code } = error as { code?: unknown }
-  const isAway =
-    typeof code === 'string'
-      ? DATABASE_AWAY.test(code) || UNREACHABLE.has(code)
-      : CONNECTION_LOST.test(error.message)
-  return isAway || (depth < MAX_CAUSES && isServerAway(error.cause, depth + 1))
+function awayIn(error: unknown, depth = 0): ServiceUnavailable | null {
+  if (error instanceof ServiceUnavailable) return error
+  return error instanceof Error && depth < MAX_CAUSES ? awayIn(error.cause, depth + 1) : null
 }

@@ -14,6 +14,7 @@ import type { Route } from '../http/server.ts'
 import { badRequest, type Fields, flagParameter, parseTime, wholeNumberParameter } from './fields.ts'
 import { listAnswer, pageOf } from './lists.ts'
 import { accepted, type Call, notFound, type OperatorHost, operation } from './operations.ts'
+import type { OperatorServices } from './services.ts'
 
 const DEFAULT_EVENTS = 100
 const MAX_EVENTS = 1000
@@ -24,7 +25,10 @@ const STREAM = /^[\x21-\x7e]{1,255}$/
 const EVENT_TYPE = /^\w{1,100}$/
 
 /** What auditors read: events, states, the employee register, the hash chains; and erasures. */
-export function auditRoutes(host: OperatorHost): readonly Route[] {
+export function auditRoutes(
+  host: OperatorHost,
+  { patientLog }: Pick<OperatorServices, 'patientLog'>,
+): readonly Route[] {
   const { app } = host
   /** Recorded before anything is shown: nobody sees a masked value without a trace. */
   const recordReveal = (call: Call, target: string, details: Record<string, string | number | null>) =>
@@ -74,8 +78,8 @@ export function auditRoutes(host: OperatorHost): readonly Route[] {
     operation(host, 'POST', '/audit/verify', async (call) => {
       const { fields } = await call.body()
       const stream = fields.optionalText('stream')
-      if (stream === null) return { data: await verifyLog(app, call.signal) }
-      const report = await verifyStream(app, streamName(stream))
+      if (stream === null) return { data: await verifyLog({ log: patientLog }, call.signal) }
+      const report = await verifyStream({ log: patientLog }, streamName(stream))
       if (!report) throw notFound('There is no such stream')
       return { data: report }
     }),

@@ -56,7 +56,7 @@ export function createOperatorApp(
       ...policyRoutes(host),
       ...accessRoutes(host),
       ...machineryRoutes(host, services),
-      ...auditRoutes(host),
+      ...auditRoutes(host, services),
       ...probeRoutes(services, probeAccess),
     ],
     guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(settings.host, null, [])) }],

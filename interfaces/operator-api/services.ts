@@ -1,4 +1,5 @@
 import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 
 /** What operators do with projections. Every method throws ProjectionError for what is not possible. */
@@ -41,6 +42,8 @@ export interface Health {
 
 /** What the operator API drives and the composition root provides. */
 export interface OperatorServices {
+  /** For what reads much of the log: its reads wait for a server that is away for a moment. */
+  readonly patientLog: EventLog
   readonly projections: ProjectionOperations
   readonly work: WorkOperations
   /** Moves the virtual clock on, by seconds or to a time in epoch milliseconds, and does what falls due on the way. */

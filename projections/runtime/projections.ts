@@ -103,6 +103,7 @@ export interface ShownParkedStream {
 export class Projections implements ReadModels {
   readonly #projections: ReadonlyMap<string, Projection>
   readonly #log: EventLog
+  readonly #askedLog: EventLog
   readonly #registry: EventRegistry
   readonly #store: ProjectionStore
   readonly #leases: Leases
@@ -119,6 +120,8 @@ export class Projections implements ReadModels {
 
   /**
    * @param options.projections every projection the code has.
+   * @param options.log what the projections follow; it may be waited for.
+   * @param options.askedLog what those read who have a caller waiting, default the same.
    * @param options.holders who holds leases, by name.
    * @param options.notices tell other processes that a projection moved on, and wake those who wait here.
    * @param options.retryMs real milliseconds between attempts to take over from another process, default 500.
@@ -127,6 +130,7 @@ export class Projections implements ReadModels {
   constructor(options: {
     projections: readonly Projection[]
     log: EventLog
+    askedLog?: EventLog
     registry: EventRegistry
     store: ProjectionStore
     leases: Leases
@@ -138,11 +142,12 @@ export class Projections implements ReadModels {
   }) {
     this.#projections = checked(options.projections, options.registry)
     this.#log = options.log
+    this.#askedLog = options.askedLog ?? options.log
     this.#registry = options.registry
     this.#store = options.store
     this.#leases = options.leases
     this.#holders = options.holders
-    this.#lag = new LogLag(options.log, options.clock)
+    this.#lag = new LogLag(this.#askedLog, options.clock)
     this.#metrics = options.metrics ?? {}
     this.#retryMs = options.retryMs ?? 500
     this.#notices = options.notices ?? null
@@ -229,7 +234,7 @@ export class Projections implements ReadModels {
 
   /** Every projection, those without code included, by name. */
   async list(): Promise<readonly ProjectionStatus[]> {
-    const [records, head] = await Promise.all([this.#store.generations(), this.#log.head()])
+    const [records, head] = await Promise.all([this.#store.generations(), this.#askedLog.head()])
     this.#lag.note(head)
     const byName = new Map<string, GenerationRecord[]>(this.names.map((name) => [name, []]))
     for (const record of records) {
@@ -298,7 +303,7 @@ export class Projections implements ReadModels {
 
   /** True when every projection has applied the log up to its head, as of this call. */
   async atHead(): Promise<boolean> {
-    return this.reached(this.names, await this.#log.head(), { timeoutMs: 0 })
+    return this.reached(this.names, await this.#askedLog.head(), { timeoutMs: 0 })
   }
 
   /** Lag of the live generations, measured against the log itself. */
@@ -405,7 +410,7 @@ export class Projections implements ReadModels {
     const rate = local?.runnerOf(shadow.generation)?.rate ?? shadow.rate
     // in positions, as the rate is
     const left = Number(head > position ? head - position : 0n)
-    const whole = await this.#log.count(LOG_START, head)
+    const whole = await this.#askedLog.count(LOG_START, head)
     return {
       generation: shadow.generation,
       version: shadow.version,
@@ -413,7 +418,7 @@ export class Projections implements ReadModels {
       switch: shadow.autoSwitch ? 'auto' : 'manual',
       position: Number(position),
       head: Number(head),
-      events_left: await this.#log.count(position, head),
+      events_left: await this.#askedLog.count(position, head),
       events_per_second: head > LOG_START ? Math.round((rate * whole) / Number(head)) : 0,
       seconds_left: left === 0 ? 0 : rate > 0 ? Math.ceil(left / rate) : null,
       parked_streams: shadow.parkedStreams,

@@ -318,7 +318,7 @@ async function work(): Promise<void> {
     await tool('get_validation_errors', { file_id }),
   ]
   await client.query('ALTER SCHEMA out_of_reach RENAME TO read_model')
-  expect([unread[0]!.status, unread[1]!.body.error.code]).toEqual([503, -32603])
+  expect([unread[0]!.status, unread[1]!.body.error.code]).toEqual([500, -32603])
   expect((await core('report', reports, body)).status).toBe(202)
 
   // what auditors read

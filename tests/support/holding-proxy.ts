@@ -17,6 +17,8 @@ export interface HoldingProxy {
   vanish(): void
   /** Forwards what comes from now on; what was swallowed is lost, and the connections it was lost on are ended. */
   comeBack(): void
+  /** The same for new connections; those of before stay silent, and nobody is told. */
+  comeBackUnnoticed(): void
   close(): Promise<void>
 }
 
@@ -113,6 +115,9 @@ export async function startHoldingProxy(to: number): Promise<HoldingProxy> {
     comeBack() {
       vanished = false
       for (const socket of swallowed) socket.destroy()
+    },
+    comeBackUnnoticed() {
+      vanished = false
     },
     async close() {
       for (const socket of [...swallowed, ...sockets]) socket.destroy()

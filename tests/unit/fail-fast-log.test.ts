@@ -6,7 +6,6 @@ import { FailFastLog } from '../../infrastructure/event-store/fail-fast.ts'
 let asked: string[]
 /** Ends a read that waits. */
 let answerStream: (() => void)[]
-let answerHead: (() => void)[]
 let log: FailFastLog
 
 /** Whether the log answers the question for its head. */
@@ -15,7 +14,6 @@ let isThere: boolean
 beforeEach(() => {
   asked = []
   answerStream = []
-  answerHead = []
   isThere = true
   const slow = {
     readStream(stream: string) {
@@ -24,7 +22,8 @@ beforeEach(() => {
     },
     head() {
       asked.push('head')
-      return isThere ? Promise.resolve(7n) : new Promise((resolve) => answerHead.push(() => resolve(7n)))
+      // what was asked of a server that is away is never answered
+      return isThere ? Promise.resolve(7n) : new Promise(() => undefined)
     },
     close: async () => undefined,
   } as unknown as EventLog
@@ -58,7 +57,6 @@ test('reads of a log that does not answer fail together, further ones at once, u
   expect(asked.slice(before).filter((what) => what === 'd')).toEqual([])
 
   isThere = true
-  for (const answer of answerHead) answer()
   await expect.poll(() => failed(log.head())).toBeNull()
 })
 
@@ -71,4 +69,19 @@ test('a log whose answers come is not asked', async () => {
   answerStream[1]!()
   await slow
   expect(asked.slice(0, 3)).toEqual(['quick', 'slow', 'head'])
+})
+
+test('a log that answers another read is waited for, however long its line', async () => {
+  isThere = false
+  const slow = log.readStream('slow')
+  // each look sees an answer
+  for (let looks = 1; looks <= 5; looks += 1) {
+    await expect.poll(() => asked.filter((what) => what === 'head').length, { interval: 1 }).toBe(looks)
+    const quick = log.readStream('quick')
+    answerStream.at(-1)!()
+    await quick
+  }
+  isThere = true
+  answerStream[0]!()
+  expect(await slow).toEqual([])
 })

@@ -80,11 +80,11 @@ export class AppendStream {
   /** Sends what waits, as far as there is room; one that is larger than all room goes alone. */
   #sendOn(): void {
     this.#giveUpLate()
-    let next = this.#queue[0]
-    while (next && this.#hasRoomFor(next)) {
+    for (let next = this.#queue[0]; next && this.#hasRoomFor(next); next = this.#queue[0]) {
       this.#queue.shift()
       this.#send(next)
-      next = this.#queue[0]
+      // deadlines are each append's own: the next one may be late though this was not
+      this.#giveUpLate()
     }
   }
 

@@ -6,7 +6,7 @@ import type {
   ExpectedRevision,
   StoredEvent,
 } from '../../../application/ports/event-log.ts'
-import { DatabaseUnavailable, isConnectionLoss, oneLine } from '../../database/connection.ts'
+import { DatabaseUnavailable, isConnectionLoss, oneLine, orUnavailable } from '../../database/connection.ts'
 import { ABSENT, Batch, batchLength, idsOf, idTaken, isLoose, type Pending } from './batch.ts'
 import {
   type EventPlace,
@@ -410,7 +410,8 @@ function isDataError(error: unknown): boolean {
 /** The error of an append that cannot be stored, without the values that PostgreSQL's own errors quote. */
 async function explain(error: unknown, append: Pending, readers: Queryable): Promise<Error> {
   const { code, constraint } = error as { code?: string; constraint?: string }
-  if (isConnectionLoss(error)) return new DatabaseUnavailable('the event log', oneLine(error))
+  const told = orUnavailable('the event log', error)
+  if (told instanceof DatabaseUnavailable) return told
   if (code === undefined) return error as Error
   if (code === '23505' && constraint === 'events_event_id') {
     const found = await findEvents(readers, idsOf(append)).catch(() => NOTHING_FOUND)
