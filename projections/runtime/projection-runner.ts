@@ -365,6 +365,11 @@ export class ProjectionRunner {
     if (this.#pending === 0) this.#pendingSince = elapsed()
     const slice = new TimeSlice()
     for (let index = 0; index < events.length; index += 1) {
+      // one page of large events may change far more rows than one write should hold
+      if (index > 0 && this.#fold.changedRows >= WRITE_ROWS) {
+        this.#seen = events[index - 1]!.position
+        await this.#writeNow()
+      }
       const stored = events[index]!
       const handlers = this.#handlers.get(stored.type)
       if (!handlers || (this.#parked.size > 0 && this.#parked.has(stored.stream))) continue

@@ -3,10 +3,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
 import { schemaName } from '../../infrastructure/database/projection-store.ts'
+import { on, type Projection } from '../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accounts,
   Noted,
+  Opened,
   opened,
   openProcess,
   type ProjectionProcess,
@@ -45,7 +47,40 @@ async function storedPosition(process: ProjectionProcess): Promise<bigint> {
   return (await process.store.positions(['accounts'])).get('accounts')!
 }
 
+/** Five hundred rows per account. */
+const members: Projection = {
+  name: 'members',
+  version: 1,
+  tables: [{ name: 'members', key: ['member'], columns: { member: 'text' } }],
+  handlers: [
+    on(Opened, {
+      apply({ data }, { members }) {
+        for (let n = 0; n < 500; n += 1) members!.put({ member: `${data.account}/${n}` })
+      },
+    }),
+  ],
+}
+
 describe('a projection that follows the log', () => {
+  it('writes no more rows at once than it collects, however many one page of the log comes to', async () => {
+    const writer = await start(members, { start: false })
+    for (let n = 0; n < 100; n += 1) await writer.append(String(n), opened(String(n)))
+    const written: number[] = []
+    const process = await start(members, {
+      storeThrough: (store) => ({
+        write(generation, page) {
+          written.push(page.tables.reduce((rows, { put }) => rows + put.length, 0))
+          return store.write(generation, page)
+        },
+      }),
+    })
+    await process.caughtUp()
+    expect(written.reduce((sum, rows) => sum + rows, 0)).toBe(50_000)
+    expect(Math.max(...written)).toBeLessThanOrEqual(20_000)
+    const { rows } = await process.database.pool.query('SELECT count(*)::int AS all FROM read_model.members')
+    expect(rows).toEqual([{ all: 50_000 }])
+  })
+
   it('applies what is appended, and tells who waits for it', async () => {
     const process = await start(accounts())
     const position = await process.append('a', opened('a'), paid('a', 250), paid('a', 50, 'thanks'))
