@@ -20,7 +20,7 @@ const READ_PAGE = 1000
 /** Events folded at the most before the next look at anything else. */
 const BATCH_EVENTS = 4000
 /** While catching up, changes are collected until one of these is reached: rows that change often are written once. */
-const WRITE_ROWS = 20_000
+const WRITE_ROWS = 5_000
 const WRITE_BYTES = 16 * 1024 * 1024
 const WRITE_MS = 500
 /** A checkpoint that moved over events of other types is stored this often at the most. */

@@ -76,7 +76,7 @@ describe('a projection that follows the log', () => {
     })
     await process.caughtUp()
     expect(written.reduce((sum, rows) => sum + rows, 0)).toBe(50_000)
-    expect(Math.max(...written)).toBeLessThanOrEqual(20_000)
+    expect(Math.max(...written)).toBeLessThanOrEqual(5_000)
     const { rows } = await process.database.pool.query('SELECT count(*)::int AS all FROM read_model.members')
     expect(rows).toEqual([{ all: 50_000 }])
   })
