@@ -1,4 +1,6 @@
 const RETRY_AFTER_S = 2
+/** Seconds for what a person has to mend first: clients that obey do not hammer. */
+export const UNTIL_MENDED_S = 60
 
 /**
  * Something that the service needs does not answer in time, or is away. Nothing is wrong with what was asked: the same
@@ -15,8 +17,8 @@ export class ServiceUnavailable extends Error {
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'ServiceUnavailable'
-    this.retryAfterSeconds = options.retryAfterSeconds ?? RETRY_AFTER_S
     this.passes = options.passes ?? true
+    this.retryAfterSeconds = options.retryAfterSeconds ?? (this.passes ? RETRY_AFTER_S : UNTIL_MENDED_S)
   }
 }
 

@@ -36,7 +36,12 @@ export interface DatabaseLog {
 export class DatabaseUnavailable extends ServiceUnavailable {
   /** Where without who: `host:port/name`. */
   readonly target: string
-  constructor(target: string, why: string, cause?: unknown, options: { passes: boolean } = { passes: true }) {
+  constructor(
+    target: string,
+    why: string,
+    cause?: unknown,
+    options: { passes: boolean; retryAfterSeconds?: number } = { passes: true },
+  ) {
     super(`PostgreSQL at ${target}: ${why}`, { cause, ...options })
     this.name = 'DatabaseUnavailable'
     this.target = target
@@ -82,8 +87,9 @@ function codeOf(error: unknown): string {
 /** The error as {@link DatabaseUnavailable} where it is about the server, else as it is. */
 export function orUnavailable(target: string, error: unknown): unknown {
   if (error instanceof DatabaseUnavailable || !isUnavailable(error)) return error
-  // a server that answers is not away: what was asked may take too long whenever it is asked
-  return new DatabaseUnavailable(target, oneLine(error), error, { passes: codeOf(error) !== TIME_IS_UP })
+  // a server that answers is not away: what was asked may take too long whenever it is asked, or not
+  const options = codeOf(error) === TIME_IS_UP ? { passes: false, retryAfterSeconds: 2 } : { passes: true }
+  return new DatabaseUnavailable(target, oneLine(error), error, options)
 }
 
 /** What went wrong with a connection in one line; never the url. */

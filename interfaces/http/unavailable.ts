@@ -1,10 +1,8 @@
 import { ReadModelsLate } from '../../application/ports/read-models.ts'
-import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
+import { ServiceUnavailable, UNTIL_MENDED_S } from '../../application/ports/unavailable.ts'
 
 /** Seconds after which a caller should ask again for what is late. */
 const LATE_READ_MODELS = 5
-/** Seconds for what a person has to mend first: nobody is told that it helps, and clients that obey do not hammer. */
-const UNTIL_MENDED = 60
 const MAX_CAUSES = 3
 
 /** A failure that is not about the request: a server that the service depends on is away, or what it needs is late. */
@@ -21,11 +19,11 @@ export function unavailability(error: unknown): Unavailability | null {
   const away = awayIn(error)
   if (!away) return null
   const silent = 'A part of the service does not answer'
-  if (!away.passes) {
-    return { retryAfter: UNTIL_MENDED, message: `${silent}; an operator has to mend it first` }
-  }
   const retryAfter = away.retryAfterSeconds
-  return { retryAfter, message: `${silent}; try again in ${retryAfter} s` }
+  // nobody is told to try again what a person has to mend first
+  const advice =
+    retryAfter < UNTIL_MENDED_S ? `try again in ${retryAfter} s` : 'an operator has to mend it first'
+  return { retryAfter, message: `${silent}; ${advice}` }
 }
 
 /** @param depth of errors that name another one as their cause. */
