@@ -9,9 +9,10 @@ import { unavailability } from '../../interfaces/http/unavailable.ts'
 import { RemoteProgress } from '../../projections/runtime/remote-progress.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
+import { untilAnswered } from '../support/until-answered.ts'
 
 /** How long a statement may take here, in milliseconds; without a limit these tests wait until they are ended. */
-const SHORT_MS = 200
+const SHORT_MS = 500
 
 const cleanups: (() => Promise<unknown>)[] = []
 const proxies: HoldingProxy[] = []
@@ -48,14 +49,14 @@ describe('a database whose machine vanished from the network', () => {
   test('ends what was asked of it on this side, and the connection it was asked on', async () => {
     const { proxy, url } = await overNetwork()
     const pool = shortPool(await opened(url))
-    await pool.query('SELECT 1')
+    await untilAnswered(() => pool.query('SELECT 1'))
     proxy.vanish()
     await expect(pool.query('SELECT 2')).rejects.toBeInstanceOf(ServiceUnavailable)
     expect(pool.totalCount).toBe(0)
     // and new connections are waited for no longer
     await expect(pool.query('SELECT 3')).rejects.toBeInstanceOf(ServiceUnavailable)
     proxy.comeBack()
-    expect((await pool.query('SELECT 4 AS n')).rows).toEqual([{ n: 4 }])
+    expect((await untilAnswered(() => pool.query('SELECT 4 AS n'))).rows).toEqual([{ n: 4 }])
   })
 
   test('ends transactions and connections of their own', async () => {
@@ -85,8 +86,8 @@ describe('a database whose machine vanished from the network', () => {
       log.append(`stream-${randomUUID()}`, 'noStream', [
         { eventId: randomUUID(), type: 'Happened', data: '{}', metadata: '{}' },
       ])
-    await append()
-    await log.head()
+    await untilAnswered(append)
+    await untilAnswered(() => log.head())
     proxy.vanish()
     const outcomes = await Promise.allSettled([append(), append(), log.head(), append()])
     for (const outcome of outcomes) {
@@ -114,11 +115,11 @@ describe('statements that take long', () => {
     const { url } = await overNetwork()
     const pool = shortPool(await opened(url), 1)
     const pid = async () => (await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid
-    const before = await pid()
+    const before = await untilAnswered(pid)
     const client = await pool.connect()
     await expect(client.query('SELECT pg_sleep(600)')).rejects.toMatchObject({ code: '57014' })
     client.release()
-    expect(await pid()).toBe(before)
+    expect(await untilAnswered(pid)).toBe(before)
     const error = await pool.query('SELECT pg_sleep(600)').catch((error) => error)
     // asked again it may take as long: that is not the same as a server that is away
     expect(error).toBeInstanceOf(ServiceUnavailable)
