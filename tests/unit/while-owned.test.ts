@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest'
+import { type OwnedWork, whileOwned } from '../../application/ownership/while-owned.ts'
+import type { Lease, Leases } from '../../application/ports/leases.ts'
+
+/** Leases of one name that tests give and take. */
+function someLeases(free: () => boolean = () => true) {
+  const asked: boolean[] = []
+  const given: { lease: Lease; lose: () => void; released: boolean }[] = []
+  const leases: Leases = {
+    owner: 'this process',
+    async acquire(name, options) {
+      asked.push(options?.takeOver ?? false)
+      if (!free()) return null
+      const lost = new AbortController()
+      const one = {
+        lease: {
+          name,
+          epoch: given.length + 1,
+          lost: lost.signal,
+          release: async () => {
+            one.released = true
+          },
+        },
+        lose: () => lost.abort(),
+        released: false,
+      }
+      given.push(one)
+      return one.lease
+    },
+    holders: async () => new Map(),
+  }
+  return { leases, asked, given }
+}
+
+function owned(parts: Partial<OwnedWork> & Pick<OwnedWork, 'leases' | 'run' | 'stopping'>): Promise<void> {
+  return whileOwned({
+    name: 'some work',
+    takeOver: false,
+    pauseMs: 1,
+    longestPauseMs: 4,
+    failed: (error) => {
+      throw error
+    },
+    ...parts,
+  })
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+
+describe('whileOwned', () => {
+  test('runs the work until the process stops, and gives the lease back', async () => {
+    const { leases, given } = someLeases()
+    const stopping = new AbortController()
+    await owned({
+      leases,
+      stopping: stopping.signal,
+      run: async (lease, ended) => {
+        expect(lease.epoch).toBe(1)
+        stopping.abort()
+        expect(ended.aborted).toBe(true)
+      },
+    })
+    expect(given.map(({ released }) => released)).toEqual([true])
+  })
+
+  test('takes the lease anew when it was lost, from a live owner only the first time', async () => {
+    const { leases, given, asked } = someLeases()
+    const stopping = new AbortController()
+    await owned({
+      leases,
+      takeOver: true,
+      stopping: stopping.signal,
+      run: async ({ epoch }, ended) => {
+        if (epoch === 3) stopping.abort()
+        else given[epoch - 1]!.lose()
+        if (!ended.aborted) await aborted(ended)
+      },
+    })
+    expect(asked).toEqual([true, false, false])
+    expect(given.every(({ released }) => released)).toBe(true)
+  })
+
+  test('asks again while somebody else holds the lease', async () => {
+    let asked = 0
+    const { leases } = someLeases(() => {
+      asked += 1
+      return asked === 4
+    })
+    const stopping = new AbortController()
+    let tried = 0
+    await owned({
+      leases,
+      stopping: stopping.signal,
+      run: async () => stopping.abort(),
+      tried: () => {
+        tried += 1
+      },
+    })
+    expect(asked).toBe(4)
+    expect(tried).toBe(5)
+  })
+
+  test('counts failures until there is progress, and tells of each with the lease it had', async () => {
+    const { leases, given } = someLeases()
+    const stopping = new AbortController()
+    const told: [string, number, number | undefined][] = []
+    await owned({
+      leases,
+      stopping: stopping.signal,
+      run: async ({ epoch }, _ended, progressed) => {
+        if (epoch === 3) progressed()
+        if (epoch === 5) stopping.abort()
+        throw new Error(`failure ${epoch}`)
+      },
+      failed: (error, lease, failures) => {
+        told.push([(error as Error).message, failures, lease?.epoch])
+      },
+    })
+    expect(told).toEqual([
+      ['failure 1', 1, 1],
+      ['failure 2', 2, 2],
+      ['failure 3', 1, 3],
+      ['failure 4', 2, 4],
+      ['failure 5', 3, 5],
+    ])
+    expect(given.every(({ released }) => released)).toBe(true)
+  })
+
+  test('does not ask for the lease while this process may not own the work', async () => {
+    const { leases, asked } = someLeases()
+    const stopping = new AbortController()
+    let looks = 0
+    await owned({
+      leases,
+      stopping: stopping.signal,
+      mayOwn: async () => {
+        looks += 1
+        if (looks === 3) stopping.abort()
+        return false
+      },
+      run: async () => undefined,
+    })
+    expect(asked).toEqual([])
+  })
+})
