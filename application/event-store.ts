@@ -23,6 +23,8 @@ export interface EventMetadata {
   readonly correlation_id: string
   /** The command or event that directly caused this one. */
   readonly causation_id: string
+  /** The command that this is the result of: one that comes again finds it here. Events of earlier builds have none. */
+  readonly command_id?: string
   /** ISO 8601 UTC, by the service's clock. */
   readonly recorded_at: string
   readonly schema_version: number
@@ -78,11 +80,7 @@ export class EventRegistry {
    * Checks an event against its schema and writes it as JSON.
    * @throws Error naming the type when the data fails the schema; values are never part of the message.
    */
-  encode(
-    event: DomainEvent,
-    eventId: string,
-    metadata: Omit<EventMetadata, 'schema_version'>,
-  ): EventToAppend {
+  encode(event: DomainEvent, metadata: Omit<EventMetadata, 'schema_version'>): EventToAppend {
     const type = this.#types.get(event.type)
     if (!type) throw new Error(`Unknown event type ${event.type}`)
     const parsed = type.schema.safeParse(event.data)
@@ -93,7 +91,6 @@ export class EventRegistry {
     const whole = { ...metadata, schema_version: type.version }
     const text = JSON.stringify(parsed.data)
     return {
-      eventId,
       type: event.type,
       data: text,
       metadata: JSON.stringify(whole),
@@ -146,7 +143,7 @@ function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
   if (!metadata || !Number.isSafeInteger(metadata.schema_version)) {
     throw new UnreadableEvent(stored, 'its metadata name no version')
   }
-  const { tenant_id, environment, actor, correlation_id, causation_id, recorded_at } = metadata
+  const { tenant_id, environment, actor, correlation_id, causation_id, command_id, recorded_at } = metadata
   const isWhole =
     (tenant_id === null || typeof tenant_id === 'string') &&
     (environment === null || environment === 'live' || environment === 'sandbox') &&
@@ -154,6 +151,7 @@ function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
     typeof actor.id === 'string' &&
     typeof correlation_id === 'string' &&
     typeof causation_id === 'string' &&
+    (command_id === undefined || typeof command_id === 'string') &&
     !Number.isNaN(Date.parse(recorded_at))
   if (isWhole) return metadata
   throw new UnreadableEvent(stored, 'its metadata are not those of this service')
@@ -186,16 +184,6 @@ function json(stored: StoredEvent, text: string): unknown {
   } catch {
     throw new UnreadableEvent(stored, 'it is no JSON')
   }
-}
-
-/**
- * The id of the event at `index` of a command's append: the same command always appends the same
- * ids, which is what makes a retry of unknown outcome safe in every engine. A version 8 UUID.
- */
-export function derivedEventId(commandId: string, index: number): string {
-  const hex = hash('sha256', `${commandId}/${index}`, 'hex')
-  const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
 /** The first 24 hex characters of a hash over the command id: ids that a retry finds again. */
