@@ -313,7 +313,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       const opened = await openDatabase({ url: postgres.url })
       const eventStoreUrl = store?.url ?? null
       const log = await openEventLog(
-        { eventStoreUrl } as Pick<Config, 'eventStoreUrl'>,
+        { eventStoreUrl, databaseUrl: postgres.url },
         opened,
         createLogger('silent'),
         () => undefined,

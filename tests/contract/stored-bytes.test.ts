@@ -68,14 +68,14 @@ describe.skipIf(!(await findEventStore()))('what stands in the log (needs EventS
     const answers = await Promise.all(
       [postgres, eventStore].map(async (log) => {
         const results = [
-          await log.append(stream, 'noStream', events),
-          await log.append(stream, 'noStream', events),
-          await log.append(stream, { exactly: 1 }, []),
+          await log.append(stream, -1, events),
+          await log.append(stream, -1, events),
+          await log.append(stream, 1, []),
         ]
         const errors = [
-          log.append(stream, 'noStream', [anEvent()]),
-          log.append(stream, { exactly: 4 }, [anEvent()]),
-          log.append(stream, { exactly: 1 }, [events[0]!]),
+          log.append(stream, -1, [anEvent()]),
+          log.append(stream, 4, [anEvent()]),
+          log.append(stream, 1, [events[0]!]),
           log.append('', 'any', [anEvent()]),
           log.append(stream, 'any', [anEvent({ data: '{' })]),
         ].map((append) => append.then(String, (error: Error) => `${error.name}: ${error.message}`))
