@@ -29,7 +29,7 @@ describe.skipIf(!(await findEventStore()))('many appends to EventStoreDB at once
       streams.map((stream) => {
         const event = anEvent()
         return Promise.all(
-          [log, other].map((one, n) => one.append(stream, 'noStream', [{ ...event, data: `{"by":${n}}` }])),
+          [log, other].map((one, n) => one.append(stream, -1, [{ ...event, data: `{"by":${n}}` }])),
         )
       }),
     )
@@ -57,9 +57,9 @@ describe.skipIf(!(await findEventStore()))('many appends to EventStoreDB at once
     const after = await log.head()
     const watching = [log, other].map((one) => follow(one, { after }, (all) => all.at(-1)?.type === 'Last'))
     const appended = await Promise.all(
-      Array.from({ length: APPENDS }, () => log.append(aStream(), 'noStream', [anEvent(), anEvent()])),
+      Array.from({ length: APPENDS }, () => log.append(aStream(), -1, [anEvent(), anEvent()])),
     )
-    await other.append(aStream(), 'noStream', [anEvent({ type: 'Last' })])
+    await other.append(aStream(), -1, [anEvent({ type: 'Last' })])
     for (const { events } of await Promise.all(watching)) {
       expect(events).toHaveLength(APPENDS * 2 + 1)
       expect(events.every((event, n) => n === 0 || event.position > events[n - 1]!.position)).toBe(true)
