@@ -83,7 +83,7 @@ async function advance(
       virtualClock,
       VIRTUAL_CLOCK_ID,
       { type: 'MoveTo', to },
-      { ...context, commandId: `${context.commandId}/${step}` },
+      { ...context, ordinal: step },
     )
     if (isRejection(moved)) return moved
     clock.moveTo(to)

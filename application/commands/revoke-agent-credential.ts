@@ -20,6 +20,6 @@ export async function revokeAgentCredential(
     { ...context, tenantId: await tenantOf(app, known.entity_type, known.entity_id), environment: null },
   )
   if (isRejection(outcome)) return outcome
-  if (outcome.position !== null) await app.readModels.reached(['agent-credentials'], outcome.position)
+  if (outcome.position !== null) await app.readModels.tellOf(agentCredential, outcome.position)
   return outcome.state!
 }
