@@ -28,7 +28,7 @@ export async function openRegistrationProcess(
   const app = {
     ...{ log, registry, clock, commands, faults, vault, personalData },
     randomness: new SystemRandomness(clock),
-    readModels: { reached: async () => true },
+    readModels: { reached: async () => true, tellOf: async () => true },
   } as unknown as Application
   return { app, bench }
 }
