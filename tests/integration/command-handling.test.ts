@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type CommandContext, CommandHandler } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { virtualClock } from '../../domain/operations/virtual-clock.ts'

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Application } from '../../application/application.ts'
-import { type CommandContext, CommandHandler } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { EncryptedPersonalData } from '../../infrastructure/crypto/personal-data.ts'
 import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
