@@ -6,7 +6,7 @@ import { isRejection, type Rejection, reject } from '../../domain/kernel/rejecti
 import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-handler.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { secretGone } from './already-created.ts'
 import { unknownTenant } from './parties.ts'
 

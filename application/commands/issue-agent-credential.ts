@@ -10,7 +10,7 @@ import { payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
 import { apiKeyHash } from '../access/agent-scope.ts'
 import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-handler.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { secretGone } from './already-created.ts'
 import { agentKeyReservation } from './reservations.ts'
 

@@ -7,7 +7,7 @@ import { normalizeFein } from '../../domain/parties/fein.ts'
 import { type PayrollCompany, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
 import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-handler.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { employerContext, employerSubject } from '../queries/sealed-fields.ts'
 import { feinReservation, reserve } from './reservations.ts'
 

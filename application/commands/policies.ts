@@ -4,7 +4,7 @@ import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import { type CommandContext, createdId } from '../command-handling/command-handler.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { policyNumberReservation, release, reserve } from './reservations.ts'
 
 export interface NewPolicy {

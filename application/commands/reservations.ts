@@ -4,7 +4,7 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type ReservationKind, reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
 
 /** A value that one owner at a time may hold. */

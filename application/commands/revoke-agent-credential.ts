@@ -2,7 +2,7 @@ import { type AgentCredential, agentCredential } from '../../domain/access/agent
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 import { tenantOf } from './issue-agent-credential.ts'
 
 /** Revokes a credential for good: its key is refused from the next request on. Again, it changes nothing. */

@@ -18,13 +18,8 @@ import {
 } from '../../domain/payroll/payroll-row.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import {
-  type CommandContext,
-  type CommandHandler,
-  createdId,
-  decideAll,
-  type Loaded,
-} from '../command-handling/command-handler.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { type CommandHandler, decideAll, type Loaded } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
 import { inlinePhases, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'

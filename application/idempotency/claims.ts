@@ -1,7 +1,7 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type IdempotencyKey, idempotencyKey } from '../../domain/uniqueness/idempotency-key.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 import {
   fingerprintsOf,
   firstAnswer,

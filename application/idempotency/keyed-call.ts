@@ -1,6 +1,6 @@
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 
 /** A request that carries an idempotency key. */
 export interface KeyedCall {

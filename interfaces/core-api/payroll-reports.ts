@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Application } from '../../application/application.ts'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import {
   findReportSubject,
   type PayrollReport,

@@ -1,5 +1,5 @@
 import type { Application } from '../../application/application.ts'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import {
   issueAgentCredential,
   type NewAgentCredential,

@@ -1,6 +1,7 @@
 import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
-import type { CommandContext, Reads } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import type { Reads } from '../../application/command-handling/command-handler.ts'
 import { resultOf, submitPayroll } from '../../application/commands/submit-payroll.ts'
 import { validatePayroll } from '../../application/commands/validate-payroll.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { cancelPolicy, changePolicy, issuePolicy } from '../../application/commands/policies.ts'
 import { listPolicies, type ShownPolicy, showPolicy } from '../../application/queries/operator-lists.ts'
 import { isId } from '../../domain/kernel/ids.ts'
