@@ -164,7 +164,10 @@ export interface EventLog {
   /** About how many events stand after a position and up to another; exact where that costs nothing. */
   count(after: bigint, upTo: bigint): Promise<number>
 
-  /** True where no other process can append to this log as long as it is open: what is cached of it is never stale. */
+  /**
+   * True where no other process can append to this log as long as it is open: what is cached of it is never stale. Once
+   * false it stays false: after a lost connection or an append of unknown outcome there may be events nobody here knows.
+   */
   readonly isExclusive: boolean
 
   close(): Promise<void>
