@@ -6,8 +6,7 @@ import { isRejection, type Rejection, reject } from '../../domain/kernel/rejecti
 import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
-import { derivedId } from '../event-store.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { secretGone } from './already-created.ts'
 import { unknownTenant } from './parties.ts'
 
@@ -118,7 +117,7 @@ export async function openInboundConnection(
 ): Promise<OpenedConnection | Rejection> {
   const unknown = await unknownTenant(app, input.tenantId)
   if (unknown) return unknown
-  const connectionId = derivedId(context.commandId, 'inbound-connection')
+  const connectionId = createdId(context, inboundConnection)
   const secret = `whin_${app.randomness.hex(32)}`
   const secretRef = `inbound-connection/${connectionId}/${app.randomness.hex(8)}`
   await app.vault.put(secretRef, secret)

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { VIRTUAL_CLOCK_ID, virtualClock } from '../../domain/operations/virtual-clock.ts'
-import type { CommandContext, CommandHandler } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import type { CommandHandler } from '../command-handling/command-handler.ts'
 import { type Clock, isMovable, type MovableClock } from '../ports/clock.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
@@ -83,7 +84,7 @@ async function advance(
       virtualClock,
       VIRTUAL_CLOCK_ID,
       { type: 'MoveTo', to },
-      { ...context, commandId: `${context.commandId}/${step}` },
+      { ...context, ordinal: step },
     )
     if (isRejection(moved)) return moved
     clock.moveTo(to)

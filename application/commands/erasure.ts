@@ -2,7 +2,7 @@ import { isRejection, type Rejection, reject } from '../../domain/kernel/rejecti
 import { dataSubject, dataSubjectId } from '../../domain/operations/data-subject.ts'
 import { normalizeRow, REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 import { personSubject } from '../queries/sealed-fields.ts'
 
 /** What is known of a person to be erased; each that is given leads to one data subject. */

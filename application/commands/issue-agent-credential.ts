@@ -10,8 +10,7 @@ import { payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
 import { apiKeyHash } from '../access/agent-scope.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
-import { derivedId } from '../event-store.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { secretGone } from './already-created.ts'
 import { agentKeyReservation } from './reservations.ts'
 
@@ -45,7 +44,7 @@ export async function issueAgentCredential(
   input: NewAgentCredential,
   context: Omit<CommandContext, 'tenantId' | 'environment'>,
 ): Promise<IssuedAgentCredential | Rejection> {
-  const credentialId = derivedId(context.commandId, 'agent-credential')
+  const credentialId = createdId(context, agentCredential)
   const earlier = await app.commands.load(agentCredential, credentialId)
   if (earlier.state) return secretGone('credential', credentialId)
   const apiKey = `mcp_${app.randomness.hex(32)}`
@@ -70,14 +69,13 @@ export async function issueAgentCredential(
     reservation,
     id,
     { type: 'Reserve', data: { kind, fingerprint, owner_id: credentialId } },
-    // every attempt has a key of its own
-    { ...within, commandId: `${context.commandId}/reserve/${fingerprint}` },
+    within,
   )
   if (isRejection(reserved)) return reserved
   const outcome = await app.commands.execute(agentCredential, credentialId, issue, within)
   if (isRejection(outcome)) return outcome
   if (outcome.state!.key_hash !== keyHash) return secretGone('credential', credentialId)
-  if (outcome.position !== null) await app.readModels.reached(['agent-credentials'], outcome.position)
+  if (outcome.position !== null) await app.readModels.tellOf(agentCredential, outcome.position)
   return { credential: outcome.state!, apiKey }
 }
 

@@ -1,8 +1,7 @@
 import type { z } from 'zod'
 import { type OperatorActed, operatorAction } from '../../domain/operations/operator-action.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
-import { derivedId } from '../event-store.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 
 /** What an operator did to the machinery. Details carry no personal data and no secrets. */
 export type OperatorAction = z.output<typeof OperatorActed.schema>
@@ -15,13 +14,12 @@ export async function recordOperatorAction(
   app: Application,
   action: OperatorAction,
   context: CommandContext,
-): Promise<bigint | null> {
-  const commandId = `${context.commandId}/record`
-  const outcome = await app.commands.execute(
+): Promise<bigint> {
+  const outcome = await app.commands.create(
     operatorAction,
-    derivedId(commandId, 'operator-action'),
+    createdId(context, operatorAction),
     { type: 'Record', data: action },
-    { ...context, commandId },
+    context,
   )
   if ('rejected' in outcome) throw new Error(outcome.message)
   return outcome.position

@@ -7,8 +7,7 @@ import { normalizeFein } from '../../domain/parties/fein.ts'
 import { type PayrollCompany, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
-import { derivedId } from '../event-store.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { employerContext, employerSubject } from '../queries/sealed-fields.ts'
 import { feinReservation, reserve } from './reservations.ts'
 
@@ -21,8 +20,8 @@ export async function registerTenant(
   input: { readonly name: string },
   context: CommandContext,
 ): Promise<Tenant | Rejection> {
-  const tenant_id = derivedId(context.commandId, 'tenant')
-  const outcome = await app.commands.execute(
+  const tenant_id = createdId(context, tenant)
+  const outcome = await app.commands.create(
     tenant,
     tenant_id,
     { type: 'Register', data: { tenant_id, name: input.name } },
@@ -43,21 +42,21 @@ export async function registerCarrier(
 ): Promise<Carrier | Rejection> {
   const unknown = await unknownTenant(app, input.tenantId)
   if (unknown) return unknown
-  const carrier_id = derivedId(context.commandId, 'carrier')
+  const carrier_id = createdId(context, carrier)
   const data = {
     carrier_id,
     tenant_id: input.tenantId,
     name: input.name,
     settlement_type: input.settlementType,
   }
-  const outcome = await app.commands.execute(
+  const outcome = await app.commands.create(
     carrier,
     carrier_id,
     { type: 'Register', data },
     { ...context, tenantId: input.tenantId },
   )
   if (isRejection(outcome)) return outcome
-  if (outcome.position !== null) await app.readModels.reached(['policies'], outcome.position)
+  await app.readModels.tellOf(carrier, outcome.position)
   return outcome.state!
 }
 
@@ -69,8 +68,8 @@ export async function registerPayrollCompany(
 ): Promise<PayrollCompany | Rejection> {
   const unknown = await unknownTenant(app, input.tenantId)
   if (unknown) return unknown
-  const payroll_company_id = derivedId(context.commandId, 'payroll-company')
-  const outcome = await app.commands.execute(
+  const payroll_company_id = createdId(context, payrollCompany)
+  const outcome = await app.commands.create(
     payrollCompany,
     payroll_company_id,
     { type: 'Register', data: { payroll_company_id, tenant_id: input.tenantId, name: input.name } },
@@ -118,7 +117,7 @@ export async function registerEmployer(
   const employerId = await reserve(
     app,
     feinReservation(app.personalData, environment, fein),
-    { decider: employer, id: derivedId(context.commandId, 'employer'), hasLost: () => false },
+    { decider: employer, creates: 'Register', id: createdId(context, employer), hasLost: () => false },
     within,
   )
   if (employerId === null) return feinTaken()
@@ -143,7 +142,7 @@ export async function registerEmployer(
     within,
   )
   if (isRejection(outcome)) return outcome.code === 'employer_exists' ? feinTaken() : outcome
-  if (outcome.position !== null) await app.readModels.reached(['employers'], outcome.position)
+  if (outcome.position !== null) await app.readModels.tellOf(employer, outcome.position)
   return outcome.state!
 }
 
@@ -189,7 +188,7 @@ export async function changeEmployer(
     { ...context, tenantId: state.tenant_id, environment: state.environment },
   )
   if (isRejection(outcome)) return outcome
-  if (outcome.position !== null) await app.readModels.reached(['employers'], outcome.position)
+  if (outcome.position !== null) await app.readModels.tellOf(employer, outcome.position)
   return outcome.state!
 }
 

@@ -4,8 +4,7 @@ import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
-import { derivedId } from '../event-store.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { policyNumberReservation, release, reserve } from './reservations.ts'
 
 export interface NewPolicy {
@@ -53,7 +52,7 @@ export async function issuePolicy(
     )
   }
 
-  const ownId = derivedId(context.commandId, 'policy')
+  const ownId = createdId(context, policy)
   const within = { ...context, tenantId: tenant_id, environment }
   const inForce = statusOn({ status: input.status, expiration_date: input.expirationDate }, app.clock.now())
   const policyId =
@@ -63,6 +62,7 @@ export async function issuePolicy(
           policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber),
           {
             decider: policy,
+            creates: 'Issue',
             id: ownId,
             hasLost: (holder: Policy) => statusOn(holder, app.clock.now()) !== 'active',
           },
@@ -159,6 +159,6 @@ async function shown(
   app: Application,
   outcome: { readonly state: Policy | null; readonly position: bigint | null },
 ): Promise<Policy> {
-  if (outcome.position !== null) await app.readModels.reached(['policies'], outcome.position)
+  if (outcome.position !== null) await app.readModels.tellOf(policy, outcome.position)
   return outcome.state!
 }

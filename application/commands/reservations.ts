@@ -4,7 +4,7 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type ReservationKind, reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
 
 /** A value that one owner at a time may hold. */
@@ -45,6 +45,8 @@ export function agentKeyReservation(keyHash: string): ReservedValue {
 /** Whoever is to hold a value: the aggregate that a command is about to create. */
 interface NewHolder<State, Command, Event extends DomainEvent> {
   readonly decider: Decider<State | null, Command, Event>
+  /** Type of the command that creates it. */
+  readonly creates: string
   /** The id that it has unless the value waits for another. */
   readonly id: string
   /** Whether a holder that exists has lost its claim, as an expired policy has. */
@@ -61,11 +63,11 @@ interface NewHolder<State, Command, Event extends DomainEvent> {
 export async function reserve<State, Command, Event extends DomainEvent>(
   app: Pick<Application, 'commands'>,
   value: ReservedValue,
-  { decider, id, hasLost }: NewHolder<State, Command, Event>,
+  { decider, creates, id, hasLost }: NewHolder<State, Command, Event>,
   context: CommandContext,
 ): Promise<string | null> {
   const { commands } = app
-  const isOurs = (one: string) => commands.isDone(decider, one, context.commandId)
+  const isOurs = (one: string) => commands.isDone(decider, one, creates, context)
   const own = await commands.load(decider, id)
   // created by an earlier attempt under the same command, or by another one in its place
   if (own.state !== null) return (await isOurs(id)) ? id : null
@@ -82,7 +84,7 @@ export async function reserve<State, Command, Event extends DomainEvent>(
     reservation,
     value.id,
     holder === null ? { type: 'Reserve', data } : { type: 'Reserve', data, replaces: holder },
-    { ...context, commandId: `${context.commandId}/reserve/${kind}` },
+    context,
   )
   return !isRejection(outcome) && outcome.state.owner_id === id ? id : null
 }
@@ -99,6 +101,6 @@ export async function release(
     reservation,
     value.id,
     { type: 'Release', data: { kind, fingerprint, owner_id: ownerId } },
-    { ...context, commandId: `${context.commandId}/release/${kind}` },
+    context,
   )
 }

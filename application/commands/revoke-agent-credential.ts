@@ -2,7 +2,7 @@ import { type AgentCredential, agentCredential } from '../../domain/access/agent
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 import { tenantOf } from './issue-agent-credential.ts'
 
 /** Revokes a credential for good: its key is refused from the next request on. Again, it changes nothing. */
@@ -20,6 +20,6 @@ export async function revokeAgentCredential(
     { ...context, tenantId: await tenantOf(app, known.entity_type, known.entity_id), environment: null },
   )
   if (isRejection(outcome)) return outcome
-  if (outcome.position !== null) await app.readModels.reached(['agent-credentials'], outcome.position)
+  if (outcome.position !== null) await app.readModels.tellOf(agentCredential, outcome.position)
   return outcome.state!
 }

@@ -4,13 +4,15 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   type EmployeeChange,
+  type EmployeeSync,
   type EmployeeSyncCommand,
   employeeSync,
 } from '../../domain/parties/employee-sync.ts'
 import { CHUNK_BYTES, CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import { employerOfClient } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
 import { changeRecordContext, personSubject } from '../queries/sealed-fields.ts'
 import { inTimeSlices, TimeSlice } from '../time-slices.ts'
@@ -150,8 +152,8 @@ export async function syncEmployees(
   changes: EmployeeChanges,
   context: CommandContext,
 ): Promise<SyncedEmployees> {
-  const fileId = derivedId(context.commandId, 'file')
-  const syncId = derivedId(context.commandId, 'sync')
+  const fileId = createdId(context, employeeSync)
+  const syncId = derivedId(fileId, 'sync')
   const chunks = await chunksOf(app, changes, fileId)
   const receive: EmployeeSyncCommand = {
     type: 'Receive',
@@ -168,8 +170,18 @@ export async function syncEmployees(
   }
 
   const at = await uploadChunks(app, employeeSync, fileId, receive, chunks, context)
-  await app.readModels.reached(['payroll-files', 'employee-register'], at.position)
+  await app.readModels.tellOf(employeeSync, at.position)
   return { syncId, fileId }
+}
+
+/** The sync that an earlier attempt began, null while some of its records are missing. */
+export async function storedSync(
+  { commands }: Reads,
+  begun: Pick<EmployeeSync, 'received'>,
+): Promise<SyncedEmployees | null> {
+  const { file_id: fileId, sync_id: syncId } = begun.received!
+  const { received, chunks_recorded } = (await commands.load(employeeSync, fileId)).state
+  return chunks_recorded === received?.chunk_count ? { syncId, fileId } : null
 }
 
 /** A record as it will be sealed. */

@@ -1,10 +1,12 @@
 import type { Application } from '../../application/application.ts'
-import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import {
   issueAgentCredential,
   type NewAgentCredential,
 } from '../../application/commands/issue-agent-credential.ts'
 import { revokeAgentCredential } from '../../application/commands/revoke-agent-credential.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { listAgents } from '../../application/queries/list-agents.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -32,8 +34,8 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
         const { value } = await readJson(request, SMALL_BODY)
         const input = newCredential(value)
         const context = { ...operatorContext(requestIdOf(response)), tenantId: null, environment: null }
-        const issue = async (commandId: string) => {
-          const issued = await issueAgentCredential(app, input, { ...context, commandId })
+        const issue = async (within: CommandContext) => {
+          const issued = await issueAgentCredential(app, input, within)
           if (isRejection(issued)) throw refusalOf(issued)
           const { credential, apiKey } = issued
           return {
@@ -52,11 +54,11 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
           }
         }
         if (key === null) {
-          const { status, body } = await issue(app.randomness.commandId())
+          const { status, body } = await issue({ ...context, commandId: app.randomness.commandId() })
           sendJson(response, status, body)
           return
         }
-        const outcome = await runIdempotent(
+        const outcome = await runClaimed(
           app,
           {
             caller: 'operator',

@@ -34,7 +34,7 @@ export function accessRoutes(host: OperatorHost): readonly Route[] {
       create: (input, context) => issueApiClient(app, input, context),
       idOf: ({ client }) => client.client_id,
       show: ({ client, clientSecret }) => ({ ...withoutHash(client), client_secret: clientSecret }),
-      restore: null,
+      repeated: { by: null },
     }),
     operation(host, 'GET', '/api-clients/:client_id', async (call) => ({
       data: withoutHash(await clientOf(call.parameter('client_id'))),
@@ -58,7 +58,7 @@ export function accessRoutes(host: OperatorHost): readonly Route[] {
       create: (input, context) => openInboundConnection(app, input, context),
       idOf: ({ connection }) => connection.connection_id,
       show: ({ connection, secret }) => ({ ...withoutRef(connection), secret }),
-      restore: null,
+      repeated: { by: null },
     }),
     operation(host, 'GET', '/inbound-connections/:connection_id', async (call) => ({
       data: withoutRef(await connectionOf(call.parameter('connection_id'))),

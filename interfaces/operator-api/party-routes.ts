@@ -34,7 +34,7 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
       create: (input, context) => registerTenant(app, input, context),
       idOf: ({ tenant_id }) => tenant_id,
       show: (created) => created,
-      restore: async (id) => (await app.commands.loadAt(tenant, id, 0)).state,
+      repeated: { by: tenant },
     }),
     operation(host, 'GET', '/tenants/:tenant_id', async (call) => {
       const id = call.parameter('tenant_id')
@@ -53,7 +53,7 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
       create: (input, context) => registerCarrier(app, input, context),
       idOf: ({ carrier_id }) => carrier_id,
       show: (created) => created,
-      restore: async (id) => (await app.commands.loadAt(carrier, id, 0)).state,
+      repeated: { by: carrier },
     }),
     operation(host, 'GET', '/carriers/:carrier_id', async (call) => {
       const id = call.parameter('carrier_id')
@@ -68,7 +68,7 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
       create: (input, context) => registerPayrollCompany(app, input, context),
       idOf: ({ payroll_company_id }) => payroll_company_id,
       show: (created) => created,
-      restore: async (id) => (await app.commands.loadAt(payrollCompany, id, 0)).state,
+      repeated: { by: payrollCompany },
     }),
     operation(host, 'GET', '/payroll-companies/:payroll_company_id', async (call) => {
       const id = call.parameter('payroll_company_id')
@@ -91,7 +91,7 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
       create: (input, context) => registerEmployer(app, input, context),
       idOf: ({ employer_id }) => employer_id,
       show: (created) => showEmployer(app, created),
-      restore: (id) => employerAsRegistered(app, id),
+      repeated: { by: (id) => employerAsRegistered(app, id) },
     }),
     operation(host, 'GET', '/employers', async (call) => {
       const page = pageOf(call.query)

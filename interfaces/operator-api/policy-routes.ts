@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { cancelPolicy, changePolicy, issuePolicy } from '../../application/commands/policies.ts'
 import { listPolicies, type ShownPolicy, showPolicy } from '../../application/queries/operator-lists.ts'
 import { isId } from '../../domain/kernel/ids.ts'
@@ -50,7 +50,7 @@ export function policyRoutes(host: OperatorHost): readonly Route[] {
       create: (input, context: CommandContext) => issuePolicy(app, input, context),
       idOf: ({ policy_id }) => policy_id,
       show,
-      restore: async (id) => show((await app.commands.loadAt(policy, id, 0)).state!),
+      repeated: { by: async (id) => show((await app.commands.loadAt(policy, id, 0)).state!) },
     }),
     operation(host, 'GET', '/policies', async (call) => {
       const page = pageOf(call.query)

@@ -4,6 +4,7 @@ import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
+import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { type Lag, LogLag } from './log-lag.ts'
 import type { Projection, ProjectionState } from './projection.ts'
 import { leaseOf, type ProjectionMetrics, ProjectionOwner } from './projection-owner.ts'
@@ -114,6 +115,8 @@ export class Projections implements ReadModels {
   readonly #notices: Notices | null
   readonly #remote: RemoteProgress
   readonly #owners = new Map<string, ProjectionOwner>()
+  /** Projections that handle events of an aggregate. */
+  readonly #tellers = new Map<object, readonly string[]>()
   #requestTimer: NodeJS.Timeout | null = null
   #lagTimer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
@@ -213,6 +216,18 @@ export class Projections implements ReadModels {
     }
     if (waits.length === 0) return true
     return (await Promise.all(waits)).every(Boolean)
+  }
+
+  tellOf(aggregate: Pick<Aggregate, 'events'>, position: bigint): Promise<boolean> {
+    let names = this.#tellers.get(aggregate)
+    if (!names) {
+      const types = new Set(aggregate.events.map(({ name }) => name))
+      names = this.names.filter((name) =>
+        this.#projections.get(name)!.handlers.some(({ type }) => types.has(type)),
+      )
+      this.#tellers.set(aggregate, names)
+    }
+    return this.reached(names, position)
   }
 
   async #reachedOne(name: string, position: bigint, timeoutMs: number): Promise<boolean> {

@@ -4,9 +4,10 @@ import { apiKeyHash, authenticateAgent } from '../../application/access/agent-sc
 import { authenticateClient } from '../../application/access/client-authentication.ts'
 import type { Application } from '../../application/application.ts'
 import { issueApiClient, openInboundConnection } from '../../application/commands/access.ts'
-import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
 import { issueAgentCredential } from '../../application/commands/issue-agent-credential.ts'
 import { registerTenant } from '../../application/commands/parties.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { agentCredential } from '../../domain/access/agent-credential.ts'
 import { inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
@@ -136,10 +137,10 @@ describe.each(KINDS)('%s', (_, kind) => {
       key,
       requestHash: await requestHash({ category }),
     }
-    const outcome = await runIdempotent(
+    const outcome = await runClaimed(
       app,
       { ...request, context, secretAnswer: true },
-      async (commandId) => {
+      async ({ commandId }) => {
         const created = await kind.create(app, commandId)
         // as the interfaces do: a rejection is no answer
         if (isRejection(created)) throw Object.assign(new Error(created.message), { rejection: created })

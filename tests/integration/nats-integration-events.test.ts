@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { drain } from '../../application/commands/drain.ts'
 import { EventRegistry } from '../../application/event-store.ts'
 import {
@@ -291,8 +291,8 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(await drained).toBe(true)
     expect(channel.published).toHaveLength(1)
     // what is of no concern outside leaves nothing to wait for
-    await bench.log.append('other-1', 'noStream', [
-      { eventId: randomUUID(), type: 'NobodyKnowsIt', data: '{}', metadata: '{"schema_version":1}' },
+    await bench.log.append('other-1', -1, [
+      { type: 'NobodyKnowsIt', data: '{}', metadata: '{"schema_version":1}' },
     ])
     expect(await channel.events.hasPublished(await bench.log.head())).toBe(true)
   })

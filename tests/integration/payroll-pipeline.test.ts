@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { advanceClock } from '../../application/commands/advance-clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { type AdvanceClockParts, advanceClock } from '../../application/commands/advance-clock.ts'
 import { drain } from '../../application/commands/drain.ts'
 import type { ProcessManager, WorkHandler } from '../../application/process-managers/process-manager.ts'

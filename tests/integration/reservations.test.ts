@@ -275,7 +275,7 @@ describe('the number of a policy', () => {
 test('a command whose early reservation another has replaced does not hold it', async () => {
   const value = { kind: 'fein', fingerprint: randomUUID(), id: `fein_live_${randomUUID()}` } as const
   const a = operatorContext()
-  const holder = { decider: employer, id: '1'.repeat(24), hasLost: () => false }
+  const holder = { decider: employer, creates: 'Register', id: '1'.repeat(24), hasLost: () => false }
   expect(await reserve(one.app, value, holder, a)).toBe(holder.id)
   // as earlier releases took over what was abandoned
   const other = accepted(await FEIN.create(one.app, newFein())) as { employer_id: string }

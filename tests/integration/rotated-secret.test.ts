@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { rotateApiClient } from '../../application/commands/access.ts'
 import { apiClient } from '../../domain/access/api-client.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

@@ -96,7 +96,7 @@ export async function openWorkbench(
   const drainParts = (runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts => ({
     ...{ log, clock, faults, notices, work: store, processManagers: runner },
     projections: { names: () => [] },
-    readModels: { reached: async () => true },
+    readModels: { reached: async () => true, tellOf: async () => true },
   })
   return {
     ...{ database, log, registry, clock, store, leases, notices, faults, reports, drainParts },
