@@ -63,6 +63,11 @@ export class LiveFeed {
     return this.#wanted.has(ALL) ? undefined : [...this.#wanted.keys()]
   }
 
+  /** Whether subscribers want events of a type. */
+  wants(type: string): boolean {
+    return this.#wanted.has(type) || this.#wanted.has(ALL)
+  }
+
   /**
    * Has the stretch hold events of these types from here on, of all types where none are named.
    * @returns how to end that; a second call does nothing.
@@ -105,7 +110,7 @@ export class LiveFeed {
       return
     }
     // what others appended before is read first, and these with it; but they need not be parsed again
-    for (const event of events) if (this.#isWanted(event)) this.#keepAhead(event)
+    for (const event of events) if (this.wants(event.type)) this.#keepAhead(event)
     this.announce(to)
   }
 
@@ -212,7 +217,7 @@ export class LiveFeed {
   #push(events: readonly StoredEvent[], to: bigint): void {
     this.#entered(events)
     for (const event of events) {
-      if (!this.#isWanted(event)) continue
+      if (!this.wants(event.type)) continue
       this.#events.push(event)
       this.#bytes += sizeOf(event)
     }
@@ -240,10 +245,6 @@ export class LiveFeed {
     this.#bytes = 0
     this.#from = to
     this.#to = to
-  }
-
-  #isWanted({ type }: StoredEvent): boolean {
-    return this.#wanted.has(type) || this.#wanted.has(ALL)
   }
 
   #hasAllSince(position: bigint, types: ReadonlySet<string> | undefined): boolean {

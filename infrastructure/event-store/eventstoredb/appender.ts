@@ -18,7 +18,7 @@ import type { Appends } from './appends.ts'
 import { retryPause } from './client.ts'
 import { EventStoreUnavailable, passes, StreamTampered } from './errors.ts'
 import type { LogReader } from './log-reader.ts'
-import { eventToSend, type RecentlySent, valuesOf } from './stored-texts.ts'
+import { eventToSend, valuesOf } from './stored-texts.ts'
 
 const STREAMS = 50_000
 
@@ -39,18 +39,23 @@ interface Pending {
 export class Appender {
   readonly #appends: Appends
   readonly #reader: LogReader
-  readonly #sent: RecentlySent
+  readonly #onSend: (eventId: string, event: EventToAppend, metadata: string) => void
   readonly #patienceMs: number
   /** Last events of streams as far as they were read or written here: right for ever, but the stream may have gone on. */
   readonly #heads = new RecentlyUsed<string, { readonly revision: number; readonly hash: string }>(STREAMS)
   readonly #queues = new Map<string, Promise<unknown>>()
   #closed = false
 
-  /** @param parts.sent where to leave what is sent. */
-  constructor(parts: { appends: Appends; reader: LogReader; sent: RecentlySent; patienceMs: number }) {
+  /** @param parts.onSend hears of each event before it is sent, and the metadata that it is stored with. */
+  constructor(parts: {
+    appends: Appends
+    reader: LogReader
+    onSend: (eventId: string, event: EventToAppend, metadata: string) => void
+    patienceMs: number
+  }) {
     this.#appends = parts.appends
     this.#reader = parts.reader
-    this.#sent = parts.sent
+    this.#onSend = parts.onSend
     this.#patienceMs = parts.patienceMs
   }
 
@@ -106,7 +111,7 @@ export class Appender {
       const eventId = randomUUID()
       lastId = eventId
       hash = chainHash(hash, stream, revision + 1 + n, { ...event, eventId })
-      this.#sent.add(eventId, event, withHash(event.metadata, hash))
+      this.#onSend(eventId, event, withHash(event.metadata, hash))
       return eventToSend(eventId, event.type, values[n]!.data, { ...values[n]!.metadata, hash })
     })
     const append = { stream, revision, events: sent, bytes, deadline }

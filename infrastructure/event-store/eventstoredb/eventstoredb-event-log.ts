@@ -15,7 +15,6 @@ import { type Connection, connect, retryPause } from './client.ts'
 import { failureOf, mayBeUnknownPosition, oneLine, passes } from './errors.ts'
 import { Live, type LiveLog } from './live.ts'
 import { LogReader } from './log-reader.ts'
-import { RecentlySent } from './stored-texts.ts'
 import { Subscription } from './subscription.ts'
 
 const PATIENCE_MS = 10_000
@@ -83,11 +82,14 @@ export class EventStoreEventLog implements EventLog {
     // everything that waits for the server's return listens
     setMaxListeners(0, closing)
     const reader = new LogReader(connection, patienceMs, closing)
-    const sent = new RecentlySent()
     this.#reader = reader
     this.#appends = shareAppends(url)
-    this.#appender = new Appender({ appends: this.#appends.appends, reader, sent, patienceMs })
-    this.#live = new Live({ connection, reader, sent, log: this.#log, closing }, head)
+    const live = new Live({ connection, reader, log: this.#log, closing }, head)
+    this.#live = live
+    this.#appender = new Appender({
+      ...{ appends: this.#appends.appends, reader, patienceMs },
+      onSend: (eventId, event, metadata) => live.willShow(eventId, event, metadata),
+    })
   }
 
   async append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {

@@ -1,8 +1,9 @@
+import type { EventToAppend } from '../../../application/ports/event-log.ts'
 import { LiveFeed } from '../live-feed.ts'
 import { type Connection, retryPause } from './client.ts'
 import { failureOf, oneLine } from './errors.ts'
 import type { LogReader } from './log-reader.ts'
-import type { RecentlySent } from './stored-texts.ts'
+import { RecentlySent } from './stored-texts.ts'
 import { Subscription } from './subscription.ts'
 
 const FEED_PAGE = 1_000
@@ -20,7 +21,7 @@ export class Live {
   readonly feed: LiveFeed
   readonly #connection: Connection
   readonly #reader: LogReader
-  readonly #sent: RecentlySent
+  readonly #sent = new RecentlySent()
   readonly #log: LiveLog
   readonly #closing: AbortSignal
   #subscription: Subscription | undefined
@@ -32,7 +33,6 @@ export class Live {
     parts: {
       connection: Connection
       reader: LogReader
-      sent: RecentlySent
       log: LiveLog
       closing: AbortSignal
     },
@@ -40,7 +40,6 @@ export class Live {
   ) {
     this.#connection = parts.connection
     this.#reader = parts.reader
-    this.#sent = parts.sent
     this.#log = parts.log
     this.#closing = parts.closing
     this.feed = new LiveFeed(head, (after, types) =>
@@ -52,6 +51,11 @@ export class Live {
       this.#subscription?.end()
       this.feed.close()
     })
+  }
+
+  /** Learns of an event that is sent: who follows it need not have it parsed once more. */
+  willShow(eventId: string, event: EventToAppend, metadata: string): void {
+    if (this.feed.wants(event.type)) this.#sent.add(eventId, event, metadata)
   }
 
   /** Has the feed hold these types from its end on, all where none are named. @returns how to end that. */

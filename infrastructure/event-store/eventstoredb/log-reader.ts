@@ -4,6 +4,7 @@ import {
   FORWARDS,
   type ReadRevision,
   type ResolvedEvent,
+  type StreamingRead,
   StreamNotFoundError,
 } from '@eventstore/db-client'
 import {
@@ -27,8 +28,11 @@ const LOOKED_AT_ONCE = 100
 const NO_TYPE = 'no event at all'
 const PASSED_AT_ONCE = 1_000
 
-/** What the client's reads have in common. */
-type Reading<E> = AsyncIterable<E> & { cancel(): Promise<void>; destroy(): unknown }
+interface PageOptions {
+  readonly after: bigint
+  readonly maxCount: number
+  readonly types?: readonly string[] | undefined
+}
 
 /** Reads streams and the log; reads whose connection was lost are repeated for a while. */
 export class LogReader {
@@ -54,7 +58,7 @@ export class LogReader {
     const fromRevision: ReadRevision = from === 'end' ? END : BigInt(from)
     return this.#again(async () => {
       try {
-        return await this.#collect(() =>
+        return await this.#collect(
           this.#connection.client.readStream(stream, {
             ...{ direction, fromRevision, maxCount, requiresLeader: true },
           }),
@@ -79,17 +83,15 @@ export class LogReader {
   /**
    * A page of the log after a position, whichever number that is. @see EventLog.readAll
    */
-  async page(options: {
-    after: bigint
-    maxCount: number
-    types?: readonly string[] | undefined
-  }): Promise<LogPage> {
+  async page(options: PageOptions): Promise<LogPage> {
+    const { after } = options
     try {
-      return await this.#again(() => this.#page(options))
+      return await this.#again(() => this.#page(options, after))
     } catch (error) {
-      if (error instanceof UnknownPosition) return this.#pageAfterAny(options)
-      throw error
+      if (!(error instanceof UnknownPosition)) throw error
     }
+    // between events, where the server cannot read from
+    return this.#again(async () => this.#page(options, await this.#placeBefore(after)))
   }
 
   /** @throws UnknownPosition when no event stands there. */
@@ -97,7 +99,7 @@ export class LogReader {
     const { client } = this.#connection
     await this.#again(async () => {
       try {
-        await this.#collect(() =>
+        await this.#collect(
           client.readAll({ fromPosition: placeOf(position), maxCount: 1, requiresLeader: true }),
         )
       } catch (error) {
@@ -107,85 +109,67 @@ export class LogReader {
     })
   }
 
-  /** Tries once. */
-  async #page(options: {
-    after: bigint
-    maxCount: number
-    types?: readonly string[] | undefined
-  }): Promise<LogPage> {
-    const { after, maxCount, types } = options
+  /** Tries once. @param from where the server begins: at the position, or before. */
+  async #page({ after, maxCount, types }: PageOptions, from: bigint): Promise<LogPage> {
     // what is appended from now on may be of other types: the end is known only to what looks at it before reading
     const head = (await this.#latest(1)).at(-1)?.position ?? LOG_START
-    if (after >= head) return { events: [], checkpoint: after, atHead: true }
+    if (after >= head || maxCount <= 0) return { events: [], checkpoint: after, atHead: after >= head }
     const events: StoredEvent[] = []
     let characters = 0
-    let checkpoint = after
-    const subscription = new Subscription(this.#connection.client, { after, types })
-    const silence = setTimeout(() => subscription.end(), SILENCE_LIMIT_MS)
-    try {
-      while (checkpoint < head && events.length < maxCount && characters < PAGE_CHARACTERS) {
-        const stretch = await subscription.next(maxCount - events.length)
-        if (!stretch) throw new Error('no answer')
-        silence.refresh()
-        for (const event of stretch.events) {
-          events.push(event)
-          characters += event.data.length + event.metadata.length
-        }
-        checkpoint = stretch.checkpoint
-        // all of it was there when the subscription began
-        if (subscription.isLive && checkpoint < head) checkpoint = head
+    let checkpoint = from
+    await this.#follow({ after: from, types }, async (subscription) => {
+      const isBefore = checkpoint < after
+      const stretch = await subscription.next(isBefore ? PASSED_AT_ONCE : maxCount - events.length)
+      for (const event of stretch?.events ?? []) {
+        if (event.position <= after || events.length === maxCount) continue
+        events.push(event)
+        characters += event.data.length + event.metadata.length
       }
-    } catch (error) {
-      if (mayBeUnknownPosition(error)) await this.confirm(after)
-      throw error
-    } finally {
-      clearTimeout(silence)
-      subscription.end()
-    }
+      if (!stretch) return false
+      checkpoint = events.length === maxCount ? events.at(-1)!.position : stretch.checkpoint
+      // all of it was there when the subscription began
+      if (subscription.isLive && checkpoint < head && events.length < maxCount) checkpoint = head
+      return checkpoint < head && events.length < maxCount && characters < PAGE_CHARACTERS
+    })
     // the server's own events may stand behind the log's last one
     const last = events.at(-1)?.position ?? LOG_START
     const end = last > head ? last : head
     return { events, checkpoint: checkpoint < end ? checkpoint : end, atHead: checkpoint >= head }
   }
 
-  /** A page after a position between events, which the server itself cannot read from. */
-  async #pageAfterAny(options: {
-    after: bigint
-    maxCount: number
-    types?: readonly string[] | undefined
-  }): Promise<LogPage> {
-    const { after } = options
-    let from = await this.#again(() => this.#placeBefore(after))
-    for (let passedAll = false; !passedAll; ) {
-      const { events, atHead } = await this.#again(() =>
-        this.#page({ after: from, maxCount: PASSED_AT_ONCE }),
-      )
-      // nothing lies between the last event before the position and the position
-      from = events.findLast(({ position }) => position <= after)?.position ?? from
-      passedAll = atHead || events.at(-1)!.position > after
-    }
-    const page = await this.#again(() => this.#page({ ...options, after: from }))
-    return page.checkpoint < after ? { ...page, checkpoint: after } : page
-  }
-
   /** A place before a position that the server can read from: found by having it look through the log from its start. */
   async #placeBefore(position: bigint): Promise<bigint> {
     let place = LOG_START
-    const looking = new Subscription(this.#connection.client, { after: LOG_START, types: [NO_TYPE] })
-    const silence = setTimeout(() => looking.end(), SILENCE_LIMIT_MS)
+    await this.#follow({ after: LOG_START, types: [NO_TYPE] }, async (subscription) => {
+      const stretch = await subscription.next(1)
+      if (!stretch || stretch.checkpoint >= position) return false
+      place = stretch.checkpoint
+      return !subscription.isLive
+    })
+    return place
+  }
+
+  /** Tries once. @param take takes what has come, and says whether it wants more. @throws UnknownPosition */
+  async #follow(
+    options: { after: bigint; types?: readonly string[] | undefined },
+    take: (subscription: Subscription) => Promise<boolean>,
+  ): Promise<void> {
+    const subscription = new Subscription(this.#connection.client, options)
+    let isSilent = false
+    const silence = setTimeout(() => {
+      isSilent = true
+      subscription.end()
+    }, SILENCE_LIMIT_MS)
     try {
-      while (!looking.isLive) {
-        const stretch = await looking.next(1)
-        if (!stretch) throw new Error('no answer')
-        silence.refresh()
-        if (stretch.checkpoint >= position) break
-        place = stretch.checkpoint
-      }
+      while (await take(subscription)) silence.refresh()
+      if (isSilent) throw new Error('no answer')
+    } catch (error) {
+      if (mayBeUnknownPosition(error)) await this.confirm(options.after)
+      throw error
     } finally {
       clearTimeout(silence)
-      looking.end()
+      subscription.end()
     }
-    return place
   }
 
   /** Tries once. */
@@ -195,7 +179,7 @@ export class LogReader {
     let from: bigint | 'end' = 'end'
     for (let atOnce = count; ; atOnce = Math.max(count, LOOKED_AT_ONCE)) {
       const fromPosition = placeOf(from)
-      const looked = await this.#collect(() =>
+      const looked = await this.#collect(
         client.readAll({ direction: BACKWARDS, fromPosition, maxCount: atOnce, requiresLeader: true }),
       )
       events.push(...looked.filter(({ stream }) => !stream.startsWith('$')))
@@ -206,9 +190,8 @@ export class LogReader {
   }
 
   /** Tries once. */
-  async #collect(read: () => Reading<ResolvedEvent>): Promise<StoredEvent[]> {
+  async #collect(reading: StreamingRead<ResolvedEvent>): Promise<StoredEvent[]> {
     const events: StoredEvent[] = []
-    const reading = read() as Reading<ResolvedEvent> & NodeJS.ReadableStream
     await new Promise<void>((resolve, reject) => {
       const giveUp = () => {
         reading.cancel().catch(() => undefined)
@@ -219,9 +202,8 @@ export class LogReader {
         clearTimeout(silence)
         settle()
       }
-      reading.on('data', (event: unknown) => {
+      reading.on('data', (resolved: ResolvedEvent) => {
         silence.refresh()
-        const resolved = event as ResolvedEvent
         if (resolved.event) events.push(storedEvent(resolved))
       })
       reading.on('error', (error: Error) => done(() => reject(error)))
