@@ -1,9 +1,9 @@
 import type express from 'express'
 import type { Application } from '../application/application.ts'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
-import { advanceClock } from '../application/commands/advance-clock.ts'
-import { type DrainParts, drain } from '../application/commands/drain.ts'
 import { EventRegistry } from '../application/event-store.ts'
+import { advanceClock } from '../application/operations/advance-clock.ts'
+import { type DrainParts, drain } from '../application/operations/drain.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { IntegrationEvents } from '../application/process-managers/integration-events.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
@@ -134,7 +134,7 @@ async function compose(
   const logWatch = watchLog(() => findLogTooShort(background, log))
   closers.push(async () => logWatch.stop())
   // nobody else can use an embedded database, and who is the only writer of the log has no fellow either
-  const isAlone = () => config.databaseUrl === null || log.soleWriter()
+  const isAlone = () => config.databaseUrl === null || log.isExclusive
   const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
   const vault = new PostgresSecretVault(pool, secrets.masterKeys, clock)
   const personalData = await EncryptedPersonalData.open({
