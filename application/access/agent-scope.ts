@@ -6,7 +6,7 @@ import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import type { Loaded, Reads } from '../command-handling/command-handler.ts'
-import { agentKeyReservation } from '../commands/reservations.ts'
+import { agentKeyReservation } from '../uniqueness/reservations.ts'
 
 const API_KEY = /^mcp_[0-9a-f]{64}$/
 

@@ -18,7 +18,7 @@ export interface CommandContext {
   readonly ordinal?: number
   /** It may come again under the same id, with a key or as a piece of work: what an attempt stored long ago is found, too. */
   readonly mayRepeat?: boolean
-  /** The request with a key that creates a stream, see `createOnce`. */
+  /** The request with a key that creates a stream, which must not be there yet; see `createOnce`. */
   readonly keyedRequest?: KeyedRequest
 }
 

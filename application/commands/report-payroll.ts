@@ -9,7 +9,7 @@ import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import type { Creation, Loaded, Reads } from '../command-handling/command-handler.ts'
-import { feinReservation, policyNumberReservation } from './reservations.ts'
+import { feinReservation, policyNumberReservation } from '../uniqueness/reservations.ts'
 import { resultOf, type SubmittedPayroll, storedFile, submitPayroll } from './submit-payroll.ts'
 
 /** Who reports, and for whom it may. */

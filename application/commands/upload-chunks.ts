@@ -27,7 +27,7 @@ export interface UploadChunk<Command> {
  * also one that runs at the same time. Returns when all chunks are stored or the upload has failed.
  * @param receive the command that opens the stream and announces as many chunks as there are.
  * @throws Error when an earlier attempt announced another number of chunks and some are missing still;
- *   WrongExpectedRevision when another request began the stream.
+ *   WrongExpectedRevision when it is to be begun by a request with a key, and is there already.
  */
 export async function uploadChunks<State extends Upload, Command, Event extends DomainEvent>(
   app: Pick<Application, 'commands' | 'log'>,
@@ -65,21 +65,11 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
       at = await app.commands.appendAt(decider, id, at, decided.events, context)
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error
-      if (at.revision < 0 && !(await isOurs(app, decider, id, context))) throw error
+      // what was begun under a key may hold another body: `createOnce` compares before it goes on
+      if (at.revision < 0 && context.keyedRequest) throw error
       const stored = await app.commands.load(decider, id)
       if (stored.revision <= at.revision) throw error
       at = { ...stored, position: await app.log.head() }
     }
   }
-}
-
-/** Whether an aggregate that is there already was begun by the same request: under a key, only one with the same body. */
-async function isOurs<State, Command, Event extends DomainEvent>(
-  { commands }: Pick<Application, 'commands'>,
-  decider: Decider<State, Command, Event>,
-  id: string,
-  { keyedRequest }: CommandContext,
-): Promise<boolean> {
-  const begun = await commands.creationOf(decider, id)
-  return begun?.keyedRequest?.body_fingerprint === keyedRequest?.body_fingerprint
 }

@@ -25,7 +25,8 @@ export interface KeyedCreation<State, Command, Event extends DomainEvent> {
    * the request, and leaves the key free when nothing is stored yet. An answer that needs more than what the first
    * append tells names what the log keeps of it (`stored`).
    * @param begun what an earlier attempt has stored: it was accepted, and must not be refused by what changed since.
-   * @throws WrongExpectedRevision when the aggregate is there, unless it goes on.
+   * @param context names the keyed request only where the aggregate must not be there yet.
+   * @throws WrongExpectedRevision when it is there all the same.
    */
   readonly create: (context: CommandContext, begun: State | null) => Promise<IdempotentAnswer>
   /** The first answer again, null where the first append does not tell it. */
@@ -46,12 +47,8 @@ export async function createOnce<State, Command, Event extends DomainEvent>(
   { decider, create, answerOf, looksFirst = false }: KeyedCreation<State, Command, Event>,
 ): Promise<IdempotentOutcome | Rejection> {
   const { ofKey, ofBody } = fingerprintsOf(app, call)
-  const context = {
-    ...call.context,
-    commandId: ofKey,
-    mayRepeat: true,
-    keyedRequest: { body_fingerprint: ofBody },
-  }
+  const context = { ...call.context, commandId: ofKey, mayRepeat: true }
+  const creating = { ...context, keyedRequest: { body_fingerprint: ofBody } }
   const look = () => app.commands.creationOf(decider, createdId(context, decider))
   let begun = looksFirst ? await look() : null
   for (;;) {
@@ -64,7 +61,7 @@ export async function createOnce<State, Command, Event extends DomainEvent>(
       }
     }
     try {
-      const answer = await create(context, begun?.state ?? null)
+      const answer = await create(begun ? context : creating, begun?.state ?? null)
       if (answer.stored === undefined) return firstAnswer(answer)
       const other = await keepAnswer(app, ofKey, answer, context)
       return other ? replayOf(await keptAnswer(call, other)) : firstAnswer(answer)

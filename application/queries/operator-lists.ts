@@ -2,8 +2,8 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
+import { type ShownEmployer, showEmployers } from '../parties/show-employers.ts'
 import type { Statement } from '../ports/read-database.ts'
-import { type ShownEmployer, showEmployers } from './employers.ts'
 
 /** A page of a list: `page` from 1, `limit` rows on each. */
 export interface PageRequest {

@@ -6,8 +6,8 @@ import { resultOf, submitPayroll } from '../../application/commands/submit-payro
 import { validatePayroll } from '../../application/commands/validate-payroll.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
+import { listEmployerPolicies } from '../../application/policies/list-employer-policies.ts'
 import { describeExpectedFields } from '../../application/queries/expected-fields.ts'
-import { listEmployerPolicies } from '../../application/queries/list-employer-policies.ts'
 import {
   findPayrollFile,
   type PayrollFileRow,

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { eraseSubject } from '../../application/commands/erasure.ts'
+import { eraseSubject } from '../../application/operations/erasure.ts'
 import { ERASED, type PersonalData } from '../../application/ports/personal-data.ts'
 import { erasure } from '../../application/process-managers/erasure.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { registerTenant } from '../../application/commands/parties.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
 import type { IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
+import * as tenants from '../../application/parties/tenants.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -49,7 +49,7 @@ async function register(
       decider: tenant,
       create: async (within) => {
         if (refuse) throw refuse
-        const created = await registerTenant(app, { name }, within)
+        const created = await tenants.register(app, { name }, within)
         if (isRejection(created)) throw new Error(created.message)
         return { status: 201, body: created }
       },

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { drain } from '../../application/commands/drain.ts'
 import { EventRegistry } from '../../application/event-store.ts'
 import {
   INTEGRATION_EVENTS,
@@ -11,6 +10,7 @@ import {
   type IntegrationEventWord,
   integrationMessage,
 } from '../../application/integration-events.ts'
+import { drain } from '../../application/operations/drain.ts'
 import {
   type IntegrationEvent,
   type IntegrationEventChannel,

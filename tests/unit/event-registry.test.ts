@@ -78,6 +78,13 @@ describe('encoding', () => {
     })
   })
 
+  test('of one append writes metadata once, for each version', () => {
+    const events = [Priced.of({ cents: 1, currency: 'USD' }), Priced.of({ cents: 2, currency: 'USD' })]
+    const [one, two] = registry.encodeAll(events, metadata)
+    expect([one, two]).toEqual(events.map((event) => registry.encode(event, metadata)))
+    expect(one!.writtenFrom!.metadata).toBe(two!.writtenFrom!.metadata)
+  })
+
   test('refuses an unknown type', () => {
     expect(() => registry.encode({ type: 'NeverHappened', data: {} }, metadata)).toThrow('NeverHappened')
   })

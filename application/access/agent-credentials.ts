@@ -4,15 +4,16 @@ import {
   agentCredential,
 } from '../../domain/access/agent-credential.ts'
 import { isId } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
-import { apiKeyHash } from '../access/agent-scope.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import { secretGone } from './already-created.ts'
-import { agentKeyReservation } from './reservations.ts'
+import { readable } from '../command-handling/verbs.ts'
+import { agentKeyReservation } from '../uniqueness/reservations.ts'
+import { apiKeyHash } from './agent-scope.ts'
+import { secretGone } from './secret-gone.ts'
 
 /** Leading characters of a key that identify it: `mcp_` and 8 more. */
 export const API_KEY_PREFIX_LENGTH = 12
@@ -39,7 +40,7 @@ export interface IssuedAgentCredential {
  * others lead to a credential that is not theirs, and let nobody in.
  * @returns a conflict that names the credential when an earlier attempt under the same command issued one.
  */
-export async function issueAgentCredential(
+export async function issue(
   app: Application,
   input: NewAgentCredential,
   context: Omit<CommandContext, 'tenantId' | 'environment'>,
@@ -49,7 +50,7 @@ export async function issueAgentCredential(
   if (earlier.state) return secretGone('credential', credentialId)
   const apiKey = `mcp_${app.randomness.hex(32)}`
   const keyHash = apiKeyHash(apiKey)
-  const issue: AgentCredentialCommand = {
+  const command: AgentCredentialCommand = {
     type: 'Issue',
     data: {
       credential_id: credentialId,
@@ -72,15 +73,33 @@ export async function issueAgentCredential(
     within,
   )
   if (isRejection(reserved)) return reserved
-  const outcome = await app.commands.execute(agentCredential, credentialId, issue, within)
+  const outcome = await app.commands.execute(agentCredential, credentialId, command, within)
   if (isRejection(outcome)) return outcome
   if (outcome.state!.key_hash !== keyHash) return secretGone('credential', credentialId)
   if (outcome.position !== null) await app.readModels.tellOf(agentCredential, outcome.position)
   return { credential: outcome.state!, apiKey }
 }
 
+/** Revokes a credential for good: its key is refused from the next request on. Again, it changes nothing. */
+export async function revoke(
+  app: Application,
+  credentialId: string,
+  context: Omit<CommandContext, 'tenantId' | 'environment'>,
+): Promise<AgentCredential | Rejection> {
+  const known = isId(credentialId) ? (await app.commands.load(agentCredential, credentialId)).state : null
+  if (!known) return reject('not_found', 'credential_not_found', 'No such credential', 'credential_id')
+  const tenantId = await tenantOf(app, known.entity_type, known.entity_id)
+  const outcome = await app.commands.execute(
+    agentCredential,
+    credentialId,
+    { type: 'Revoke' },
+    { ...context, tenantId, environment: null },
+  )
+  return readable(app, agentCredential, outcome)
+}
+
 /** The tenant that an agent's entity belongs to, null when there is no such entity. */
-export async function tenantOf(
+async function tenantOf(
   app: Pick<Application, 'commands'>,
   entityType: AgentCredential['entity_type'],
   entityId: string,

@@ -1,11 +1,11 @@
-import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import { policyNumberReservation, release, reserve } from './reservations.ts'
+import { changed, readable, within } from '../command-handling/verbs.ts'
+import { policyNumberReservation, release, reserve } from '../uniqueness/reservations.ts'
 
 export interface NewPolicy {
   readonly employerId: string
@@ -25,16 +25,18 @@ export interface NewPolicy {
  * Issues a policy in the tenant and environment of its employer. The number of a policy in force is
  * reserved first; one that is cancelled, past its term or not active yet holds no number.
  */
-export async function issuePolicy(
+export async function issue(
   app: Application,
   input: NewPolicy,
   context: CommandContext,
 ): Promise<Policy | Rejection> {
-  const insured = (await app.commands.load(employer, input.employerId)).state
+  const [{ state: insured }, { state: insurer }] = await Promise.all([
+    app.commands.load(employer, input.employerId),
+    app.commands.load(carrier, input.carrierId),
+  ])
   if (!insured)
     return reject('not_found', 'employer_not_found', 'employer_id: no such employer', 'employer_id')
   const { tenant_id, environment } = insured
-  const insurer = (await app.commands.load(carrier, input.carrierId)).state
   if (insurer?.tenant_id !== tenant_id) {
     return reject(
       'not_found',
@@ -53,7 +55,7 @@ export async function issuePolicy(
   }
 
   const ownId = createdId(context, policy)
-  const within = { ...context, tenantId: tenant_id, environment }
+  const scoped = within(context, insured)
   const inForce = statusOn({ status: input.status, expiration_date: input.expirationDate }, app.clock.now())
   const policyId =
     inForce === 'active'
@@ -66,7 +68,7 @@ export async function issuePolicy(
             id: ownId,
             hasLost: (holder: Policy) => statusOn(holder, app.clock.now()) !== 'active',
           },
-          within,
+          scoped,
         )
       : ownId
   if (policyId === null) return policyNumberTaken()
@@ -90,10 +92,10 @@ export async function issuePolicy(
         overtime_exclusion: input.overtimeExclusion,
       },
     },
-    within,
+    scoped,
   )
-  if (isRejection(outcome)) return outcome.code === 'policy_exists' ? policyNumberTaken() : outcome
-  return shown(app, outcome)
+  if (isRejection(outcome) && outcome.code === 'policy_exists') return policyNumberTaken()
+  return readable(app, policy, outcome)
 }
 
 function policyNumberTaken(): Rejection {
@@ -106,59 +108,26 @@ function policyNumberTaken(): Rejection {
 }
 
 /** Changes terms of a policy; values equal to the present ones are no change. */
-export async function changePolicy(
+export function change(
   app: Application,
   policyId: string,
   terms: Partial<PolicyTerms>,
   context: CommandContext,
 ): Promise<Policy | Rejection> {
-  const { state } = await app.commands.load(policy, policyId)
-  if (!state) return reject('not_found', 'policy_not_found', 'No such policy', 'policy_id')
-  const outcome = await app.commands.execute(
-    policy,
-    policyId,
-    { type: 'ChangeTerms', terms },
-    within(context, state),
-  )
-  return isRejection(outcome) ? outcome : shown(app, outcome)
+  return changed(app, policy, policyId, { type: 'ChangeTerms', terms }, context)
 }
 
 /** Cancels a policy and frees its number. Cancelling it again changes nothing. */
-export async function cancelPolicy(
+export async function cancel(
   app: Application,
   policyId: string,
   reason: string | null,
   context: CommandContext,
 ): Promise<Policy | Rejection> {
-  const { state } = await app.commands.load(policy, policyId)
-  if (!state) return reject('not_found', 'policy_not_found', 'No such policy', 'policy_id')
-  const outcome = await app.commands.execute(
-    policy,
-    policyId,
-    { type: 'Cancel', reason },
-    within(context, state),
-  )
-  if (isRejection(outcome)) return outcome
-  await release(
-    app,
-    policyNumberReservation(app.personalData, state.tenant_id, state.environment, state.policy_number),
-    policyId,
-    within(context, state),
-  )
-  return shown(app, outcome)
-}
-
-function within(
-  context: CommandContext,
-  scope: { readonly tenant_id: string; readonly environment: Environment },
-): CommandContext {
-  return { ...context, tenantId: scope.tenant_id, environment: scope.environment }
-}
-
-async function shown(
-  app: Application,
-  outcome: { readonly state: Policy | null; readonly position: bigint | null },
-): Promise<Policy> {
-  if (outcome.position !== null) await app.readModels.tellOf(policy, outcome.position)
-  return outcome.state!
+  const cancelled = await changed(app, policy, policyId, { type: 'Cancel', reason }, context)
+  if (isRejection(cancelled)) return cancelled
+  const { tenant_id, environment, policy_number } = cancelled
+  const number = policyNumberReservation(app.personalData, tenant_id, environment, policy_number)
+  await release(app, number, policyId, within(context, cancelled))
+  return cancelled
 }

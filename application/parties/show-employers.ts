@@ -1,6 +1,6 @@
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
-import { employerContext, employerSubject, openAll } from './sealed-fields.ts'
+import { employerContext, employerSubject, openAll } from '../queries/sealed-fields.ts'
 
 /** An employer as operators see it, personal fields opened; `(erased)` where its data key was destroyed. */
 export interface ShownEmployer

@@ -3,8 +3,8 @@ import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import type { Application } from '../application.ts'
 import { ERASED, sealContext } from '../ports/personal-data.ts'
 import type { Statement } from '../ports/read-database.ts'
-import type { ListPage, PageRequest } from './operator-lists.ts'
-import { MASK, openAll, UNREADABLE } from './sealed-fields.ts'
+import type { ListPage, PageRequest } from '../queries/operator-lists.ts'
+import { MASK, openAll, UNREADABLE } from '../queries/sealed-fields.ts'
 
 /** One person in an employer's register, as employee syncs reported. */
 export interface RegisteredEmployee {

@@ -1,82 +1,18 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import { type Carrier, carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
-import { type PayrollCompany, payrollCompany } from '../../domain/parties/payroll-company.ts'
-import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { changed, readable, within } from '../command-handling/verbs.ts'
 import { employerContext, employerSubject } from '../queries/sealed-fields.ts'
-import { feinReservation, reserve } from './reservations.ts'
+import { feinReservation, reserve } from '../uniqueness/reservations.ts'
+import { unknownPayrollCompany } from './payroll-companies.ts'
+import { unknownTenant } from './tenants.ts'
 
 /** A postal address: text by part, `line1`, `city`, `state`, `zip` and whatever else it has. */
 export type Address = Readonly<Record<string, string>>
-
-/** Registers a tenant. */
-export async function registerTenant(
-  app: Application,
-  input: { readonly name: string },
-  context: CommandContext,
-): Promise<Tenant | Rejection> {
-  const tenant_id = createdId(context, tenant)
-  const outcome = await app.commands.create(
-    tenant,
-    tenant_id,
-    { type: 'Register', data: { tenant_id, name: input.name } },
-    { ...context, tenantId: tenant_id },
-  )
-  return isRejection(outcome) ? outcome : outcome.state!
-}
-
-/** Registers a carrier of a tenant. */
-export async function registerCarrier(
-  app: Application,
-  input: {
-    readonly tenantId: string
-    readonly name: string
-    readonly settlementType: Carrier['settlement_type']
-  },
-  context: CommandContext,
-): Promise<Carrier | Rejection> {
-  const unknown = await unknownTenant(app, input.tenantId)
-  if (unknown) return unknown
-  const carrier_id = createdId(context, carrier)
-  const data = {
-    carrier_id,
-    tenant_id: input.tenantId,
-    name: input.name,
-    settlement_type: input.settlementType,
-  }
-  const outcome = await app.commands.create(
-    carrier,
-    carrier_id,
-    { type: 'Register', data },
-    { ...context, tenantId: input.tenantId },
-  )
-  if (isRejection(outcome)) return outcome
-  await app.readModels.tellOf(carrier, outcome.position)
-  return outcome.state!
-}
-
-/** Registers a payroll company of a tenant. */
-export async function registerPayrollCompany(
-  app: Application,
-  input: { readonly tenantId: string; readonly name: string },
-  context: CommandContext,
-): Promise<PayrollCompany | Rejection> {
-  const unknown = await unknownTenant(app, input.tenantId)
-  if (unknown) return unknown
-  const payroll_company_id = createdId(context, payrollCompany)
-  const outcome = await app.commands.create(
-    payrollCompany,
-    payroll_company_id,
-    { type: 'Register', data: { payroll_company_id, tenant_id: input.tenantId, name: input.name } },
-    { ...context, tenantId: input.tenantId },
-  )
-  return isRejection(outcome) ? outcome : outcome.state!
-}
 
 export interface NewEmployer {
   readonly tenantId: string
@@ -93,7 +29,7 @@ export interface NewEmployer {
  * Registers an employer. Its FEIN is reserved first, so that of two parallel registrations one wins;
  * FEIN, address and contact are sealed under the employer's data key before anything is decided.
  */
-export async function registerEmployer(
+export async function register(
   app: Application,
   input: NewEmployer,
   context: CommandContext,
@@ -113,12 +49,12 @@ export async function registerEmployer(
     (await unknownPayrollCompany(app, tenantId, input.payrollCompanyIds))
   if (unknown) return unknown
 
-  const within = { ...context, tenantId, environment }
+  const scoped = within(context, { tenant_id: tenantId, environment })
   const employerId = await reserve(
     app,
     feinReservation(app.personalData, environment, fein),
     { decider: employer, creates: 'Register', id: createdId(context, employer), hasLost: () => false },
-    within,
+    scoped,
   )
   if (employerId === null) return feinTaken()
 
@@ -139,11 +75,10 @@ export async function registerEmployer(
         payroll_company_ids: [...new Set(input.payrollCompanyIds)],
       },
     },
-    within,
+    scoped,
   )
-  if (isRejection(outcome)) return outcome.code === 'employer_exists' ? feinTaken() : outcome
-  if (outcome.position !== null) await app.readModels.tellOf(employer, outcome.position)
-  return outcome.state!
+  if (isRejection(outcome) && outcome.code === 'employer_exists') return feinTaken()
+  return readable(app, employer, outcome)
 }
 
 function feinTaken(): Rejection {
@@ -160,7 +95,7 @@ export interface EmployerChanges {
 }
 
 /** Changes an employer's details and its links to payroll companies, in one append. */
-export async function changeEmployer(
+export async function change(
   app: Application,
   employerId: string,
   changes: EmployerChanges,
@@ -179,41 +114,14 @@ export async function changeEmployer(
   }
   if (changes.address !== undefined) details.address = sealed.address ?? null
   if (changes.contactEmail !== undefined) details.contact_email = sealed.contactEmail ?? null
-  const outcome = await app.commands.execute(
+  const { payrollCompanyIds } = changes
+  return changed(
+    app,
     employer,
     employerId,
-    changes.payrollCompanyIds === undefined
-      ? { type: 'Change', details }
-      : { type: 'Change', details, payrollCompanyIds: changes.payrollCompanyIds },
-    { ...context, tenantId: state.tenant_id, environment: state.environment },
+    { type: 'Change', details, ...(payrollCompanyIds && { payrollCompanyIds }) },
+    context,
   )
-  if (isRejection(outcome)) return outcome
-  if (outcome.position !== null) await app.readModels.tellOf(employer, outcome.position)
-  return outcome.state!
-}
-
-/** Rejects a tenant id that names nothing. */
-export async function unknownTenant(app: Application, tenantId: string): Promise<Rejection | null> {
-  if ((await app.commands.load(tenant, tenantId)).state) return null
-  return reject('not_found', 'tenant_not_found', 'tenant_id: no such tenant', 'tenant_id')
-}
-
-async function unknownPayrollCompany(
-  app: Application,
-  tenantId: string,
-  ids: readonly string[],
-): Promise<Rejection | null> {
-  for (const id of ids) {
-    const { state } = await app.commands.load(payrollCompany, id)
-    if (state?.tenant_id === tenantId) continue
-    return reject(
-      'not_found',
-      'payroll_company_not_found',
-      `payroll_company_ids: the tenant has no payroll company ${id}`,
-      'payroll_company_ids',
-    )
-  }
-  return null
 }
 
 async function sealEmployer(
