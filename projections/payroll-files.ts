@@ -59,7 +59,7 @@ function changeFile(
   const row = files!.get(...key)
   const columns: Row = { ...set, updated_at: event.metadata.recorded_at }
   for (const column in add) columns[column] = ((row?.[column] as number | undefined) ?? 0) + add[column]!
-  files!.change(key, columns)
+  files!.change(key, columns as never)
 }
 
 export const payrollFiles: Projection = {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { EventRegistry } from '../../application/event-store.ts'
 import { AgentCredentialIssued, AgentCredentialRevoked } from '../../domain/access/agent-credential.ts'
@@ -57,6 +58,12 @@ describe('read models as a whole', () => {
       'employee-register',
       'employers',
     ])
+  })
+
+  it('have the stored tables of their version: with others, raise it and write the golden file anew', () => {
+    expect(projections.map(({ name, version, tables }) => ({ projection: name, version, tables }))).toEqual(
+      JSON.parse(readFileSync(new URL('../golden/read-models.json', import.meta.url), 'utf8')),
+    )
   })
 })
 
