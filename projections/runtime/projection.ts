@@ -78,25 +78,5 @@ export function projection<const Tables extends readonly TableDefinition[]>(defi
   return { ...definition, handlers: definition.handlers(on) }
 }
 
-/** Declares how a projection handles an event type, with the event typed. */
-export function on<T extends EventType>(
-  type: T,
-  handler: {
-    reads?: (
-      event: RecordedEvent<Extract<EventOf<T>, DomainEvent>>,
-    ) => Readonly<Record<string, readonly (readonly unknown[])[]>>
-    apply: (
-      event: RecordedEvent<Extract<EventOf<T>, DomainEvent>>,
-      tables: Readonly<Record<string, FoldedTable>>,
-    ) => void
-  },
-): Handler {
-  return {
-    type: type.name,
-    reads: (handler.reads ?? (() => ({}))) as Handler['reads'],
-    apply: handler.apply as Handler['apply'],
-  }
-}
-
 /** Where a projection stands in its life; see docs/operations.md for the moves. */
 export type ProjectionState = 'new' | 'booting' | 'active' | 'paused' | 'parked' | 'detached' | 'error'
