@@ -49,12 +49,12 @@ type FoldedTables<Tables extends readonly TableDefinition[]> = {
   readonly [T in Tables[number] as T['name']]: FoldedTable<T>
 }
 /** Keys of rows by table, as handlers name them. */
-export type ReadKeys<Tables extends readonly TableDefinition[]> = {
+type ReadKeys<Tables extends readonly TableDefinition[]> = {
   readonly [T in Tables[number] as T['name']]?: readonly KeyOf<T>[]
 }
 
 /** Declares how a projection handles an event type, with the event and the projection's tables typed. */
-export type On<Tables extends readonly TableDefinition[]> = <T extends EventType>(
+type On<Tables extends readonly TableDefinition[]> = <T extends EventType>(
   type: T,
   handler: {
     reads?: (event: RecordedEvent<Extract<EventOf<T>, DomainEvent>>) => ReadKeys<Tables>
