@@ -58,6 +58,11 @@ describe('read models as a whole', () => {
       'employers',
     ])
   })
+
+  it('have the stored tables of their version; with others, raise it and run this with -u', async () => {
+    const stored = projections.map(({ name, version, tables }) => ({ projection: name, version, tables }))
+    await expect(JSON.stringify(stored, null, 2)).toMatchFileSnapshot('../golden/read-models.json')
+  })
 })
 
 describe('payroll files', () => {
