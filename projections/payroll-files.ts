@@ -3,6 +3,7 @@ import { EmployeeChangesRecorded, EmployeeSyncReceived } from '../domain/parties
 import {
   PayrollFileFailed,
   PayrollFileNormalized,
+  PayrollFileProcessed,
   PayrollFileReceived,
   type PayrollFileStage,
   PayrollPremiumCalculated,
@@ -10,6 +11,7 @@ import {
   PayrollRowsValidated,
   PayrollWagesCalculated,
 } from '../domain/payroll/payroll-file.ts'
+import type { ValidationResult } from '../domain/payroll/phases.ts'
 import { type FoldedTable, on, type Projection, type Row } from './runtime/projection.ts'
 
 /**
@@ -43,6 +45,17 @@ const UNPROCESSED = {
 }
 
 type FileEvent = RecordedEvent<{ type: string; data: { file_id: string } }>
+
+/** Adds a row per red row. What is valid is the same for all rows of a file: repeated in each it would be most of what is written. */
+function putErrors(
+  errors: FoldedTable | undefined,
+  file_id: string,
+  { failures, valid }: ValidationResult,
+): void {
+  for (const [index, { row_number, person, reasons }] of failures.entries()) {
+    errors!.put({ file_id, row_number, person, reasons, valid: index === 0 ? valid : null })
+  }
+}
 
 function ofFile(event: FileEvent) {
   return { payroll_files: [[event.data.file_id]] }
@@ -119,11 +132,11 @@ export const payrollFiles: Projection = {
       columns: {
         file_id: 'text',
         row_number: 'integer',
-        /** Sealed JSON of the person, bound to field `rows.<row number>.person` of PayrollRowsRecorded; null when nobody is named. */
+        /** Sealed JSON of the person, null when nobody is named. */
         person: 'text',
         /** `{ field, code, value? }` each. */
         reasons: 'jsonb',
-        /** `{ class_codes, states }` that would have been valid. */
+        /** `{ class_codes, states }` that would have been valid: with the first red row of a chunk. Earlier releases wrote it with each. */
         valid: 'jsonb',
       },
     },
@@ -151,7 +164,38 @@ export const payrollFiles: Projection = {
           chunk_count: data.chunk_count,
           period_start: data.period?.start,
           period_end: data.period?.end,
+          recorded_chunks: data.rows ? 1 : 0,
         })
+      },
+    }),
+    on(PayrollFileProcessed, {
+      reads: ofFile,
+      apply(event, { payroll_files, payroll_row_errors }) {
+        const { file_id, row_count, validation, wages, premium } = event.data
+        changeFile(
+          payroll_files,
+          event,
+          {},
+          {
+            status: 'NORMALIZED',
+            row_count,
+            validated_chunks: 1,
+            green_rows: validation.green,
+            red_rows: validation.red,
+            phase_1_status: 'complete',
+            wages_chunks: 1,
+            wages_rows: wages.rows_processed,
+            total_auditable_wages_cents: wages.auditable_cents,
+            phase_2_status: 'complete',
+            ...(premium && {
+              premium_chunks: 1,
+              premium_rows: premium.rows_processed,
+              total_premium_cents: premium.premium_cents,
+              phase_3_status: 'complete',
+            }),
+          },
+        )
+        putErrors(payroll_row_errors, file_id, validation)
       },
     }),
     on(PayrollRowsRecorded, {
@@ -166,16 +210,14 @@ export const payrollFiles: Projection = {
     on(PayrollRowsValidated, {
       reads: ofFile,
       apply(event, { payroll_files, payroll_row_errors }) {
-        const { file_id, green, red, last, failures, valid } = event.data
+        const { file_id, green, red, last } = event.data
         changeFile(
           payroll_files,
           event,
           { validated_chunks: 1, green_rows: green, red_rows: red },
           last ? { phase_1_status: 'complete' } : {},
         )
-        for (const { row_number, person, reasons } of failures) {
-          payroll_row_errors!.put({ file_id, row_number, person, reasons, valid })
-        }
+        putErrors(payroll_row_errors, file_id, event.data)
       },
     }),
     on(PayrollWagesCalculated, {

@@ -20,7 +20,7 @@ import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, decideAll, type Loaded } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
-import { inlinePhases, pipelineFault } from '../payroll/pipeline-steps.ts'
+import { phaseTerms, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
 import { personSubject, rowPersonContext } from '../queries/sealed-fields.ts'
@@ -95,10 +95,13 @@ export async function submitPayroll(
     ;({ cut, stored } = await uploadFile(app, submission, cut, context))
     if (fault !== null) stored = await failFile(app, cut.fileId, fault, cut.context)
   } else {
-    const start = [cut.received, cut.chunks[0]!.command]
-    const events = wholeFile(start, submission.policy, fault, held)
-    if (isRejection(events)) return events
-    stored = await storeWhole(app, cut.fileId, events, context)
+    const decided = decideAll(
+      payrollFile,
+      wholeFile(cut, submission.policy, fault, held),
+      payrollFile.initialState,
+    )
+    if (isRejection(decided)) return decided
+    stored = await storeWhole(app, cut.fileId, decided.events, context)
   }
 
   await app.readModels.reached(['payroll-files'], stored.position)
@@ -120,12 +123,14 @@ const ALL_FAILURES: readonly FaultMode[] = ['decline', 'timeout', 'unreachable']
 
 const emptyFile: Loaded<PayrollFile> = { state: payrollFile.initialState, revision: -1 }
 
+type Command<Type> = Extract<PayrollFileCommand, { readonly type: Type }>
+
 /** A submission cut into the chunks of a file, ready to be stored. */
 interface CutFile {
   readonly fileId: string
   readonly submissionId: string | null
-  readonly received: PayrollFileCommand
-  readonly chunks: readonly UploadChunk<PayrollFileCommand>[]
+  readonly received: Command<'Receive'>
+  readonly chunks: readonly UploadChunk<Command<'RecordRows'>>[]
   /** What the ids of the file and its events derive from. */
   readonly context: CommandContext
 }
@@ -195,21 +200,24 @@ export async function storedFile(
   return file.received ? file : null
 }
 
-/** All events of a file of one chunk: its phases too, unless a fault holds or fails the pipeline. */
+/** What makes a file of one chunk: all of it at once, unless a fault holds or fails the pipeline. */
 function wholeFile(
-  start: readonly PayrollFileCommand[],
+  { received, chunks: [chunk] }: CutFile,
   policy: PayrollSubmission['policy'],
   fault: FaultMode | null,
   held: boolean,
-): readonly PayrollFileEvent[] | Rejection {
-  const commands: readonly PayrollFileCommand[] =
-    fault === null ? start : [...start, { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) }]
-  const recorded = decideAll(payrollFile, commands, payrollFile.initialState)
-  if (isRejection(recorded) || fault !== null || held) {
-    return isRejection(recorded) ? recorded : recorded.events
+): readonly PayrollFileCommand[] {
+  const { data } = received
+  const { rows } = chunk!.command
+  if (fault === null && !held) {
+    return [
+      { type: 'ReceiveAndProcess', data, rows, policyRevision: policy.revision, ...phaseTerms(policy.state) },
+    ]
   }
-  const phases = inlinePhases(recorded.events, policy.state, policy.revision)
-  return isRejection(phases) ? phases : [...recorded.events, ...phases]
+  const start: readonly PayrollFileCommand[] = [received, chunk!.command]
+  return fault === null
+    ? start
+    : [...start, { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) }]
 }
 
 /** Stores a file in one append; a file that an earlier attempt under the same command stored stays as it is. */
@@ -233,7 +241,7 @@ function receiveCommand(
   fileId: string,
   submissionId: string | null,
   chunkCount: number,
-): PayrollFileCommand {
+): Command<'Receive'> {
   const { policy, period } = submission
   return {
     type: 'Receive',
@@ -277,8 +285,8 @@ async function chunksOf(
   app: Application,
   submission: PayrollSubmission,
   fileId: string,
-): Promise<UploadChunk<PayrollFileCommand>[]> {
-  const chunks: UploadChunk<PayrollFileCommand>[] = []
+): Promise<UploadChunk<Command<'RecordRows'>>[]> {
+  const chunks: UploadChunk<Command<'RecordRows'>>[] = []
   let chunk: CanonicalRow[] = []
   let bytes = 0
   const close = () => {

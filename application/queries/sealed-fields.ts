@@ -55,6 +55,9 @@ type Path = readonly (string | number)[]
 const RULES: Readonly<Record<string, (data: Readonly<Record<string, unknown>>, path: Path) => string>> = {
   EmployerRegistered: employerField,
   EmployerDetailsChanged: employerField,
+  PayrollFileReceived: (data, path) => rowPerson(data, 'rows', path, 'n'),
+  PayrollFileProcessed: (data, [, ...path]) =>
+    rowPerson({ ...(data.validation as object), file_id: data.file_id }, 'failures', path, 'row_number'),
   PayrollRowsRecorded: (data, path) => rowPerson(data, 'rows', path, 'n'),
   PayrollRowsValidated: (data, path) => rowPerson(data, 'failures', path, 'row_number'),
   EmployeeChangesRecorded: (data, path) =>

@@ -21,6 +21,7 @@ interface RedRow {
   readonly row_number: number
   readonly person: string | null
   readonly reasons: readonly RowReason[]
+  /** With the first red row of a chunk, and so with that of the file; the same for all rows of a file. */
   readonly valid: Pick<PayrollTerms, 'class_codes' | 'states'> | null
 }
 
@@ -37,6 +38,7 @@ export async function validationErrors(
   // as many as the counters tell of, so that an answer in the middle of validation agrees with itself
   const limit = Math.min(file.red_rows, MAX_ERROR_ROWS)
   const rows = limit === 0 ? [] : await app.read.query<RedRow>(RED_ROWS, [file.file_id, limit])
+  const valid = rows[0]?.valid ?? NO_TERMS
   const names = await namesOf(app, file.file_id, rows)
   return {
     file_id: file.file_id,
@@ -49,7 +51,7 @@ export async function validationErrors(
       employee_name: names.get(row.row_number) ?? '',
       reasons: row.reasons.map((reason) => ({
         field: reason.field,
-        ...describeReason(reason, row.valid ?? NO_TERMS),
+        ...describeReason(reason, valid),
       })),
     })),
     has_more: file.red_rows > rows.length,
