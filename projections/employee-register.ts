@@ -1,6 +1,10 @@
 import type { RecordedEvent } from '../application/event-store.ts'
 import type { DomainEvent } from '../domain/kernel/event-type.ts'
-import { type EmployeeChange, EmployeeChangesRecorded } from '../domain/parties/employee-sync.ts'
+import {
+  changeRecordField,
+  type EmployeeChange,
+  EmployeeChangesRecorded,
+} from '../domain/parties/employee-sync.ts'
 import { on, type Projection, type Row } from './runtime/projection.ts'
 
 /**
@@ -48,7 +52,7 @@ export const employeeRegister: Projection = {
         const { employer_id, chunk, changes } = event.data
         for (const [index, change] of changes.entries()) {
           const before = employee_register!.get(employer_id, change.subject)
-          const field = `chunks.${chunk}.changes.${index}.record`
+          const field = changeRecordField(chunk, index)
           employee_register!.put(
             changed(before ?? { employer_id, subject: change.subject }, change, field, event),
           )

@@ -8,6 +8,7 @@ import {
   type PayrollFile,
   type PayrollFileCommand,
   type PayrollFileEvent,
+  PayrollRowsRecorded,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
 import {
@@ -23,7 +24,7 @@ import { derivedId } from '../event-store.ts'
 import { phaseTerms, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
-import { personSubject, rowPersonContext } from '../queries/sealed-fields.ts'
+import { personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
 import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
@@ -316,16 +317,16 @@ async function sealPersons(
   fileId: string,
   rows: readonly NormalizedRow[],
 ): Promise<readonly CanonicalRow[]> {
-  const named = rows.filter(({ person }) => person !== null)
-  if (named.length === 0) return rows.map(({ row }) => row)
-  const items = await mapInTimeSlices(named, ({ row, person, identity }) => ({
-    subject: personSubject(app.personalData, employerId, identity),
-    context: rowPersonContext(fileId, row.n),
-    plaintext: JSON.stringify(person),
-  }))
-  const values = await app.personalData.seal(items)
-  for (const [index, { row }] of named.entries()) row.person = values[index]!
-  return rows.map(({ row }) => row)
+  const drafts = await mapInTimeSlices(rows, ({ row, person }) =>
+    person === null ? row : { ...row, person: JSON.stringify(person) },
+  )
+  const sealed = await sealFields(
+    app.personalData,
+    PayrollRowsRecorded,
+    { file_id: fileId, rows: drafts },
+    ({ path }) => personSubject(app.personalData, employerId, rows[Number(path[1])]!.identity),
+  )
+  return sealed.rows
 }
 
 async function failFile(

@@ -1,10 +1,10 @@
-import { isSealed } from '../../domain/kernel/sealed.ts'
+import { PayrollRowsValidated } from '../../domain/payroll/payroll-file.ts'
 import type { Person, RowReason } from '../../domain/payroll/payroll-row.ts'
 import { describeReason, type PayrollTerms } from '../../domain/payroll/row-validation.ts'
 import type { Application } from '../application.ts'
 import { derivedId } from '../event-store.ts'
 import type { Statement } from '../ports/read-database.ts'
-import { openAll, rowPersonContext } from './sealed-fields.ts'
+import { opened } from './sealed-fields.ts'
 import type { PayrollFileRow } from './submission-status.ts'
 
 /** Red rows of one answer at the most. */
@@ -64,11 +64,10 @@ async function namesOf(
   fileId: string,
   rows: readonly RedRow[],
 ): Promise<ReadonlyMap<number, string>> {
-  const sealed = rows.flatMap(({ row_number, person }) =>
-    isSealed(person) ? [{ row_number, value: person, context: rowPersonContext(fileId, row_number) }] : [],
-  )
-  const texts = await openAll(app.personalData, sealed)
-  return new Map(sealed.map(({ row_number }, index) => [row_number, nameOf(texts[index]!)]))
+  const failures = { file_id: fileId, failures: rows }
+  const { data } = await opened(app.personalData, [{ schema: PayrollRowsValidated.schema, data: failures }])
+  const named = (data[0] as { readonly failures: readonly RedRow[] }).failures
+  return new Map(named.map(({ row_number, person }) => [row_number, person === null ? '' : nameOf(person)]))
 }
 
 function nameOf(text: string): string {

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { sealed } from '../kernel/sealed.ts'
-import { type CanonicalRow, rowReason, showValue } from './payroll-row.ts'
+import { type CanonicalRow, rowPerson, rowReason, showValue } from './payroll-row.ts'
 import { type PayrollTerms, resolvedClassCode, resolvedState, validateRow } from './row-validation.ts'
 import { auditableCents, type PremiumTable } from './wages-and-premium.ts'
 
@@ -22,7 +21,11 @@ export const validationResult = z.object({
   red: z.number().int(),
   /** The red rows. */
   failures: z.array(
-    z.object({ row_number: z.number().int(), person: sealed().optional(), reasons: z.array(rowReason) }),
+    z.object({
+      row_number: z.number().int(),
+      person: rowPerson('row_number').optional(),
+      reasons: z.array(rowReason),
+    }),
   ),
   /** What would have been valid; only with failures. */
   valid: z.object({ class_codes: z.array(z.string()), states: z.array(z.string()) }).optional(),
