@@ -2,7 +2,11 @@ import type { RecordedEvent } from '../application/event-store.ts'
 import { employeeRegister as table } from '../application/read-models/employee-register.ts'
 import type { RowOf } from '../application/read-models/table.ts'
 import type { DomainEvent } from '../domain/kernel/event-type.ts'
-import { type EmployeeChange, EmployeeChangesRecorded } from '../domain/parties/employee-sync.ts'
+import {
+  changeRecordField,
+  type EmployeeChange,
+  EmployeeChangesRecorded,
+} from '../domain/parties/employee-sync.ts'
 import { projection } from './runtime/projection.ts'
 
 /**
@@ -23,7 +27,7 @@ export const employeeRegister = projection({
         const { employer_id, chunk, changes } = event.data
         for (const [index, change] of changes.entries()) {
           const before = employee_register.get(employer_id, change.subject)
-          const field = `chunks.${chunk}.changes.${index}.record`
+          const field = changeRecordField(chunk, index)
           employee_register.put(changed(employer_id, before, change, field, event))
         }
       },

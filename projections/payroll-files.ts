@@ -5,6 +5,7 @@ import { EmployeeChangesRecorded, EmployeeSyncReceived } from '../domain/parties
 import {
   PayrollFileFailed,
   PayrollFileNormalized,
+  PayrollFileProcessed,
   PayrollFileReceived,
   type PayrollFileStage,
   PayrollPremiumCalculated,
@@ -12,6 +13,7 @@ import {
   PayrollRowsValidated,
   PayrollWagesCalculated,
 } from '../domain/payroll/payroll-file.ts'
+import type { ValidationResult } from '../domain/payroll/phases.ts'
 import { type FoldedTable, projection } from './runtime/projection.ts'
 
 /**
@@ -50,6 +52,17 @@ const UNPROCESSED = {
 } as const
 
 type FileEvent = RecordedEvent<{ type: string; data: { file_id: string } }>
+
+/** Adds a row per red row. What is valid is the same for all rows of a file: repeated in each it would be most of what is written. */
+function putErrors(
+  errors: FoldedTable<typeof payrollRowErrors>,
+  file_id: string,
+  { failures, valid }: ValidationResult,
+): void {
+  for (const [index, { row_number, person, reasons }] of failures.entries()) {
+    errors.put({ file_id, row_number, person, reasons, valid: index === 0 ? valid : null })
+  }
+}
 
 function ofFile(event: FileEvent) {
   return { payroll_files: [[event.data.file_id]] } as const
@@ -102,7 +115,38 @@ export const payrollFiles = projection({
           chunk_count: data.chunk_count,
           period_start: data.period?.start,
           period_end: data.period?.end,
+          recorded_chunks: data.rows ? 1 : 0,
         })
+      },
+    }),
+    on(PayrollFileProcessed, {
+      reads: ofFile,
+      apply(event, { payroll_files, payroll_row_errors }) {
+        const { file_id, row_count, validation, wages, premium } = event.data
+        changeFile(
+          payroll_files,
+          event,
+          {},
+          {
+            status: 'NORMALIZED',
+            row_count,
+            validated_chunks: 1,
+            green_rows: validation.green,
+            red_rows: validation.red,
+            phase_1_status: 'complete',
+            wages_chunks: 1,
+            wages_rows: wages.rows_processed,
+            total_auditable_wages_cents: wages.auditable_cents,
+            phase_2_status: 'complete',
+            ...(premium && {
+              premium_chunks: 1,
+              premium_rows: premium.rows_processed,
+              total_premium_cents: premium.premium_cents,
+              phase_3_status: 'complete',
+            }),
+          },
+        )
+        putErrors(payroll_row_errors, file_id, validation)
       },
     }),
     on(PayrollRowsRecorded, {
@@ -117,16 +161,14 @@ export const payrollFiles = projection({
     on(PayrollRowsValidated, {
       reads: ofFile,
       apply(event, { payroll_files, payroll_row_errors }) {
-        const { file_id, green, red, last, failures, valid } = event.data
+        const { file_id, green, red, last } = event.data
         changeFile(
           payroll_files,
           event,
           { validated_chunks: 1, green_rows: green, red_rows: red },
           last ? { phase_1_status: 'complete' } : {},
         )
-        for (const { row_number, person, reasons } of failures) {
-          payroll_row_errors.put({ file_id, row_number, person, reasons, valid })
-        }
+        putErrors(payroll_row_errors, file_id, event.data)
       },
     }),
     on(PayrollWagesCalculated, {

@@ -1,6 +1,7 @@
+import { sealContext } from '../../domain/kernel/sealed.ts'
 import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import type { Application } from '../application.ts'
-import { ERASED, sealContext } from '../ports/personal-data.ts'
+import { ERASED } from '../ports/personal-data.ts'
 import type { ResultOf } from '../ports/read-database.ts'
 import type { ListPage, PageRequest } from '../queries/operator-lists.ts'
 import { MASK, openAll, UNREADABLE } from '../queries/sealed-fields.ts'

@@ -62,10 +62,10 @@ export const payrollRowErrors = table('payroll_row_errors', {
   columns: {
     file_id: text(),
     row_number: integer(),
-    /** Sealed JSON of the person, bound to field `rows.<row number>.person` of PayrollRowsRecorded; null when nobody is named. */
+    /** Sealed JSON of the person, null when nobody is named. */
     person: orNull(text<Sealed>()),
     reasons: jsonb<readonly RowReason[]>(),
-    /** What would have been valid. */
+    /** What would have been valid: with the first red row of a chunk. Earlier releases wrote it with each. */
     valid: orNull(jsonb<Pick<PayrollTerms, 'class_codes' | 'states'>>()),
   },
 })
