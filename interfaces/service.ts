@@ -4,8 +4,8 @@ import { CommandHandler } from '../application/command-handling/command-handler.
 import { advanceClock } from '../application/commands/advance-clock.ts'
 import { type DrainParts, drain } from '../application/commands/drain.ts'
 import { EventRegistry } from '../application/event-store.ts'
+import { IntegrationPublisher } from '../application/integration-events/publisher.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
-import { IntegrationEvents } from '../application/process-managers/integration-events.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { aggregates } from '../domain/catalogue.ts'
@@ -207,7 +207,7 @@ async function compose(
   )
   const integrationEvents =
     nats &&
-    new IntegrationEvents({
+    new IntegrationPublisher({
       ...{ log, registry, commands, leases, store: workStore },
       channel: new JetStreamIntegrationEvents(nats),
       published: (type) => metrics.integrationEvent(type),

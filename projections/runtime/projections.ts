@@ -1,21 +1,17 @@
 import type { EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
-import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
+import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
 import { type Lag, LogLag } from './log-lag.ts'
-import type { Projection, ProjectionState } from './projection.ts'
-import { leaseOf, type ProjectionMetrics, ProjectionOwner } from './projection-owner.ts'
-import type {
-  Comparison,
-  Failure,
-  GenerationRecord,
-  ProjectionStore,
-  RequestKind,
-} from './projection-store.ts'
+import type { ProjectionMetrics } from './owned-projection.ts'
+import type { Projection } from './projection.ts'
+import { leaseOf, ProjectionOwner } from './projection-owner.ts'
+import { type ProjectionStatus, type ShownParkedStream, statusOf } from './projection-status.ts'
+import { ReachedPositions } from './reached-positions.ts'
 import { elapsed, pause } from './real-time.ts'
-import { RemoteProgress } from './remote-progress.ts'
+import type { GenerationRecord, ProjectionStore, RequestKind } from './store.ts'
 
 const REACH_TIMEOUT_MS = 5000
 const REQUEST_TIMEOUT_MS = 15_000
@@ -34,68 +30,6 @@ export class ProjectionError extends Error {
   }
 }
 
-/** A failure as operators see it. */
-export interface ShownFailure {
-  readonly category: string
-  readonly message: string
-  readonly position: number | null
-  readonly type: string | null
-}
-
-/** A projection as operators see it. Positions are numbers; times are ISO 8601 UTC. */
-export interface ProjectionStatus {
-  readonly name: string
-  readonly state: ProjectionState
-  readonly generation: number
-  readonly version: number
-  /** The version in the code; null when the code has no such projection. */
-  readonly code_version: number | null
-  readonly position: number
-  readonly head: number
-  readonly lag: Lag
-  readonly parked_streams: number
-  /** Who runs it; null when nobody does. */
-  readonly owner: string | null
-  readonly failure: ShownFailure | null
-  readonly rebuild: {
-    readonly generation: number
-    readonly version: number
-    readonly state: ProjectionState
-    readonly switch: 'auto' | 'manual'
-    readonly position: number
-    readonly head: number
-    /** Events of the log still to go; estimated where positions do not count them. */
-    readonly events_left: number
-    /** Events of the log gone through per second, lately; estimated likewise. */
-    readonly events_per_second: number
-    /** Estimated; null while the rate is unknown. */
-    readonly seconds_left: number | null
-    readonly parked_streams: number
-    readonly failure: ShownFailure | null
-    /** With the live tables, at one position; null until the rebuild has caught up. */
-    readonly comparison: Comparison | null
-  } | null
-  /** The generation that `rollback` goes back to. */
-  readonly retired: {
-    readonly generation: number
-    readonly version: number
-    readonly position: number
-  } | null
-}
-
-/** A stream that waits for a redrive. */
-export interface ShownParkedStream {
-  readonly generation: number
-  readonly stream: string
-  readonly position: number
-  readonly revision: number
-  readonly type: string
-  readonly category: string
-  readonly message: string
-  readonly attempts: number
-  readonly parked_at: string
-}
-
 /**
  * All projections, as the rest of the service sees them: waiting for them, and operating them. In a
  * process with the role for it, {@link start} runs them here; every other method works in any process.
@@ -112,7 +46,7 @@ export class Projections implements ReadModels {
   readonly #metrics: ProjectionMetrics
   readonly #retryMs: number
   readonly #notices: Notices | null
-  readonly #remote: RemoteProgress
+  readonly #reached: ReachedPositions
   readonly #owners = new Map<string, ProjectionOwner>()
   #requestTimer: NodeJS.Timeout | null = null
   #lagTimer: NodeJS.Timeout | null = null
@@ -151,7 +85,7 @@ export class Projections implements ReadModels {
     this.#metrics = options.metrics ?? {}
     this.#retryMs = options.retryMs ?? 500
     this.#notices = options.notices ?? null
-    this.#remote = new RemoteProgress(options.store, this.#notices)
+    this.#reached = new ReachedPositions(options.store.generations, this.#notices)
   }
 
   /** Names of the projections in the code. */
@@ -166,20 +100,20 @@ export class Projections implements ReadModels {
    */
   async start(options: { takeOver?: boolean } = {}): Promise<void> {
     if (this.#owners.size > 0) return
-    await this.#store.detach(this.names)
-    for (const projection of this.#projections.values()) {
-      this.#owners.set(
-        projection.name,
-        new ProjectionOwner(projection, {
-          log: this.#log,
-          registry: this.#registry,
-          store: this.#store,
-          leases: this.#leases,
-          metrics: this.#metrics,
-          moved: () => this.#notices?.wake('position'),
-          retryMs: this.#retryMs,
-        }),
-      )
+    await this.#store.generations.detach(this.names)
+    for (const [name, projection] of this.#projections) {
+      const owner = new ProjectionOwner(projection, {
+        log: this.#log,
+        registry: this.#registry,
+        store: this.#store,
+        leases: this.#leases,
+        metrics: this.#metrics,
+        reached: (position) => this.#reached.reached(name, position),
+        released: () => this.#reached.released(name),
+        moved: () => this.#notices?.wake('position'),
+        retryMs: this.#retryMs,
+      })
+      this.#owners.set(name, owner)
     }
     this.#requestTimer = setInterval(() => void this.#lookForRequests(), REQUEST_POLL_MS)
     this.#lagTimer = setInterval(() => void this.#measureLag(), LAG_MS)
@@ -208,33 +142,18 @@ export class Projections implements ReadModels {
     const waits: Promise<boolean>[] = []
     for (const name of projections) {
       if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
-      const progress = this.#owners.get(name)?.progress
-      if (!progress || progress.reached < position) waits.push(this.#reachedOne(name, position, timeoutMs))
+      const here = this.#reached.here(name)
+      if (here === undefined || here < position) waits.push(this.#reached.waitFor(name, position, timeoutMs))
     }
     if (waits.length === 0) return true
     return (await Promise.all(waits)).every(Boolean)
-  }
-
-  async #reachedOne(name: string, position: bigint, timeoutMs: number): Promise<boolean> {
-    const deadline = elapsed() + timeoutMs
-    for (;;) {
-      const left = deadline - elapsed()
-      const progress = this.#owners.get(name)?.progress
-      const reached = progress
-        ? await progress.waitFor(position, left)
-        : await this.#remote.waitFor(name, position, left)
-      if (reached) return true
-      if (elapsed() >= deadline) return false
-      // this process has just given the projection up
-      await pause(POLL_MS.first)
-    }
   }
 
   // ---- operating
 
   /** Every projection, those without code included, by name. */
   async list(): Promise<readonly ProjectionStatus[]> {
-    const [records, head] = await Promise.all([this.#store.generations(), this.#askedLog.head()])
+    const [records, head] = await Promise.all([this.#store.generations.all(), this.#askedLog.head()])
     this.#lag.note(head)
     const byName = new Map<string, GenerationRecord[]>(this.names.map((name) => [name, []]))
     for (const record of records) {
@@ -242,7 +161,11 @@ export class Projections implements ReadModels {
     }
     const holders = await this.#holders([...byName.keys()].map(leaseOf))
     const all = [...byName].map(([name, generations]) =>
-      this.#status(name, generations, head, holders.get(leaseOf(name)) ?? null),
+      statusOf({
+        ...{ name, codeVersion: this.#projections.get(name)?.version ?? null, local: this.#owners.get(name) },
+        ...{ generations, head, owner: holders.get(leaseOf(name)) ?? null },
+        ...{ log: this.#askedLog, lag: this.#lag },
+      }),
     )
     return Promise.all(all)
   }
@@ -254,7 +177,7 @@ export class Projections implements ReadModels {
     const generations = [status.generation, ...(status.rebuild ? [status.rebuild.generation] : [])]
     const parked = await Promise.all(
       generations.map(async (generation) =>
-        (await this.#store.parked({ projection: name, generation, tables: [] })).map(
+        (await this.#store.pages.parked({ projection: name, generation })).map(
           ({ parkedAt, position, ...one }) => ({
             generation,
             ...one,
@@ -317,13 +240,13 @@ export class Projections implements ReadModels {
     args: Readonly<Record<string, unknown>> = {},
   ): Promise<unknown> {
     if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
-    const id = await this.#store.ask(name, kind, args)
+    const id = await this.#store.requests.ask(name, kind, args)
     const deadline = elapsed() + REQUEST_TIMEOUT_MS
     let wait = POLL_MS.first
     for (;;) {
       // where this process runs the projection, the request is carried out right now
       await this.#lookForRequests()
-      const outcome = await this.#store.outcome(id)
+      const outcome = await this.#store.requests.outcome(id)
       if (outcome?.ok) return outcome.result
       if (outcome) {
         throw new ProjectionError(outcome.kind === 'conflict' ? 'conflict' : 'unavailable', outcome.message)
@@ -332,12 +255,12 @@ export class Projections implements ReadModels {
       await pause(wait)
       wait = Math.min(wait * 2, POLL_MS.most)
     }
-    await this.#store.answer(id, {
+    await this.#store.requests.answer(id, {
       ok: false,
       kind: 'expired',
       message: 'nobody took the request up in time',
     })
-    const late = await this.#store.outcome(id)
+    const late = await this.#store.requests.outcome(id)
     if (late?.ok) return late.result
     throw new ProjectionError('unavailable', `No process runs the projection ${name} at present`)
   }
@@ -354,7 +277,7 @@ export class Projections implements ReadModels {
     const owned = [...this.#owners.values()].filter((owner) => owner.owns)
     if (owned.length === 0) return
     try {
-      const requests = await this.#store.openRequests(owned.map((owner) => owner.name))
+      const requests = await this.#store.requests.open(owned.map((owner) => owner.name))
       // a request that takes long must not hold up those of other projections
       for (const owner of owned) {
         void owner.answer(requests.filter((request) => request.projection === owner.name))
@@ -364,76 +287,6 @@ export class Projections implements ReadModels {
     }
   }
 
-  // ---- what operators see
-
-  async #status(
-    name: string,
-    generations: readonly GenerationRecord[],
-    head: bigint,
-    owner: string | null,
-  ): Promise<ProjectionStatus> {
-    const code = this.#projections.get(name)
-    const local = this.#owners.get(name)
-    const live = generations.find((one) => one.role === 'live')
-    const shadow = generations.find((one) => one.role === 'shadow')
-    const retired = generations.find((one) => one.role === 'retired')
-    const position = this.#positionOf(local, live)
-    return {
-      name,
-      state: code ? stateOf(local, live) : 'detached',
-      generation: live?.generation ?? 0,
-      version: live?.version ?? 0,
-      code_version: code?.version ?? null,
-      position: Number(position),
-      head: Number(head),
-      lag: await this.#lag.at(position, head),
-      parked_streams: live?.parkedStreams ?? 0,
-      owner,
-      failure: shown(failureIn(local, live) ?? local?.problem ?? null),
-      rebuild: shadow ? await this.#rebuildStatus(local, shadow, head) : null,
-      retired: retired
-        ? {
-            generation: retired.generation,
-            version: retired.version,
-            position: Number(retired.position),
-          }
-        : null,
-    }
-  }
-
-  async #rebuildStatus(
-    local: ProjectionOwner | undefined,
-    shadow: GenerationRecord,
-    head: bigint,
-  ): Promise<NonNullable<ProjectionStatus['rebuild']>> {
-    const position = this.#positionOf(local, shadow)
-    const rate = local?.runnerOf(shadow.generation)?.rate ?? shadow.rate
-    // in positions, as the rate is
-    const left = Number(head > position ? head - position : 0n)
-    const whole = await this.#askedLog.count(LOG_START, head)
-    return {
-      generation: shadow.generation,
-      version: shadow.version,
-      state: stateOf(local, shadow),
-      switch: shadow.autoSwitch ? 'auto' : 'manual',
-      position: Number(position),
-      head: Number(head),
-      events_left: await this.#askedLog.count(position, head),
-      events_per_second: head > LOG_START ? Math.round((rate * whole) / Number(head)) : 0,
-      seconds_left: left === 0 ? 0 : rate > 0 ? Math.ceil(left / rate) : null,
-      parked_streams: shadow.parkedStreams,
-      failure: shown(failureIn(local, shadow)),
-      comparison: shadow.comparison,
-    }
-  }
-
-  /** What is applied: this process knows a little more than what is stored. */
-  #positionOf(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): bigint {
-    if (!record) return 0n
-    const here = local?.runnerOf(record.generation)?.reached ?? 0n
-    return here > record.position ? here : record.position
-  }
-
   async #measureLag(): Promise<void> {
     try {
       for (const [name, lag] of await this.lag()) this.#metrics.lag?.({ name, ...lag })
@@ -441,22 +294,6 @@ export class Projections implements ReadModels {
       // no database, no figures; the failure shows elsewhere
     }
   }
-}
-
-function stateOf(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): ProjectionState {
-  if (!record) return local?.problem ? 'error' : 'new'
-  const runner = local?.runnerOf(record.generation)
-  return runner?.state === 'error' ? 'error' : record.state
-}
-
-function failureIn(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): Failure | null {
-  if (!record) return null
-  const runner = local?.runnerOf(record.generation)
-  return runner ? runner.failure : record.failure
-}
-
-function shown(failure: Failure | null): ShownFailure | null {
-  return failure && { ...failure, position: failure.position === null ? null : Number(failure.position) }
 }
 
 function checked(
