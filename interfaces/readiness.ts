@@ -1,5 +1,7 @@
-import type { IntegrationPublisher } from '../application/integration-events/publisher.ts'
-import { INTEGRATION_EVENTS_NAME } from '../application/integration-events/publishing.ts'
+import {
+  INTEGRATION_EVENTS_NAME,
+  type IntegrationPublisher,
+} from '../application/integration-events/publisher.ts'
 import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
 import type { Faults } from '../application/ports/faults.ts'

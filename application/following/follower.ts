@@ -80,7 +80,7 @@ export class Follower {
     ended.addEventListener('abort', end)
     try {
       while (!ended.aborted) {
-        const page = await feed.take(pageSize, this.#patienceMs())
+        const page = await feed.take(this.#patienceMs())
         if (page === 'ended' || ended.aborted) break
         if (page !== 'late') await this.#takeIn(page, feed)
         else if (this.#bareCheckpointMs() === 0) await this.#storeOn(feed)

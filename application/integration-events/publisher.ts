@@ -1,26 +1,53 @@
+import type { CommandHandler } from '../command-handling/command-handler.ts'
+import type { EventRegistry } from '../event-store.ts'
 import { whileOwned } from '../ownership/while-owned.ts'
-import { LOG_START } from '../ports/event-log.ts'
-import type { Lease } from '../ports/leases.ts'
+import { type EventLog, EventLogUnavailable, LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import {
+  type IntegrationEvent,
+  type IntegrationEventChannel,
+  IntegrationEventRefused,
+} from '../ports/integration-events.ts'
+import type { Lease, Leases } from '../ports/leases.ts'
+import { isAway } from '../ports/unavailable.ts'
 import { describeError } from '../process-managers/describe-error.ts'
-import { leaseOf } from '../process-managers/process-manager.ts'
-import { CheckpointMoved, type WorkStore } from '../process-managers/work-store.ts'
-import { INTEGRATION_SOURCES } from './messages.ts'
 import {
   ALWAYS_DUE,
-  INTEGRATION_EVENTS_NAME,
+  type Handled,
+  NO_CHANGES,
   PARKED_STREAM,
-  Publishing,
-  type PublishingParts,
+  ParkingFollower,
   parkedStream,
-} from './publishing.ts'
+  type Stop,
+} from '../process-managers/parking-follower.ts'
+import { leaseOf } from '../process-managers/process-manager.ts'
+import { CheckpointMoved, type WorkStore } from '../process-managers/work-store.ts'
+import { INTEGRATION_SOURCES, integrationEventOf } from './messages.ts'
 
+export const INTEGRATION_EVENTS_NAME = 'integration-events'
+
+/** Events of the log in one page: published together, then the checkpoint moves. */
+const PAGE = 500
+/** How often a checkpoint that moved over events of no concern is stored, in real milliseconds. */
+const CHECKPOINT_MS = 1_000
 const RETRY_MS = { first: 250, most: 5_000 }
 
-export interface PublisherParts extends PublishingParts {
+export interface PublisherParts {
+  readonly log: EventLog
+  readonly registry: EventRegistry
+  readonly commands: Pick<CommandHandler, 'load'>
+  readonly leases: Leases
   readonly store: Pick<
     WorkStore,
     'takeOver' | 'advance' | 'setProblem' | 'checkpoints' | 'claim' | 'end' | 'keysOf' | 'counts'
   >
+  readonly channel: IntegrationEventChannel
+  /** Hears of every event that was published. */
+  readonly published?: (type: string) => void
+  /** Hears of failures; the text holds no values of events. */
+  readonly report: (
+    what: 'integration_events_interrupted' | 'integration_events_parked',
+    fields: Readonly<Record<string, string>>,
+  ) => void
 }
 
 /** How far publishing is. */
@@ -63,7 +90,7 @@ export class IntegrationPublisher {
         await channel.available(stopping)
         return true
       },
-      run: (lease, ended, progressed) => this.#publish(lease, ended, progressed),
+      run: (lease, ended, progressed) => this.#follow(lease, ended, progressed),
       failed: async (error, lease, failures) => {
         const why = describeError(error)
         if (failures === 1) report('integration_events_interrupted', { error: why })
@@ -117,27 +144,87 @@ export class IntegrationPublisher {
     return true
   }
 
-  async #publish({ epoch }: Lease, ended: AbortSignal, progressed: () => void): Promise<void> {
-    const { store, channel } = this.#parts
+  async #follow({ epoch }: Lease, ended: AbortSignal, progressed: () => void): Promise<void> {
+    const { store, channel, log, leases, report } = this.#parts
+    const name = INTEGRATION_EVENTS_NAME
     const lost = new AbortController()
     // when it is back, it is looked at anew
     const stopHearing = channel.onLost(() => lost.abort())
     try {
-      let from = await store.takeOver(INTEGRATION_EVENTS_NAME, epoch)
-      let parked = await store.keysOf(INTEGRATION_EVENTS_NAME, PARKED_STREAM)
+      let from = await store.takeOver(name, epoch)
+      let parked = await store.keysOf(name, PARKED_STREAM)
       if (!(await channel.exists())) {
         // before the channel is made: a crash in between must not lose what an old one held. What stood before the
         // first waiting events is to be published again, too
-        const changes = { store: [], cancel: parked.map(parkedStream) }
-        await store.advance(INTEGRATION_EVENTS_NAME, { position: from, epoch }, LOG_START, changes)
+        const cancel = parked.map((stream) => parkedStream(name, stream))
+        await store.advance(name, { position: from, epoch }, LOG_START, { store: [], cancel })
         from = LOG_START
         parked = []
         await channel.create()
       }
-      const publishing = new Publishing(this.#parts, { epoch, from, parked, progressed })
-      await publishing.run(AbortSignal.any([ended, lost.signal]))
+      const follower = new ParkingFollower(
+        {
+          ...{
+            name,
+            log,
+            leases,
+            store,
+            types: INTEGRATION_SOURCES,
+            pageSize: PAGE,
+            checkpointMs: CHECKPOINT_MS,
+          },
+          handle: (events) => this.#publish(events),
+          parked: ({ at: { stream }, error }) =>
+            report('integration_events_parked', { stream, error: describeError(error) }),
+          taken: progressed,
+        },
+        { epoch, from, parked },
+      )
+      await follower.run(AbortSignal.any([ended, lost.signal]))
     } finally {
       stopHearing()
     }
+  }
+
+  /** Publishes events: those of one stream in order, different streams side by side. @throws what may pass. */
+  async #publish(events: readonly StoredEvent[]): Promise<Handled> {
+    const streams = new Map<string, StoredEvent[]>()
+    for (const event of events) {
+      const stream = streams.get(event.stream)
+      if (stream) stream.push(event)
+      else streams.set(event.stream, [event])
+    }
+    const outcomes = await Promise.allSettled(
+      [...streams.values()].map((stream) => this.#publishStream(stream)),
+    )
+    const stops: Stop[] = []
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') throw outcome.reason
+      if (outcome.value) stops.push(outcome.value)
+    }
+    return { changes: events.length > 0 ? NO_CHANGES : null, stops }
+  }
+
+  /** Events of one stream in order. @returns the first that cannot be read or published. @throws what may pass. */
+  async #publishStream(events: readonly StoredEvent[]): Promise<Stop | null> {
+    const { registry, commands, channel, published } = this.#parts
+    for (const stored of events) {
+      let event: IntegrationEvent | null
+      try {
+        event = await integrationEventOf(registry.decode(stored), commands)
+      } catch (error) {
+        if (isAway(error) || error instanceof EventLogUnavailable) throw error
+        return { at: stored, error }
+      }
+      if (!event) continue
+      try {
+        await channel.publish(event)
+      } catch (error) {
+        if (!(error instanceof IntegrationEventRefused)) throw error
+        return { at: stored, error }
+      }
+      published?.(event.type)
+    }
+    return null
   }
 }

@@ -1,11 +1,9 @@
 import type { EventRegistry } from '../../application/event-store.ts'
-import { bytesOf } from '../../application/following/page-feed.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { TimeSlice } from '../../application/time-slices.ts'
 import { categoryOf, type FailureCategory, ProjectionStoreError, safeMessage } from './failures.ts'
 import { Fold } from './fold.ts'
 import type { Handler, Projection } from './projection.ts'
-import { elapsed } from './real-time.ts'
 import type { GenerationRef, PageStore, ParkedStream } from './store.ts'
 
 /** Changes are collected until one of these is reached: rows that change often are written once. */
@@ -22,6 +20,17 @@ export class RefusedPage extends Error {
     this.count = count
     this.last = last
   }
+}
+
+/** What a generation is written with; position and rate as they are stored. */
+export interface WriterParts {
+  readonly projection: Projection
+  readonly generation: GenerationRef
+  readonly position: bigint
+  readonly rate: number
+  readonly epoch: number
+  readonly registry: EventRegistry
+  readonly store: { readonly pages: PageStore }
 }
 
 /** How a stream is parked behind an event. */
@@ -43,17 +52,12 @@ export function parkedBy(
 export class GenerationWriter {
   /** Event types that are handled. */
   readonly types: ReadonlySet<string>
-  readonly #generation: GenerationRef
-  readonly #epoch: number
-  readonly #registry: EventRegistry
-  readonly #pages: PageStore
+  readonly #parts: WriterParts
   readonly #handlers = new Map<string, Handler[]>()
   readonly #fold: Fold
   #stored: bigint
   #parked = new Map<string, ParkedStream>()
   #newlyParked: ParkedStream[] = []
-  /** Positions of events that the database refuses. */
-  readonly #refused = new Map<bigint, ParkedStream>()
   /** Events folded since the last write was started. */
   #pending = 0
   #lastPending: StoredEvent | null = null
@@ -62,28 +66,16 @@ export class GenerationWriter {
   #rate: number
   #rateFrom: { at: number; position: bigint }
 
-  constructor(options: {
-    projection: Projection
-    generation: GenerationRef
-    position: bigint
-    rate: number
-    epoch: number
-    registry: EventRegistry
-    pages: PageStore
-  }) {
-    this.#generation = options.generation
-    this.#epoch = options.epoch
-    this.#registry = options.registry
-    this.#pages = options.pages
-    for (const handler of options.projection.handlers) {
-      const handlers = this.#handlers.get(handler.type) ?? []
-      this.#handlers.set(handler.type, [...handlers, handler])
+  constructor(parts: WriterParts) {
+    this.#parts = parts
+    for (const handler of parts.projection.handlers) {
+      this.#handlers.set(handler.type, [...(this.#handlers.get(handler.type) ?? []), handler])
     }
     this.types = new Set(this.#handlers.keys())
-    this.#fold = new Fold(options.projection.tables)
-    this.#stored = options.position
-    this.#rate = options.rate
-    this.#rateFrom = { at: elapsed(), position: options.position }
+    this.#fold = new Fold(parts.projection.tables)
+    this.#stored = parts.position
+    this.#rate = parts.rate
+    this.#rateFrom = { at: performance.now(), position: parts.position }
   }
 
   /** The checkpoint as stored. */
@@ -115,7 +107,7 @@ export class GenerationWriter {
     return (
       this.#fold.changedRows >= WRITE_ROWS ||
       this.#pendingBytes >= WRITE_BYTES ||
-      elapsed() - this.#pendingSince >= WRITE_MS
+      performance.now() - this.#pendingSince >= WRITE_MS
     )
   }
 
@@ -124,9 +116,10 @@ export class GenerationWriter {
     this.#newlyParked = []
     this.#pending = 0
     this.#pendingBytes = 0
-    this.#stored = await this.#pages.position(this.#generation, this.#epoch)
+    const { generation, epoch, store } = this.#parts
+    this.#stored = await store.pages.position(generation, epoch)
     this.#fold.forget(this.#stored === LOG_START)
-    const parked = await this.#pages.parked(this.#generation)
+    const parked = await store.pages.parked(generation)
     this.#parked = new Map(parked.map((one) => [one.stream, one]))
   }
 
@@ -141,20 +134,15 @@ export class GenerationWriter {
     writeUpTo: (position: bigint) => Promise<void>,
     areShared = false,
   ): Promise<void> {
-    if (this.#pending === 0) this.#pendingSince = elapsed()
+    if (this.#pending === 0) this.#pendingSince = performance.now()
     const slice = new TimeSlice()
     for (let index = 0; index < events.length; index += 1) {
       if (index > 0 && this.#fold.changedRows >= WRITE_ROWS) await writeUpTo(events[index - 1]!.position)
       const stored = events[index]!
       const handlers = this.#handlers.get(stored.type)
       if (!handlers || (this.#parked.size > 0 && this.#parked.has(stored.stream))) continue
-      const refused = this.#refused.size > 0 ? this.#refused.get(stored.position) : undefined
-      if (refused) {
-        this.park(refused)
-        continue
-      }
       try {
-        const event = this.#registry.decode(stored, areShared)
+        const event = this.#parts.registry.decode(stored, areShared)
         for (const handler of handlers) {
           if (!this.#fold.holds(handler.reads(event))) await this.#load(events, index)
         }
@@ -183,14 +171,15 @@ export class GenerationWriter {
       if (this.#parked.has(stored.stream)) continue
       for (const handler of this.#handlers.get(stored.type) ?? []) {
         try {
-          reads.push(handler.reads(this.#registry.decode(stored)))
+          reads.push(handler.reads(this.#parts.registry.decode(stored)))
         } catch {
           // it fails again when its turn comes, and is dealt with there
         }
       }
     }
+    const { generation, store } = this.#parts
     for (const [table, keys] of this.#fold.missing(reads)) {
-      this.#fold.learn(table, keys, await this.#pages.fetch(this.#generation, table, keys))
+      this.#fold.learn(table, keys, await store.pages.fetch(generation, table, keys))
     }
   }
 
@@ -206,11 +195,6 @@ export class GenerationWriter {
     this.#newlyParked = this.#newlyParked.filter((parked) => parked.stream !== stream)
   }
 
-  /** An event that the database refuses, found: it parks its stream when its turn comes. */
-  refuse(event: StoredEvent, message: string): void {
-    this.#refused.set(event.position, parkedBy(event, 'data', message, 1))
-  }
-
   /**
    * Writes what was folded, and the checkpoint. One write at a time.
    * @returns how many events it was, how long it took in real milliseconds, and whether streams were parked.
@@ -220,7 +204,7 @@ export class GenerationWriter {
     to: bigint,
     unpark: readonly string[] = [],
   ): Promise<{ events: number; ms: number; parked: boolean }> {
-    const startedAt = elapsed()
+    const startedAt = performance.now()
     const events = this.#pending
     const lastEvent = this.#lastPending
     const park = this.#newlyParked
@@ -230,9 +214,10 @@ export class GenerationWriter {
     this.#pendingSince = startedAt
     this.#newlyParked = []
     this.#measure(to)
-    const page = { epoch: this.#epoch, from: this.#stored, to, tables, park, unpark, rate: this.#rate }
+    const { generation, epoch, store } = this.#parts
+    const page = { epoch, from: this.#stored, to, tables, park, unpark, rate: this.#rate }
     try {
-      await this.#pages.write(this.#generation, page)
+      await store.pages.write(generation, page)
     } catch (error) {
       throw categoryOf(error) === 'data' && lastEvent && events > 0
         ? new RefusedPage(events, lastEvent, error)
@@ -240,16 +225,20 @@ export class GenerationWriter {
     }
     this.#stored = to
     this.#fold.written()
-    for (const position of this.#refused.keys()) if (position <= to) this.#refused.delete(position)
-    return { events, ms: elapsed() - startedAt, parked: park.length > 0 }
+    return { events, ms: performance.now() - startedAt, parked: park.length > 0 }
   }
 
   #measure(position: bigint): void {
-    const now = elapsed()
+    const now = performance.now()
     const ms = now - this.#rateFrom.at
     if (ms < 100) return
     const rate = (Number(position - this.#rateFrom.position) * 1000) / ms
     this.#rate = this.#rate === 0 ? rate : this.#rate * 0.7 + rate * 0.3
     this.#rateFrom = { at: now, position }
   }
+}
+
+/** Characters of the JSON texts, which is near enough to bytes to bound memory. */
+function bytesOf(events: readonly StoredEvent[]): number {
+  return events.reduce((bytes, { data, metadata }) => bytes + data.length + metadata.length, 0)
 }

@@ -1,6 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { categoryOf } from './failures.ts'
 import type { Projection } from './projection.ts'
-import { pause } from './real-time.ts'
 import {
   type GenerationRecord,
   type GenerationRef,
@@ -154,7 +154,7 @@ export class Generations {
         break
       } catch (error) {
         if (categoryOf(error) !== 'transient' || attempt >= SWITCH_ATTEMPTS) throw error
-        await pause(50 * attempt, signal)
+        await delay(50 * attempt, null, { signal }).catch(() => undefined)
       }
     }
   }

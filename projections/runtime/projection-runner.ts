@@ -1,10 +1,9 @@
-import type { EventRegistry } from '../../application/event-store.ts'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Follower } from '../../application/following/follower.ts'
 import type { EventLog, LogPage } from '../../application/ports/event-log.ts'
 import { categoryOf, type Failure, failureOf } from './failures.ts'
-import { GenerationWriter, RefusedPage } from './generation-writer.ts'
-import type { Projection, ProjectionState } from './projection.ts'
-import { pause } from './real-time.ts'
+import { GenerationWriter, parkedBy, RefusedPage, type WriterParts } from './generation-writer.ts'
+import type { ProjectionState } from './projection.ts'
 import { countWaiting, redriveStream } from './redrive.ts'
 import type { GenerationRef, ProjectionStore } from './store.ts'
 
@@ -30,6 +29,14 @@ export interface RunnerEvents {
   page(events: number, ms: number): void
 }
 
+/** What a generation is run with; position, rate and state as they are stored. */
+export interface RunnerParts extends WriterParts {
+  readonly state: ProjectionState
+  readonly log: EventLog
+  readonly store: ProjectionStore
+  readonly events: RunnerEvents
+}
+
 /** Result of {@link ProjectionRunner.redrive}. */
 export interface Redriven {
   readonly streams: number
@@ -43,11 +50,7 @@ export interface Redriven {
  * overlap; what arrives during a write goes into the next one. A failure that may pass is retried from the checkpoint.
  */
 export class ProjectionRunner {
-  readonly #log: EventLog
-  readonly #store: ProjectionStore
-  readonly #generation: GenerationRef
-  readonly #epoch: number
-  readonly #events: RunnerEvents
+  readonly #parts: RunnerParts
   readonly #writer: GenerationWriter
   readonly #types: readonly string[]
   #reached: bigint
@@ -62,32 +65,17 @@ export class ProjectionRunner {
   #session: AbortController | null = null
   #running: Promise<void> | null = null
 
-  constructor(options: {
-    projection: Projection
-    generation: GenerationRef
-    position: bigint
-    state: ProjectionState
-    rate: number
-    epoch: number
-    log: EventLog
-    registry: EventRegistry
-    store: ProjectionStore
-    events: RunnerEvents
-  }) {
-    this.#log = options.log
-    this.#store = options.store
-    this.#generation = options.generation
-    this.#epoch = options.epoch
-    this.#events = options.events
-    this.#writer = new GenerationWriter({ ...options, pages: options.store.pages })
+  constructor(parts: RunnerParts) {
+    this.#parts = parts
+    this.#writer = new GenerationWriter(parts)
     this.#types = [...this.#writer.types]
-    this.#reached = options.position
-    this.#state = options.state
-    this.#booted = options.state === 'active' || options.state === 'parked'
+    this.#reached = parts.position
+    this.#state = parts.state
+    this.#booted = parts.state === 'active' || parts.state === 'parked'
   }
 
   get generation(): GenerationRef {
-    return this.#generation
+    return this.#parts.generation
   }
 
   /** Everything up to here is applied. */
@@ -138,7 +126,7 @@ export class ProjectionRunner {
     await this.#recover()
     while (this.#writer.stored < position && !signal?.aborted) {
       const after = this.#writer.stored
-      const page = await this.#log.readAll({ after, maxCount: this.#limit, types: this.#types })
+      const page = await this.#parts.log.readAll({ after, maxCount: this.#limit, types: this.#types })
       const events = page.events.filter((event) => event.position <= position)
       const checkpoint = page.checkpoint < position ? page.checkpoint : position
       try {
@@ -146,13 +134,13 @@ export class ProjectionRunner {
         await this.#write(checkpoint)
       } catch (error) {
         if (!(error instanceof RefusedPage)) throw error
-        this.#narrowDown(error)
-        await this.#recover()
+        await this.#narrowDown(error)
         continue
       }
       this.#advance(this.#writer.stored)
       this.#limit = Math.min(PAGE, this.#limit * 2)
-      if (page.atHead && page.events.length === 0 && checkpoint < position) await pause(10, signal)
+      if (page.atHead && page.events.length === 0 && checkpoint < position)
+        await delay(10, null, { signal }).catch(() => undefined)
     }
   }
 
@@ -170,7 +158,7 @@ export class ProjectionRunner {
     const one = options.dryRun ? countWaiting : redriveStream
     let events = 0
     for (const parked of wanted.sort((a, b) => (a.position < b.position ? -1 : 1))) {
-      events += await one({ log: this.#log, writer, write }, parked)
+      events += await one({ log: this.#parts.log, writer, write }, parked)
     }
     if (!options.dryRun) await this.#settleState()
     return { streams: wanted.length, events, remaining: writer.parked.size }
@@ -180,31 +168,35 @@ export class ProjectionRunner {
 
   async #run(signal: AbortSignal): Promise<void> {
     let failures = 0
-    /** Up to here it goes in small pages: the database refused an event on the way. */
-    let slowlyTo: bigint | null = null
+    /** The database refused an event on the way: up to there it goes in small pages. */
+    let refused: RefusedPage | null = null
     while (!signal.aborted) {
       const before = this.#writer.stored
       try {
-        if (slowlyTo !== null) await this.runTo(slowlyTo, signal)
-        slowlyTo = null
+        if (refused) {
+          await this.#narrowDown(refused)
+          await this.runTo(refused.last.position, signal)
+          refused = null
+        }
         await this.#recover()
         await this.#follow(signal)
         return
       } catch (error) {
         if (error instanceof RefusedPage) {
-          this.#narrowDown(error)
-          slowlyTo = error.last.position
+          refused = error
           continue
         }
         const category = categoryOf(error)
         if (category === 'fenced') {
-          this.#events.fenced()
+          this.#parts.events.fenced()
           return
         }
         failures = this.#writer.stored > before ? 1 : failures + 1
         if (category === 'fatal' || failures >= FAILURES_UNTIL_ERROR) await this.#fail(error)
         const most = category === 'fatal' ? RETRY_MS.fatal : RETRY_MS.most
-        await pause(Math.min(RETRY_MS.first * 2 ** Math.min(failures - 1, 16), most), signal)
+        await delay(Math.min(RETRY_MS.first * 2 ** Math.min(failures - 1, 16), most), null, { signal }).catch(
+          () => undefined,
+        )
       }
     }
   }
@@ -212,9 +204,10 @@ export class ProjectionRunner {
   async #follow(stop: AbortSignal): Promise<void> {
     const writer = this.#writer
     const follower: Follower = new Follower({
-      ...{ log: this.#log, types: this.#types, pageSize: PAGE, from: writer.stored },
+      ...{ log: this.#parts.log, types: this.#types, pageSize: PAGE, from: writer.stored },
       // other processes know of it only from what is stored
-      checkpointMs: () => (this.#log.soleWriter() ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared),
+      checkpointMs: () =>
+        this.#parts.log.soleWriter() ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared,
       take: async ({ events }) => {
         // only pages at the head are shared with other readers
         await writer.apply(events, (upTo) => follower.store(upTo), this.#caughtUp)
@@ -239,7 +232,7 @@ export class ProjectionRunner {
     if (!isThere && !this.#failure) return
     this.#failure = null
     await this.#settleState()
-    if (isThere) this.#events.caughtUp()
+    if (isThere) this.#parts.events.caughtUp()
   }
 
   /** Writes what was folded, and the checkpoint. */
@@ -247,15 +240,15 @@ export class ProjectionRunner {
     const writer = this.#writer
     if (!writer.hasChanges && unpark.length === 0 && to === writer.stored) return
     const { events, ms, parked } = await writer.write(to, unpark)
-    this.#events.stored()
-    if (events > 0) this.#events.page(events, ms)
+    this.#parts.events.stored()
+    if (events > 0) this.#parts.events.page(events, ms)
     if (parked) await this.#settleState()
   }
 
   #advance(position: bigint): void {
     if (position <= this.#reached) return
     this.#reached = position
-    this.#events.reached(position)
+    this.#parts.events.reached(position)
   }
 
   // ---- state and failures
@@ -266,16 +259,20 @@ export class ProjectionRunner {
   }
 
   /** The database refused values: halves the pages until one event stands alone, which then parks its stream. */
-  #narrowDown({ count, last, message }: RefusedPage): void {
-    if (count === 1) this.#writer.refuse(last, message)
-    this.#limit = Math.max(1, Math.floor(Math.min(count, this.#limit) / 2))
+  async #narrowDown({ count, last, message }: RefusedPage): Promise<void> {
+    await this.#recover()
+    if (count > 1) {
+      this.#limit = Math.max(1, Math.floor(Math.min(count, this.#limit) / 2))
+      return
+    }
+    this.#writer.park(parkedBy(last, 'data', message, 1))
+    await this.#write(last.position)
   }
 
   async #settleState(): Promise<void> {
     const state = this.#booted ? (this.#writer.parked.size > 0 ? 'parked' : 'active') : 'booting'
     if (state === this.#state) return
-    const failure = this.#failure
-    await this.#store.generations.note(this.#generation, this.#epoch, { state, failure })
+    await this.#note(state)
     this.#state = state
   }
 
@@ -284,10 +281,14 @@ export class ProjectionRunner {
     this.#failure = failureOf(error)
     this.#state = 'error'
     try {
-      const failure = this.#failure
-      await this.#store.generations.note(this.#generation, this.#epoch, { state: 'error', failure })
+      await this.#note('error')
     } catch {
       // the failure itself is what keeps it from being noted; this process shows it all the same
     }
+  }
+
+  #note(state: ProjectionState): Promise<void> {
+    const { store, generation, epoch } = this.#parts
+    return store.generations.note(generation, epoch, { state, failure: this.#failure })
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
@@ -10,7 +11,6 @@ import type { Projection } from './projection.ts'
 import { leaseOf, ProjectionOwner } from './projection-owner.ts'
 import { type ProjectionStatus, type ShownParkedStream, statusOf } from './projection-status.ts'
 import { ReachedPositions } from './reached-positions.ts'
-import { elapsed, pause } from './real-time.ts'
 import type { GenerationRecord, ProjectionStore, RequestKind } from './store.ts'
 
 const REACH_TIMEOUT_MS = 5000
@@ -30,62 +30,48 @@ export class ProjectionError extends Error {
   }
 }
 
+interface ProjectionsOptions {
+  /** Every projection the code has. */
+  readonly projections: readonly Projection[]
+  /** What the projections follow; it may be waited for. */
+  readonly log: EventLog
+  /** What those read who have a caller waiting, default the same. */
+  readonly askedLog?: EventLog
+  readonly registry: EventRegistry
+  readonly store: ProjectionStore
+  readonly leases: Leases
+  /** Who holds leases, by name. */
+  readonly holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
+  readonly clock: Clock
+  readonly metrics?: ProjectionMetrics
+  /** They tell other processes that a projection moved on, and wake those who wait here. */
+  readonly notices?: Notices
+  /** Real milliseconds between attempts to take over from another process, default 500. */
+  readonly retryMs?: number
+}
+
 /**
  * All projections, as the rest of the service sees them: waiting for them, and operating them. In a
  * process with the role for it, {@link start} runs them here; every other method works in any process.
  */
 export class Projections implements ReadModels {
+  readonly #options: ProjectionsOptions
   readonly #projections: ReadonlyMap<string, Projection>
-  readonly #log: EventLog
   readonly #askedLog: EventLog
-  readonly #registry: EventRegistry
-  readonly #store: ProjectionStore
-  readonly #leases: Leases
-  readonly #holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
   readonly #lag: LogLag
-  readonly #metrics: ProjectionMetrics
-  readonly #retryMs: number
-  readonly #notices: Notices | null
   readonly #reached: ReachedPositions
   readonly #owners = new Map<string, ProjectionOwner>()
   #requestTimer: NodeJS.Timeout | null = null
   #lagTimer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
 
-  /**
-   * @param options.projections every projection the code has.
-   * @param options.log what the projections follow; it may be waited for.
-   * @param options.askedLog what those read who have a caller waiting, default the same.
-   * @param options.holders who holds leases, by name.
-   * @param options.notices tell other processes that a projection moved on, and wake those who wait here.
-   * @param options.retryMs real milliseconds between attempts to take over from another process, default 500.
-   * @throws Error when two projections share a name or a table, or handle a type the registry does not know.
-   */
-  constructor(options: {
-    projections: readonly Projection[]
-    log: EventLog
-    askedLog?: EventLog
-    registry: EventRegistry
-    store: ProjectionStore
-    leases: Leases
-    holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
-    clock: Clock
-    metrics?: ProjectionMetrics
-    notices?: Notices
-    retryMs?: number
-  }) {
+  /** @throws Error when two projections share a name or a table, or handle a type the registry does not know. */
+  constructor(options: ProjectionsOptions) {
+    this.#options = options
     this.#projections = checked(options.projections, options.registry)
-    this.#log = options.log
     this.#askedLog = options.askedLog ?? options.log
-    this.#registry = options.registry
-    this.#store = options.store
-    this.#leases = options.leases
-    this.#holders = options.holders
     this.#lag = new LogLag(this.#askedLog, options.clock)
-    this.#metrics = options.metrics ?? {}
-    this.#retryMs = options.retryMs ?? 500
-    this.#notices = options.notices ?? null
-    this.#reached = new ReachedPositions(options.store.generations, this.#notices)
+    this.#reached = new ReachedPositions(options.store.generations, options.notices ?? null)
   }
 
   /** Names of the projections in the code. */
@@ -100,18 +86,14 @@ export class Projections implements ReadModels {
    */
   async start(options: { takeOver?: boolean } = {}): Promise<void> {
     if (this.#owners.size > 0) return
-    await this.#store.generations.detach(this.names)
+    const { log, registry, store, leases, metrics = {}, notices, retryMs = 500 } = this.#options
+    await store.generations.detach(this.names)
     for (const [name, projection] of this.#projections) {
       const owner = new ProjectionOwner(projection, {
-        log: this.#log,
-        registry: this.#registry,
-        store: this.#store,
-        leases: this.#leases,
-        metrics: this.#metrics,
+        ...{ log, registry, store, leases, metrics, retryMs },
         reached: (position) => this.#reached.reached(name, position),
         released: () => this.#reached.released(name),
-        moved: () => this.#notices?.wake('position'),
-        retryMs: this.#retryMs,
+        moved: () => notices?.wake('position'),
       })
       this.#owners.set(name, owner)
     }
@@ -153,13 +135,13 @@ export class Projections implements ReadModels {
 
   /** Every projection, those without code included, by name. */
   async list(): Promise<readonly ProjectionStatus[]> {
-    const [records, head] = await Promise.all([this.#store.generations.all(), this.#askedLog.head()])
+    const [records, head] = await Promise.all([this.#options.store.generations.all(), this.#askedLog.head()])
     this.#lag.note(head)
     const byName = new Map<string, GenerationRecord[]>(this.names.map((name) => [name, []]))
     for (const record of records) {
       byName.set(record.projection, [...(byName.get(record.projection) ?? []), record])
     }
-    const holders = await this.#holders([...byName.keys()].map(leaseOf))
+    const holders = await this.#options.holders([...byName.keys()].map(leaseOf))
     const all = [...byName].map(([name, generations]) =>
       statusOf({
         ...{ name, codeVersion: this.#projections.get(name)?.version ?? null, local: this.#owners.get(name) },
@@ -177,7 +159,7 @@ export class Projections implements ReadModels {
     const generations = [status.generation, ...(status.rebuild ? [status.rebuild.generation] : [])]
     const parked = await Promise.all(
       generations.map(async (generation) =>
-        (await this.#store.pages.parked({ projection: name, generation })).map(
+        (await this.#options.store.pages.parked({ projection: name, generation })).map(
           ({ parkedAt, position, ...one }) => ({
             generation,
             ...one,
@@ -240,27 +222,27 @@ export class Projections implements ReadModels {
     args: Readonly<Record<string, unknown>> = {},
   ): Promise<unknown> {
     if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
-    const id = await this.#store.requests.ask(name, kind, args)
-    const deadline = elapsed() + REQUEST_TIMEOUT_MS
+    const id = await this.#options.store.requests.ask(name, kind, args)
+    const deadline = performance.now() + REQUEST_TIMEOUT_MS
     let wait = POLL_MS.first
     for (;;) {
       // where this process runs the projection, the request is carried out right now
       await this.#lookForRequests()
-      const outcome = await this.#store.requests.outcome(id)
+      const outcome = await this.#options.store.requests.outcome(id)
       if (outcome?.ok) return outcome.result
       if (outcome) {
         throw new ProjectionError(outcome.kind === 'conflict' ? 'conflict' : 'unavailable', outcome.message)
       }
-      if (elapsed() >= deadline) break
-      await pause(wait)
+      if (performance.now() >= deadline) break
+      await delay(wait)
       wait = Math.min(wait * 2, POLL_MS.most)
     }
-    await this.#store.requests.answer(id, {
+    await this.#options.store.requests.answer(id, {
       ok: false,
       kind: 'expired',
       message: 'nobody took the request up in time',
     })
-    const late = await this.#store.requests.outcome(id)
+    const late = await this.#options.store.requests.outcome(id)
     if (late?.ok) return late.result
     throw new ProjectionError('unavailable', `No process runs the projection ${name} at present`)
   }
@@ -277,7 +259,7 @@ export class Projections implements ReadModels {
     const owned = [...this.#owners.values()].filter((owner) => owner.owns)
     if (owned.length === 0) return
     try {
-      const requests = await this.#store.requests.open(owned.map((owner) => owner.name))
+      const requests = await this.#options.store.requests.open(owned.map((owner) => owner.name))
       // a request that takes long must not hold up those of other projections
       for (const owner of owned) {
         void owner.answer(requests.filter((request) => request.projection === owner.name))
@@ -289,7 +271,7 @@ export class Projections implements ReadModels {
 
   async #measureLag(): Promise<void> {
     try {
-      for (const [name, lag] of await this.lag()) this.#metrics.lag?.({ name, ...lag })
+      for (const [name, lag] of await this.lag()) this.#options.metrics?.lag?.({ name, ...lag })
     } catch {
       // no database, no figures; the failure shows elsewhere
     }

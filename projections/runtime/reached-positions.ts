@@ -1,5 +1,4 @@
 import type { Notices } from '../../application/ports/notices.ts'
-import { elapsed } from './real-time.ts'
 import type { GenerationStore } from './store.ts'
 
 /** Between two looks when no notice comes, growing while nothing moves. */
@@ -69,7 +68,7 @@ export class ReachedPositions {
     return new Promise((resolve, reject) => {
       const limitMs = here === undefined ? Math.max(timeoutMs, LEAST_MS) : timeoutMs
       const waiting: Waiting = {
-        ...{ name, position, deadline: elapsed() + timeoutMs, resolve, reject },
+        ...{ name, position, deadline: performance.now() + timeoutMs, resolve, reject },
         // a store that is silent must not make the wait longer
         timer: setTimeout(() => this.#end(waiting, () => resolve(false)), limitMs),
       }
@@ -107,7 +106,7 @@ export class ReachedPositions {
     this.#store.positions(names).then(
       (positions) => {
         for (const [name, position] of positions) this.#tell(name, position)
-        const now = elapsed()
+        const now = performance.now()
         for (const waiting of asked) {
           if (now >= waiting.deadline) this.#end(waiting, () => waiting.resolve(false))
         }
@@ -129,7 +128,7 @@ export class ReachedPositions {
     } else if (this.#again) this.#look()
     else {
       const deadlines = names.flatMap((name) => [...this.#waiting.get(name)!].map(({ deadline }) => deadline))
-      const first = Math.min(...deadlines) - elapsed()
+      const first = Math.min(...deadlines) - performance.now()
       this.#timer = setTimeout(() => this.#look(), Math.max(0, Math.min(this.#pause, first)))
       this.#pause = Math.min(this.#pause * 2, LOOK_MS.most)
     }
