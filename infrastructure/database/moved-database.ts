@@ -206,7 +206,7 @@ async function translate(client: pg.Client, translated: ReadonlyMap<bigint, bigi
 
 /** Their rows hold positions of the log that is left; the next start builds them anew. */
 async function dropReadModels(client: pg.Client): Promise<void> {
-  await client.query('TRUNCATE runtime.projections, runtime.parked_events, runtime.projection_requests')
+  await client.query('TRUNCATE runtime.projections, runtime.parked_streams, runtime.projection_requests')
   const { rows } = await client.query<{ name: string }>(
     `SELECT nspname AS name FROM pg_namespace WHERE nspname LIKE 'rm\\_%'`,
   )

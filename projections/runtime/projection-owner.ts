@@ -68,10 +68,9 @@ export class ProjectionOwner {
           this.#owned = owned
           this.#problem = null
           try {
-            await owned.run(ended, () => {
-              progressed()
-              tried()
-            })
+            await owned.run(ended, tried)
+            // what fails each time after it has begun is tried less and less often
+            progressed()
           } finally {
             this.#owned = null
             this.#parts.released()

@@ -233,7 +233,7 @@ interface GenerationRow {
 const SELECT_GENERATION = `
   SELECT projection, generation, version, role, state, position, epoch, rate, shape, tables, auto_switch,
     rolled_back_from, failure, comparison,
-    (SELECT count(*)::integer FROM runtime.parked_events AS e
+    (SELECT count(*)::integer FROM runtime.parked_streams AS e
      WHERE e.projection = g.projection AND e.generation = g.generation) AS parked_streams
   FROM runtime.projections AS g`
 

@@ -103,7 +103,7 @@ export class PostgresPageStore implements PageStore {
     }
     if (page.park.length > 0) {
       parts.push(`parked AS (
-        INSERT INTO runtime.parked_events AS p
+        INSERT INTO runtime.parked_streams AS p
           (projection, generation, stream, position, revision, type, category, message, attempts)
         SELECT $1, $2, r.* FROM json_to_recordset(${next()}::json)
           AS r(stream text, position bigint, revision integer, type text, category text, message text, attempts integer)
@@ -114,7 +114,7 @@ export class PostgresPageStore implements PageStore {
     }
     if (page.unpark.length > 0) {
       parts.push(`unparked AS (
-        DELETE FROM runtime.parked_events WHERE projection = $1 AND generation = $2
+        DELETE FROM runtime.parked_streams WHERE projection = $1 AND generation = $2
           AND stream = ANY(${next()}) AND EXISTS (SELECT FROM moved))`)
     }
     // not waiting for the disk is safe here: what a crash takes back is rows and checkpoint together,
@@ -140,7 +140,7 @@ export class PostgresPageStore implements PageStore {
       ...WAITED_FOR,
       name: 'projections/parked',
       text: `SELECT stream, position, revision, type, category, message, attempts, parked_at
-             FROM runtime.parked_events WHERE projection = $1 AND generation = $2 ORDER BY position`,
+             FROM runtime.parked_streams WHERE projection = $1 AND generation = $2 ORDER BY position`,
       values: [generation.projection, generation.generation],
       types: plainTypes,
     })
