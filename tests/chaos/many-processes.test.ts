@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'nats'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { INTEGRATION_SOURCES } from '../../application/integration-events.ts'
+import { INTEGRATION_SOURCES } from '../../application/integration-events/messages.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import {

@@ -9,7 +9,8 @@ import {
   INTEGRATION_SOURCES,
   type IntegrationEventWord,
   integrationMessage,
-} from '../../application/integration-events.ts'
+} from '../../application/integration-events/messages.ts'
+import { IntegrationPublisher, type PublisherParts } from '../../application/integration-events/publisher.ts'
 import { drain } from '../../application/operations/drain.ts'
 import { phaseTerms } from '../../application/payroll/pipeline-steps.ts'
 import {
@@ -17,10 +18,6 @@ import {
   type IntegrationEventChannel,
   IntegrationEventRefused,
 } from '../../application/ports/integration-events.ts'
-import {
-  IntegrationEvents,
-  type IntegrationEventsParts,
-} from '../../application/process-managers/integration-events.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import {
@@ -62,7 +59,7 @@ let testDatabase: TestDatabase
 let bench: Workbench
 let nats: Nats
 let tenantId: string
-const running: IntegrationEvents[] = []
+const running: IntegrationPublisher[] = []
 const more: Workbench[] = []
 
 if (natsSource !== null) {
@@ -114,13 +111,22 @@ class Counted implements IntegrationEventChannel {
 
 function publishFrom(
   on: Workbench = bench,
-  parts: Partial<IntegrationEventsParts> = {},
-): Counted & { events: IntegrationEvents } {
+  parts: Partial<PublisherParts> = {},
+): Counted & { events: IntegrationPublisher } {
   const channel = new Counted()
   const { log, registry, commands, leases, store, reports } = on
   const report = (what: string, { error }: Readonly<Record<string, string>>) =>
     void reports.push(`${what} ${error}`)
-  const events = new IntegrationEvents({ log, registry, commands, leases, store, channel, report, ...parts })
+  const events = new IntegrationPublisher({
+    log,
+    registry,
+    commands,
+    leases,
+    store,
+    channel,
+    report,
+    ...parts,
+  })
   events.start()
   running.push(events)
   return Object.assign(channel, { events })
@@ -132,7 +138,7 @@ async function stopped(): Promise<void> {
 
 /** Waits until everything in the log is published. */
 async function allPublished(): Promise<void> {
-  const events = new IntegrationEvents({ ...bench, channel: new Counted(), report: () => undefined })
+  const events = new IntegrationPublisher({ ...bench, channel: new Counted(), report: () => undefined })
   const head = await bench.log.head()
   await until(async () => (await events.status()).position >= head)
 }

@@ -22,8 +22,9 @@ import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/le
 import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/database/read-database.ts'
 import { type Projection, projection } from '../../projections/runtime/projection.ts'
-import type { ProjectionStore } from '../../projections/runtime/projection-store.ts'
-import { type ProjectionStatus, Projections } from '../../projections/runtime/projections.ts'
+import type { ProjectionStatus } from '../../projections/runtime/projection-status.ts'
+import { Projections } from '../../projections/runtime/projections.ts'
+import type { ProjectionStore } from '../../projections/runtime/store.ts'
 import { openTestLog } from './log.ts'
 
 // ---- accounts, a domain small enough to break on purpose
@@ -142,7 +143,7 @@ export async function openProcess(
     /** Puts something between the runtime and the store of leases. */
     leasesThrough?: (store: LeaseStore) => LeaseStore
     /** Methods of the runtime's store that behave otherwise than its own. */
-    storeThrough?: (store: ProjectionStore) => Partial<ProjectionStore>
+    storeThrough?: (store: ProjectionStore) => OtherStore
   } = {},
 ): Promise<ProjectionProcess> {
   const owner = options.owner ?? randomUUID()
@@ -202,11 +203,20 @@ export async function openProcess(
   }
 }
 
-function throughOther(store: ProjectionStore, other: Partial<ProjectionStore>): ProjectionStore {
-  return new Proxy(store, {
-    get(target, name) {
-      const method = other[name as keyof ProjectionStore] ?? Reflect.get(target, name)
-      return typeof method === 'function' ? method.bind(target) : method
-    },
-  })
+/** Methods of the parts of a store. */
+type OtherStore = { readonly [Part in keyof ProjectionStore]?: Partial<ProjectionStore[Part]> }
+
+function throughOther(store: ProjectionStore, other: OtherStore): ProjectionStore {
+  const part = <Part extends object>(own: Part, methods: Partial<Part> = {}): Part =>
+    new Proxy(own, {
+      get(target, name) {
+        const method = methods[name as keyof Part] ?? Reflect.get(target, name)
+        return typeof method === 'function' ? method.bind(target) : method
+      },
+    })
+  return {
+    generations: part(store.generations, other.generations),
+    pages: part(store.pages, other.pages),
+    requests: part(store.requests, other.requests),
+  }
 }
