@@ -172,7 +172,6 @@ async function compose(
     notices,
     metrics: {
       onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
-      lag: ({ name, events, seconds }) => metrics.lag(name, { events, seconds }),
     },
   })
   const app: Application = {

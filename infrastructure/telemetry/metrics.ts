@@ -117,12 +117,6 @@ export class Metrics {
     children.time.observe(milliseconds / 1000)
   }
 
-  /** How far a projection is behind. */
-  lag(projection: string, behind: { readonly events: number; readonly seconds: number }): void {
-    this.#lagEvents.set({ projection }, behind.events)
-    this.#lagSeconds.set({ projection }, behind.seconds)
-  }
-
   /** Where all projections stand; null while that is not known: then there is no figure rather than an old one. */
   projections(
     all:
@@ -142,7 +136,8 @@ export class Metrics {
     }
     this.#projections = all.map(({ name }) => name)
     for (const { name, state, owner, lag, parked_streams } of all) {
-      this.lag(name, lag)
+      this.#lagEvents.set({ projection: name }, lag.events)
+      this.#lagSeconds.set({ projection: name }, lag.seconds)
       this.#projectionUp.set({ projection: name }, owner !== null && state !== 'error' ? 1 : 0)
       this.parked(name, parked_streams)
     }

@@ -16,8 +16,6 @@ import type {
 export interface ProjectionMetrics {
   /** A page was written: events in it, real milliseconds it took. */
   onPage?(page: { name: string; events: number; ms: number }): void
-  /** How far a projection is behind, now and then: events and real seconds. */
-  lag?(lag: { name: string; events: number; seconds: number }): void
 }
 
 export interface OwnedProjectionParts {

@@ -6,7 +6,7 @@ import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
-import { type Lag, LogLag } from './log-lag.ts'
+import { type Lag, LogLag, LogLag } from './log-lag.ts'
 import type { ProjectionMetrics } from './owned-projection.ts'
 import type { Projection } from './projection.ts'
 import { leaseOf, ProjectionOwner } from './projection-owner.ts'
@@ -18,7 +18,6 @@ const REACH_TIMEOUT_MS = 5000
 const REQUEST_TIMEOUT_MS = 15_000
 /** How often requests from other processes are looked for. */
 const REQUEST_POLL_MS = 500
-const LAG_MS = 5000
 const POLL_MS = { first: 4, most: 100 }
 
 /** An operator asked for something that is not possible. */
@@ -65,7 +64,6 @@ export class Projections implements ReadModels {
   /** Projections that handle events of an aggregate. */
   readonly #tellers = new Map<object, readonly string[]>()
   #requestTimer: NodeJS.Timeout | null = null
-  #lagTimer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
 
   /** @throws Error when two projections share a name or a table, or handle a type the registry does not know. */
@@ -90,7 +88,6 @@ export class Projections implements ReadModels {
   async start(options: { takeOver?: boolean } = {}): Promise<void> {
     if (this.#owners.size > 0) return
     const { log, registry, store, leases, metrics = {}, notices, retryMs = 500 } = this.#options
-    await store.generations.detach(this.names)
     for (const [name, projection] of this.#projections) {
       const owner = new ProjectionOwner(projection, {
         ...{ log, registry, store, leases, metrics, retryMs },
@@ -101,7 +98,6 @@ export class Projections implements ReadModels {
       this.#owners.set(name, owner)
     }
     this.#requestTimer = setInterval(() => void this.#lookForRequests(), REQUEST_POLL_MS)
-    this.#lagTimer = setInterval(() => void this.#measureLag(), LAG_MS)
     await Promise.all(
       [...this.#owners.values()].map((owner) => owner.start({ takeOver: options.takeOver ?? false })),
     )
@@ -110,7 +106,6 @@ export class Projections implements ReadModels {
   /** Finishes the pages under way and gives the leases back. */
   async stop(): Promise<void> {
     clearInterval(this.#requestTimer ?? undefined)
-    clearInterval(this.#lagTimer ?? undefined)
     await Promise.all([...this.#owners.values()].map((owner) => owner.stop()))
     await this.#looking
     this.#owners.clear()
@@ -221,16 +216,6 @@ export class Projections implements ReadModels {
     return this.#ask(name, 'redrive', { stream: options.stream, dryRun: options.dryRun ?? false })
   }
 
-  /** True when every projection has applied the log up to its head, as of this call. */
-  async atHead(): Promise<boolean> {
-    return this.reached(this.names, await this.#askedLog.head(), { timeoutMs: 0 })
-  }
-
-  /** Lag of the live generations, measured against the log itself. */
-  async lag(): Promise<ReadonlyMap<string, Lag>> {
-    return new Map((await this.list()).map((status) => [status.name, status.lag]))
-  }
-
   async #ask(
     name: string,
     kind: RequestKind,
@@ -281,14 +266,6 @@ export class Projections implements ReadModels {
       }
     } catch {
       // the database is away; the requests wait
-    }
-  }
-
-  async #measureLag(): Promise<void> {
-    try {
-      for (const [name, lag] of await this.lag()) this.#options.metrics?.lag?.({ name, ...lag })
-    } catch {
-      // no database, no figures; the failure shows elsewhere
     }
   }
 }

@@ -131,8 +131,6 @@ export interface GenerationStore {
       readonly role?: 'shadow' | 'retired'
     },
   ): Promise<void>
-  /** Marks projections that no code belongs to and nobody owns. */
-  detach(knownProjections: readonly string[]): Promise<void>
 
   /**
    * Compares two generations in one snapshot, at the position both stand at.
@@ -174,7 +172,7 @@ export interface PageStore {
 export interface RequestStore {
   /** Leaves a request for the owner of a projection. @returns its id. */
   ask(projection: string, kind: RequestKind, args: Readonly<Record<string, unknown>>): Promise<string>
-  /** Unanswered requests, oldest first; those older than a minute are answered as expired. */
+  /** Unanswered requests, oldest first; who asked more than a minute ago does not wait any more. */
   open(projections: readonly string[]): Promise<readonly ProjectionRequest[]>
   answer(id: string, outcome: RequestOutcome): Promise<void>
   /** @returns null while unanswered. */

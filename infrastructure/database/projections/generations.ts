@@ -143,16 +143,6 @@ export class PostgresGenerationStore implements GenerationStore {
     if (result.rowCount !== 1) throw fenced()
   }
 
-  async detach(knownProjections: readonly string[]): Promise<void> {
-    await run(this.#pool, {
-      text: `UPDATE runtime.projections AS p SET state = 'detached', updated_at = clock_timestamp()
-             WHERE NOT projection = ANY($1) AND state <> 'detached' AND NOT EXISTS (
-               SELECT FROM runtime.leases AS l
-               WHERE l.name = 'projection:' || p.projection AND l.owner <> '' AND l.expires_at > clock_timestamp())`,
-      values: [knownProjections],
-    })
-  }
-
   async compare(live: GenerationRef, shadow: GenerationRef, pinned: () => void): Promise<Comparison> {
     try {
       const client = await this.#database.connect({

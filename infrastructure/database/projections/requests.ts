@@ -38,18 +38,14 @@ export class PostgresRequestStore implements RequestStore {
   }
 
   async open(projections: readonly string[]): Promise<readonly ProjectionRequest[]> {
-    const { rows } = await run<ProjectionRequest & { expired: boolean }>(this.#pool, {
+    const { rows } = await run<ProjectionRequest>(this.#pool, {
       name: 'projections/open-requests',
-      text: `SELECT id, projection, kind, arguments,
-               requested_at < clock_timestamp() - ${REQUEST_EXPIRES_S} * interval '1 second' AS expired
-             FROM runtime.projection_requests WHERE outcome IS NULL AND projection = ANY($1) ORDER BY id`,
+      text: `SELECT id, projection, kind, arguments FROM runtime.projection_requests
+             WHERE outcome IS NULL AND projection = ANY($1)
+               AND requested_at > clock_timestamp() - ${REQUEST_EXPIRES_S} * interval '1 second' ORDER BY id`,
       values: [projections],
     })
-    for (const { id, expired } of rows) {
-      if (expired)
-        await this.answer(id, { ok: false, kind: 'expired', message: 'nobody took the request up in time' })
-    }
-    return rows.filter((row) => !row.expired)
+    return rows
   }
 
   async answer(id: string, outcome: RequestOutcome): Promise<void> {
