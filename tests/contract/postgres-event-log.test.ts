@@ -395,6 +395,29 @@ describe('event log in PostgreSQL', () => {
       for (const { events } of await Promise.all(watched)) expect(events).toEqual(stored)
     })
 
+    test('one that ends together with the last answer to its opening is replaced as well', async () => {
+      const database = await openDatabase({ url: testDatabase.url })
+      cleanup(() => database.close())
+      let ends = 1
+      const connect: Database['connect'] = async (options) => {
+        const client = await database.connect(options)
+        const query = client.query.bind(client) as (...statement: unknown[]) => Promise<unknown>
+        const interposed = async (...statement: unknown[]) => {
+          const answer = await query(...statement)
+          if (statement[0] === 'RESET lock_timeout' && ends-- > 0) await client.end()
+          return answer
+        }
+        return Object.assign(client, { query: interposed })
+      }
+      await expect(openPostgresEventLog({ database: { ...database, connect } })).rejects.toThrow(/closed/)
+      const log = await openPostgresEventLog({ database: { ...database, connect } })
+      cleanup(() => log.close())
+      ends = 1
+      await terminate('compstream event log writer')
+      await log.append(aStream(), -1, [anEvent()])
+      expect(ends).toBeLessThan(1)
+    })
+
     test('a read goes on with the next connection', async () => {
       const log = await openLog()
       await log.append(aStream(), -1, someEvents(2))

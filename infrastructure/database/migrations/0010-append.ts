@@ -34,12 +34,20 @@ export const append: SchemaMigration = {
                  (SELECT last.revision FROM event_log.events AS last
                    WHERE last.stream = expected.stream COLLATE "C"
                    ORDER BY last.revision DESC LIMIT 1), -1);
-        INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
-          SELECT base + row_number() OVER (ORDER BY event.n),
-                 event.revision, event.event_id, event.stream, event.type, event.data, event.metadata
-            FROM unnest(streams, revisions, event_ids, types, data_texts, metadata_texts)
-                   WITH ORDINALITY AS event (stream, revision, event_id, type, data, metadata, n)
-           WHERE event.stream <> ALL (refused);
+        IF refused = '{}' THEN
+          -- all but always; numbering them anew would cost as much again
+          INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+            SELECT base + n, event.revision, event.event_id, event.stream, event.type, event.data, event.metadata
+              FROM unnest(streams, revisions, event_ids, types, data_texts, metadata_texts)
+                     WITH ORDINALITY AS event (stream, revision, event_id, type, data, metadata, n);
+        ELSE
+          INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+            SELECT base + row_number() OVER (ORDER BY n),
+                   event.revision, event.event_id, event.stream, event.type, event.data, event.metadata
+              FROM unnest(streams, revisions, event_ids, types, data_texts, metadata_texts)
+                     WITH ORDINALITY AS event (stream, revision, event_id, type, data, metadata, n)
+             WHERE event.stream <> ALL (refused);
+        END IF;
         GET DIAGNOSTICS stored = ROW_COUNT;
         IF stored > 0 AND writer IS NOT NULL THEN
           PERFORM pg_notify('event_log_appended', (base + stored) || ' ' || writer);

@@ -127,9 +127,13 @@ export class Appender {
 
   #enqueue(append: Pending): void {
     this.#ready.push(append)
+    this.#prepareSoon()
+  }
+
+  /** Everything that arrives in this turn of the event loop goes together. */
+  #prepareSoon(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
-    // everything that arrives in this turn of the event loop goes together
     setImmediate(() => {
       this.#isScheduled = false
       if (this.#writing) this.#prepare()
@@ -228,7 +232,7 @@ export class Appender {
     const sentAt = performance.now()
     const outcome = this.#send(batch).catch((error: Error) => error)
     // hashing and encoding take their time: the request leaves first
-    setImmediate(() => this.#prepare())
+    this.#prepareSoon()
     return { batch, sentAt, outcome }
   }
 

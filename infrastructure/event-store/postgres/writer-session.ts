@@ -107,17 +107,23 @@ export class WriterSession {
   }
 
   async #connect(): Promise<pg.Client> {
-    let current: pg.Client | undefined
+    let lost: Error | undefined
+    let opened: pg.Client | undefined
     const client = await this.#database.connect({
       purpose: 'event log writer',
       statementMs: STATEMENT_LIMIT_MS.append,
       settings: SETTINGS,
-      onLost: (error) => current && this.#lost(current, error),
+      onLost: (error) => {
+        lost = error
+        if (opened) this.#lost(opened, error)
+      },
     })
+    opened = client
     try {
       await this.#takeLock(client)
       if (this.#closing.signal.aborted) throw new DatabaseUnavailable('the event log', 'it is closed')
-      current = client
+      // its end may be told together with the last answer
+      if (lost) throw lost
       this.#client = client
       return client
     } catch (error) {
