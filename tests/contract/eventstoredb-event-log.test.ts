@@ -9,7 +9,7 @@ import {
   UnknownPosition,
   WrongExpectedRevision,
 } from '../../application/ports/event-log.ts'
-import { splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 import { connect } from '../../infrastructure/event-store/eventstoredb/client.ts'
 import {
   EventStoreUnavailable,
@@ -69,6 +69,58 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
     await expect(log.append(stream, 2, [])).rejects.toThrow()
     await expect(log.append(stream, -1, [anEvent()])).rejects.toThrow()
     expect(told).toEqual([[3, expect.any(Number)]])
+  })
+
+  test('refuses texts that JSON.stringify does not write, which the client would change', async () => {
+    const log = await openLog()
+    const stream = aStream()
+    const texts = ['{', '1.0', '-0', '{"twice":1,"twice":2}', '{"b":1,"1":2}', '{ "space": 1 }', '"\\u00e9"']
+    const appends = texts.flatMap((text) => [{ data: text }, { metadata: `{"m":${text}}` }])
+    for (const fields of [...appends, { metadata: '{"hash":"of another kind"}' }]) {
+      await expect(log.append(stream, -1, [anEvent(), anEvent(fields)])).rejects.toThrow(TypeError)
+    }
+    expect(await log.readStream(stream)).toEqual([])
+  })
+
+  test('stores what a writer handed on beside its texts, and hands it on to who follows', async () => {
+    const log = await openLog()
+    const after = await log.head()
+    const data = { ['__proto__']: 1, 10: 'ten', text: '\ud800 é' }
+    const text = JSON.stringify(data)
+    const metadata = { schema_version: 1, nested: { '2': 2, a: -0 } }
+    const writtenFrom = { by: log, text, data, metadata }
+    const stream = aStream()
+    const followed = follow(log, { after, types: ['Written'] }, (events) => events.length > 1)
+    for (let revision = -1; revision < 1; revision += 1) {
+      const event = { type: 'Written', data: text, metadata: JSON.stringify(metadata), writtenFrom }
+      await log.append(stream, revision, [event])
+    }
+    const stored = await log.readStream(stream)
+    expect(stored.map((event) => event.data)).toEqual([text, text])
+    let predecessor = NO_PREDECESSOR
+    for (const event of stored) {
+      expect(verifyEvent(predecessor, event)).toBe(true)
+      predecessor = splitHash(event.metadata)!.hash
+    }
+    const { events } = await followed
+    expect(events.map(({ writtenFrom: _, ...event }) => event)).toEqual(stored)
+    expect(events.at(-1)!.writtenFrom).toBe(writtenFrom)
+  })
+
+  test('follows only types that somebody wants, and new ones from when they are wanted', async () => {
+    const log = await openLog()
+    const [first, second] = [`First${randomUUID()}`, `Second${randomUUID()}`]
+    const after = await log.head()
+    const one = follow(log, { after, types: [first] }, (events) => events.length === 2)
+    await log.append(aStream(), -1, [anEvent({ type: first }), anEvent({ type: second })])
+    const other = follow(log, { after, types: [second] }, (events) => events.length === 2)
+    await log.append(aStream(), -1, [anEvent({ type: second }), anEvent({ type: first })])
+    expect((await one).events.map(({ type }) => type)).toEqual([first, first])
+    expect((await other).events.map(({ type }) => type)).toEqual([second, second])
+    // whoever comes after a rest goes on as well
+    await log.append(aStream(), -1, someEvents(3))
+    const all = await follow(log, { after }, (events) => events.length === 7)
+    expect(all.pages.at(-1)!.checkpoint).toBe(await log.head())
   })
 
   describe('a server that stays away', () => {

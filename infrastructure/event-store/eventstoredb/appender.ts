@@ -70,13 +70,23 @@ export class Appender {
     if (this.#closed) throw this.#unavailable('the event log is closed')
     const deadline = performance.now() + this.#patienceMs
     const pending = { stream, revision, events, values, bytes, deadline }
-    const before = this.#queues.get(stream)
-    const result = before ? before.then(() => this.#append(pending)) : this.#append(pending)
-    const settled: Promise<void> = result.then(nothing, nothing).then(() => {
-      if (this.#queues.get(stream) === settled) this.#queues.delete(stream)
+    return new Promise((resolve, reject) => {
+      // whatever the server and the appends before it do; what goes on may still be stored
+      const late = () => reject(this.#unavailable('no answer to an append, its outcome is unknown'))
+      const timer = setTimeout(late, this.#patienceMs)
+      const before = this.#queues.get(stream)
+      const result = before ? before.then(() => this.#append(pending)) : this.#append(pending)
+      const settle = (tell: () => void) => {
+        clearTimeout(timer)
+        if (this.#queues.get(stream) === settled) this.#queues.delete(stream)
+        tell()
+      }
+      const settled: Promise<void> = result.then(
+        (appended) => settle(() => resolve(appended)),
+        (error) => settle(() => reject(error)),
+      )
+      this.#queues.set(stream, settled)
     })
-    this.#queues.set(stream, settled)
-    return this.#inTime(result)
   }
 
   /** Takes note of the last event of a stream, as far as it was read. */
@@ -89,15 +99,6 @@ export class Appender {
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all(this.#queues.values())
-  }
-
-  /** Ends the wait at its time, whatever the server and the appends before it do; what goes on may still be stored. */
-  #inTime(result: Promise<AppendResult>): Promise<AppendResult> {
-    return new Promise((resolve, reject) => {
-      const late = () => reject(this.#unavailable('no answer to an append, its outcome is unknown'))
-      const timer = setTimeout(late, this.#patienceMs)
-      result.then(resolve, reject).finally(() => clearTimeout(timer))
-    })
   }
 
   async #append(pending: Pending): Promise<AppendResult> {
@@ -158,8 +159,4 @@ export class Appender {
   #unavailable(why: string): EventStoreUnavailable {
     return new EventStoreUnavailable(this.#appends.target, why)
   }
-}
-
-function nothing(): void {
-  // the outcome is told to whoever asked for it
 }
