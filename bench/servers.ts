@@ -57,7 +57,7 @@ export async function startBenchServer(): Promise<BenchServer> {
   return bench
 }
 
-const READY_LIMIT_MS = 60_000
+const READY_LIMIT_MS = 180_000
 
 /** A process of ours that said it is ready, and how long that took. */
 export interface StartedProcess<Ready> {
