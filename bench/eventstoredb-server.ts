@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { running } from './servers.ts'
 
-const READY_LIMIT_MS = 60_000
+const READY_LIMIT_MS = 180_000
 const LOOK_MS = 50
 
 /** An EventStoreDB server over loopback. */

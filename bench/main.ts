@@ -1,39 +1,62 @@
+import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
-import { type Load, runLoad } from './load.ts'
+import { type Effort, effort } from './effort.ts'
+import { runLoad } from './load.ts'
 import { measureAppending } from './measurements/appending.ts'
 import { measureCatchingUp } from './measurements/catching-up.ts'
 import { measureEventStoreDB } from './measurements/eventstoredb.ts'
 import { measureLoading } from './measurements/loading.ts'
+import { measureManyConnections } from './measurements/many-connections.ts'
+import { measureMixedLoad } from './measurements/mixed-load.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRequests } from './measurements/requests.ts'
 import { measureSplitReport } from './measurements/split-report.ts'
 import { measureStarting } from './measurements/starting.ts'
+import { measureTwoWriters } from './measurements/two-writers.ts'
 import { measureWakingUp } from './measurements/waking-up.ts'
 import { measureWorkerProcesses } from './measurements/worker-processes.ts'
 import { serveBareExpress } from './peers/bare-express.ts'
-import { asJson, asMarkdown, asTable, describeMachine, machineLine, type Row } from './report.ts'
+import {
+  asJson,
+  asMarkdown,
+  asTable,
+  describeMachine,
+  machineLine,
+  pooled,
+  type Results,
+  type Row,
+} from './report.ts'
 import { type BenchServer, startBenchServer, stopEverything } from './servers.ts'
+import { runWriter } from './writers.ts'
 
 /**
- * npm run bench [-- [--json | --markdown] [name ...]]
+ * npm run bench [-- [--json | --markdown] [--runs n] [--quick] [--minutes n] [name ...]]
+ * npm run bench -- --print [--markdown] results.json ...
  *
  * Measures the service against peers that do the same work on the same database server in the same run, in turns.
- * Names pick measurements. Exits with 1 when a measurement fails, not when a target is missed.
+ * Names pick measurements. `--print` measures nothing and puts together what `--json` printed in earlier runs.
+ * Exits with 1 when a measurement fails, not when a target is missed.
  */
-const MEASUREMENTS: Readonly<Record<string, (server: BenchServer) => Promise<Row[]>>> = {
+const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort) => Promise<Row[]>>> = {
   appending: measureAppending,
   'catching-up': measureCatchingUp,
   eventstoredb: measureEventStoreDB,
   loading: measureLoading,
+  'many-connections': measureManyConnections,
+  'mixed-load': measureMixedLoad,
   'payroll-report': measurePayrollReport,
   requests: measureRequests,
   'split-report': measureSplitReport,
   starting: measureStarting,
+  'two-writers': measureTwoWriters,
   'waking-up': measureWakingUp,
   'worker-processes': measureWorkerProcesses,
 }
 
-async function bench(names: readonly string[], format: 'table' | 'json' | 'markdown'): Promise<void> {
+async function bench(
+  names: readonly string[],
+  options: { quick: boolean; minutes?: number },
+): Promise<Results> {
   const chosen = Object.entries(MEASUREMENTS).filter(
     ([name]) => names.length === 0 || names.some((part) => name.includes(part)),
   )
@@ -41,27 +64,25 @@ async function bench(names: readonly string[], format: 'table' | 'json' | 'markd
     throw new Error(`Nothing is called ${names.join(' ')}; there are ${Object.keys(MEASUREMENTS).join(', ')}`)
   }
   const server = await startBenchServer()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void stopEverything().finally(() => process.exit(130)))
-  }
   try {
-    const machine = await describeMachine(server)
-    const rows: Row[] = []
+    const machines = [await describeMachine(server, options.quick)]
+    const results: Row[] = []
     for (const [name, measure] of chosen) {
       const started = performance.now()
       process.stderr.write(`${name} …`)
-      rows.push(...(await measure(server)))
+      results.push(...(await measure(server, effort(options))))
       process.stderr.write(` ${Math.round((performance.now() - started) / 1000)} s\n`)
     }
-    const shown = {
-      table: asTable,
-      markdown: asMarkdown,
-      json: (all: readonly Row[]) => asJson(machine, all),
-    }
-    if (format !== 'json') process.stdout.write(`${machineLine(machine)}\n\n`)
-    process.stdout.write(`${shown[format](rows)}\n`)
+    return { machines, results }
   } finally {
     await server.stop()
+  }
+}
+
+function together(runs: readonly Results[]): Results {
+  return {
+    machines: runs.flatMap(({ machines }) => machines),
+    results: pooled(runs.flatMap(({ results }) => results)),
   }
 }
 
@@ -70,11 +91,40 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
+    runs: { type: 'string', default: '1' },
+    quick: { type: 'boolean', default: false },
+    minutes: { type: 'string' },
+    print: { type: 'boolean', default: false },
     // what the bench starts itself as, in processes of their own
-    'send-load': { type: 'string' },
+    'send-load': { type: 'boolean', default: false },
     'bare-express': { type: 'string' },
+    'write-log': { type: 'string' },
   },
 })
-if (values['send-load'] !== undefined) await runLoad(JSON.parse(values['send-load']) as Load)
+
+async function run(): Promise<void> {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void stopEverything().finally(() => process.exit(130)))
+  }
+  const runs: Results[] = []
+  if (values.print) {
+    for (const file of positionals) runs.push(JSON.parse(await readFile(file, 'utf8')) as Results)
+  } else {
+    const minutes = values.minutes === undefined ? {} : { minutes: Number(values.minutes) }
+    for (let n = 0; n < Number(values.runs); n += 1) {
+      runs.push(await bench(positionals, { quick: values.quick, ...minutes }))
+    }
+  }
+  const all = together(runs)
+  if (values.json) {
+    process.stdout.write(`${asJson(all)}\n`)
+    return
+  }
+  const table = values.markdown ? asMarkdown(all.results) : asTable(all.results)
+  process.stdout.write(`${all.machines.map(machineLine).join('\n')}\n\n${table}\n`)
+}
+
+if (values['send-load']) await runLoad()
 else if (values['bare-express'] !== undefined) await serveBareExpress(values['bare-express'])
-else await bench(positionals, values.json ? 'json' : values.markdown ? 'markdown' : 'table')
+else if (values['write-log'] !== undefined) await runWriter(values['write-log'])
+else await run()

@@ -5,12 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
-import type { EventLog } from '../application/ports/event-log.ts'
-import { type Database, openDatabase } from '../infrastructure/database/database.ts'
 import { startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
-import { migrate } from '../infrastructure/database/migrate.ts'
-import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
-import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
 
 /** What runs beside this process and has to end with it. */
 export const running = new Set<{ stop(): Promise<void> }>()
@@ -26,6 +21,8 @@ export interface BenchServer {
   readonly fsync: string
   /** Makes an empty database. @returns its url. */
   createDatabase(name: string): Promise<string>
+  /** Whether commits of sessions that are opened from now on wait for the disk (default) or not. */
+  setSynchronousCommit(name: string, value: 'on' | 'off'): Promise<void>
   stop(): Promise<void>
 }
 
@@ -46,6 +43,9 @@ export async function startBenchServer(): Promise<BenchServer> {
       url.pathname = `/${name}`
       return url.toString()
     },
+    async setSynchronousCommit(name, value) {
+      await owner.query(`ALTER DATABASE ${owner.escapeIdentifier(name)} SET synchronous_commit = ${value}`)
+    },
     async stop() {
       running.delete(bench)
       await owner.end()
@@ -57,28 +57,7 @@ export async function startBenchServer(): Promise<BenchServer> {
   return bench
 }
 
-/** Our event log on a database of the server, or in EventStoreDB and what belongs to it on that database. */
-export async function openOurLog(
-  url: string,
-  eventStoreUrl?: string,
-): Promise<{ log: EventLog; database: Database; close(): Promise<void> }> {
-  await migrate({ url })
-  const database = await openDatabase({ url })
-  const log =
-    eventStoreUrl === undefined
-      ? await openPostgresEventLog({ database })
-      : await openEventStoreEventLog({ url: eventStoreUrl })
-  return {
-    log,
-    database,
-    async close() {
-      await log.close()
-      await database.close()
-    },
-  }
-}
-
-const READY_LIMIT_MS = 60_000
+const READY_LIMIT_MS = 180_000
 
 /** A process of ours that said it is ready, and how long that took. */
 export interface StartedProcess<Ready> {

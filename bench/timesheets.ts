@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { derivedEventId, EventRegistry } from '../application/event-store.ts'
-import type { EventToAppend } from '../application/ports/event-log.ts'
+import { EventRegistry } from '../application/event-store.ts'
 import { bigint, date, integer, table, text } from '../application/read-models/table.ts'
 import type { Decider } from '../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../domain/kernel/event-type.ts'
 import { id } from '../domain/kernel/ids.ts'
 import { type Projection, projection } from '../projections/runtime/projection.ts'
+import { sameRandoms } from './statistics.ts'
 
 /** An aggregate to measure with: a timesheet that hours are recorded on, some 300 bytes an event. */
 export const HoursRecorded = eventType({
@@ -99,6 +99,7 @@ export const METADATA = {
   actor: { type: 'api_client', id: idOf('client') },
   correlation_id: '0197c1de-5b0c-7d8e-9a51-3f2b6c7d8e90',
   causation_id: '0197c1de-5b0c-7d8e-9a51-3f2b6c7d8e90',
+  command_id: 'b71f2e0c9a4d5e6f8091a2b3',
   recorded_at: '2026-08-14T16:20:31.402Z',
 } as const
 
@@ -118,12 +119,34 @@ export function hoursEvent(timesheetId: string, entry: number): HoursRecorded {
   })
 }
 
+/** A log to catch up with: so many streams of so many events each. */
+export interface Layout {
+  readonly streams: number
+  readonly events: number
+  /** True: the events of a stream are spread over the log, as in real ones; else they stand one behind the other. */
+  readonly interleaved: boolean
+}
+
 /**
- * Events of one timesheet ready to append, encoded as every command's events are.
- * @param from number of the first one.
+ * What to append to which stream, by passes: pieces of one pass are of different streams and may be appended at once,
+ * passes come after one another. Interleaved, each pass appends one event to every stream, in another order.
  */
-export function encodedEvents(timesheetId: string, count: number, from = 0): EventToAppend[] {
-  return Array.from({ length: count }, (_, n) =>
-    registry.encode(hoursEvent(timesheetId, from + n), derivedEventId(timesheetId, from + n), METADATA),
+export function passes({
+  streams,
+  events,
+  interleaved,
+}: Layout): { id: string; count: number; revision: number }[][] {
+  const ids = Array.from({ length: streams }, (_, n) => idOf(`stream ${n}`))
+  if (!interleaved) return [ids.map((id) => ({ id, count: events, revision: -1 }))]
+  const random = sameRandoms()
+  return Array.from({ length: events }, (_, n) =>
+    shuffled(ids, random).map((id) => ({ id, count: 1, revision: n - 1 })),
   )
+}
+
+function shuffled(values: readonly string[], random: () => number): string[] {
+  return values
+    .map((value) => ({ value, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ value }) => value)
 }

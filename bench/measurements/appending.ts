@@ -1,89 +1,86 @@
 import { randomUUID } from 'node:crypto'
-import { derivedEventId } from '../../application/event-store.ts'
-import { chainHash, NO_PREDECESSOR, withHash } from '../../application/ports/hash-chain.ts'
+import type { Effort } from '../effort.ts'
+import { eventRows, openOurLog } from '../our-log.ts'
 import { openEmmett } from '../peers/emmett.ts'
-import { type EventRow, openPlainTable } from '../peers/plain-postgres.ts'
-import { perSecond, type Row } from '../report.ts'
-import { type BenchServer, openOurLog } from '../servers.ts'
-import { inTurns, throughput } from '../statistics.ts'
-import { encodedEvents, hoursEvent, idOf, METADATA, registry } from '../timesheets.ts'
+import { createPlainTable, openPlainWriter, type PlainWriter } from '../peers/plain-postgres.ts'
+import type { Row } from '../report.ts'
+import type { BenchServer } from '../servers.ts'
+import { type Figure, fasterOf, inTurns, throughput } from '../statistics.ts'
+import { idOf } from '../timesheets.ts'
 
 const ROUNDS = 5
-const SINGLE = { atOnce: 256, ours: 256 * 100, emmett: 256 * 16 }
-const BATCHES = { atOnce: 32, size: 10, ours: 32 * 100, emmett: 32 * 25 }
+const BATCH = 10
 
-/** Appends to the event log against emmett, and against bare INSERTs of the same rows. */
-export async function measureAppending(server: BenchServer): Promise<Row[]> {
+/** Appends by so many at once, the same number of them on both sides. */
+const SINGLE = [
+  { atOnce: 1, appends: 1_000 },
+  { atOnce: 16, appends: 16 * 256 },
+]
+const MANY = { atOnce: 256, appends: 256 * 64 }
+const BATCHES = { atOnce: 32, appends: 32 * 100 }
+
+/** Appends to the event log against emmett, and against bare INSERTs of the same rows. All of them wait for the disk. */
+export async function measureAppending(server: BenchServer, effort: Effort): Promise<Row[]> {
   const url = await server.createDatabase('appending')
-  const ours = await openOurLog(url)
+  const ours = await openOurLog({ url })
   const emmett = await openEmmett(await server.createDatabase('appending_emmett'))
-  const statement = { rowsPerInsert: SINGLE.atOnce, connections: 1 }
-  const plain = await openPlainTable(url, statement)
-  const plainTwice = await openPlainTable(url, { rowsPerInsert: SINGLE.atOnce / 2, connections: 2 })
+  const { atOnce } = MANY
+  const table = await createPlainTable(url)
+  const plain = await openPlainWriter(url, table, { rowsPerInsert: atOnce, connections: 1 })
+  const plainTwice = await openPlainWriter(url, table, { rowsPerInsert: atOnce / 2, connections: 2 })
   let inserted = 0
+  const rounds = effort.rounds(ROUNDS)
+  const bySide = (load: { atOnce: number; appends: number }, events: number) => {
+    const total = effort.amount(load.appends, load.atOnce)
+    const run = async (append: (id: string, events: number) => Promise<void>): Promise<Figure> => {
+      // ids are made outside the time taken
+      const ids = Array.from({ length: total }, () => idOf(randomUUID()))
+      const pace = await throughput(total, load.atOnce, (index) => append(ids[index]!, events))
+      return { ...pace, value: pace.value * events }
+    }
+    return { ours: () => run(ours.append), emmett: () => run(emmett.append) }
+  }
+  const insertInto = (writer: PlainWriter) => async (): Promise<Figure> => {
+    // these rows, too: to make them is no work of the table's
+    const rows = eventRows(inserted + 1, effort.amount(MANY.appends, MANY.atOnce))
+    inserted += rows.length
+    const started = performance.now()
+    await writer.insert(rows)
+    return { value: (rows.length / (performance.now() - started)) * 1000 }
+  }
   try {
-    // ids are made outside the time taken
-    const append = (total: number, atOnce: number, events: number) => {
-      const ids = newIds(total)
-      return throughput(total, atOnce, (index) =>
-        ours.log.append(`timesheet-${ids[index]!}`, 'noStream', encodedEvents(ids[index]!, events)),
+    const warmUp = bySide({ atOnce, appends: atOnce * 8 }, 1)
+    await warmUp.ours()
+    await warmUp.emmett()
+    await insertInto(plain)()
+    const rows: Row[] = []
+    for (const load of SINGLE) {
+      const figures = await inTurns(rounds, bySide(load, 1))
+      rows.push(
+        against('emmett', `append of one event to its own stream, ${load.atOnce} at once`, figures, 'none'),
       )
     }
-    const appendEmmett = (total: number, atOnce: number, events: number) => {
-      const ids = newIds(total)
-      return throughput(total, atOnce, (index) => emmett.append(ids[index]!, events))
-    }
-    // these rows, too: to make them is no work of the table's
-    const rowsToInsert = () =>
-      Array.from({ length: SINGLE.ours }, () => {
-        inserted += 1
-        return eventRow(inserted)
-      })
-    const insertInto = (table: typeof plain) => async () => {
-      const rows = rowsToInsert()
-      const started = performance.now()
-      await table.insert(rows)
-      return (rows.length / (performance.now() - started)) * 1000
-    }
-
-    await append(SINGLE.atOnce * 20, SINGLE.atOnce, 1)
-    await appendEmmett(SINGLE.atOnce * 4, SINGLE.atOnce, 1)
-    await insertInto(plain)()
-    const single = await inTurns(ROUNDS, {
-      ours: () => append(SINGLE.ours, SINGLE.atOnce, 1),
-      emmett: () => appendEmmett(SINGLE.emmett, SINGLE.atOnce, 1),
+    const many = await inTurns(rounds, {
+      ...bySide(MANY, 1),
       plain: insertInto(plain),
       plainTwice: insertInto(plainTwice),
     })
-    const batches = await inTurns(ROUNDS, {
-      ours: async () => BATCHES.size * (await append(BATCHES.ours, BATCHES.atOnce, BATCHES.size)),
-      emmett: async () => BATCHES.size * (await appendEmmett(BATCHES.emmett, BATCHES.atOnce, BATCHES.size)),
-    })
-    // whichever way of inserting is the faster one here
-    const limit = Math.max(single.plain, single.plainTwice)
-    const singleWork = 'append of one event to its own stream, 256 at once'
+    const batches = await inTurns(rounds, bySide(BATCHES, BATCH))
+    const work = `append of one event to its own stream, ${atOnce} at once`
     return [
+      ...rows,
+      against('emmett', work, many, 10),
       {
-        work: singleWork,
-        ours: perSecond(single.ours),
-        peer: { name: 'emmett', value: perSecond(single.emmett) },
-        target: { kind: 'at least', ratio: 10, unit: 'times' },
-        ratio: single.ours / single.emmett,
+        work,
+        unit: 'per second',
+        ours: many.ours,
+        peer: {
+          name: 'multi-row INSERTs of the rows, over one connection or two',
+          rounds: fasterOf(many.plain, many.plainTwice),
+        },
+        target: { kind: 'at least', ratio: 0.65, unit: 'percent' },
       },
-      {
-        work: singleWork,
-        ours: perSecond(single.ours),
-        peer: { name: 'multi-row INSERTs of the rows', value: perSecond(limit) },
-        target: { kind: 'at least', ratio: 0.6, unit: 'percent' },
-        ratio: single.ours / limit,
-      },
-      {
-        work: 'append of 10 events to a stream, 32 at once; events',
-        ours: perSecond(batches.ours),
-        peer: { name: 'emmett', value: perSecond(batches.emmett) },
-        target: { kind: 'at least', ratio: 3, unit: 'times' },
-        ratio: batches.ours / batches.emmett,
-      },
+      against('emmett', `append of ${BATCH} events to its own stream, 32 at once; events`, batches, 3),
     ]
   } finally {
     await plain.close()
@@ -93,15 +90,17 @@ export async function measureAppending(server: BenchServer): Promise<Row[]> {
   }
 }
 
-function newIds(count: number): string[] {
-  return Array.from({ length: count }, () => idOf(randomUUID()))
-}
-
-/** An event as it would stand in the log. */
-function eventRow(position: number): EventRow {
-  const id = idOf(`plain ${position}`)
-  const stream = `timesheet-${id}`
-  const event = registry.encode(hoursEvent(id, 0), derivedEventId(id, 0), METADATA)
-  const hash = chainHash(NO_PREDECESSOR, stream, 0, event)
-  return [String(position), 0, event.eventId, stream, event.type, event.data, withHash(event.metadata, hash)]
+function against(
+  name: string,
+  work: string,
+  figures: { ours: readonly Figure[]; emmett: readonly Figure[] },
+  atLeast: number | 'none',
+): Row {
+  return {
+    work,
+    unit: 'per second',
+    ours: figures.ours,
+    peer: { name, rounds: figures.emmett },
+    target: atLeast === 'none' ? { kind: 'none' } : { kind: 'at least', ratio: atLeast, unit: 'times' },
+  }
 }

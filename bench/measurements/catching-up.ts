@@ -1,145 +1,119 @@
-import { EventRegistry } from '../../application/event-store.ts'
-import { systemClock } from '../../infrastructure/clock/system-clock.ts'
-import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
-import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
-import { Projections } from '../../projections/runtime/projections.ts'
+import type { Effort } from '../effort.ts'
+import { type LogPlace, openOurLog } from '../our-log.ts'
+import { type Commit, catchUp, expectCount } from '../our-projection.ts'
 import { openEmmett } from '../peers/emmett.ts'
 import { readLog } from '../peers/plain-postgres.ts'
-import { perSecond, type Row } from '../report.ts'
-import { type BenchServer, openOurLog } from '../servers.ts'
-import { inTurns, throughput } from '../statistics.ts'
-import { encodedEvents, idOf, timesheet, timesheetsProjection } from '../timesheets.ts'
+import { amount, type Row } from '../report.ts'
+import type { BenchServer } from '../servers.ts'
+import { type Figure, inTurns, throughput } from '../statistics.ts'
+import { type Layout, passes } from '../timesheets.ts'
 
 const ROUNDS = 3
-export const STREAMS = 5_000
-export const EVENTS = 20
-/** emmett takes minutes for all of them; its rate does not depend on how many there are. */
-const EMMETT_STREAMS = 250
+const STREAMS = 2_000
+const EVENTS = 20
 /** What a page of the projection runtime holds. */
 const PAGE = 1_000
+/** emmett's consumer without what its default pages of 100 and the pause after each cost it. */
+const LARGE_PAGES = { batchSize: PAGE, pullingFrequencyInMs: 0 }
+const COMMITS: readonly Commit[] = ['does not wait', 'waits for the disk']
 
-/** A projection that catches up with a log it has not seen, one row per stream, checkpointed. */
-export async function measureCatchingUp(server: BenchServer): Promise<Row[]> {
-  const url = await server.createDatabase('catching_up')
-  await fill({ url })
-  const emmett = await openEmmett(await server.createDatabase('catching_up_emmett'))
-  try {
-    // one after another: what is appended side by side, its consumer may skip
-    await throughput(EMMETT_STREAMS, 1, (index) => emmett.append(idOf(`stream ${index}`), EVENTS))
-    const all = STREAMS * EVENTS
-    await catchUp({ url }, 'warm_up')
-    const rates = await inTurns(ROUNDS, {
-      ours: async (round) => (all / (await catchUp({ url }, `round_${round}`))) * 1000,
-      limit: async () =>
-        rateOf(all, async () => {
-          expect(await readLog(url, PAGE), all)
-        }),
-      emmett: async (round) => emmettRate(emmett, `as_shipped_${round}`),
-      tuned: async (round) =>
-        emmettRate(emmett, `tuned_${round}`, { batchSize: PAGE, pullingFrequencyInMs: 0 }),
-    })
-    const common = {
-      work: `catch-up of ${all.toLocaleString('en-US')} events, one row for each of ${STREAMS.toLocaleString('en-US')} streams`,
-      ours: perSecond(rates.ours),
-    }
-    const scaled = `of ${(EMMETT_STREAMS * EVENTS).toLocaleString('en-US')} events`
-    return [
-      {
-        ...common,
-        peer: { name: `emmett's consumer as it ships, ${scaled}`, value: perSecond(rates.emmett) },
-        target: { kind: 'at least', ratio: 50, unit: 'times' },
-        ratio: rates.ours / rates.emmett,
-      },
-      {
-        ...common,
-        peer: { name: `emmett's consumer, pages of ${PAGE} without pauses`, value: perSecond(rates.tuned) },
-        target: { kind: 'none' },
-        ratio: rates.ours / rates.tuned,
-      },
-      {
-        ...common,
-        peer: { name: 'reading the pages and JSON.parse', value: perSecond(rates.limit) },
-        target: { kind: 'at least', ratio: 0.6, unit: 'percent' },
-        ratio: rates.ours / rates.limit,
-      },
-    ]
-  } finally {
-    await emmett.close()
+/**
+ * A projection that catches up with a log it has not seen, one row per stream, checkpointed: over streams that are
+ * interleaved and over ones that stand one behind the other, with commits that wait for the disk and that do not. Both
+ * sides do the same at a time.
+ */
+export async function measureCatchingUp(server: BenchServer, effort: Effort): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const interleaved of [true, false]) {
+    const layout = { streams: effort.amount(STREAMS), events: EVENTS, interleaved }
+    rows.push(...(await measureLayout(server, effort, layout)))
   }
+  return rows
 }
 
-/** Where the log is: in PostgreSQL, or in EventStoreDB with its read models in PostgreSQL. */
-export interface LogPlace {
-  readonly url: string
-  readonly eventStoreUrl?: string
+async function measureLayout(server: BenchServer, effort: Effort, layout: Layout): Promise<Row[]> {
+  const name = layout.interleaved ? 'interleaved' : 'contiguous'
+  const all = layout.streams * layout.events
+  const place = { url: await server.createDatabase(`catching_up_${name}`) }
+  await fill(place, layout)
+  const emmett = await emmettOn(server, `catching_up_emmett_${name}`, layout)
+  const figure = (elapsed: number): Figure => ({ value: (all / elapsed) * 1000 })
+  await catchUp(place, 'warm_up', layout)
+  const work = `catch-up of ${all.toLocaleString('en-US')} events, ${name}, one row for each of ${layout.streams.toLocaleString('en-US')} streams`
+  const asShipped = layout.interleaved ? await emmett.catchUp('as_shipped', 'waits for the disk') : null
+  const note =
+    asShipped === null
+      ? {}
+      : {
+          note: `as emmett ships, with pages of 100 and a pause after each, once: ${amount(figure(asShipped).value, 'per second')}`,
+        }
+  const rows: Row[] = []
+  for (const [n, commit] of COMMITS.entries()) {
+    const figures = await inTurns(effort.rounds(ROUNDS), {
+      ours: async (round) => figure(await catchUp(place, `round_${n}_${round}`, layout, commit)),
+      emmett: async (round) => figure(await emmett.catchUp(`round_${n}_${round}`, commit, LARGE_PAGES)),
+    })
+    rows.push({
+      work: `${work}; a commit ${commit}`,
+      unit: 'per second',
+      ours: figures.ours,
+      peer: { name: `emmett's consumer, pages of ${PAGE} without pauses`, rounds: figures.emmett },
+      target: { kind: 'none' },
+      ...(commit === 'waits for the disk' ? note : {}),
+    })
+  }
+  const limit = await inTurns(effort.rounds(ROUNDS), {
+    ours: async (round) => figure(await catchUp(place, `limit_${round}`, layout)),
+    reading: async () => {
+      const started = performance.now()
+      expectCount(await readLog(place.url, PAGE), all)
+      return figure(performance.now() - started)
+    },
+  })
+  rows.push({
+    work: `${work}; a commit does not wait`,
+    unit: 'per second',
+    ours: limit.ours,
+    peer: { name: 'reading the pages and JSON.parse', rounds: limit.reading },
+    target: { kind: 'at least', ratio: 0.6, unit: 'percent' },
+  })
+  return rows
 }
 
 /** Appends the events to catch up with. */
-export async function fill({ url, eventStoreUrl }: LogPlace): Promise<void> {
-  const { log, close } = await openOurLog(url, eventStoreUrl)
-  await throughput(STREAMS, 64, (index) => {
-    const id = idOf(`stream ${index}`)
-    return log.append(`timesheet-${id}`, 'noStream', encodedEvents(id, EVENTS))
-  })
-  await close()
-}
-
-/**
- * From starting a projection, in a process that knows nothing of the log, until its read model is at the head;
- * then checks what it counted.
- * @returns milliseconds.
- */
-export async function catchUp({ url, eventStoreUrl }: LogPlace, table: string): Promise<number> {
-  const { log, database, close } = await openOurLog(url, eventStoreUrl)
-  const leaseStore = new PostgresLeaseStore(database.pool)
-  const projection = timesheetsProjection(`timesheets_${table}`)
-  const projections = new Projections({
-    projections: [projection],
-    log,
-    registry: new EventRegistry([timesheet]),
-    store: new PostgresProjectionStore(database),
-    leases: new HeldLeases(leaseStore, { owner: table }),
-    holders: (names) => leaseStore.holders(names),
-    clock: systemClock,
-  })
-  let elapsed: number
-  try {
-    const started = performance.now()
-    await projections.start({ takeOver: true })
-    const reached = await projections.reached([projection.name], await log.head(), { timeoutMs: 120_000 })
-    if (!reached) throw new Error('The projection did not catch up')
-    elapsed = performance.now() - started
-  } finally {
-    await projections.stop()
+export async function fill(place: LogPlace, layout: Layout): Promise<void> {
+  const { append, close } = await openOurLog(place)
+  for (const pass of passes(layout)) {
+    await throughput(pass.length, 64, (index) => {
+      const { id, count, revision } = pass[index]!
+      return append(id, count, revision)
+    })
   }
-  const { rows } = await database.pool.query<{ timesheets: number; entries: number }>(
-    `SELECT count(*)::int AS timesheets, sum(entries)::int AS entries FROM read_model.timesheets_${table}`,
-  )
-  expect(rows[0]!.timesheets, STREAMS)
-  expect(rows[0]!.entries, STREAMS * EVENTS)
   await close()
-  return elapsed
 }
 
-async function emmettRate(
-  emmett: Awaited<ReturnType<typeof openEmmett>>,
-  table: string,
-  pulling?: { batchSize: number; pullingFrequencyInMs: number },
-): Promise<number> {
-  const all = EMMETT_STREAMS * EVENTS
-  return rateOf(all, async () => {
-    const { timesheets, entries } = await emmett.catchUp(table, pulling)
-    expect(timesheets, EMMETT_STREAMS)
-    expect(entries, all)
-  })
-}
-
-async function rateOf(events: number, work: () => Promise<void>): Promise<number> {
-  const started = performance.now()
-  await work()
-  return (events / (performance.now() - started)) * 1000
-}
-
-function expect(found: number, wanted: number): void {
-  if (found !== wanted) throw new Error(`${found} were counted instead of ${wanted}`)
+/** An emmett store with the same events, whose sessions are opened anew for each catch-up. */
+async function emmettOn(server: BenchServer, database: string, layout: Layout) {
+  const url = await server.createDatabase(database)
+  await server.setSynchronousCommit(database, 'off')
+  const filling = await openEmmett(url)
+  // one after another: what is appended side by side, its consumer may skip
+  for (const { id, count, revision } of passes(layout).flat()) await filling.append(id, count, revision)
+  await filling.close()
+  return {
+    /** @returns milliseconds. */
+    async catchUp(
+      table: string,
+      commit: Commit,
+      pulling?: { batchSize: number; pullingFrequencyInMs: number },
+    ): Promise<number> {
+      await server.setSynchronousCommit(database, commit === 'waits for the disk' ? 'on' : 'off')
+      const emmett = await openEmmett(url)
+      const { elapsed, timesheets, entries } = await emmett.catchUp(table, pulling)
+      await emmett.close()
+      expectCount(timesheets, layout.streams)
+      expectCount(entries, layout.streams * layout.events)
+      return elapsed
+    },
+  }
 }

@@ -2,8 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Effort } from '../effort.ts'
 import { copyRows } from '../peers/plain-postgres.ts'
-import { mebibytes, type Row, seconds } from '../report.ts'
+import type { Row } from '../report.ts'
+import { reportBody } from '../reports.ts'
 import {
   type BenchServer,
   memoryOf,
@@ -12,7 +14,7 @@ import {
   seedParticipants,
   startService,
 } from '../servers.ts'
-import { inTurns } from '../statistics.ts'
+import { type Figure, inTurns } from '../statistics.ts'
 
 const ROUNDS = 5
 const ROWS = 10_000
@@ -32,7 +34,7 @@ function employees(group: string, count: number): Readonly<Record<string, unknow
 }
 
 /** From the POST of a large report to the end of phase 3, and what it costs in memory. */
-export async function measurePayrollReport(server: BenchServer): Promise<Row[]> {
+export async function measurePayrollReport(server: BenchServer, effort: Effort): Promise<Row[]> {
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
   const url = await server.createDatabase('payroll_report')
   const service = await startService({ DATA_DIR: dataDir, DATABASE_URL: url })
@@ -42,31 +44,32 @@ export async function measurePayrollReport(server: BenchServer): Promise<Row[]> 
     const submit = (rows: readonly object[]) => submitAndWait(service.ready.core, who, rows)
     await submit(employees('warm-up', 500))
     const before = await settledMemory(pid)
-    await resetPeakMemory(pid)
-    const times = await inTurns(ROUNDS, {
-      ours: async (round) => submit(employees(`round-${round}`, ROWS)),
-      copy: async (round) => copyRows(url, employees(`round-${round}`, ROWS)),
+    const growth: Figure[] = []
+    const count = effort.amount(ROWS)
+    const figures = await inTurns(effort.rounds(ROUNDS), {
+      ours: async (round) => {
+        await resetPeakMemory(pid)
+        const took = await submit(employees(`round-${round}`, count))
+        growth.push({ value: ((await memoryOf(pid)).peak - before) / 2 ** 20 })
+        return { value: took / 1000 }
+      },
+      copy: async (round) => ({
+        value: (await copyRows(url, employees(`round-${round}`, count))) / 1000,
+      }),
     })
-    const { peak } = await memoryOf(pid)
     const after = await settledMemory(pid)
-    const growth = peak - before
     return [
       {
-        work: `report of ${ROWS.toLocaleString('en-US')} rows, POST to phase 3 complete`,
-        ours: seconds(times.ours),
-        peer: { name: 'COPY of the rows into one table', value: seconds(times.copy) },
-        ratio: times.copy / times.ours,
-        target: { kind: 'below', value: 1, unit: 's' },
-        value: times.ours / 1000,
+        work: `report of ${count.toLocaleString('en-US')} rows, POST to phase 3 complete`,
+        ...{ unit: 's', ours: figures.ours },
+        peer: { name: 'COPY of the rows into one table', rounds: figures.copy },
+        target: { kind: 'below', value: 1 },
       },
       {
         work: `its memory: highest resident size above that after a report of 500 rows`,
-        ours: mebibytes(growth),
-        peer: null,
-        ratio: null,
-        target: { kind: 'below', value: 150, unit: 'MiB' },
-        value: growth / 2 ** 20,
-        note: `${mebibytes(before)} before, ${mebibytes(peak)} at its highest, ${mebibytes(after)} after ${ROUNDS} reports`,
+        ...{ unit: 'MiB', ours: growth, peer: null },
+        target: { kind: 'below', value: 150 },
+        note: `${Math.round(before / 2 ** 20)} MiB before, ${Math.round(after / 2 ** 20)} MiB after ${growth.length} reports`,
       },
     ]
   } finally {
@@ -77,12 +80,7 @@ export async function measurePayrollReport(server: BenchServer): Promise<Row[]> 
 
 /** @returns milliseconds from sending the report to the first status that shows phase 3 complete. */
 async function submitAndWait(core: string, who: Participants, rows: readonly object[]): Promise<number> {
-  const body = JSON.stringify({
-    employer_fein: who.fein,
-    policy_number: who.policyNumber,
-    pay_period: { start_date: '2026-07-01', end_date: '2026-09-30' },
-    employees: rows,
-  })
+  const body = reportBody(who, rows, { start_date: '2026-07-01', end_date: '2026-09-30' })
   const started = performance.now()
   const response = await fetch(`${core}/api/v1/payroll/reports`, {
     method: 'POST',

@@ -2,37 +2,40 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findEventStore, startEventStore } from '../../tests/support/eventstoredb.ts'
 import { natsSource, startNats } from '../../tests/support/nats.ts'
-import { type Load, sendLoad } from '../load.ts'
-import { perSecond, type Row } from '../report.ts'
-import {
-  type BenchServer,
-  type ServiceAddresses,
-  type StartedProcess,
-  seedParticipants,
-  startService,
-} from '../servers.ts'
-import { inTurns, median } from '../statistics.ts'
+import { asksOf, bareAsks, startBareExpress } from '../asks.ts'
+import type { Effort } from '../effort.ts'
+import { startEventStore } from '../eventstoredb-server.ts'
+import type { Row } from '../report.ts'
+import { POPULATION } from '../reports.ts'
+import { type BenchServer, startService } from '../servers.ts'
+import { inTurns } from '../statistics.ts'
+import { roundOf } from './requests.ts'
 
-const ROUNDS = 3
-const CONNECTIONS = 32
-const SECONDS = 5
-const WARM_UP_SECONDS = 3
+const ROUNDS = 5
 const ROLES = ['projector', 'worker', 'api'] as const
 
-/** Small reports to an installation of three processes on EventStoreDB and NATS, and to the one process by default. */
-export async function measureSplitReport(server: BenchServer): Promise<Row[]> {
-  if (natsSource === null || (await findEventStore()) === null) {
+/**
+ * Small reports of other people each time to an installation of three processes on EventStoreDB and NATS, against bare
+ * Express with one insert and against the one process by default.
+ */
+export async function measureSplitReport(server: BenchServer, effort: Effort): Promise<Row[]> {
+  const eventStore = natsSource === null ? null : await startEventStore()
+  if (!eventStore) {
     process.stderr.write(' skipped, there is no NATS or EventStoreDB server;')
     return []
   }
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
-  const [nats, eventStore] = await Promise.all([startNats(), startEventStore()])
-  const processes: StartedProcess<ServiceAddresses>[] = []
+  const ends = [() => eventStore.stop()]
   try {
-    const single = await startService({ DATA_DIR: join(dataDir, 'single') })
-    processes.push(single)
+    const nats = await startNats()
+    ends.push(() => nats.stop())
+    const start = async (env: Parameters<typeof startService>[0]) => {
+      const started = await startService(env)
+      ends.push(() => started.stop())
+      return started.ready
+    }
+    const single = await start({ DATA_DIR: join(dataDir, 'single') })
     const shared = {
       DATA_DIR: join(dataDir, 'split'),
       DATABASE_URL: await server.createDatabase('split_report'),
@@ -40,53 +43,35 @@ export async function measureSplitReport(server: BenchServer): Promise<Row[]> {
       EVENTSTORE_URL: eventStore.url,
       NATS_URL: nats.url,
     }
-    for (const role of ROLES) processes.push(await startService({ ...shared, ROLES: role }))
-    const requests = {
-      single: await reportTo(single.ready),
-      split: await reportTo(processes.at(-1)!.ready),
-    }
-    const p99: Record<keyof typeof requests, number[]> = { single: [], split: [] }
-    const load = (name: keyof typeof requests, seconds: number) =>
-      sendLoad({ ...requests[name], connections: CONNECTIONS, seconds })
-    for (const name of ['single', 'split'] as const) await load(name, WARM_UP_SECONDS)
-    const contender = (name: keyof typeof requests) => async () => {
-      const result = await load(name, SECONDS)
-      p99[name].push(result.p99)
-      return result.requestsPerSecond
-    }
-    const rates = await inTurns(ROUNDS, { single: contender('single'), split: contender('split') })
-    const value = (name: keyof typeof requests) => `${perSecond(rates[name])}, p99 ${median(p99[name])} ms`
+    const split = []
+    for (const role of ROLES) split.push(await start({ ...shared, ROLES: role }))
+    const bare = await startBareExpress(server, 'split_report')
+    ends.push(() => bare.stop())
+    const people = effort.amount(POPULATION)
+    const figures = await inTurns(effort.rounds(ROUNDS), {
+      split: roundOf((await asksOf(split.at(-1)!, people)).report, effort),
+      single: roundOf((await asksOf(single, people)).report, effort),
+      bare: roundOf(bareAsks(bare.ready.bareExpress, people).report, effort),
+    })
+    const common = {
+      work: 'report of 3 employees, EventStoreDB, NATS and three processes by role',
+      unit: 'per second',
+      ours: figures.split,
+    } as const
     return [
       {
-        work: 'report of 3 employees, EventStoreDB, NATS and three processes by role',
-        ours: value('split'),
-        peer: { name: 'one process, embedded', value: value('single') },
-        ratio: rates.split / rates.single,
-        target: { kind: 'at least', ratio: 0.6, unit: 'percent' },
+        ...common,
+        peer: { name: 'bare Express, one insert', rounds: figures.bare },
+        target: { kind: 'at least', ratio: 0.12, unit: 'percent' },
+      },
+      {
+        ...common,
+        peer: { name: 'one process, embedded', rounds: figures.single },
+        target: { kind: 'none' },
       },
     ]
   } finally {
-    for (const each of processes.reverse()) await each.stop()
-    await Promise.all([nats.stop(), eventStore.stop()])
+    for (const end of ends.reverse()) await end()
     await rm(dataDir, { recursive: true, force: true })
-  }
-}
-
-async function reportTo(addresses: ServiceAddresses): Promise<Omit<Load, 'connections' | 'seconds'>> {
-  const who = await seedParticipants(addresses)
-  const employees = Array.from({ length: 3 }, (_, n) => ({
-    ...{ employee_id: `E${n}`, first_name: 'Rosa', last_name: 'Okafor' },
-    ...{ class_code: '5403', state: 'CA', gross_wages: 1893.38 },
-  }))
-  return {
-    url: `${addresses.core}/api/v1/payroll/reports`,
-    method: 'POST',
-    headers: who.clientHeaders,
-    body: JSON.stringify({
-      employer_fein: who.fein,
-      policy_number: who.policyNumber,
-      pay_period: { start_date: '2026-08-01', end_date: '2026-08-15' },
-      employees,
-    }),
   }
 }

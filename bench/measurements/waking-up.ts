@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { EventRegistry } from '../../application/event-store.ts'
 import type { WorkQueue } from '../../application/ports/work-queue.ts'
@@ -13,30 +13,37 @@ import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/wo
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { JetStreamWorkQueue } from '../../infrastructure/messaging/nats/work-queue.ts'
 import { natsSource, startNats } from '../../tests/support/nats.ts'
+import type { Effort } from '../effort.ts'
+import { openOurLog } from '../our-log.ts'
 import type { Row } from '../report.ts'
-import { type BenchServer, openOurLog } from '../servers.ts'
-import { median } from '../statistics.ts'
+import type { BenchServer } from '../servers.ts'
+import { type Figure, inTurns, median, percentile } from '../statistics.ts'
 
-const WAKE_UPS = { nats: 500, polling: 15 }
+const ROUNDS = 5
+/** How many in a round, and how long before each at the most, in milliseconds. */
+const BY_NATS = { count: 100, upTo: 50 }
+/** At any moment between two looks. */
+const POLL_MS = 1_000
+const BY_POLLING = { count: 15, upTo: POLL_MS }
 
 /** What NATS is worth between processes. */
-export async function measureWakingUp(server: BenchServer): Promise<Row[]> {
+export async function measureWakingUp(server: BenchServer, effort: Effort): Promise<Row[]> {
   if (natsSource === null) {
     process.stderr.write(' skipped, there is no NATS server;')
     return []
   }
   const nats = await startNats()
   try {
-    return [await wakeUps(server, nats.url)]
+    return [await wakeUps(server, effort, nats.url)]
   } finally {
     await nats.stop()
   }
 }
 
 /** From the commit of a piece of work on one connection to its start by a worker that hears of it on another. */
-async function wakeUps(server: BenchServer, natsUrl: string): Promise<Row> {
+async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Promise<Row> {
   const url = await server.createDatabase('waking_up')
-  const { log, database, close } = await openOurLog(url)
+  const { log, database, close } = await openOurLog({ url })
   const connections = await Promise.all(
     [1, 2].map(() => Nats.open([natsUrl], { info: () => undefined, warn: () => undefined })),
   )
@@ -44,7 +51,11 @@ async function wakeUps(server: BenchServer, natsUrl: string): Promise<Row> {
     JetStreamWorkQueue,
     JetStreamWorkQueue,
   ]
-  const sample = async (tell: WorkQueue, hear: WorkQueue, count: number): Promise<number[]> => {
+  const sample = async (
+    tell: WorkQueue,
+    hear: WorkQueue,
+    { count, upTo }: { count: number; upTo: number },
+  ): Promise<Figure> => {
     const store = new PostgresWorkStore(database.pool)
     let started: (at: number) => void = () => undefined
     const deliver = async () => {
@@ -62,18 +73,19 @@ async function wakeUps(server: BenchServer, natsUrl: string): Promise<Row> {
         report: () => undefined,
       },
       [{ name: 'bench', handles: [], react: () => [], work: { deliver } }],
+      { pollMs: POLL_MS },
     )
     await runner.start()
     // stored as by another process manager, whose position does not matter
     const from = { position: await store.takeOver('bench-sender', 1), epoch: 1 }
     const times: number[] = []
-    for (let n = 0; n < count; n += 1) {
-      // at all moments between two looks
-      await delay((n * 37) % 50)
+    for (let n = 0; n < effort.amount(count); n += 1) {
+      // a piece starts with a look, so that a random pause meets every moment between two looks alike
+      await delay(Math.random() * upTo)
       const start = new Promise<number>((resolve) => {
         started = resolve
       })
-      const work = { processManager: 'bench', kind: 'deliver', key: String(n), payload: {}, dueAt: 0 }
+      const work = { processManager: 'bench', kind: 'deliver', key: randomUUID(), payload: {}, dueAt: 0 }
       const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
       const changes = { store: [{ ...work, ...because }], cancel: [] }
       await store.advance('bench-sender', from, from.position, changes)
@@ -82,21 +94,19 @@ async function wakeUps(server: BenchServer, natsUrl: string): Promise<Row> {
       times.push((await start) - committed)
     }
     await runner.stop()
-    return times
+    return { value: median(times), p99: percentile(times, 0.99) }
   }
-  const byNats = await sample(told, heard, WAKE_UPS.nats)
-  const byPolling = await sample(new InProcessWorkQueue(), new InProcessWorkQueue(), WAKE_UPS.polling)
+  const figures = await inTurns(effort.rounds(ROUNDS), {
+    nats: () => sample(told, heard, BY_NATS),
+    polling: () => sample(new InProcessWorkQueue(), new InProcessWorkQueue(), BY_POLLING),
+  })
   await Promise.all(connections.map((connection) => connection.close()))
   await close()
-  const ours = median(byNats)
-  const p99 = byNats.sort((a, b) => a - b)[Math.floor(byNats.length * 0.99)]!
   return {
-    work: 'wake-up over NATS, commit of work to its start',
-    ours: `${ours.toFixed(1)} ms`,
-    peer: { name: 'by looking once a second', value: `${median(byPolling).toFixed(0)} ms` },
-    ratio: median(byPolling) / ours,
-    target: { kind: 'below', value: 5, unit: 'ms' },
-    value: ours,
-    note: `p99 ${p99.toFixed(1)} ms`,
+    work: 'wake-up over NATS, commit of work to its start, median of each round',
+    unit: 'ms',
+    ours: figures.nats,
+    peer: { name: 'by looking once a second', rounds: figures.polling },
+    target: { kind: 'below', value: 5 },
   }
 }

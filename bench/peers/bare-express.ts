@@ -15,12 +15,19 @@ const STATUS = {
   phase_3: { status: 'complete', total_premium_cents: 41_733, processed_rows: 3 },
 }
 
-/** An id that the table below holds. */
-export const KNOWN_FILE = idOf('file 500')
+/** The ids that the table below holds. */
+export const KNOWN_FILES = Array.from({ length: 1000 }, (_, n) => idOf(`file ${n}`))
+
+/** The answer of a tool that finds nothing wrong, about as long as ours. */
+const TOOL_ANSWER = {
+  jsonrpc: '2.0',
+  id: 1,
+  result: { content: [{ type: 'text', text: JSON.stringify({ success: true, data: STATUS }) }] },
+}
 
 /**
- * What Express and PostgreSQL do on this machine with nothing around them: one indexed prepared read, or one insert,
- * per request. No authentication, no rules, no events.
+ * What Express and PostgreSQL do on this machine with nothing around them: one indexed prepared read, one insert, or
+ * parsing the body and answering, per request. No authentication, no rules, no events; like ours without ETags.
  */
 export async function serveBareExpress(url: string): Promise<void> {
   const pool = new pg.Pool({ connectionString: url, max: 10 })
@@ -29,8 +36,8 @@ export async function serveBareExpress(url: string): Promise<void> {
     CREATE TABLE IF NOT EXISTS bare_reports (report_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body jsonb NOT NULL);
     TRUNCATE bare_files, bare_reports`)
   await pool.query('INSERT INTO bare_files SELECT * FROM unnest($1::text[], $2::jsonb[])', [
-    Array.from({ length: 1000 }, (_, n) => idOf(`file ${n}`)),
-    Array.from({ length: 1000 }, () => JSON.stringify(STATUS)),
+    KNOWN_FILES,
+    KNOWN_FILES.map(() => JSON.stringify(STATUS)),
   ])
   const read = async (fileId: unknown) => {
     const { rows } = await pool.query({
@@ -40,12 +47,12 @@ export async function serveBareExpress(url: string): Promise<void> {
     })
     return { file_id: rows[0].file_id, ...rows[0].status }
   }
-  const app = express().disable('x-powered-by').use(express.json())
+  const app = express().disable('x-powered-by').disable('etag').use(express.json())
   app.get('/read/:id', async (request, response) => {
     response.json(await read(request.params.id))
   })
-  app.post('/read', async (request, response) => {
-    response.json(await read(request.body.params.arguments.policy_id))
+  app.post('/answer', (request, response) => {
+    response.json({ ...TOOL_ANSWER, id: request.body.id })
   })
   app.post('/insert', async (request, response) => {
     const { rows } = await pool.query({

@@ -8,18 +8,19 @@ type HoursEvent = Event<'HoursRecorded', Hours, typeof METADATA>
 
 /** The same work on emmett's PostgreSQL event store, written as its documentation shows. */
 export interface Emmett {
-  append(timesheetId: string, count: number): Promise<void>
+  /** @param revision that the stream is expected at, -1 (default) for a new one. */
+  append(timesheetId: string, count: number, revision?: number): Promise<void>
   load(timesheetId: string): Promise<Timesheet>
   /**
    * Catches up from the beginning of the log with a raw SQL projection in a consumer that keeps a checkpoint.
    * @param name of the projection and its table.
    * @param pulling how the consumer reads; emmett's defaults are pages of 100 and a pause of 50 ms after each.
-   * @returns what the projection counted.
+   * @returns milliseconds from starting the consumer until it found nothing more, and what its projection counted.
    */
   catchUp(
     name: string,
     pulling?: { batchSize: number; pullingFrequencyInMs: number },
-  ): Promise<{ timesheets: number; entries: number }>
+  ): Promise<{ elapsed: number; timesheets: number; entries: number }>
   close(): Promise<void>
 }
 
@@ -28,13 +29,14 @@ export async function openEmmett(url: string): Promise<Emmett> {
   await store.schema.migrate()
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   return {
-    async append(timesheetId, count) {
+    async append(timesheetId, count, revision = -1) {
       const events = Array.from({ length: count }, (_, entry): HoursEvent => {
-        const { type, data } = hoursEvent(timesheetId, entry)
+        const { type, data } = hoursEvent(timesheetId, revision + 1 + entry)
         return { type, data, metadata: METADATA }
       })
       await store.appendToStream(`timesheet-${timesheetId}`, events, {
-        expectedStreamVersion: STREAM_DOES_NOT_EXIST,
+        // it counts events from 1
+        expectedStreamVersion: revision < 0 ? STREAM_DOES_NOT_EXIST : BigInt(revision + 1),
       })
     },
     async load(timesheetId) {
@@ -66,11 +68,13 @@ export async function openEmmett(url: string): Promise<Emmett> {
         ...(pulling ? { pulling } : {}),
       })
       consumer.projector({ processorId: table, projection, connectionOptions: { connectionString: url } })
+      const started = performance.now()
       await consumer.start()
+      const elapsed = performance.now() - started
       const { rows } = await pool.query<{ timesheets: number; entries: number }>(
         `SELECT count(*)::int AS timesheets, coalesce(sum(entries), 0)::int AS entries FROM ${table}`,
       )
-      return rows[0]!
+      return { elapsed, ...rows[0]! }
     },
     async close() {
       await pool.end()

@@ -6,17 +6,27 @@ import pg from 'pg'
 /** A row of the event log's table: position, revision, event id, stream, type, data, metadata. */
 export type EventRow = readonly [string, number, string, string, string, string, string]
 
-/**
- * A table like the event log's, with the same columns, constraints and indexes, filled by multi-row INSERTs
- * through one prepared statement on each of `connections`.
- */
-export async function openPlainTable(
-  url: string,
-  options: { rowsPerInsert: number; connections: number },
-): Promise<{ insert(rows: readonly EventRow[]): Promise<void>; close(): Promise<void> }> {
-  const clients = await Promise.all(Array.from({ length: options.connections }, () => connect(url)))
+/** Makes a table like the event log's, with the same columns, constraints and indexes. @returns its name. */
+export async function createPlainTable(url: string): Promise<string> {
+  const client = await connect(url)
   const table = `plain_${randomUUID().replaceAll('-', '')}`
-  await clients[0]!.query(`CREATE TABLE ${table} (LIKE event_log.events INCLUDING ALL)`)
+  await client.query(`CREATE TABLE ${table} (LIKE event_log.events INCLUDING ALL)`)
+  await client.end()
+  return table
+}
+
+/** Fills such a table by multi-row INSERTs through one prepared statement on each of `connections`. */
+export interface PlainWriter {
+  insert(rows: readonly EventRow[]): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openPlainWriter(
+  url: string,
+  table: string,
+  options: { rowsPerInsert: number; connections: number },
+): Promise<PlainWriter> {
+  const clients = await Promise.all(Array.from({ length: options.connections }, () => connect(url)))
   const values = (rows: number) =>
     Array.from(
       { length: rows },
@@ -38,7 +48,6 @@ export async function openPlainTable(
       )
     },
     async close() {
-      await clients[0]!.query(`DROP TABLE ${table}`)
       await Promise.all(clients.map((client) => client.end()))
     },
   }

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { cells } from '../../bench/report.ts'
-import { eachInTurns, inTurns, median, medianRatio, throughput, verdict } from '../../bench/statistics.ts'
+import { cells, pooled, type Row } from '../../bench/report.ts'
+import { fasterOf, inTurns, median, percentile, spread, throughput, verdict } from '../../bench/statistics.ts'
+import { passes } from '../../bench/timesheets.ts'
+
+const figures = (...values: number[]) => values.map((value) => ({ value }))
 
 describe('median', () => {
   it('is the middle value, whatever the order', () => {
@@ -16,30 +19,34 @@ describe('median', () => {
   })
 })
 
+describe('percentile', () => {
+  it('is the value that so large a share does not exceed', () => {
+    const hundred = Array.from({ length: 100 }, (_, n) => 100 - n)
+    expect(percentile(hundred, 0.5)).toBe(50)
+    expect(percentile(hundred, 0.99)).toBe(99)
+    expect(percentile([7], 0.99)).toBe(7)
+    expect(percentile([], 0.99)).toBe(0)
+  })
+})
+
 describe('inTurns', () => {
-  it('lets every contender run once per round, each first in turn, and takes medians', async () => {
+  it('lets every contender run once per round, each first in turn, and tells every round', async () => {
     const order: string[] = []
     const contender = (name: string, values: readonly number[]) => async (round: number) => {
       order.push(name)
-      return values[round]!
+      return { value: values[round]! }
     }
 
-    const medians = await inTurns(3, { a: contender('a', [1, 50, 3]), b: contender('b', [7, 8, 9]) })
+    const measured = await inTurns(3, { a: contender('a', [1, 50, 3]), b: contender('b', [7, 8, 9]) })
 
-    expect(medians).toEqual({ a: 3, b: 8 })
+    expect(measured).toEqual({ a: figures(1, 50, 3), b: figures(7, 8, 9) })
     expect(order).toEqual(['a', 'b', 'b', 'a', 'a', 'b'])
   })
 })
 
-describe('eachInTurns', () => {
-  it('tells every round, so that rounds can be compared one by one', async () => {
-    const measured = await eachInTurns(3, {
-      a: async (round) => [2, 30, 4][round]!,
-      b: async (round) => [1, 60, 1][round]!,
-    })
-
-    expect(measured).toEqual({ a: [2, 30, 4], b: [1, 60, 1] })
-    expect(medianRatio(measured.a, measured.b)).toBe(2)
+describe('fasterOf', () => {
+  it('takes the faster way of each round', () => {
+    expect(fasterOf(figures(1, 5), figures(2, 4))).toEqual(figures(2, 5))
   })
 })
 
@@ -49,7 +56,7 @@ describe('throughput', () => {
     let running = 0
     let most = 0
 
-    const rate = await throughput(10, 3, async (index) => {
+    const { value, p50, p99 } = await throughput(10, 3, async (index) => {
       running += 1
       most = Math.max(most, running)
       await new Promise((resolve) => setImmediate(resolve))
@@ -59,7 +66,8 @@ describe('throughput', () => {
 
     expect(done.sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     expect(most).toBe(3)
-    expect(rate).toBeGreaterThan(0)
+    expect(value).toBeGreaterThan(0)
+    expect(p99).toBeGreaterThanOrEqual(p50)
   })
 
   it('fails when a piece fails', async () => {
@@ -67,47 +75,129 @@ describe('throughput', () => {
   })
 })
 
-describe('verdict', () => {
-  it('holds a ratio against the least that is wanted', () => {
-    const target = { kind: 'at least', ratio: 0.6, unit: 'percent' } as const
-    expect(verdict(target, 0.6)).toBe('met')
-    expect(verdict(target, 0.5999)).toBe('MISSED')
+describe('a log to catch up with', () => {
+  const appended = (interleaved: boolean) => passes({ streams: 3, events: 4, interleaved })
+
+  it('holds the same events in either layout, each stream in its order', () => {
+    for (const interleaved of [true, false]) {
+      const revisions = new Map<string, number>()
+      for (const { id, count, revision } of appended(interleaved).flat()) {
+        expect(revisions.get(id) ?? -1).toBe(revision)
+        revisions.set(id, revision + count)
+      }
+      expect([...revisions.values()]).toEqual([3, 3, 3])
+    }
   })
 
-  it('holds a value against a limit that it must stay below', () => {
-    const target = { kind: 'below', value: 150, unit: 'MiB' } as const
-    expect(verdict(target, 149.9)).toBe('met')
-    expect(verdict(target, 150)).toBe('MISSED')
+  it('is interleaved by one event of every stream at a time, the same way each time it is made', () => {
+    for (const pass of appended(true)) expect(new Set(pass.map(({ id }) => id)).size).toBe(3)
+    expect(appended(true)).toEqual(appended(true))
+    expect(appended(false)).toHaveLength(1)
+  })
+})
+
+describe('verdict', () => {
+  const atLeast = { kind: 'at least', ratio: 0.6, unit: 'percent' } as const
+
+  it('holds all ratios against the least that is wanted', () => {
+    expect(verdict(atLeast, [0.9, 0.6, 0.7])).toBe('met')
+    expect(verdict(atLeast, [0.5999, 0.3, 0.2])).toBe('MISSED')
+  })
+
+  it('is undecided where the range straddles the target, wherever the median is', () => {
+    expect(verdict(atLeast, [0.59, 0.9, 0.9, 0.9, 0.9])).toBe('undecided')
+    expect(verdict(atLeast, [0.2, 0.3, 0.6])).toBe('undecided')
+  })
+
+  it('is undecided by fewer than three rounds', () => {
+    expect(verdict(atLeast, [0.9, 0.9])).toBe('undecided')
+    expect(verdict(atLeast, [0.1])).toBe('undecided')
+  })
+
+  it('holds values against a limit that they must stay below', () => {
+    const below = { kind: 'below', value: 150 } as const
+    expect(verdict(below, [149.9, 3, 20])).toBe('met')
+    expect(verdict(below, [150, 151, 152])).toBe('MISSED')
+    expect(verdict(below, [149, 150, 151])).toBe('undecided')
+  })
+
+  it('holds ratios against the most that is allowed', () => {
+    const atMost = { kind: 'at most', ratio: 3 } as const
+    expect(verdict(atMost, [1, 2, 3])).toBe('met')
+    expect(verdict(atMost, [3.1, 4, 5])).toBe('MISSED')
+    expect(verdict(atMost, [2, 3, 4])).toBe('undecided')
   })
 
   it('says nothing where nothing is wanted', () => {
-    expect(verdict({ kind: 'none' }, 0)).toBe('')
+    expect(verdict({ kind: 'none' }, [0, 0, 0])).toBe('')
+  })
+
+  it('knows the median beside the range', () => {
+    expect(spread([5, 1, 3])).toEqual({ median: 3, lowest: 1, highest: 5 })
   })
 })
 
 describe('a row of the result', () => {
-  const row = { work: 'append', ours: '20/s', peer: { name: 'peer', value: '10/s' }, ratio: 2 } as const
+  const row: Row = {
+    work: 'append',
+    unit: 'per second',
+    ours: figures(20, 30, 24),
+    peer: { name: 'peer', rounds: figures(10, 10, 12) },
+    target: { kind: 'at least', ratio: 3, unit: 'times' },
+  }
 
-  it('shows the ratio in the unit of its target', () => {
-    const times = cells({ ...row, target: { kind: 'at least', ratio: 3, unit: 'times' } })
-    expect(times).toMatchObject({ peer: '10/s peer', ratio: '2.00x', target: '>= 3x', verdict: 'MISSED' })
+  it('shows the median of the ratios of all rounds, their range, and the verdict by them', () => {
+    expect(cells(row)).toMatchObject({
+      ours: '24/s',
+      peer: '10/s peer',
+      ratio: '2.00x',
+      'all rounds': '2.00x to 3.00x',
+      target: '>= 3x',
+      verdict: 'undecided',
+    })
     const percent = cells({ ...row, target: { kind: 'at least', ratio: 0.6, unit: 'percent' } })
     expect(percent).toMatchObject({ ratio: '200 %', target: '>= 60 %', verdict: 'met' })
   })
 
-  it('holds an absolute target against the value, whatever the ratio', () => {
-    const late = cells({ ...row, ratio: 0.04, target: { kind: 'below', value: 1, unit: 's' }, value: 1.2 })
-    expect(late).toMatchObject({ ratio: '0.04x', target: '< 1 s', verdict: 'MISSED' })
+  it('shows what else was measured beside, as medians', () => {
+    const ours = [
+      { value: 1, p50: 4, p99: 20, served: 7, refused: 0 },
+      { value: 3, p50: 6, p99: 40, served: 9, refused: 2 },
+    ]
+    expect(cells({ ...row, ours, peer: null }).ours).toBe(
+      '2/s, p50 5.0 ms, p99 30 ms, 8/s served, 1/s refused',
+    )
   })
 
-  it('shows no ratio without a peer', () => {
-    const alone = cells({
+  it('holds an absolute target against the values, whatever the peer did', () => {
+    const late = cells({
       ...row,
-      peer: null,
-      ratio: null,
-      target: { kind: 'below', value: 6, unit: 's' },
-      value: 5.9,
+      unit: 's',
+      ours: figures(1.2, 1.1, 1.4),
+      target: { kind: 'below', value: 1 },
     })
-    expect(alone).toMatchObject({ peer: '', ratio: '', target: '< 6 s', verdict: 'met' })
+    expect(late).toMatchObject({
+      ours: '1.20 s',
+      ratio: '',
+      'all rounds': '1.10 s to 1.40 s',
+      target: '< 1 s',
+      verdict: 'MISSED',
+    })
+  })
+
+  it('holds the most that is allowed against the ratio', () => {
+    const slow = cells({ ...row, unit: 'ms', target: { kind: 'at most', ratio: 1.5 } })
+    expect(slow).toMatchObject({ ratio: '2.00x', target: '<= 1.5x', verdict: 'MISSED' })
+  })
+
+  it('is one with the same row of other runs, so that the verdict counts all rounds of all of them', () => {
+    const other: Row = { ...row, ours: figures(90), peer: { name: 'peer', rounds: figures(10) } }
+    const elsewhere: Row = { ...row, peer: { name: 'another', rounds: figures(10, 10, 12) } }
+    const [both, alone, ...none] = pooled([row, elsewhere, other])
+
+    expect(both).toMatchObject({ ours: figures(20, 30, 24, 90), peer: { rounds: figures(10, 10, 12, 10) } })
+    expect(cells(both!)).toMatchObject({ ratio: '2.50x', 'all rounds': '2.00x to 9.00x' })
+    expect(alone).toBe(elsewhere)
+    expect(none).toEqual([])
   })
 })

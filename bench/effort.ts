@@ -1,0 +1,25 @@
+/** How much a run does: all of it, or so little that it only shows that everything works. */
+export interface Effort {
+  /** @param usual rounds of a whole run. */
+  rounds(usual: number): number
+  /** @param usual seconds of a load in a whole run. */
+  seconds(usual: number): number
+  /**
+   * @param usual number of things (appends, streams, files) in a whole run, a multiple of `of`.
+   * @returns a multiple of `of`.
+   */
+  amount(usual: number, of?: number): number
+  /** How long the mixed load of `mixed-load` lasts, in seconds. */
+  readonly mixedLoadSeconds: number
+}
+
+/** @param options.minutes of the mixed load; default 5, of a quick run a quarter. */
+export function effort(options: { quick: boolean; minutes?: number }): Effort {
+  const { quick, minutes = quick ? 0.25 : 5 } = options
+  return {
+    rounds: (usual) => (quick ? 1 : usual),
+    seconds: (usual) => (quick ? Math.min(usual, 1) : usual),
+    amount: (usual, of = 1) => (quick ? Math.ceil(usual / 10 / of) * of : usual),
+    mixedLoadSeconds: minutes * 60,
+  }
+}
