@@ -147,7 +147,7 @@ export class IntegrationEvents {
     const { leases, channel, store, log, report } = this.#parts
     const stopping = this.#stopping.signal
     // whoever held the lease before is dead, the first time
-    let takeOver = log.soleWriter()
+    let takeOver = log.isExclusive
     let failures = 0
     while (!stopping.aborted) {
       let lease: Lease | null = null

@@ -348,7 +348,7 @@ export class ProjectionRunner {
   #storeLater(feed: PageFeed): void {
     if (this.#storeTimer) return
     // other processes know of it only from what is stored
-    const every = this.#log.soleWriter() ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared
+    const every = this.#log.isExclusive ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared
     const wait = Math.max(0, every - (elapsed() - this.#storedAt))
     this.#storeTimer = setTimeout(() => {
       this.#storeTimer = null

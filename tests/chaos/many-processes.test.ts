@@ -7,7 +7,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { INTEGRATION_SOURCES } from '../../application/integration-events.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
-import type { Config } from '../../infrastructure/config/config.ts'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import {
   type EmbeddedPostgres,
@@ -313,7 +312,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       const opened = await openDatabase({ url: postgres.url })
       const eventStoreUrl = store?.url ?? null
       const log = await openEventLog(
-        { eventStoreUrl } as Pick<Config, 'eventStoreUrl'>,
+        { eventStoreUrl, databaseUrl: postgres.url },
         opened,
         createLogger('silent'),
         () => undefined,

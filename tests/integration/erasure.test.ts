@@ -110,8 +110,8 @@ test('an erasure that names no key was of the first', async () => {
     ...{ correlation_id: 'c', causation_id: 'c', recorded_at: '2026-01-01T00:00:00.000Z', schema_version: 1 },
   }
   const data = JSON.stringify({ subject })
-  await bench.log.append(stream, 'noStream', [
-    { eventId: randomUUID(), type: 'PersonalDataErased', data, metadata: JSON.stringify(metadata) },
+  await bench.log.append(stream, -1, [
+    { type: 'PersonalDataErased', data, metadata: JSON.stringify(metadata) },
   ])
   await runToRest()
   expect(await open(first)).toBe(ERASED)

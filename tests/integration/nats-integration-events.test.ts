@@ -291,8 +291,8 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(await drained).toBe(true)
     expect(channel.published).toHaveLength(1)
     // what is of no concern outside leaves nothing to wait for
-    await bench.log.append('other-1', 'noStream', [
-      { eventId: randomUUID(), type: 'NobodyKnowsIt', data: '{}', metadata: '{"schema_version":1}' },
+    await bench.log.append('other-1', -1, [
+      { type: 'NobodyKnowsIt', data: '{}', metadata: '{"schema_version":1}' },
     ])
     expect(await channel.events.hasPublished(await bench.log.head())).toBe(true)
   })

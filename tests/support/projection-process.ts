@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { derivedEventId, EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
@@ -159,8 +159,8 @@ export async function openProcess(
   return {
     ...{ owner, database, log, registry, store, read, projections, status },
     async append(account, ...events) {
-      const encoded = events.map((event, index) =>
-        registry.encode(event, derivedEventId(randomUUID(), index), {
+      const encoded = events.map((event) =>
+        registry.encode(event, {
           tenant_id: null,
           environment: null,
           actor: { type: 'system', id: 'test' },
@@ -169,7 +169,8 @@ export async function openProcess(
           recorded_at: new Date(systemClock.now()).toISOString(),
         }),
       )
-      return (await log.append(`account-${account}`, 'any', encoded)).position
+      const stream = `account-${account}`
+      return (await log.append(stream, await log.revision(stream), encoded)).position
     },
     async caughtUp(timeoutMs = 90_000) {
       const head = await log.head()

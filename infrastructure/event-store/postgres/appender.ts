@@ -207,7 +207,10 @@ export class Appender {
       for (const { append, position } of result.stored) append.resolve({ position })
       for (const append of result.conflicts) this.#refuse(append)
       // the revision they name may be another process's
-      for (const append of result.dependents) this.#enqueue({ ...append, predecessor: undefined })
+      for (const append of result.dependents) {
+        append.predecessor = undefined
+        this.#enqueue(append)
+      }
       flight ??= this.#launch()
     }
     this.#writing = false
