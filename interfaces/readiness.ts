@@ -1,10 +1,10 @@
+import {
+  INTEGRATION_EVENTS_NAME,
+  type IntegrationPublisher,
+} from '../application/integration-events/publisher.ts'
 import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
 import type { Faults } from '../application/ports/faults.ts'
-import {
-  INTEGRATION_EVENTS_NAME,
-  type IntegrationEvents,
-} from '../application/process-managers/integration-events.ts'
 import type { ProcessManagerRunner, ProcessManagerStatus } from '../application/process-managers/runner.ts'
 import type { WorkStore } from '../application/process-managers/work-store.ts'
 import type { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
@@ -23,7 +23,7 @@ interface Parts {
   /** Null where NATS is not configured. */
   readonly nats: { readonly connected: boolean } | null
   readonly workQueue: Pick<JetStreamWorkQueue, 'depth'> | null
-  readonly integrationEvents: IntegrationEvents | null
+  readonly integrationEvents: IntegrationPublisher | null
 }
 
 /** How long the log, and then the database, may take to answer a probe, and each source of figures, in milliseconds. */
@@ -183,7 +183,7 @@ export class Readiness {
   }
 
   /** Events of the log that were not yet looked at for integration events, and streams that wait. */
-  async #unpublished(integrationEvents: IntegrationEvents) {
+  async #unpublished(integrationEvents: IntegrationPublisher) {
     const { log } = this.#parts
     const [head, { position, parkedStreams }] = await Promise.all([log.head(), integrationEvents.status()])
     return { behind: await log.count(position, head), parkedStreams }

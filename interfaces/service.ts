@@ -2,10 +2,10 @@ import type express from 'express'
 import type { Application } from '../application/application.ts'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
 import { EventRegistry } from '../application/event-store.ts'
+import { IntegrationPublisher } from '../application/integration-events/publisher.ts'
 import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
-import { IntegrationEvents } from '../application/process-managers/integration-events.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { aggregates } from '../domain/catalogue.ts'
@@ -209,7 +209,7 @@ async function compose(
   )
   const integrationEvents =
     nats &&
-    new IntegrationEvents({
+    new IntegrationPublisher({
       ...{ log, registry, commands, leases, store: workStore },
       channel: new JetStreamIntegrationEvents(nats),
       published: (type) => metrics.integrationEvent(type),

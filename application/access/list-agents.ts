@@ -2,44 +2,47 @@ import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
-import type { Statement } from '../ports/read-database.ts'
+import type { ResultOf } from '../ports/read-database.ts'
+import { type Parameter, type Reading, statement } from '../read-models/statement.ts'
+
+interface Filter {
+  readonly entityType: AgentCredential['entity_type'] | null
+  readonly entityId: string | null
+}
+
+const listed = (db: Reading) =>
+  db
+    .selectFrom('agent_credentials')
+    .select(['credential_id', 'agent_name', 'entity_type', 'entity_id', 'sandbox'])
+    .select(['api_key_prefix', 'status', 'created_at'])
+    .orderBy('seq', 'desc')
+const ALL = statement('agents', (db, _: Parameter<Filter>) => listed(db))
+const BY_TYPE = statement('agents-by-type', (db, $: Parameter<Filter>) =>
+  listed(db).where('entity_type', '=', $('entityType')),
+)
+const BY_ENTITY = statement('agents-by-entity', (db, $: Parameter<Filter>) =>
+  listed(db).where('entity_id', '=', $('entityId')),
+)
+const BY_BOTH = statement('agents-by-type-and-entity', (db, $: Parameter<Filter>) =>
+  listed(db).where('entity_type', '=', $('entityType')).where('entity_id', '=', $('entityId')),
+)
 
 /** A credential as operators list it: never with its key. */
-export interface ListedAgent
-  extends Pick<
-    AgentCredential,
-    'credential_id' | 'agent_name' | 'entity_type' | 'entity_id' | 'sandbox' | 'api_key_prefix' | 'status'
-  > {
-  readonly created_at: string
+export interface ListedAgent extends ResultOf<typeof ALL> {
   /** Null until the first use. */
   readonly last_used_at: string | null
 }
 
-const select = (name: string, where: string): Statement => ({
-  name,
-  text: `
-    SELECT credential_id, agent_name, entity_type, entity_id, sandbox, api_key_prefix, status, created_at
-    FROM read_model.agent_credentials ${where} ORDER BY seq DESC`,
-})
-const ALL = select('agents', '')
-const BY_TYPE = select('agents-by-type', 'WHERE entity_type = $1')
-const BY_ENTITY = select('agents-by-entity', 'WHERE entity_id = $1')
-const BY_BOTH = select('agents-by-type-and-entity', 'WHERE entity_type = $1 AND entity_id = $2')
-
 /** Agent credentials, newest first; each filter that is not null narrows the list. */
 export async function listAgents(
   app: Pick<Application, 'read' | 'lastUsed'>,
-  filter: {
-    readonly entityType: AgentCredential['entity_type'] | null
-    readonly entityId: string | null
-  },
+  filter: Filter,
 ): Promise<readonly ListedAgent[]> {
   const { entityType, entityId } = filter
   if (entityId !== null && !isId(entityId)) return []
-  const statement =
+  const asked =
     entityType === null ? (entityId === null ? ALL : BY_ENTITY) : entityId === null ? BY_TYPE : BY_BOTH
-  const values = [entityType, entityId].filter((value) => value !== null)
-  const rows = await app.read.query<Omit<ListedAgent, 'last_used_at'>>(statement, values)
+  const rows = await app.read.query(asked, filter)
   const lastUsed = await app.lastUsed.of(rows.map((row) => row.credential_id))
   return rows.map((row) => {
     const at = lastUsed.get(row.credential_id)

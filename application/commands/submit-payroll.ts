@@ -8,6 +8,7 @@ import {
   type PayrollFile,
   type PayrollFileCommand,
   type PayrollFileEvent,
+  PayrollRowsRecorded,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
 import {
@@ -21,10 +22,10 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { type CommandHandler, decideAll, type Loaded } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
-import { inlinePhases, pipelineFault } from '../payroll/pipeline-steps.ts'
+import { phaseTerms, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
-import { personSubject, rowPersonContext } from '../queries/sealed-fields.ts'
+import { personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
 import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
@@ -99,10 +100,13 @@ export async function submitPayroll(
     ;({ cut, stored } = await uploadFile(app, submission, cut, context))
     if (fault !== null) stored = await failFile(app, cut.fileId, fault, context)
   } else {
-    const start = [cut.received, cut.chunks[0]!.command]
-    const events = wholeFile(start, submission.policy, fault, held)
-    if (isRejection(events)) return events
-    stored = await storeWhole(app, cut.fileId, events, context)
+    const decided = decideAll(
+      payrollFile,
+      wholeFile(cut, submission.policy, fault, held),
+      payrollFile.initialState,
+    )
+    if (isRejection(decided)) return decided
+    stored = await storeWhole(app, cut.fileId, decided.events, context)
   }
 
   await app.readModels.tellOf(payrollFile, stored.position)
@@ -136,11 +140,13 @@ const ALL_FAILURES: readonly FaultMode[] = ['decline', 'timeout', 'unreachable']
 
 const emptyFile: Loaded<PayrollFile> = { state: payrollFile.initialState, revision: -1 }
 
+type Command<Type> = Extract<PayrollFileCommand, { readonly type: Type }>
+
 /** A submission cut into the chunks of a file, ready to be stored. */
 interface CutFile {
   readonly fileId: string
-  readonly received: PayrollFileCommand
-  readonly chunks: readonly UploadChunk<PayrollFileCommand>[]
+  readonly received: Command<'Receive'>
+  readonly chunks: readonly UploadChunk<Command<'RecordRows'>>[]
   /** How many files of the same submission were given up before this one. */
   readonly givenUp: number
 }
@@ -216,21 +222,24 @@ export async function storedFile(
   return file.received ? file : null
 }
 
-/** All events of a file of one chunk: its phases too, unless a fault holds or fails the pipeline. */
+/** What makes a file of one chunk: all of it at once, unless a fault holds or fails the pipeline. */
 function wholeFile(
-  start: readonly PayrollFileCommand[],
+  { received, chunks: [chunk] }: CutFile,
   policy: PayrollSubmission['policy'],
   fault: FaultMode | null,
   held: boolean,
-): readonly PayrollFileEvent[] | Rejection {
-  const commands: readonly PayrollFileCommand[] =
-    fault === null ? start : [...start, { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) }]
-  const recorded = decideAll(payrollFile, commands, payrollFile.initialState)
-  if (isRejection(recorded) || fault !== null || held) {
-    return isRejection(recorded) ? recorded : recorded.events
+): readonly PayrollFileCommand[] {
+  const { data } = received
+  const { rows } = chunk!.command
+  if (fault === null && !held) {
+    return [
+      { type: 'ReceiveAndProcess', data, rows, policyRevision: policy.revision, ...phaseTerms(policy.state) },
+    ]
   }
-  const phases = inlinePhases(recorded.events, policy.state, policy.revision)
-  return isRejection(phases) ? phases : [...recorded.events, ...phases]
+  const start: readonly PayrollFileCommand[] = [received, chunk!.command]
+  return fault === null
+    ? start
+    : [...start, { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) }]
 }
 
 /** Stores a file in one append; one that an earlier attempt under the same claim stored stays as it is. */
@@ -254,7 +263,7 @@ function receiveCommand(
   fileId: string,
   submissionId: string | null,
   chunkCount: number,
-): PayrollFileCommand {
+): Command<'Receive'> {
   const { policy, period } = submission
   return {
     type: 'Receive',
@@ -298,8 +307,8 @@ async function chunksOf(
   app: Application,
   submission: PayrollSubmission,
   fileId: string,
-): Promise<UploadChunk<PayrollFileCommand>[]> {
-  const chunks: UploadChunk<PayrollFileCommand>[] = []
+): Promise<UploadChunk<Command<'RecordRows'>>[]> {
+  const chunks: UploadChunk<Command<'RecordRows'>>[] = []
   let chunk: CanonicalRow[] = []
   let bytes = 0
   const close = () => {
@@ -329,16 +338,16 @@ async function sealPersons(
   fileId: string,
   rows: readonly NormalizedRow[],
 ): Promise<readonly CanonicalRow[]> {
-  const named = rows.filter(({ person }) => person !== null)
-  if (named.length === 0) return rows.map(({ row }) => row)
-  const items = await mapInTimeSlices(named, ({ row, person, identity }) => ({
-    subject: personSubject(app.personalData, employerId, identity),
-    context: rowPersonContext(fileId, row.n),
-    plaintext: JSON.stringify(person),
-  }))
-  const values = await app.personalData.seal(items)
-  for (const [index, { row }] of named.entries()) row.person = values[index]!
-  return rows.map(({ row }) => row)
+  const drafts = await mapInTimeSlices(rows, ({ row, person }) =>
+    person === null ? row : { ...row, person: JSON.stringify(person) },
+  )
+  const sealed = await sealFields(
+    app.personalData,
+    PayrollRowsRecorded,
+    { file_id: fileId, rows: drafts },
+    ({ path }) => personSubject(app.personalData, employerId, rows[Number(path[1])]!.identity),
+  )
+  return sealed.rows
 }
 
 async function failFile(

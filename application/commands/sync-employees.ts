@@ -4,6 +4,7 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   type EmployeeChange,
+  EmployeeChangesRecorded,
   type EmployeeSync,
   type EmployeeSyncCommand,
   employeeSync,
@@ -14,7 +15,7 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
-import { changeRecordContext, personSubject } from '../queries/sealed-fields.ts'
+import { personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, TimeSlice } from '../time-slices.ts'
 import { isRowTooLarge, MAX_ROW_BYTES } from './row-size.ts'
 import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
@@ -231,18 +232,20 @@ async function sealChunk(
   chunk: number,
   plain: readonly Plain[],
 ): Promise<readonly EmployeeChange[]> {
-  const items = plain.map(({ record, plaintext }, index) => ({
+  const drafts = plain.map(({ record, plaintext }) => ({
     subject: personSubject(app.personalData, employerId, `employee_id:${record.employee_id.trim()}`),
-    context: changeRecordContext(fileId, chunk, index),
-    plaintext,
-  }))
-  const sealed = await app.personalData.seal(items)
-  return plain.map(({ record }, index) => ({
-    subject: items[index]!.subject,
     action: record.action,
-    record: sealed[index]!,
+    record: plaintext,
     effective_date: effectiveDate(record),
   }))
+  const draft = { file_id: fileId, chunk, changes: drafts }
+  const { changes } = await sealFields(
+    app.personalData,
+    EmployeeChangesRecorded,
+    draft,
+    ({ path }) => drafts[Number(path[1])]!.subject,
+  )
+  return changes
 }
 
 function effectiveDate(record: EmployeeChangeRecord): string | null {

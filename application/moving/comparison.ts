@@ -29,21 +29,21 @@ export class Comparison {
   readonly proof: LogProof
   /** Position in the source up to which they are equal. */
   sourcePosition = LOG_START
-  readonly #wanted: BigInt64Array
+  /** Positions of the source that are not translated yet, ascending. */
+  readonly #untranslated: bigint[]
+  readonly #wanted: ReadonlySet<bigint>
   /** For each wanted position of the source: where the last event up to it stands in the target. */
-  readonly translated: BigInt64Array
-  #translated = 0
-  #looked = 0
+  readonly #translated = new Map<bigint, bigint>()
   /** How many of the wanted positions are those of events in the source, and in the target. */
   readonly exact = { source: 0, target: 0 }
 
   /** @param wanted positions of the source that are to be translated, each once and ascending. */
-  constructor(source: MovableLog, target: MovableLog, wanted: BigInt64Array) {
+  constructor(source: MovableLog, target: MovableLog, wanted: readonly bigint[]) {
     this.#source = source
     this.#target = target
     this.proof = new LogProof(target)
-    this.#wanted = wanted
-    this.translated = new BigInt64Array(wanted.length)
+    this.#untranslated = [...wanted]
+    this.#wanted = new Set(wanted)
   }
 
   /**
@@ -81,20 +81,16 @@ export class Comparison {
 
   /** @param before where the event before stands in the target. */
   #translate(before: bigint, source: bigint, target: bigint): void {
-    const wanted = this.#wanted
-    while (this.#translated < wanted.length && wanted[this.#translated]! < source) {
-      this.translated[this.#translated] = before
-      this.#translated += 1
-    }
-    if (wanted[this.#translated] === source) this.exact.source += 1
-    while (this.#looked < wanted.length && wanted[this.#looked]! < target) this.#looked += 1
-    if (wanted[this.#looked] === target) this.exact.target += 1
+    const wanted = this.#untranslated
+    while (wanted.length > 0 && wanted[0]! < source) this.#translated.set(wanted.shift()!, before)
+    if (this.#wanted.has(source)) this.exact.source += 1
+    if (this.#wanted.has(target)) this.exact.target += 1
   }
 
-  /** Translates the positions from the last event on; when both logs have come to their end. */
-  finish(): BigInt64Array {
-    this.translated.fill(this.proof.position, this.#translated)
-    return this.translated
+  /** The wanted positions of the source and their translations; when both logs have come to their end. */
+  translated(): ReadonlyMap<bigint, bigint> {
+    for (const position of this.#untranslated) this.#translated.set(position, this.proof.position)
+    return this.#translated
   }
 
   #differs(why: string): LogsDiffer {

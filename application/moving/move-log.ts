@@ -107,7 +107,7 @@ export async function moveLog(parts: {
         await keyCheckValueOf(source),
       )
     : null
-  const wanted = database ? await database.positions() : new BigInt64Array(0)
+  const wanted = database ? await database.positions() : []
   if (follows === 'source' && (wanted.at(-1) ?? LOG_START) > head) {
     throw new SourceTooShort(
       `${source.name} ends at position ${head}, and ${database?.from} has read it up to ${wanted.at(-1)}: ` +
@@ -155,13 +155,12 @@ export async function moveLog(parts: {
       )
     }
   }
-  const translated = comparison.finish()
   const isTranslated =
     follows === 'target' || (follows === 'either' && comparison.exact.target > comparison.exact.source)
   const isDone = isTranslated && database?.from === database?.to
   const moved: Moved =
     database && !isDone
-      ? await database.move(wanted, isTranslated ? wanted : translated, await identityOf(target))
+      ? await database.move(isTranslated ? new Map() : comparison.translated(), await identityOf(target))
       : { outcome: 'moved before', carried: null }
   const account = proof.account()
   const copied = account.events - alreadyThere

@@ -3,7 +3,7 @@ import { dataSubject, dataSubjectId } from '../../domain/operations/data-subject
 import { normalizeRow, REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import { personSubject } from '../queries/sealed-fields.ts'
+import { personSubject } from '../sealing.ts'
 
 /** What is known of a person to be erased; each that is given leads to one data subject. */
 export interface PersonIdentity {

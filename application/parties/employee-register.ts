@@ -1,42 +1,38 @@
-import type { Sealed } from '../../domain/kernel/sealed.ts'
+import { sealContext } from '../../domain/kernel/sealed.ts'
 import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import type { Application } from '../application.ts'
-import { ERASED, sealContext } from '../ports/personal-data.ts'
-import type { Statement } from '../ports/read-database.ts'
+import { ERASED } from '../ports/personal-data.ts'
+import type { ResultOf } from '../ports/read-database.ts'
 import type { ListPage, PageRequest } from '../queries/operator-lists.ts'
 import { MASK, openAll, UNREADABLE } from '../queries/sealed-fields.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
 
-/** One person in an employer's register, as employee syncs reported. */
-export interface RegisteredEmployee {
-  /** What an erasure of the person names. */
-  readonly subject: string
-  readonly status: 'employed' | 'terminated'
-  /** YYYY-MM-DD. */
-  readonly hire_date: string | null
-  readonly termination_date: string | null
-  readonly last_action: 'hire' | 'terminate' | 'update'
-  /** Reported changes in all. */
-  readonly changes: number
-  readonly updated_at: string
+const REGISTER = statement(
+  'operator-employee-register',
+  (db, $: Parameter<{ employerId: string; limit: number; offset: number }>) =>
+    db
+      .selectFrom('employee_register')
+      .select(['subject', 'status', 'hire_date', 'termination_date', 'last_action', 'changes'])
+      .select(['updated_at', 'record', 'record_stream', 'record_field'])
+      .where('employer_id', '=', $('employerId'))
+      .orderBy('subject')
+      .limit($('limit'))
+      .offset($('offset')),
+)
+const REGISTER_COUNT = statement(
+  'operator-employee-register-count',
+  (db, $: Parameter<{ employerId: string }>) =>
+    db
+      .selectFrom('employee_register')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('employer_id', '=', $('employerId')),
+)
+
+/** One person in an employer's register, as employee syncs reported; `subject` is what an erasure names. */
+export interface RegisteredEmployee
+  extends Omit<ResultOf<typeof REGISTER>, 'record' | 'record_stream' | 'record_field'> {
   /** The last change record: masked, as reported, or `(erased)`. */
   readonly record: unknown
-}
-
-interface Row extends Omit<RegisteredEmployee, 'record'> {
-  readonly record: Sealed
-  readonly record_stream: string
-  readonly record_field: string
-}
-
-const REGISTER: Statement = {
-  name: 'operator-employee-register',
-  text: `SELECT subject, status, hire_date, termination_date, last_action, changes, updated_at,
-           record, record_stream, record_field
-         FROM read_model.employee_register WHERE employer_id = $1 ORDER BY subject LIMIT $2 OFFSET $3`,
-}
-const REGISTER_COUNT: Statement = {
-  name: 'operator-employee-register-count',
-  text: 'SELECT count(*) AS total FROM read_model.employee_register WHERE employer_id = $1',
 }
 
 /** The employee register of an employer, by data subject; `reveal` opens the reported records. */
@@ -47,8 +43,8 @@ export async function employeeRegister(
 ): Promise<ListPage<RegisteredEmployee>> {
   await app.readModels.reached(['employee-register'], await app.log.head())
   const [rows, counted] = await Promise.all([
-    app.read.query<Row>(REGISTER, [employerId, limit, (page - 1) * limit]),
-    app.read.query<{ total: number }>(REGISTER_COUNT, [employerId]),
+    app.read.query(REGISTER, { employerId, limit, offset: (page - 1) * limit }),
+    app.read.query(REGISTER_COUNT, { employerId }),
   ])
   const records = reveal
     ? await openAll(

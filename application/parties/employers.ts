@@ -1,12 +1,16 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import type { Sealed } from '../../domain/kernel/sealed.ts'
-import { type Employer, employer } from '../../domain/parties/employer.ts'
+import {
+  type Employer,
+  EmployerDetailsChanged,
+  EmployerRegistered,
+  employer,
+} from '../../domain/parties/employer.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
-import { employerContext, employerSubject } from '../queries/sealed-fields.ts'
+import { employerSubject, sealFields } from '../sealing.ts'
 import { feinReservation, reserve } from '../uniqueness/reservations.ts'
 import { unknownPayrollCompany } from './payroll-companies.ts'
 import { unknownTenant } from './tenants.ts'
@@ -58,25 +62,22 @@ export async function register(
   )
   if (employerId === null) return feinTaken()
 
-  const sealed = await sealEmployer(app, employerId, { fein, address, contactEmail })
-  const outcome = await app.commands.execute(
-    employer,
-    employerId,
+  const data = await sealFields(
+    app.personalData,
+    EmployerRegistered,
     {
-      type: 'Register',
-      data: {
-        employer_id: employerId,
-        tenant_id: tenantId,
-        environment,
-        legal_name: input.legalName,
-        fein: sealed.fein!,
-        address: sealed.address ?? null,
-        contact_email: sealed.contactEmail ?? null,
-        payroll_company_ids: [...new Set(input.payrollCompanyIds)],
-      },
+      employer_id: employerId,
+      tenant_id: tenantId,
+      environment,
+      legal_name: input.legalName,
+      fein,
+      address: textOf(address),
+      contact_email: contactEmail || null,
+      payroll_company_ids: [...new Set(input.payrollCompanyIds)],
     },
-    scoped,
+    () => employerSubject(app.personalData, employerId),
   )
+  const outcome = await app.commands.execute(employer, employerId, { type: 'Register', data }, scoped)
   if (isRejection(outcome) && outcome.code === 'employer_exists') return feinTaken()
   return readable(app, employer, outcome)
 }
@@ -107,14 +108,18 @@ export async function change(
     const unknown = await unknownPayrollCompany(app, state.tenant_id, changes.payrollCompanyIds)
     if (unknown) return unknown
   }
-  const sealed = await sealEmployer(app, employerId, changes)
-  const details: { -readonly [K in 'legal_name' | 'address' | 'contact_email']?: Employer[K] } = {}
-  if (changes.legalName !== undefined && changes.legalName !== state.legal_name) {
-    details.legal_name = changes.legalName
-  }
-  if (changes.address !== undefined) details.address = sealed.address ?? null
-  if (changes.contactEmail !== undefined) details.contact_email = sealed.contactEmail ?? null
-  const { payrollCompanyIds } = changes
+  const { legalName, address, contactEmail, payrollCompanyIds } = changes
+  const { employer_id: _id, ...details } = await sealFields(
+    app.personalData,
+    EmployerDetailsChanged,
+    {
+      employer_id: employerId,
+      ...(legalName !== undefined && legalName !== state.legal_name && { legal_name: legalName }),
+      ...(address !== undefined && { address: textOf(address) }),
+      ...(contactEmail !== undefined && { contact_email: contactEmail || null }),
+    },
+    () => employerSubject(app.personalData, employerId),
+  )
   return changed(
     app,
     employer,
@@ -124,26 +129,7 @@ export async function change(
   )
 }
 
-async function sealEmployer(
-  app: Application,
-  employerId: string,
-  values: {
-    readonly fein?: string
-    readonly address?: Address | null
-    readonly contactEmail?: string | null
-  },
-): Promise<{ fein?: Sealed; address?: Sealed; contactEmail?: Sealed }> {
-  const subject = employerSubject(app.personalData, employerId)
-  const items: { subject: string; context: string; plaintext: string }[] = []
-  const names: ('fein' | 'address' | 'contactEmail')[] = []
-  const add = (name: (typeof names)[number], field: string, plaintext: string) => {
-    names.push(name)
-    items.push({ subject, context: employerContext(employerId, field), plaintext })
-  }
-  if (values.fein !== undefined) add('fein', 'fein', values.fein)
-  if (values.address) add('address', 'address', JSON.stringify(values.address))
-  if (values.contactEmail) add('contactEmail', 'contact_email', values.contactEmail)
-  if (items.length === 0) return {}
-  const sealed = await app.personalData.seal(items)
-  return Object.fromEntries(names.map((name, index) => [name, sealed[index]!]))
+/** An address as it is sealed. */
+function textOf(address: Address | null): string | null {
+  return address === null ? null : JSON.stringify(address)
 }

@@ -1,6 +1,7 @@
-import { type Employer, employer } from '../../domain/parties/employer.ts'
+import { type Employer, EmployerRegistered, employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
-import { employerContext, employerSubject, openAll } from '../queries/sealed-fields.ts'
+import { opened } from '../queries/sealed-fields.ts'
+import { employerSubject } from '../sealing.ts'
 
 /** An employer as operators see it, personal fields opened; `(erased)` where its data key was destroyed. */
 export interface ShownEmployer
@@ -13,34 +14,32 @@ export interface ShownEmployer
   readonly data_subject: string
 }
 
+interface PlainEmployer extends Omit<Employer, 'fein' | 'address' | 'contact_email'> {
+  readonly fein: string
+  readonly address: string | null
+  readonly contact_email: string | null
+}
+
 /** Opens the personal fields of employers, all in one go. */
 export async function showEmployers(
   app: Pick<Application, 'personalData'>,
   employers: readonly Employer[],
 ): Promise<readonly ShownEmployer[]> {
-  const sealed = employers.flatMap((one) =>
-    (['fein', 'address', 'contact_email'] as const).flatMap((field) => {
-      const value = one[field]
-      return value === null ? [] : [{ value, context: employerContext(one.employer_id, field) }]
-    }),
+  const { data } = await opened(
+    app.personalData,
+    employers.map((one) => ({ schema: EmployerRegistered.schema, data: one })),
   )
-  const texts = (await openAll(app.personalData, sealed)).values()
-  const next = (value: unknown): string | null => (value === null ? null : texts.next().value!)
-  return employers.map((one) => {
-    const fein = next(one.fein)!
-    const address = next(one.address)
-    return {
-      employer_id: one.employer_id,
-      tenant_id: one.tenant_id,
-      environment: one.environment,
-      legal_name: one.legal_name,
-      fein,
-      address: address?.startsWith('{') ? (JSON.parse(address) as unknown) : address,
-      contact_email: next(one.contact_email),
-      payroll_company_ids: one.payroll_company_ids,
-      data_subject: employerSubject(app.personalData, one.employer_id),
-    }
-  })
+  return (data as readonly PlainEmployer[]).map((one) => ({
+    employer_id: one.employer_id,
+    tenant_id: one.tenant_id,
+    environment: one.environment,
+    legal_name: one.legal_name,
+    fein: one.fein,
+    address: one.address?.startsWith('{') ? (JSON.parse(one.address) as unknown) : one.address,
+    contact_email: one.contact_email,
+    payroll_company_ids: one.payroll_company_ids,
+    data_subject: employerSubject(app.personalData, one.employer_id),
+  }))
 }
 
 /** One employer as operators see it. */

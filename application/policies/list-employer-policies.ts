@@ -1,33 +1,27 @@
-import { type Policy, type PolicyTerms, statusOn } from '../../domain/policies/policy.ts'
+import { statusOn } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import type { Statement } from '../ports/read-database.ts'
+import type { ResultOf } from '../ports/read-database.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+
+const POLICIES_OF_EMPLOYER = statement('policies-of-employer', (db, $: Parameter<{ employerId: string }>) =>
+  db
+    .selectFrom('policies as policy')
+    .leftJoin('carriers as carrier', 'carrier.carrier_id', 'policy.carrier_id')
+    .select(['policy.policy_id', 'policy.policy_number', 'carrier.name as carrier_name'])
+    .select(['policy.status', 'policy.effective_date', 'policy.expiration_date'])
+    .select(['policy.class_codes', 'policy.states', 'policy.locations'])
+    .select(['policy.payroll_frequency', 'policy.fee_count'])
+    .where('policy.employer_id', '=', $('employerId'))
+    .orderBy('policy.seq'),
+)
+type PolicyRow = ResultOf<typeof POLICIES_OF_EMPLOYER>
 
 /** A policy as the read model shows it, with the status that it has today. */
-export interface ListedPolicy
-  extends Pick<PolicyTerms, 'class_codes' | 'states' | 'locations' | 'payroll_frequency'> {
-  readonly policy_id: string
-  readonly policy_number: string
+export interface ListedPolicy extends Omit<PolicyRow, 'carrier_name' | 'status'> {
   /** Empty when the carrier is not known. */
   readonly carrier_name: string
-  readonly status: Policy['status'] | 'expired'
-  readonly effective_date: string
-  readonly expiration_date: string
-  readonly fee_count: number
+  readonly status: PolicyRow['status'] | 'expired'
 }
-
-const POLICIES_OF_EMPLOYER: Statement = {
-  name: 'policies-of-employer',
-  text: `
-    SELECT policy.policy_id, policy.policy_number, coalesce(carrier.name, '') AS carrier_name, policy.status,
-           policy.effective_date, policy.expiration_date, policy.class_codes, policy.states,
-           policy.locations, policy.payroll_frequency, policy.fee_count
-    FROM read_model.policies AS policy
-    LEFT JOIN read_model.carriers AS carrier ON carrier.carrier_id = policy.carrier_id
-    WHERE policy.employer_id = $1
-    ORDER BY policy.seq`,
-}
-
-type PolicyRow = Omit<ListedPolicy, 'status'> & Pick<Policy, 'status'>
 
 /** All policies of an employer, in the order in which they were issued. */
 export async function policiesOf(
@@ -35,8 +29,12 @@ export async function policiesOf(
   employerId: string,
 ): Promise<readonly ListedPolicy[]> {
   const now = app.clock.now()
-  const rows = await app.read.query<PolicyRow>(POLICIES_OF_EMPLOYER, [employerId])
-  return rows.map((row) => ({ ...row, status: statusOn(row, now) }))
+  const rows = await app.read.query(POLICIES_OF_EMPLOYER, { employerId })
+  return rows.map((row) => ({
+    ...row,
+    carrier_name: row.carrier_name ?? '',
+    status: statusOn(row, now),
+  }))
 }
 
 /**

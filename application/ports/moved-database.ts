@@ -19,18 +19,17 @@ export interface MovedDatabase {
     keyCheckValue: string | null,
   ): Promise<'source' | 'target' | 'either'>
 
-  /** Every position that is carried over, once and ascending. */
-  positions(): Promise<BigInt64Array>
+  /** Where process managers and integration events stand in the log, each position once and ascending. */
+  positions(): Promise<readonly bigint[]>
 
   /**
-   * Carries everything over to the other database that does not derive from the log, with other positions in the place of its own, drops the
-   * read models, and binds the database to the log that the positions belong to; all or nothing.
-   * @param before what {@link positions} answered.
-   * @param after the position to store instead, for each of `before`.
+   * Carries everything over to the other database that does not derive from the log, drops the read models, which the
+   * next start builds anew, and binds the database to the log that its positions belong to then; all or nothing.
    * Where an earlier move to another database has ended, and a service may have worked since, nothing is carried again.
+   * @param translated positions to store instead of those that stand there.
    * @throws when it cannot be told which of two databases counts.
    */
-  move(before: BigInt64Array, after: BigInt64Array, log: LogIdentity): Promise<Moved>
+  move(translated: ReadonlyMap<bigint, bigint>, log: LogIdentity): Promise<Moved>
 }
 
 /** What became of a move. */

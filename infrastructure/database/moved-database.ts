@@ -14,7 +14,6 @@ import { PostgresSecretVault } from './vault.ts'
 
 /** Sessions of a service that has just ended are gone by then. */
 const WAIT_MS = 3_000
-const CHUNK = 50_000
 
 /** A service works on the database; the message is one clear line. */
 export class DatabaseInUse extends Error {
@@ -109,17 +108,17 @@ export class PostgresMovedDatabase implements MovedDatabase {
     }
   }
 
-  async positions(): Promise<BigInt64Array> {
+  async positions(): Promise<readonly bigint[]> {
     const { from, to } = this.#options
     for (const database of new Set([from, to])) await refuseWhileInUse(database, database.pool)
     const { rows } = await from.pool.query<[string]>({
       text: 'SELECT DISTINCT position FROM runtime.process_managers ORDER BY position',
       rowMode: 'array',
     })
-    return BigInt64Array.from(rows, ([position]) => BigInt(position))
+    return rows.map(([position]) => BigInt(position))
   }
 
-  async move(before: BigInt64Array, after: BigInt64Array, log: LogIdentity): Promise<Moved> {
+  async move(translated: ReadonlyMap<bigint, bigint>, log: LogIdentity): Promise<Moved> {
     const { from, to, engines, masterKeys } = this.#options
     const moved = await to.withOwner((client) =>
       inTransaction(client, 'READ COMMITTED', async (): Promise<Moved> => {
@@ -137,7 +136,7 @@ export class PostgresMovedDatabase implements MovedDatabase {
                 ),
               )
             : null
-        await translate(client, before, after)
+        await translate(client, translated)
         await dropReadModels(client)
         await storeBinding(client, { engine: engines.target, ...log })
         return { outcome: 'moved', carried: rows }
@@ -197,24 +196,17 @@ async function hasWorked(client: pg.Client): Promise<boolean> {
   return rows[0]!.worked
 }
 
-async function translate(client: pg.Client, before: BigInt64Array, after: BigInt64Array): Promise<void> {
+async function translate(client: pg.Client, translated: ReadonlyMap<bigint, bigint>): Promise<void> {
   await client.query(
-    'CREATE TEMPORARY TABLE moved (before bigint PRIMARY KEY, after bigint NOT NULL) ON COMMIT DROP',
-  )
-  for (let at = 0; at < before.length; at += CHUNK) {
-    await client.query('INSERT INTO moved SELECT * FROM unnest($1::bigint[], $2::bigint[])', [
-      [...before.subarray(at, at + CHUNK)].map(String),
-      [...after.subarray(at, at + CHUNK)].map(String),
-    ])
-  }
-  await client.query(
-    'UPDATE runtime.process_managers AS stored SET position = moved.after FROM moved WHERE stored.position = moved.before',
+    `UPDATE runtime.process_managers AS stored SET position = moved.after
+     FROM unnest($1::bigint[], $2::bigint[]) AS moved (before, after) WHERE stored.position = moved.before`,
+    [[...translated.keys()].map(String), [...translated.values()].map(String)],
   )
 }
 
 /** Their rows hold positions of the log that is left; the next start builds them anew. */
 async function dropReadModels(client: pg.Client): Promise<void> {
-  await client.query('TRUNCATE runtime.projections, runtime.parked_events, runtime.projection_requests')
+  await client.query('TRUNCATE runtime.projections, runtime.parked_streams, runtime.projection_requests')
   const { rows } = await client.query<{ name: string }>(
     `SELECT nspname AS name FROM pg_namespace WHERE nspname LIKE 'rm\\_%'`,
   )

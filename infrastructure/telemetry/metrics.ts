@@ -72,6 +72,8 @@ export class Metrics {
     'queue',
     'outcome',
   ])
+  /** Whose parked streams are shown beside those of other readers. */
+  #projections: readonly string[] = []
   #natsConnected: Gauge | undefined
   #queueMessages: Gauge<'state'> | undefined
   #integrationPublished: Counter<'type'> | undefined
@@ -134,9 +136,11 @@ export class Metrics {
       | null,
   ): void {
     if (all === null) {
-      for (const gauge of [this.#lagEvents, this.#lagSeconds, this.#projectionUp, this.#parked]) gauge.reset()
+      for (const gauge of [this.#lagEvents, this.#lagSeconds, this.#projectionUp]) gauge.reset()
+      for (const reader of this.#projections) this.parked(reader, null)
       return
     }
+    this.#projections = all.map(({ name }) => name)
     for (const { name, state, owner, lag, parked_streams } of all) {
       this.lag(name, lag)
       this.#projectionUp.set({ projection: name }, owner !== null && state !== 'error' ? 1 : 0)

@@ -1,6 +1,37 @@
 import { UnreadableEvent } from '../../application/event-store.ts'
-import { FoldError } from './fold.ts'
-import { type Failure, type FailureCategory, ProjectionStoreError } from './projection-store.ts'
+
+/**
+ * `transient` passes by itself, `data` belongs to one event (it does not fit the tables), `handler`
+ * too (it does not fit the code), `fatal` is about the database as a whole, `fenced` means that
+ * another owner has taken over.
+ */
+export type FailureCategory = 'transient' | 'data' | 'handler' | 'fatal' | 'fenced'
+
+/** Why a projection, or one of its streams, does not go on. Messages never carry values of events. */
+export interface Failure {
+  readonly category: FailureCategory
+  readonly message: string
+  readonly position: bigint | null
+  readonly type: string | null
+}
+
+/** A failed database operation, classified. The message carries no values. */
+export class ProjectionStoreError extends Error {
+  readonly category: Exclude<FailureCategory, 'handler'>
+  constructor(category: Exclude<FailureCategory, 'handler'>, message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'ProjectionStoreError'
+    this.category = category
+  }
+}
+
+/** A handler asked for something impossible; the message names tables and columns, never values. */
+export class FoldError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'FoldError'
+  }
+}
 
 /** How a failure is met: by its category. What comes from outside the store (the log) passes by itself. */
 export function categoryOf(error: unknown): FailureCategory {

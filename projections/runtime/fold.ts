@@ -1,14 +1,7 @@
 import type { RecordedEvent } from '../../application/event-store.ts'
+import { FoldError } from './failures.ts'
 import type { FoldedTable, Handler, Row, TableDefinition } from './projection.ts'
-import type { TableChanges } from './projection-store.ts'
-
-/** A handler asked for something impossible; the message names tables and columns, never values. */
-export class FoldError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'FoldError'
-  }
-}
+import type { TableChanges } from './store.ts'
 
 type Rows = Map<string, Row | null>
 

@@ -1,22 +1,18 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
-import { type EventLog, LOG_START } from '../../application/ports/event-log.ts'
+import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { type Lag, LogLag } from './log-lag.ts'
-import type { Projection, ProjectionState } from './projection.ts'
-import { leaseOf, type ProjectionMetrics, ProjectionOwner } from './projection-owner.ts'
-import type {
-  Comparison,
-  Failure,
-  GenerationRecord,
-  ProjectionStore,
-  RequestKind,
-} from './projection-store.ts'
-import { elapsed, pause } from './real-time.ts'
-import { RemoteProgress } from './remote-progress.ts'
+import type { ProjectionMetrics } from './owned-projection.ts'
+import type { Projection } from './projection.ts'
+import { leaseOf, ProjectionOwner } from './projection-owner.ts'
+import { type ProjectionStatus, type ShownParkedStream, statusOf } from './projection-status.ts'
+import { ReachedPositions } from './reached-positions.ts'
+import type { GenerationRecord, ProjectionStore, RequestKind } from './store.ts'
 
 const REACH_TIMEOUT_MS = 5000
 const REQUEST_TIMEOUT_MS = 15_000
@@ -35,66 +31,24 @@ export class ProjectionError extends Error {
   }
 }
 
-/** A failure as operators see it. */
-export interface ShownFailure {
-  readonly category: string
-  readonly message: string
-  readonly position: number | null
-  readonly type: string | null
-}
-
-/** A projection as operators see it. Positions are numbers; times are ISO 8601 UTC. */
-export interface ProjectionStatus {
-  readonly name: string
-  readonly state: ProjectionState
-  readonly generation: number
-  readonly version: number
-  /** The version in the code; null when the code has no such projection. */
-  readonly code_version: number | null
-  readonly position: number
-  readonly head: number
-  readonly lag: Lag
-  readonly parked_streams: number
-  /** Who runs it; null when nobody does. */
-  readonly owner: string | null
-  readonly failure: ShownFailure | null
-  readonly rebuild: {
-    readonly generation: number
-    readonly version: number
-    readonly state: ProjectionState
-    readonly switch: 'auto' | 'manual'
-    readonly position: number
-    readonly head: number
-    /** Events of the log still to go; estimated where positions do not count them. */
-    readonly events_left: number
-    /** Events of the log gone through per second, lately; estimated likewise. */
-    readonly events_per_second: number
-    /** Estimated; null while the rate is unknown. */
-    readonly seconds_left: number | null
-    readonly parked_streams: number
-    readonly failure: ShownFailure | null
-    /** With the live tables, at one position; null until the rebuild has caught up. */
-    readonly comparison: Comparison | null
-  } | null
-  /** The generation that `rollback` goes back to. */
-  readonly retired: {
-    readonly generation: number
-    readonly version: number
-    readonly position: number
-  } | null
-}
-
-/** A stream that waits for a redrive. */
-export interface ShownParkedStream {
-  readonly generation: number
-  readonly stream: string
-  readonly position: number
-  readonly revision: number
-  readonly type: string
-  readonly category: string
-  readonly message: string
-  readonly attempts: number
-  readonly parked_at: string
+interface ProjectionsOptions {
+  /** Every projection the code has. */
+  readonly projections: readonly Projection[]
+  /** What the projections follow; it may be waited for. */
+  readonly log: EventLog
+  /** What those read who have a caller waiting, default the same. */
+  readonly askedLog?: EventLog
+  readonly registry: EventRegistry
+  readonly store: ProjectionStore
+  readonly leases: Leases
+  /** Who holds leases, by name. */
+  readonly holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
+  readonly clock: Clock
+  readonly metrics?: ProjectionMetrics
+  /** They tell other processes that a projection moved on, and wake those who wait here. */
+  readonly notices?: Notices
+  /** Real milliseconds between attempts to take over from another process, default 500. */
+  readonly retryMs?: number
 }
 
 /**
@@ -102,18 +56,11 @@ export interface ShownParkedStream {
  * process with the role for it, {@link start} runs them here; every other method works in any process.
  */
 export class Projections implements ReadModels {
+  readonly #options: ProjectionsOptions
   readonly #projections: ReadonlyMap<string, Projection>
-  readonly #log: EventLog
   readonly #askedLog: EventLog
-  readonly #registry: EventRegistry
-  readonly #store: ProjectionStore
-  readonly #leases: Leases
-  readonly #holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
   readonly #lag: LogLag
-  readonly #metrics: ProjectionMetrics
-  readonly #retryMs: number
-  readonly #notices: Notices | null
-  readonly #remote: RemoteProgress
+  readonly #reached: ReachedPositions
   readonly #owners = new Map<string, ProjectionOwner>()
   /** Projections that handle events of an aggregate. */
   readonly #tellers = new Map<object, readonly string[]>()
@@ -121,40 +68,13 @@ export class Projections implements ReadModels {
   #lagTimer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
 
-  /**
-   * @param options.projections every projection the code has.
-   * @param options.log what the projections follow; it may be waited for.
-   * @param options.askedLog what those read who have a caller waiting, default the same.
-   * @param options.holders who holds leases, by name.
-   * @param options.notices tell other processes that a projection moved on, and wake those who wait here.
-   * @param options.retryMs real milliseconds between attempts to take over from another process, default 500.
-   * @throws Error when two projections share a name or a table, or handle a type the registry does not know.
-   */
-  constructor(options: {
-    projections: readonly Projection[]
-    log: EventLog
-    askedLog?: EventLog
-    registry: EventRegistry
-    store: ProjectionStore
-    leases: Leases
-    holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
-    clock: Clock
-    metrics?: ProjectionMetrics
-    notices?: Notices
-    retryMs?: number
-  }) {
+  /** @throws Error when two projections share a name or a table, or handle a type the registry does not know. */
+  constructor(options: ProjectionsOptions) {
+    this.#options = options
     this.#projections = checked(options.projections, options.registry)
-    this.#log = options.log
     this.#askedLog = options.askedLog ?? options.log
-    this.#registry = options.registry
-    this.#store = options.store
-    this.#leases = options.leases
-    this.#holders = options.holders
     this.#lag = new LogLag(this.#askedLog, options.clock)
-    this.#metrics = options.metrics ?? {}
-    this.#retryMs = options.retryMs ?? 500
-    this.#notices = options.notices ?? null
-    this.#remote = new RemoteProgress(options.store, this.#notices)
+    this.#reached = new ReachedPositions(options.store.generations, options.notices ?? null)
   }
 
   /** Names of the projections in the code. */
@@ -169,20 +89,16 @@ export class Projections implements ReadModels {
    */
   async start(options: { takeOver?: boolean } = {}): Promise<void> {
     if (this.#owners.size > 0) return
-    await this.#store.detach(this.names)
-    for (const projection of this.#projections.values()) {
-      this.#owners.set(
-        projection.name,
-        new ProjectionOwner(projection, {
-          log: this.#log,
-          registry: this.#registry,
-          store: this.#store,
-          leases: this.#leases,
-          metrics: this.#metrics,
-          moved: () => this.#notices?.wake('position'),
-          retryMs: this.#retryMs,
-        }),
-      )
+    const { log, registry, store, leases, metrics = {}, notices, retryMs = 500 } = this.#options
+    await store.generations.detach(this.names)
+    for (const [name, projection] of this.#projections) {
+      const owner = new ProjectionOwner(projection, {
+        ...{ log, registry, store, leases, metrics, retryMs },
+        reached: (position) => this.#reached.reached(name, position),
+        released: () => this.#reached.released(name),
+        moved: () => notices?.wake('position'),
+      })
+      this.#owners.set(name, owner)
     }
     this.#requestTimer = setInterval(() => void this.#lookForRequests(), REQUEST_POLL_MS)
     this.#lagTimer = setInterval(() => void this.#measureLag(), LAG_MS)
@@ -211,8 +127,8 @@ export class Projections implements ReadModels {
     const waits: Promise<boolean>[] = []
     for (const name of projections) {
       if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
-      const progress = this.#owners.get(name)?.progress
-      if (!progress || progress.reached < position) waits.push(this.#reachedOne(name, position, timeoutMs))
+      const here = this.#reached.here(name)
+      if (here === undefined || here < position) waits.push(this.#reached.waitFor(name, position, timeoutMs))
     }
     if (waits.length === 0) return true
     return (await Promise.all(waits)).every(Boolean)
@@ -230,34 +146,23 @@ export class Projections implements ReadModels {
     return this.reached(names, position)
   }
 
-  async #reachedOne(name: string, position: bigint, timeoutMs: number): Promise<boolean> {
-    const deadline = elapsed() + timeoutMs
-    for (;;) {
-      const left = deadline - elapsed()
-      const progress = this.#owners.get(name)?.progress
-      const reached = progress
-        ? await progress.waitFor(position, left)
-        : await this.#remote.waitFor(name, position, left)
-      if (reached) return true
-      if (elapsed() >= deadline) return false
-      // this process has just given the projection up
-      await pause(POLL_MS.first)
-    }
-  }
-
   // ---- operating
 
   /** Every projection, those without code included, by name. */
   async list(): Promise<readonly ProjectionStatus[]> {
-    const [records, head] = await Promise.all([this.#store.generations(), this.#askedLog.head()])
+    const [records, head] = await Promise.all([this.#options.store.generations.all(), this.#askedLog.head()])
     this.#lag.note(head)
     const byName = new Map<string, GenerationRecord[]>(this.names.map((name) => [name, []]))
     for (const record of records) {
       byName.set(record.projection, [...(byName.get(record.projection) ?? []), record])
     }
-    const holders = await this.#holders([...byName.keys()].map(leaseOf))
+    const holders = await this.#options.holders([...byName.keys()].map(leaseOf))
     const all = [...byName].map(([name, generations]) =>
-      this.#status(name, generations, head, holders.get(leaseOf(name)) ?? null),
+      statusOf({
+        ...{ name, codeVersion: this.#projections.get(name)?.version ?? null, local: this.#owners.get(name) },
+        ...{ generations, head, owner: holders.get(leaseOf(name)) ?? null },
+        ...{ log: this.#askedLog, lag: this.#lag },
+      }),
     )
     return Promise.all(all)
   }
@@ -269,7 +174,7 @@ export class Projections implements ReadModels {
     const generations = [status.generation, ...(status.rebuild ? [status.rebuild.generation] : [])]
     const parked = await Promise.all(
       generations.map(async (generation) =>
-        (await this.#store.parked({ projection: name, generation, tables: [] })).map(
+        (await this.#options.store.pages.parked({ projection: name, generation })).map(
           ({ parkedAt, position, ...one }) => ({
             generation,
             ...one,
@@ -332,27 +237,27 @@ export class Projections implements ReadModels {
     args: Readonly<Record<string, unknown>> = {},
   ): Promise<unknown> {
     if (!this.#projections.has(name)) throw new ProjectionError('not_found', `No projection ${name}`)
-    const id = await this.#store.ask(name, kind, args)
-    const deadline = elapsed() + REQUEST_TIMEOUT_MS
+    const id = await this.#options.store.requests.ask(name, kind, args)
+    const deadline = performance.now() + REQUEST_TIMEOUT_MS
     let wait = POLL_MS.first
     for (;;) {
       // where this process runs the projection, the request is carried out right now
       await this.#lookForRequests()
-      const outcome = await this.#store.outcome(id)
+      const outcome = await this.#options.store.requests.outcome(id)
       if (outcome?.ok) return outcome.result
       if (outcome) {
         throw new ProjectionError(outcome.kind === 'conflict' ? 'conflict' : 'unavailable', outcome.message)
       }
-      if (elapsed() >= deadline) break
-      await pause(wait)
+      if (performance.now() >= deadline) break
+      await delay(wait)
       wait = Math.min(wait * 2, POLL_MS.most)
     }
-    await this.#store.answer(id, {
+    await this.#options.store.requests.answer(id, {
       ok: false,
       kind: 'expired',
       message: 'nobody took the request up in time',
     })
-    const late = await this.#store.outcome(id)
+    const late = await this.#options.store.requests.outcome(id)
     if (late?.ok) return late.result
     throw new ProjectionError('unavailable', `No process runs the projection ${name} at present`)
   }
@@ -369,7 +274,7 @@ export class Projections implements ReadModels {
     const owned = [...this.#owners.values()].filter((owner) => owner.owns)
     if (owned.length === 0) return
     try {
-      const requests = await this.#store.openRequests(owned.map((owner) => owner.name))
+      const requests = await this.#options.store.requests.open(owned.map((owner) => owner.name))
       // a request that takes long must not hold up those of other projections
       for (const owner of owned) {
         void owner.answer(requests.filter((request) => request.projection === owner.name))
@@ -379,99 +284,13 @@ export class Projections implements ReadModels {
     }
   }
 
-  // ---- what operators see
-
-  async #status(
-    name: string,
-    generations: readonly GenerationRecord[],
-    head: bigint,
-    owner: string | null,
-  ): Promise<ProjectionStatus> {
-    const code = this.#projections.get(name)
-    const local = this.#owners.get(name)
-    const live = generations.find((one) => one.role === 'live')
-    const shadow = generations.find((one) => one.role === 'shadow')
-    const retired = generations.find((one) => one.role === 'retired')
-    const position = this.#positionOf(local, live)
-    return {
-      name,
-      state: code ? stateOf(local, live) : 'detached',
-      generation: live?.generation ?? 0,
-      version: live?.version ?? 0,
-      code_version: code?.version ?? null,
-      position: Number(position),
-      head: Number(head),
-      lag: await this.#lag.at(position, head),
-      parked_streams: live?.parkedStreams ?? 0,
-      owner,
-      failure: shown(failureIn(local, live) ?? local?.problem ?? null),
-      rebuild: shadow ? await this.#rebuildStatus(local, shadow, head) : null,
-      retired: retired
-        ? {
-            generation: retired.generation,
-            version: retired.version,
-            position: Number(retired.position),
-          }
-        : null,
-    }
-  }
-
-  async #rebuildStatus(
-    local: ProjectionOwner | undefined,
-    shadow: GenerationRecord,
-    head: bigint,
-  ): Promise<NonNullable<ProjectionStatus['rebuild']>> {
-    const position = this.#positionOf(local, shadow)
-    const rate = local?.runnerOf(shadow.generation)?.rate ?? shadow.rate
-    // in positions, as the rate is
-    const left = Number(head > position ? head - position : 0n)
-    const whole = await this.#askedLog.count(LOG_START, head)
-    return {
-      generation: shadow.generation,
-      version: shadow.version,
-      state: stateOf(local, shadow),
-      switch: shadow.autoSwitch ? 'auto' : 'manual',
-      position: Number(position),
-      head: Number(head),
-      events_left: await this.#askedLog.count(position, head),
-      events_per_second: head > LOG_START ? Math.round((rate * whole) / Number(head)) : 0,
-      seconds_left: left === 0 ? 0 : rate > 0 ? Math.ceil(left / rate) : null,
-      parked_streams: shadow.parkedStreams,
-      failure: shown(failureIn(local, shadow)),
-      comparison: shadow.comparison,
-    }
-  }
-
-  /** What is applied: this process knows a little more than what is stored. */
-  #positionOf(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): bigint {
-    if (!record) return 0n
-    const here = local?.runnerOf(record.generation)?.reached ?? 0n
-    return here > record.position ? here : record.position
-  }
-
   async #measureLag(): Promise<void> {
     try {
-      for (const [name, lag] of await this.lag()) this.#metrics.lag?.({ name, ...lag })
+      for (const [name, lag] of await this.lag()) this.#options.metrics?.lag?.({ name, ...lag })
     } catch {
       // no database, no figures; the failure shows elsewhere
     }
   }
-}
-
-function stateOf(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): ProjectionState {
-  if (!record) return local?.problem ? 'error' : 'new'
-  const runner = local?.runnerOf(record.generation)
-  return runner?.state === 'error' ? 'error' : record.state
-}
-
-function failureIn(local: ProjectionOwner | undefined, record: GenerationRecord | undefined): Failure | null {
-  if (!record) return null
-  const runner = local?.runnerOf(record.generation)
-  return runner ? runner.failure : record.failure
-}
-
-function shown(failure: Failure | null): ShownFailure | null {
-  return failure && { ...failure, position: failure.position === null ? null : Number(failure.position) }
 }
 
 function checked(

@@ -234,8 +234,8 @@ if (await findEventStore()) {
       expect(await positionColumns(installation.databaseUrl)).toMatchInlineSnapshot(`
         [
           "runtime.log_binding.first_position",
-          "runtime.parked_events.position",
-          "runtime.parked_events.revision",
+          "runtime.parked_streams.position",
+          "runtime.parked_streams.revision",
           "runtime.process_managers.position",
           "runtime.projection_requests.arguments",
           "runtime.projection_requests.outcome",

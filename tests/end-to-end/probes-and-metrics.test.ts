@@ -132,7 +132,7 @@ describe('GET /readyz', () => {
 
   test('stays 200 and tells what calls for a person', async () => {
     await sql(
-      `INSERT INTO runtime.parked_events
+      `INSERT INTO runtime.parked_streams
          (projection, generation, stream, position, revision, type, category, message, attempts)
        SELECT projection, generation, stream, 1, 0, 'EmployerRegistered', 'handler', 'Error', 1
        FROM runtime.projections, unnest(ARRAY['employer-a', 'employer-b']) AS stream
@@ -162,7 +162,7 @@ describe('GET /readyz', () => {
       expect((await send(`${service.opsUrl}/healthz`)).body).toEqual({ ok: true, checks: {} })
     } finally {
       await sql(
-        'DELETE FROM runtime.parked_events',
+        'DELETE FROM runtime.parked_streams',
         `DELETE FROM runtime.work WHERE key = 'x'`,
         'UPDATE runtime.process_managers SET problem = NULL',
       )

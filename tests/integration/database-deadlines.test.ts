@@ -6,7 +6,7 @@ import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/le
 import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { unavailability } from '../../interfaces/http/unavailable.ts'
-import { RemoteProgress } from '../../projections/runtime/remote-progress.ts'
+import { ReachedPositions } from '../../projections/runtime/reached-positions.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
 import { untilAnswered } from '../support/until-answered.ts'
@@ -96,9 +96,9 @@ describe('a database whose machine vanished from the network', () => {
   test('does not make a wait for a read model longer than was asked for', async () => {
     const { proxy, url } = await overNetwork()
     const database = await opened(url)
-    const store = new PostgresProjectionStore(database)
+    const store = new PostgresProjectionStore(database).generations
     await store.positions(['any'])
-    const progress = new RemoteProgress(store, null)
+    const progress = new ReachedPositions(store, null)
     proxy.vanish()
     // the store's own limit is a minute: the looks are still under way
     expect(await Promise.all([0, SHORT_MS].map((ms) => progress.waitFor('any', 1n, ms)))).toEqual([
@@ -163,7 +163,7 @@ describe('statements that take long', () => {
     // longer than the lease lasts without
     await vi.waitUntil(() => renewals >= 5, { timeout: 20_000 })
     expect(lease.lost.aborted).toBe(false)
-    await new PostgresProjectionStore(database).generations()
+    await new PostgresProjectionStore(database).generations.all()
     await lease.release()
 
     await locked.query('ROLLBACK')

@@ -9,17 +9,15 @@ import {
   INTEGRATION_SOURCES,
   type IntegrationEventWord,
   integrationMessage,
-} from '../../application/integration-events.ts'
+} from '../../application/integration-events/messages.ts'
+import { IntegrationPublisher, type PublisherParts } from '../../application/integration-events/publisher.ts'
 import { drain } from '../../application/operations/drain.ts'
+import { phaseTerms } from '../../application/payroll/pipeline-steps.ts'
 import {
   type IntegrationEvent,
   type IntegrationEventChannel,
   IntegrationEventRefused,
 } from '../../application/ports/integration-events.ts'
-import {
-  IntegrationEvents,
-  type IntegrationEventsParts,
-} from '../../application/process-managers/integration-events.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import {
@@ -61,7 +59,7 @@ let testDatabase: TestDatabase
 let bench: Workbench
 let nats: Nats
 let tenantId: string
-const running: IntegrationEvents[] = []
+const running: IntegrationPublisher[] = []
 const more: Workbench[] = []
 
 if (natsSource !== null) {
@@ -113,13 +111,22 @@ class Counted implements IntegrationEventChannel {
 
 function publishFrom(
   on: Workbench = bench,
-  parts: Partial<IntegrationEventsParts> = {},
-): Counted & { events: IntegrationEvents } {
+  parts: Partial<PublisherParts> = {},
+): Counted & { events: IntegrationPublisher } {
   const channel = new Counted()
   const { log, registry, commands, leases, store, reports } = on
   const report = (what: string, { error }: Readonly<Record<string, string>>) =>
     void reports.push(`${what} ${error}`)
-  const events = new IntegrationEvents({ log, registry, commands, leases, store, channel, report, ...parts })
+  const events = new IntegrationPublisher({
+    log,
+    registry,
+    commands,
+    leases,
+    store,
+    channel,
+    report,
+    ...parts,
+  })
   events.start()
   running.push(events)
   return Object.assign(channel, { events })
@@ -131,7 +138,7 @@ async function stopped(): Promise<void> {
 
 /** Waits until everything in the log is published. */
 async function allPublished(): Promise<void> {
-  const events = new IntegrationEvents({ ...bench, channel: new Counted(), report: () => undefined })
+  const events = new IntegrationPublisher({ ...bench, channel: new Counted(), report: () => undefined })
   const head = await bench.log.head()
   await until(async () => (await events.status()).position >= head)
 }
@@ -202,6 +209,16 @@ async function processFile(on: Awaited<ReturnType<typeof issuePolicy>>, isGood =
   return file_id
 }
 
+/** A file that is processed when it is received. */
+async function processAtOnce(on: Awaited<ReturnType<typeof issuePolicy>>, isRated = true): Promise<string> {
+  const file_id = newId()
+  const { data } = received(file_id, { rows: 2, chunks: 1 }, on)
+  const policyNow = { ...on, rates: isRated ? on.rates : on.rates.filter(({ state }) => state !== 'CA') }
+  const whole = { data, rows: twoRows, policyRevision: 0, ...phaseTerms(policyNow) }
+  await bench.commands.execute(payrollFile, file_id, { type: 'ReceiveAndProcess', ...whole }, context())
+  return file_id
+}
+
 describe.skipIf(natsSource === null)('integration events over NATS', () => {
   test('tell what happened, once, in the order of each stream, under the id of the event', async () => {
     publishFrom()
@@ -255,6 +272,33 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
       const ids = inLog.filter((event) => event.stream === stream).map(({ eventId }) => eventId)
       expect(messages.map(({ id }) => id).filter((id) => ids.includes(id))).toEqual(ids)
     }
+  })
+
+  test('tell the same of a file that is processed when it is received', async () => {
+    publishFrom()
+    const terms = await issuePolicy()
+    const told = async (fileId: string) => {
+      await allPublished()
+      const messages = (await stored()).filter(({ body }) => body.data.file_id === fileId)
+      const inLog = await bench.log.readStream(`payrollFile-${fileId}`)
+      const ids = inLog.map(({ eventId }) => eventId)
+      for (const { id } of messages) expect(ids).toContain(id)
+      expect(new Set(messages.map(({ id }) => id)).size).toBe(messages.length)
+      return messages.map(({ body: { type, data } }) => [type, { ...data, file_id: null }])
+    }
+    const atOnce = await told(await processAtOnce(terms))
+    expect(atOnce).toHaveLength(2)
+    expect(atOnce).toEqual(await told(await processFile(terms)))
+
+    const [first, failed, ...more] = await told(await processAtOnce(terms, false))
+    expect(more).toEqual([])
+    expect(first).toEqual(atOnce[0])
+    const { employer_id, policy_id } = terms
+    const error = 'The policy has no rate for class code 8810 in CA (row 1)'
+    expect(failed).toEqual([
+      'payroll.file_failed',
+      { file_id: null, employer_id, policy_id, stage: 'premium_calculation', error },
+    ])
   })
 
   test('a file that says itself what it came to is told of without being read', async () => {

@@ -5,7 +5,7 @@ import type { WorkStore, WorkToStore } from '../../application/process-managers/
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { NatsNotices } from '../../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue, workSubject } from '../../infrastructure/messaging/nats/work-queue.ts'
-import { RemoteProgress } from '../../projections/runtime/remote-progress.ts'
+import { ReachedPositions } from '../../projections/runtime/reached-positions.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
 import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
@@ -186,7 +186,7 @@ describe.skipIf(natsSource === null)('over NATS', () => {
       looks += 1
       return new Map(names.map((name) => [name, position]))
     }
-    const progress = new RemoteProgress({ positions }, two.notices)
+    const progress = new ReachedPositions({ positions }, two.notices)
     const waits = Array.from({ length: 50 }, () => progress.waitFor('accounts', 7n, 90_000))
     expect(await progress.waitFor('accounts', 5n, 0)).toBe(true)
     expect(await progress.waitFor('accounts', 6n, 0)).toBe(false)
@@ -220,7 +220,7 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     await storeAndOffer(one, 'a', 'b', 'c')
     one.notices.wake('work')
     await until(() => done.length === 3)
-    const progress = new RemoteProgress({ positions: async () => new Map([['accounts', 9n]]) }, two.notices)
+    const progress = new ReachedPositions({ positions: async () => new Map([['accounts', 9n]]) }, two.notices)
     expect(await progress.waitFor('accounts', 9n, 1_000)).toBe(true)
   })
 

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { schemaName } from '../../infrastructure/database/projection-store.ts'
+import { schemaName } from '../../infrastructure/database/projections/tables.ts'
+import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
-import { type ProjectionRequest, ProjectionStoreError } from '../../projections/runtime/projection-store.ts'
+import type { ProjectionRequest } from '../../projections/runtime/store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { accounts, opened, openProcess, type ProjectionProcess, paid } from '../support/projection-process.ts'
 
@@ -227,12 +228,14 @@ describe('going back', () => {
     const seen: ProjectionRequest[] = []
     const process = await start(accounts(), {
       storeThrough: (store) => ({
-        async openRequests(names) {
-          const open = await store.openRequests(names)
-          // as they were when the look before this one began
-          const old = seen.splice(0)
-          seen.push(...open)
-          return [...old, ...open]
+        requests: {
+          async open(names) {
+            const open = await store.requests.open(names)
+            // as they were when the look before this one began
+            const old = seen.splice(0)
+            seen.push(...open)
+            return [...old, ...open]
+          },
         },
       }),
     })
@@ -249,12 +252,14 @@ describe('going back', () => {
     let lost = 0
     const process = await start(accounts(), {
       storeThrough: (store) => ({
-        async answer(id, outcome) {
-          if (lost === 0 && outcome.ok && 'switched' in outcome.result) {
-            lost += 1
-            throw new ProjectionStoreError('transient', 'the connection was lost')
-          }
-          await store.answer(id, outcome)
+        requests: {
+          async answer(id, outcome) {
+            if (lost === 0 && outcome.ok && 'switched' in outcome.result) {
+              lost += 1
+              throw new ProjectionStoreError('transient', 'the connection was lost')
+            }
+            await store.requests.answer(id, outcome)
+          },
         },
       }),
     })

@@ -2,8 +2,9 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
-import { schemaName } from '../../infrastructure/database/projection-store.ts'
-import { on, type Projection } from '../../projections/runtime/projection.ts'
+import { table, text } from '../../application/read-models/table.ts'
+import { schemaName } from '../../infrastructure/database/projections/tables.ts'
+import { projection } from '../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accounts,
@@ -44,22 +45,22 @@ async function blockWrites(): Promise<() => Promise<void>> {
 }
 
 async function storedPosition(process: ProjectionProcess): Promise<bigint> {
-  return (await process.store.positions(['accounts'])).get('accounts')!
+  return (await process.store.generations.positions(['accounts'])).get('accounts')!
 }
 
 /** Five hundred rows per account. */
-const members: Projection = {
+const members = projection({
   name: 'members',
   version: 1,
-  tables: [{ name: 'members', key: ['member'], columns: { member: 'text' } }],
-  handlers: [
+  tables: [table('members', { key: ['member'], columns: { member: text() } })],
+  handlers: (on) => [
     on(Opened, {
       apply({ data }, { members }) {
-        for (let n = 0; n < 500; n += 1) members!.put({ member: `${data.account}/${n}` })
+        for (let n = 0; n < 500; n += 1) members.put({ member: `${data.account}/${n}` })
       },
     }),
   ],
-}
+})
 
 describe('a projection that follows the log', () => {
   it('writes no more rows at once than it collects, however many one page of the log comes to', async () => {
@@ -68,9 +69,11 @@ describe('a projection that follows the log', () => {
     const written: number[] = []
     const process = await start(members, {
       storeThrough: (store) => ({
-        write(generation, page) {
-          written.push(page.tables.reduce((rows, { put }) => rows + put.length, 0))
-          return store.write(generation, page)
+        pages: {
+          write(generation, page) {
+            written.push(page.tables.reduce((rows, { put }) => rows + put.length, 0))
+            return store.pages.write(generation, page)
+          },
         },
       }),
     })
@@ -223,9 +226,9 @@ describe('a page', () => {
     const process = await start(accounts())
     await process.caughtUp()
     await process.projections.stop()
-    const [record] = await process.store.generations()
+    const [record] = await process.store.generations.all()
     await expect(
-      process.store.write(LIVE, {
+      process.store.pages.write(LIVE, {
         ...page,
         to: 5n,
         epoch: wrong.epoch ?? record!.epoch,
@@ -240,16 +243,16 @@ describe('a page', () => {
     const process = await start(accounts())
     await process.caughtUp()
     await process.projections.stop()
-    const [record] = await process.store.generations()
+    const [record] = await process.store.generations.all()
     const at = { epoch: record!.epoch, from: record!.position, to: 5n }
     const bad = [{ table: 'accounts', put: [row, { ...row, account: 'y', balance: 'none' }], removed: [] }]
-    await expect(process.store.write(LIVE, { ...page, ...at, tables: bad })).rejects.toMatchObject({
+    await expect(process.store.pages.write(LIVE, { ...page, ...at, tables: bad })).rejects.toMatchObject({
       category: 'data',
       message: expect.not.stringContaining('none'),
     })
     expect(await process.accounts()).toEqual([])
     expect(await storedPosition(process)).toBe(record!.position)
-    await process.store.write(LIVE, { ...page, ...at })
+    await process.store.pages.write(LIVE, { ...page, ...at })
     expect(await process.accounts()).toMatchObject([{ account: 'x', balance: 1 }])
     expect(await storedPosition(process)).toBe(5n)
   })

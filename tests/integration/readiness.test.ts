@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { IntegrationEvents } from '../../application/process-managers/integration-events.ts'
+import type { IntegrationPublisher } from '../../application/integration-events/publisher.ts'
 import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
 import type { WorkStore } from '../../application/process-managers/work-store.ts'
 import { policy } from '../../domain/policies/policy.ts'
@@ -128,7 +128,7 @@ test('the figure of parked integration events is gone while their source does no
   const readiness = new Readiness({
     ...{ log: bench.log, runner, work: bench.store, clock: bench.clock, faults: bench.faults },
     ...{ nats: null, workQueue: null, projections: { list: async () => [] } as unknown as Projections },
-    integrationEvents: { status: () => status() } as unknown as IntegrationEvents,
+    integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
   })
   const metrics = new Metrics({ process: false })
   metrics.refreshOnRead(() => readiness.measure(metrics))

@@ -5,15 +5,26 @@ import { EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
+import type { Statement } from '../../application/ports/read-database.ts'
+import {
+  bigint,
+  integer,
+  orNull,
+  type RowOf,
+  table,
+  text,
+  timestamptz,
+} from '../../application/read-models/table.ts'
 import { type DomainEvent, eventType } from '../../domain/kernel/event-type.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
 import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/database/read-database.ts'
-import { on, type Projection } from '../../projections/runtime/projection.ts'
-import type { ProjectionStore } from '../../projections/runtime/projection-store.ts'
-import { type ProjectionStatus, Projections } from '../../projections/runtime/projections.ts'
+import { type Projection, projection } from '../../projections/runtime/projection.ts'
+import type { ProjectionStatus } from '../../projections/runtime/projection-status.ts'
+import { Projections } from '../../projections/runtime/projections.ts'
+import type { ProjectionStore } from '../../projections/runtime/store.ts'
 import { openTestLog } from './log.ts'
 
 // ---- accounts, a domain small enough to break on purpose
@@ -41,43 +52,47 @@ export const paid = (account: string, cents = 100, note = '') => Paid.of({ accou
 /** The database refuses it: no text holds a NUL. */
 export const refused = (account: string) => paid(account, 100, 'NUL \u0000')
 
+const accountsTable = table('accounts', {
+  key: ['account'],
+  columns: {
+    account: text(),
+    owner: text(),
+    balance: bigint(),
+    payments: integer(),
+    note: orNull(text()),
+    updated_at: timestamptz(),
+  },
+  indexes: [['owner', 'balance desc']],
+})
+const withExtra = table('accounts', {
+  key: accountsTable.key,
+  columns: { ...accountsTable.columns, extra: orNull(text()) },
+  indexes: [['owner', 'balance desc']],
+})
+export type AccountRow = RowOf<typeof accountsTable>
+
 /** One row per account. `breaks` makes the handler of a payment throw. */
 export function accounts(
   options: { version?: number; breaks?: (account: string) => boolean; extra?: boolean; times?: number } = {},
 ): Projection {
   const times = options.times ?? 1
-  return {
+  return projection({
     name: 'accounts',
     version: options.version ?? 1,
-    tables: [
-      {
-        name: 'accounts',
-        key: ['account'],
-        columns: {
-          account: 'text',
-          owner: 'text',
-          balance: 'bigint',
-          payments: 'integer',
-          note: 'text',
-          updated_at: 'timestamptz',
-          ...(options.extra ? { extra: 'text' as const } : {}),
-        },
-        indexes: [['owner', 'balance desc']],
-      },
-    ],
-    handlers: [
+    tables: [options.extra ? withExtra : (accountsTable as typeof withExtra)],
+    handlers: (on) => [
       on(Opened, {
         apply: ({ data, metadata }, { accounts }) =>
-          accounts!.put({ ...data, balance: 0, payments: 0, updated_at: metadata.recorded_at }),
+          accounts.put({ ...data, balance: 0, payments: 0, updated_at: metadata.recorded_at }),
       }),
       on(Paid, {
         reads: ({ data }) => ({ accounts: [[data.account]] }),
         apply({ data, metadata }, { accounts }) {
           if (options.breaks?.(data.account)) throw new Error(`the secret of ${data.account}`)
-          const row = accounts!.get(data.account)!
-          accounts!.change([data.account], {
-            balance: (row.balance as number) + data.cents * times,
-            payments: (row.payments as number) + 1,
+          const row = accounts.get(data.account)!
+          accounts.change([data.account], {
+            balance: row.balance + data.cents * times,
+            payments: row.payments + 1,
             note: `${row.note ?? ''}${data.note}`,
             updated_at: metadata.recorded_at,
             ...(options.extra ? { extra: 'more' } : {}),
@@ -85,10 +100,16 @@ export function accounts(
         },
       }),
     ],
-  }
+  })
 }
 
 // ---- processes
+
+const ALL_ACCOUNTS: Statement<object, AccountRow> = {
+  name: 'test/accounts',
+  text: 'SELECT account, owner, balance, payments, note, updated_at FROM read_model.accounts ORDER BY account',
+  parameters: [],
+}
 
 /** One process of the service, as far as projections go. */
 export interface ProjectionProcess {
@@ -110,15 +131,6 @@ export interface ProjectionProcess {
   close(): Promise<void>
 }
 
-export interface AccountRow {
-  readonly account: string
-  readonly owner: string
-  readonly balance: number
-  readonly payments: number
-  readonly note: string | null
-  readonly updated_at: string
-}
-
 export async function openProcess(
   url: string,
   projection: Projection,
@@ -131,7 +143,7 @@ export async function openProcess(
     /** Puts something between the runtime and the store of leases. */
     leasesThrough?: (store: LeaseStore) => LeaseStore
     /** Methods of the runtime's store that behave otherwise than its own. */
-    storeThrough?: (store: ProjectionStore) => Partial<ProjectionStore>
+    storeThrough?: (store: ProjectionStore) => OtherStore
   } = {},
 ): Promise<ProjectionProcess> {
   const owner = options.owner ?? randomUUID()
@@ -182,14 +194,7 @@ export async function openProcess(
       await expect.poll(async () => what(await status()), { timeout: timeoutMs, interval: 10 }).toBe(true)
       return status()
     },
-    accounts: () =>
-      read.query<AccountRow>(
-        {
-          name: 'test/accounts',
-          text: 'SELECT account, owner, balance, payments, note, updated_at FROM read_model.accounts ORDER BY account',
-        },
-        [],
-      ),
+    accounts: () => read.query(ALL_ACCOUNTS, {}),
     async close() {
       await projections.stop()
       await log.close()
@@ -198,11 +203,20 @@ export async function openProcess(
   }
 }
 
-function throughOther(store: ProjectionStore, other: Partial<ProjectionStore>): ProjectionStore {
-  return new Proxy(store, {
-    get(target, name) {
-      const method = other[name as keyof ProjectionStore] ?? Reflect.get(target, name)
-      return typeof method === 'function' ? method.bind(target) : method
-    },
-  })
+/** Methods of the parts of a store. */
+type OtherStore = { readonly [Part in keyof ProjectionStore]?: Partial<ProjectionStore[Part]> }
+
+function throughOther(store: ProjectionStore, other: OtherStore): ProjectionStore {
+  const part = <Part extends object>(own: Part, methods: Partial<Part> = {}): Part =>
+    new Proxy(own, {
+      get(target, name) {
+        const method = methods[name as keyof Part] ?? Reflect.get(target, name)
+        return typeof method === 'function' ? method.bind(target) : method
+      },
+    })
+  return {
+    generations: part(store.generations, other.generations),
+    pages: part(store.pages, other.pages),
+    requests: part(store.requests, other.requests),
+  }
 }

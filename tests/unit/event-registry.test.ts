@@ -11,7 +11,8 @@ function anAggregate(category: string, ...events: EventType[]): Aggregate {
   return { category, events, initialState: null, evolve: (state) => state }
 }
 
-const Renamed = eventType({ name: 'Renamed', schema: z.object({ id: z.string(), name: sealed() }) })
+const name = sealed({ subject: 'person', boundTo: () => 'renamed-1|Renamed|name' })
+const Renamed = eventType({ name: 'Renamed', schema: z.object({ id: z.string(), name }) })
 const Priced = eventType({
   name: 'Priced',
   version: 3,

@@ -8,6 +8,7 @@ import { sessions } from './0007-sessions.ts'
 import { knownServers } from './0008-known-servers.ts'
 import { movedTo } from './0009-moved-to.ts'
 import { append } from './0010-append.ts'
+import { parkedStreams } from './0012-parked-streams.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -22,4 +23,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0008-known-servers': knownServers,
   '0009-moved-to': movedTo,
   '0010-append': append,
+  '0012-parked-streams': parkedStreams,
 }

@@ -1,3 +1,4 @@
+import type { Failure, FailureCategory } from './failures.ts'
 import type { ProjectionState, Row, TableDefinition } from './projection.ts'
 
 /**
@@ -7,31 +8,6 @@ import type { ProjectionState, Row, TableDefinition } from './projection.ts'
 
 /** `live` answers queries, `shadow` is being built beside it, `retired` is kept for going back. */
 export type GenerationRole = 'live' | 'shadow' | 'retired'
-
-/** Why a projection, or one of its streams, does not go on. Messages never carry values of events. */
-export interface Failure {
-  readonly category: FailureCategory
-  readonly message: string
-  readonly position: bigint | null
-  readonly type: string | null
-}
-
-/**
- * `transient` passes by itself, `data` belongs to one event (it does not fit the tables), `handler`
- * too (it does not fit the code), `fatal` is about the database as a whole, `fenced` means that
- * another owner has taken over.
- */
-export type FailureCategory = 'transient' | 'data' | 'handler' | 'fatal' | 'fenced'
-
-/** A failed database operation, classified. The message carries no values. */
-export class ProjectionStoreError extends Error {
-  readonly category: Exclude<FailureCategory, 'handler'>
-  constructor(category: Exclude<FailureCategory, 'handler'>, message: string, cause?: unknown) {
-    super(message, { cause })
-    this.name = 'ProjectionStoreError'
-    this.category = category
-  }
-}
 
 /** One generation as stored. */
 export interface GenerationRecord {
@@ -123,10 +99,10 @@ export type RequestOutcome =
   | { readonly ok: true; readonly result: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly kind: 'conflict' | 'failed' | 'expired'; readonly message: string }
 
-/** Every operation throws {@link ProjectionStoreError}; those that take an epoch refuse an old one as `fenced`. */
-export interface ProjectionStore {
+/** Generations of projections: their tables, their checkpoints, which of them answers. */
+export interface GenerationStore {
   /** All generations of all projections. */
-  generations(): Promise<readonly GenerationRecord[]>
+  all(): Promise<readonly GenerationRecord[]>
   /** Makes an epoch the only one that may write the generations of a projection. @returns them, as they stand then. */
   claim(projection: string, epoch: number): Promise<readonly GenerationRecord[]>
   /** Positions of the live generations, by projection. */
@@ -143,18 +119,6 @@ export interface ProjectionStore {
   ): Promise<void>
   /** Drops a generation that is not live: tables, checkpoint and parked streams. */
   drop(generation: GenerationRef, epoch: number): Promise<void>
-
-  /** The rows with those keys, of one table. */
-  fetch(
-    generation: GenerationRef,
-    table: string,
-    keys: readonly (readonly unknown[])[],
-  ): Promise<readonly Row[]>
-  /** Writes a page and moves the checkpoint in one transaction, by compare-and-set on position and epoch. */
-  write(generation: GenerationRef, page: PageOfChanges): Promise<void>
-  /** The checkpoint as stored. */
-  position(generation: GenerationRef, epoch: number): Promise<bigint>
-  parked(generation: GenerationRef): Promise<readonly ParkedStream[]>
   /** Changes what is known about a generation; what is left out stays. */
   note(
     generation: GenerationRef,
@@ -189,14 +153,39 @@ export interface ProjectionStore {
       readonly answer?: { readonly id: string; readonly outcome: RequestOutcome } | undefined
     },
   ): Promise<void>
+}
 
+/** Rows of a generation, its checkpoint, and its parked streams. */
+export interface PageStore {
+  /** The rows with those keys, of one table. */
+  fetch(
+    generation: GenerationRef,
+    table: string,
+    keys: readonly (readonly unknown[])[],
+  ): Promise<readonly Row[]>
+  /** Writes a page and moves the checkpoint in one transaction, by compare-and-set on position and epoch. */
+  write(generation: GenerationRef, page: PageOfChanges): Promise<void>
+  /** The checkpoint as stored. */
+  position(generation: GenerationRef, epoch: number): Promise<bigint>
+  parked(generation: Pick<GenerationRef, 'projection' | 'generation'>): Promise<readonly ParkedStream[]>
+}
+
+/** What operators ask of the owners of projections. */
+export interface RequestStore {
   /** Leaves a request for the owner of a projection. @returns its id. */
   ask(projection: string, kind: RequestKind, args: Readonly<Record<string, unknown>>): Promise<string>
   /** Unanswered requests, oldest first; those older than a minute are answered as expired. */
-  openRequests(projections: readonly string[]): Promise<readonly ProjectionRequest[]>
+  open(projections: readonly string[]): Promise<readonly ProjectionRequest[]>
   answer(id: string, outcome: RequestOutcome): Promise<void>
   /** @returns null while unanswered. */
   outcome(id: string): Promise<RequestOutcome | null>
+}
+
+/** Every operation throws {@link ProjectionStoreError}; those that take an epoch refuse an old one as `fenced`. */
+export interface ProjectionStore {
+  readonly generations: GenerationStore
+  readonly pages: PageStore
+  readonly requests: RequestStore
 }
 
 /** Keys and columns of tables as one comparable text: equal for generations that the same code can write. */

@@ -1,23 +1,24 @@
 import { z } from 'zod'
-import type { EventType } from '../domain/kernel/event-type.ts'
-import { environment, id, isId } from '../domain/kernel/ids.ts'
-import { EmployeeSyncReceived } from '../domain/parties/employee-sync.ts'
+import type { EventType } from '../../domain/kernel/event-type.ts'
+import { environment, id, isId } from '../../domain/kernel/ids.ts'
+import { EmployeeSyncReceived } from '../../domain/parties/employee-sync.ts'
 import {
   EmployerDetailsChanged,
   EmployerLinkedToPayrollCompany,
   EmployerRegistered,
   EmployerUnlinkedFromPayrollCompany,
-} from '../domain/parties/employer.ts'
+} from '../../domain/parties/employer.ts'
 import {
   PayrollFileFailed,
+  PayrollFileProcessed,
   PayrollFileReceived,
   PayrollPremiumCalculated,
   payrollFile,
-} from '../domain/payroll/payroll-file.ts'
-import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../domain/policies/policy.ts'
-import type { CommandHandler } from './command-handling/command-handler.ts'
-import { type RecordedEvent, UnreadableEvent } from './event-store.ts'
-import type { IntegrationEvent } from './ports/integration-events.ts'
+} from '../../domain/payroll/payroll-file.ts'
+import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../../domain/policies/policy.ts'
+import type { CommandHandler } from '../command-handling/command-handler.ts'
+import { type RecordedEvent, UnreadableEvent } from '../event-store.ts'
+import type { IntegrationEvent } from '../ports/integration-events.ts'
 
 /**
  * What other systems hear of, by event word: the schema of the message's `data`. Ids, dates, counts
@@ -156,6 +157,20 @@ const SOURCES: readonly Source[] = [
         submission_id,
         row_count,
         period,
+      },
+    }
+  }),
+  on(PayrollFileProcessed, (processed) => {
+    const { file_id, employer_id, policy_id, policy_number, row_count, period } = processed
+    const { validation, wages, premium } = processed
+    // the event that follows tells that the file failed
+    if (!premium) return null
+    return {
+      type: 'payroll.file_completed',
+      data: {
+        ...{ file_id, employer_id, policy_id, policy_number, row_count },
+        ...{ green_rows: validation.green, red_rows: validation.red },
+        ...{ auditable_cents: wages.auditable_cents, premium_cents: premium.premium_cents, period },
       },
     }
   }),

@@ -1,0 +1,56 @@
+import type { ClientBase } from 'pg'
+import { ProjectionStoreError } from '../../../projections/runtime/failures.ts'
+import type { Comparison, GenerationRef } from '../../../projections/runtime/store.ts'
+import { quoted, schemaOf } from './tables.ts'
+
+/** Compares two generations in one snapshot, in a session of its own: its end ends the transaction. */
+export async function compareIn(
+  client: ClientBase,
+  live: GenerationRef,
+  shadow: GenerationRef,
+  pinned: () => void,
+): Promise<Comparison> {
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+  const { rows } = await client.query<{ position: string }>(
+    `SELECT position FROM runtime.projections WHERE projection = $1 AND generation IN ($2, $3)`,
+    [live.projection, live.generation, shadow.generation],
+  )
+  pinned()
+  if (rows.length !== 2 || rows[0]!.position !== rows[1]!.position) {
+    throw new ProjectionStoreError('transient', 'the generations do not stand at one position')
+  }
+  const tables: Comparison['tables'][number][] = []
+  for (const one of live.tables) {
+    const other = shadow.tables.find((table) => table.name === one.name)
+    if (!other) continue
+    const columns = Object.keys(one.columns)
+      .filter((column) => one.columns[column] === other.columns[column])
+      .sort()
+    const [a, b] = [
+      await digest(client, live, one.name, columns),
+      await digest(client, shadow, one.name, columns),
+    ]
+    tables.push({ table: one.name, equal: a.rows === b.rows && a.hash === b.hash, live: a, shadow: b })
+  }
+  return {
+    position: Number(rows[0]!.position),
+    equal: tables.every((table) => table.equal),
+    tables,
+  }
+}
+
+/** Number of rows and a hash over them that does not depend on their order. */
+async function digest(
+  client: ClientBase,
+  generation: GenerationRef,
+  table: string,
+  columns: readonly string[],
+): Promise<{ rows: number; hash: string }> {
+  const { rows } = await client.query<{ rows: string; hash: string }>(
+    `SELECT count(*) AS rows,
+       concat(coalesce(bit_xor(h), 0)::text, ':', coalesce(sum(h::numeric), 0)::text) AS hash
+     FROM (SELECT hashtextextended(row(${columns.map(quoted).join(', ')})::text, 0) AS h
+           FROM ${schemaOf(generation)}.${quoted(table)}) AS hashes`,
+  )
+  return { rows: Number(rows[0]!.rows), hash: rows[0]!.hash }
+}

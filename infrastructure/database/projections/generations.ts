@@ -1,0 +1,258 @@
+import type { ClientBase, Pool } from 'pg'
+import type { Failure } from '../../../projections/runtime/failures.ts'
+import type { TableDefinition } from '../../../projections/runtime/projection.ts'
+import {
+  type Comparison,
+  type GenerationRecord,
+  type GenerationRef,
+  type GenerationStore,
+  type RequestOutcome,
+  shapeOf,
+} from '../../../projections/runtime/store.ts'
+import { endClient } from '../connection.ts'
+import { type Database, STATEMENT_LIMIT_MS } from '../database.ts'
+import { grantSchemaToServiceRole } from '../service-role.ts'
+import { compareIn } from './comparison.ts'
+import { classified, fenced, run, WAITED_FOR } from './errors.ts'
+import { answerStatement } from './requests.ts'
+import { defineViews, schemaName, schemaOf, tableStatements } from './tables.ts'
+
+/** Readers that hold a view longer than this make a switch step back and try again. */
+const VIEW_LOCK_MS = 500
+
+/** Generations of projections, in `runtime.projections` and a schema each. */
+export class PostgresGenerationStore implements GenerationStore {
+  readonly #database: Database
+  readonly #pool: Pool
+
+  constructor(database: Database, pool: Pool) {
+    this.#database = database
+    this.#pool = pool
+  }
+
+  async all(): Promise<readonly GenerationRecord[]> {
+    const { rows } = await run<GenerationRow>(this.#pool, {
+      ...WAITED_FOR,
+      name: 'projections/generations',
+      text: `${SELECT_GENERATION} ORDER BY projection, generation`,
+    })
+    return rows.map(generationRecord)
+  }
+
+  async claim(projection: string, epoch: number): Promise<readonly GenerationRecord[]> {
+    try {
+      return await this.#database.transaction(async (client) => {
+        await client.query('UPDATE runtime.projections SET epoch = $2 WHERE projection = $1 AND epoch < $2', [
+          projection,
+          epoch,
+        ])
+        const { rows } = await client.query<GenerationRow>(
+          `${SELECT_GENERATION} WHERE projection = $1 ORDER BY generation`,
+          [projection],
+        )
+        if (rows.some((row) => Number(row.epoch) !== epoch)) throw fenced()
+        return rows.map(generationRecord)
+      }, this.#pool)
+    } catch (error) {
+      throw classified(error)
+    }
+  }
+
+  async positions(projections: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
+    const { rows } = await run<{ projection: string; position: string }>(this.#database.pool, {
+      name: 'projections/positions',
+      text: `SELECT projection, position FROM runtime.projections WHERE role = 'live' AND projection = ANY($1)`,
+      values: [projections],
+    })
+    return new Map(rows.map((row) => [row.projection, BigInt(row.position)]))
+  }
+
+  async create(
+    generation: GenerationRef & { version: number; role: 'live' | 'shadow'; autoSwitch: boolean },
+    epoch: number,
+  ): Promise<void> {
+    const schema = schemaOf(generation)
+    await this.#asOwner(async (client) => {
+      // left over when an earlier attempt lost its owner half way
+      await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+      await client.query(`CREATE SCHEMA ${schema}`)
+      for (const table of generation.tables) {
+        for (const statement of tableStatements(schema, table)) await client.query(statement)
+      }
+      if (this.#database.serviceRole) await grantSchemaToServiceRole(client, schemaName(generation))
+      const inserted = await client.query(
+        `INSERT INTO runtime.projections (projection, generation, version, role, state, epoch, shape, tables, auto_switch)
+         SELECT $1, $2, $3, $4, 'booting', $5, $6, $7, $8
+         WHERE NOT EXISTS (SELECT FROM runtime.projections WHERE projection = $1 AND epoch > $5)`,
+        [
+          generation.projection,
+          generation.generation,
+          generation.version,
+          generation.role,
+          epoch,
+          shapeOf(generation.tables),
+          JSON.stringify(generation.tables),
+          generation.autoSwitch,
+        ],
+      )
+      if (inserted.rowCount !== 1) throw fenced()
+      if (generation.role === 'live') await defineViews(client, [], generation)
+    })
+  }
+
+  async drop(generation: GenerationRef, epoch: number): Promise<void> {
+    await this.#asOwner(async (client) => {
+      await client.query(`SET LOCAL lock_timeout = ${VIEW_LOCK_MS}`)
+      const deleted = await client.query(
+        `DELETE FROM runtime.projections
+         WHERE projection = $1 AND generation = $2 AND epoch = $3 AND role <> 'live'`,
+        [generation.projection, generation.generation, epoch],
+      )
+      if (deleted.rowCount !== 1) throw fenced()
+      await client.query(`DROP SCHEMA IF EXISTS ${schemaOf(generation)} CASCADE`)
+    })
+  }
+
+  async note(
+    generation: GenerationRef,
+    epoch: number,
+    changes: {
+      state?: GenerationRecord['state']
+      failure?: Failure | null
+      comparison?: Comparison | null
+      autoSwitch?: boolean
+      role?: 'shadow' | 'retired'
+    },
+  ): Promise<void> {
+    const values: unknown[] = [generation.projection, generation.generation, epoch]
+    const sets: string[] = []
+    const set = (column: string, value: unknown) => sets.push(`${column} = $${values.push(value)}`)
+    if (changes.state !== undefined) set('state', changes.state)
+    if (changes.role !== undefined) set('role', changes.role)
+    if (changes.autoSwitch !== undefined) set('auto_switch', changes.autoSwitch)
+    if (changes.failure !== undefined) set('failure', changes.failure && failureJson(changes.failure))
+    if (changes.comparison !== undefined) {
+      set('comparison', changes.comparison && JSON.stringify(changes.comparison))
+    }
+    if (sets.length === 0) return
+    const result = await run(this.#pool, {
+      text: `UPDATE runtime.projections SET ${sets.join(', ')}, updated_at = clock_timestamp()
+             WHERE projection = $1 AND generation = $2 AND epoch = $3`,
+      values,
+    })
+    if (result.rowCount !== 1) throw fenced()
+  }
+
+  async detach(knownProjections: readonly string[]): Promise<void> {
+    await run(this.#pool, {
+      text: `UPDATE runtime.projections AS p SET state = 'detached', updated_at = clock_timestamp()
+             WHERE NOT projection = ANY($1) AND state <> 'detached' AND NOT EXISTS (
+               SELECT FROM runtime.leases AS l
+               WHERE l.name = 'projection:' || p.projection AND l.owner <> '' AND l.expires_at > clock_timestamp())`,
+      values: [knownProjections],
+    })
+  }
+
+  async compare(live: GenerationRef, shadow: GenerationRef, pinned: () => void): Promise<Comparison> {
+    try {
+      const client = await this.#database.connect({
+        purpose: 'comparison',
+        statementMs: STATEMENT_LIMIT_MS.long,
+      })
+      try {
+        // the end of the session ends its transaction
+        return await compareIn(client, live, shadow, pinned)
+      } finally {
+        await endClient(client)
+      }
+    } catch (error) {
+      throw classified(error)
+    }
+  }
+
+  async switchTo(
+    from: GenerationRef,
+    to: GenerationRef,
+    epoch: number,
+    options: {
+      rolledBackFrom: number | null
+      answer?: { id: string; outcome: RequestOutcome } | undefined
+    },
+  ): Promise<void> {
+    await this.#asOwner(async (client) => {
+      await client.query(`SET LOCAL lock_timeout = ${VIEW_LOCK_MS}`)
+      const retired = await client.query(
+        `UPDATE runtime.projections SET role = 'retired', updated_at = clock_timestamp()
+         WHERE projection = $1 AND generation = $2 AND epoch = $3 AND role = 'live'`,
+        [from.projection, from.generation, epoch],
+      )
+      const live = await client.query(
+        `UPDATE runtime.projections SET role = 'live', auto_switch = false, rolled_back_from = $4, updated_at = clock_timestamp()
+         WHERE projection = $1 AND generation = $2 AND epoch = $3 AND role <> 'live'`,
+        [to.projection, to.generation, epoch, options.rolledBackFrom],
+      )
+      if (retired.rowCount !== 1 || live.rowCount !== 1) throw fenced()
+      await defineViews(client, from.tables, to)
+      if (options.answer) await client.query(answerStatement(options.answer.id, options.answer.outcome))
+    })
+  }
+
+  /** Definitions belong to the owner of the schemas; the service's own role reads and writes rows only. */
+  async #asOwner(work: (client: ClientBase) => Promise<void>): Promise<void> {
+    try {
+      await this.#database.withOwner(async (client) => {
+        await client.query('BEGIN')
+        // the connection is closed after an error, which rolls back
+        await work(client)
+        await client.query('COMMIT')
+      })
+    } catch (error) {
+      throw classified(error)
+    }
+  }
+}
+
+interface GenerationRow {
+  projection: string
+  generation: number
+  version: number
+  role: GenerationRecord['role']
+  state: GenerationRecord['state']
+  position: string
+  epoch: string
+  rate: number
+  shape: string
+  tables: readonly TableDefinition[]
+  auto_switch: boolean
+  rolled_back_from: number | null
+  failure: (Omit<Failure, 'position'> & { position: number | null }) | null
+  comparison: Comparison | null
+  parked_streams: number
+}
+
+const SELECT_GENERATION = `
+  SELECT projection, generation, version, role, state, position, epoch, rate, shape, tables, auto_switch,
+    rolled_back_from, failure, comparison,
+    (SELECT count(*)::integer FROM runtime.parked_streams AS e
+     WHERE e.projection = g.projection AND e.generation = g.generation) AS parked_streams
+  FROM runtime.projections AS g`
+
+function generationRecord(row: GenerationRow): GenerationRecord {
+  const { auto_switch, rolled_back_from, parked_streams, position, epoch, failure, ...same } = row
+  return {
+    ...same,
+    position: BigInt(position),
+    epoch: Number(epoch),
+    autoSwitch: auto_switch,
+    rolledBackFrom: rolled_back_from,
+    parkedStreams: parked_streams,
+    failure: failure && { ...failure, position: failure.position === null ? null : BigInt(failure.position) },
+  }
+}
+
+function failureJson(failure: Failure): string {
+  return JSON.stringify({
+    ...failure,
+    position: failure.position === null ? null : Number(failure.position),
+  })
+}

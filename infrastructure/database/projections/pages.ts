@@ -1,0 +1,193 @@
+import type { Pool } from 'pg'
+import type { Row, TableDefinition } from '../../../projections/runtime/projection.ts'
+import type {
+  GenerationRef,
+  PageOfChanges,
+  PageStore,
+  ParkedStream,
+} from '../../../projections/runtime/store.ts'
+import { plainTypes } from '../plain-types.ts'
+import { rowsAsJson } from '../rows-as-json.ts'
+import { fenced, run, WAITED_FOR } from './errors.ts'
+import { quoted, schemaOf } from './tables.ts'
+
+/**
+ * Rows of generations. A page is written by one statement that moves the checkpoint and, only if that hit, changes the
+ * rows: one round trip, one transaction.
+ */
+export class PostgresPageStore implements PageStore {
+  readonly #pool: Pool
+  readonly #texts = new Map<string, string>()
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  async fetch(
+    generation: GenerationRef,
+    tableName: string,
+    keys: readonly (readonly unknown[])[],
+  ): Promise<readonly Row[]> {
+    const name = statementName(generation, `fetch/${tableName}`)
+    let text = this.#texts.get(name)
+    const table = generation.tables.find((one) => one.name === tableName)!
+    if (!text) {
+      const wanted = table.key.map((column) => `${quoted(column)} ${table.columns[column]}`).join(', ')
+      const columns = Object.keys(table.columns).map((column) => `t.${quoted(column)}`)
+      const match = table.key.map((column) => `t.${quoted(column)} = k.${quoted(column)}`)
+      text = `SELECT ${columns.join(', ')} FROM json_to_recordset($1::json) AS k(${wanted})
+              JOIN ${schemaOf(generation)}.${quoted(tableName)} AS t ON ${match.join(' AND ')}`
+      this.#texts.set(name, text)
+    }
+    const wanted = keys.map((key) =>
+      Object.fromEntries(table.key.map((column, index) => [column, jsonKey(key[index])])),
+    )
+    const { rows } = await run<Row>(this.#pool, {
+      name,
+      text,
+      values: [JSON.stringify(wanted)],
+      types: plainTypes,
+    })
+    return rows
+  }
+
+  async write(generation: GenerationRef, page: PageOfChanges): Promise<void> {
+    const { name, text } = this.#writeStatement(generation, page)
+    const values: unknown[] = [
+      generation.projection,
+      generation.generation,
+      page.epoch,
+      page.from,
+      page.to,
+      page.rate,
+    ]
+    for (const changes of page.tables) {
+      if (changes.put.length > 0) values.push(await rowsAsJson(changes.put))
+      if (changes.removed.length > 0) values.push(await rowsAsJson(changes.removed))
+    }
+    if (page.park.length > 0) values.push(await rowsAsJson(page.park.map(parkedRow)))
+    if (page.unpark.length > 0) values.push(page.unpark)
+    const { rows } = await run<{ moved: string }>(this.#pool, { name, text, values })
+    if (Number(rows[0]?.moved) !== 1) throw fenced()
+  }
+
+  /** One statement per combination of what a page touches, so that each stays prepared. */
+  #writeStatement(generation: GenerationRef, page: PageOfChanges): { name: string; text: string } {
+    let touched = ''
+    for (const { table, put, removed } of page.tables) {
+      const index = generation.tables.findIndex((one) => one.name === table)
+      if (put.length > 0) touched += `p${index}`
+      if (removed.length > 0) touched += `r${index}`
+    }
+    if (page.park.length > 0) touched += 'k'
+    if (page.unpark.length > 0) touched += 'u'
+    const name = statementName(generation, `write/${touched}`)
+    const known = this.#texts.get(name)
+    if (known) return { name, text: known }
+
+    let parameter = 6
+    const next = () => {
+      parameter += 1
+      return `$${parameter}`
+    }
+    const schema = schemaOf(generation)
+    const parts = [
+      `moved AS (
+         UPDATE runtime.projections SET position = $5, rate = $6, updated_at = clock_timestamp()
+         WHERE projection = $1 AND generation = $2 AND epoch = $3 AND position = $4 RETURNING 1)`,
+    ]
+    for (const changes of page.tables) {
+      const table = generation.tables.find((one) => one.name === changes.table)!
+      if (changes.put.length > 0) parts.push(upsert(schema, table, next()))
+      if (changes.removed.length > 0) parts.push(removal(schema, table, next()))
+    }
+    if (page.park.length > 0) {
+      parts.push(`parked AS (
+        INSERT INTO runtime.parked_streams AS p
+          (projection, generation, stream, position, revision, type, category, message, attempts)
+        SELECT $1, $2, r.* FROM json_to_recordset(${next()}::json)
+          AS r(stream text, position bigint, revision integer, type text, category text, message text, attempts integer)
+        WHERE EXISTS (SELECT FROM moved)
+        ON CONFLICT (projection, generation, stream) DO UPDATE SET
+          position = excluded.position, revision = excluded.revision, type = excluded.type,
+          category = excluded.category, message = excluded.message, attempts = excluded.attempts)`)
+    }
+    if (page.unpark.length > 0) {
+      parts.push(`unparked AS (
+        DELETE FROM runtime.parked_streams WHERE projection = $1 AND generation = $2
+          AND stream = ANY(${next()}) AND EXISTS (SELECT FROM moved))`)
+    }
+    // not waiting for the disk is safe here: what a crash takes back is rows and checkpoint together,
+    // and the log has the events
+    const text = `WITH ${parts.join(',\n')}
+      SELECT count(*) AS moved, set_config('synchronous_commit', 'off', true) FROM moved`
+    this.#texts.set(name, text)
+    return { name, text }
+  }
+
+  async position(generation: GenerationRef, epoch: number): Promise<bigint> {
+    const { rows } = await run<{ position: string }>(this.#pool, {
+      name: 'projections/position',
+      text: `SELECT position FROM runtime.projections WHERE projection = $1 AND generation = $2 AND epoch = $3`,
+      values: [generation.projection, generation.generation, epoch],
+    })
+    if (!rows[0]) throw fenced()
+    return BigInt(rows[0].position)
+  }
+
+  async parked(generation: GenerationRef): Promise<readonly ParkedStream[]> {
+    const { rows } = await run<ParkedRow>(this.#pool, {
+      ...WAITED_FOR,
+      name: 'projections/parked',
+      text: `SELECT stream, position, revision, type, category, message, attempts, parked_at
+             FROM runtime.parked_streams WHERE projection = $1 AND generation = $2 ORDER BY position`,
+      values: [generation.projection, generation.generation],
+      types: plainTypes,
+    })
+    return rows.map(({ parked_at, position, ...row }) => ({
+      ...row,
+      position: BigInt(position),
+      parkedAt: parked_at,
+    }))
+  }
+}
+
+function statementName(generation: GenerationRef, what: string): string {
+  return `${generation.projection}/${generation.generation}/${what}`
+}
+
+function upsert(schema: string, table: TableDefinition, parameter: string): string {
+  const columns = Object.keys(table.columns)
+  const list = columns.map(quoted).join(', ')
+  const types = columns.map((column) => `${quoted(column)} ${table.columns[column]}`).join(', ')
+  const sets = columns
+    .filter((column) => !table.key.includes(column))
+    .map((column) => `${quoted(column)} = excluded.${quoted(column)}`)
+  return `${quoted(`put ${table.name}`)} AS (
+    INSERT INTO ${schema}.${quoted(table.name)} (${list})
+    SELECT ${list} FROM json_to_recordset(${parameter}::json) AS r(${types}) WHERE EXISTS (SELECT FROM moved)
+    ON CONFLICT (${table.key.map(quoted).join(', ')})
+    DO ${sets.length > 0 ? `UPDATE SET ${sets.join(', ')}` : 'NOTHING'})`
+}
+
+function removal(schema: string, table: TableDefinition, parameter: string): string {
+  const types = table.key.map((column) => `${quoted(column)} ${table.columns[column]}`).join(', ')
+  const match = table.key.map((column) => `t.${quoted(column)} = r.${quoted(column)}`).join(' AND ')
+  return `${quoted(`remove ${table.name}`)} AS (
+    DELETE FROM ${schema}.${quoted(table.name)} AS t USING json_to_recordset(${parameter}::json) AS r(${types})
+    WHERE ${match} AND EXISTS (SELECT FROM moved))`
+}
+
+interface ParkedRow extends Omit<ParkedStream, 'position' | 'parkedAt'> {
+  position: number
+  parked_at: string
+}
+
+function parkedRow(parked: ParkedStream): Row {
+  const { parkedAt: _, position, ...row } = parked
+  return { ...row, position: String(position) }
+}
+
+function jsonKey(value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}

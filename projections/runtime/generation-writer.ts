@@ -1,0 +1,244 @@
+import type { EventRegistry } from '../../application/event-store.ts'
+import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
+import { TimeSlice } from '../../application/time-slices.ts'
+import { categoryOf, type FailureCategory, ProjectionStoreError, safeMessage } from './failures.ts'
+import { Fold } from './fold.ts'
+import type { Handler, Projection } from './projection.ts'
+import type { GenerationRef, PageStore, ParkedStream } from './store.ts'
+
+/** Changes are collected until one of these is reached: rows that change often are written once. */
+const WRITE_ROWS = 5_000
+const WRITE_BYTES = 16 * 1024 * 1024
+const WRITE_MS = 500
+
+/** The database refused values of one or more events, of which the last is known. */
+export class RefusedPage extends Error {
+  readonly count: number
+  readonly last: StoredEvent
+  constructor(count: number, last: StoredEvent, cause: unknown) {
+    super(safeMessage(cause))
+    this.count = count
+    this.last = last
+  }
+}
+
+/** What a generation is written with; position and rate as they are stored. */
+export interface WriterParts {
+  readonly projection: Projection
+  readonly generation: GenerationRef
+  readonly position: bigint
+  readonly rate: number
+  readonly epoch: number
+  readonly registry: EventRegistry
+  readonly store: { readonly pages: PageStore }
+}
+
+/** How a stream is parked behind an event. */
+export function parkedBy(
+  event: StoredEvent,
+  category: FailureCategory,
+  message: string,
+  attempts: number,
+): ParkedStream {
+  const { stream, position, revision, type } = event
+  return { stream, position, revision, type, category, message, attempts, parkedAt: '' }
+}
+
+/**
+ * Folds events into rows of one generation, in memory, and writes the rows and the checkpoint together. An event that
+ * cannot be applied parks its stream: found at once when its handler throws; where the database refuses rows, the caller
+ * finds it by halving the pages.
+ */
+export class GenerationWriter {
+  /** Event types that are handled. */
+  readonly types: ReadonlySet<string>
+  readonly #parts: WriterParts
+  readonly #handlers = new Map<string, Handler[]>()
+  readonly #fold: Fold
+  #stored: bigint
+  #parked = new Map<string, ParkedStream>()
+  #newlyParked: ParkedStream[] = []
+  /** Events folded since the last write was started. */
+  #pending = 0
+  #lastPending: StoredEvent | null = null
+  #pendingBytes = 0
+  #pendingSince = 0
+  #rate: number
+  #rateFrom: { at: number; position: bigint }
+
+  constructor(parts: WriterParts) {
+    this.#parts = parts
+    for (const handler of parts.projection.handlers) {
+      this.#handlers.set(handler.type, [...(this.#handlers.get(handler.type) ?? []), handler])
+    }
+    this.types = new Set(this.#handlers.keys())
+    this.#fold = new Fold(parts.projection.tables)
+    this.#stored = parts.position
+    this.#rate = parts.rate
+    this.#rateFrom = { at: performance.now(), position: parts.position }
+  }
+
+  /** The checkpoint as stored. */
+  get stored(): bigint {
+    return this.#stored
+  }
+
+  /** Positions per second, lately. */
+  get rate(): number {
+    return this.#rate
+  }
+
+  /** Parked streams, those included that are not written yet. */
+  get parked(): ReadonlyMap<string, ParkedStream> {
+    return this.#parked
+  }
+
+  get hasChanges(): boolean {
+    return this.#fold.changedRows > 0 || this.#newlyParked.length > 0
+  }
+
+  /** Events folded and not yet written. */
+  get pending(): number {
+    return this.#pending
+  }
+
+  /** Whether so much was collected that it should be written. */
+  get isFull(): boolean {
+    return (
+      this.#fold.changedRows >= WRITE_ROWS ||
+      this.#pendingBytes >= WRITE_BYTES ||
+      performance.now() - this.#pendingSince >= WRITE_MS
+    )
+  }
+
+  /** Starts over from what is stored: after a failed write nobody knows whether it went through. */
+  async recover(): Promise<void> {
+    this.#newlyParked = []
+    this.#pending = 0
+    this.#pendingBytes = 0
+    const { generation, epoch, store } = this.#parts
+    this.#stored = await store.pages.position(generation, epoch)
+    this.#fold.forget(this.#stored === LOG_START)
+    const parked = await store.pages.parked(generation)
+    this.#parked = new Map(parked.map((one) => [one.stream, one]))
+  }
+
+  /**
+   * Folds events in order.
+   * @param writeUpTo writes, where one page changes far more rows than one write should hold.
+   * @param areShared whether others read the same events at the same time, so that decoding them once serves all.
+   * @throws ProjectionStoreError, RefusedPage
+   */
+  async apply(
+    events: readonly StoredEvent[],
+    writeUpTo: (position: bigint) => Promise<void>,
+    areShared = false,
+  ): Promise<void> {
+    if (this.#pending === 0) this.#pendingSince = performance.now()
+    const slice = new TimeSlice()
+    for (let index = 0; index < events.length; index += 1) {
+      if (index > 0 && this.#fold.changedRows >= WRITE_ROWS) await writeUpTo(events[index - 1]!.position)
+      const stored = events[index]!
+      const handlers = this.#handlers.get(stored.type)
+      if (!handlers || (this.#parked.size > 0 && this.#parked.has(stored.stream))) continue
+      try {
+        const event = this.#parts.registry.decode(stored, areShared)
+        for (const handler of handlers) {
+          if (!this.#fold.holds(handler.reads(event))) await this.#load(events, index)
+        }
+        this.#fold.apply(handlers, event)
+        this.#pending += 1
+        this.#lastPending = stored
+        const turn = slice.over()
+        if (turn) await turn
+      } catch (error) {
+        if (error instanceof ProjectionStoreError) {
+          throw error.category === 'data'
+            ? new RefusedPage(this.#pending + events.length - index, stored, error)
+            : error
+        }
+        this.park(parkedBy(stored, 'handler', safeMessage(error), 1))
+      }
+    }
+    this.#pendingBytes += bytesOf(events)
+  }
+
+  /** Fetches what the events from `index` on read and memory does not hold, one statement per table. */
+  async #load(events: readonly StoredEvent[], index: number): Promise<void> {
+    const reads: ReturnType<Handler['reads']>[] = []
+    for (let at = index; at < events.length; at += 1) {
+      const stored = events[at]!
+      if (this.#parked.has(stored.stream)) continue
+      for (const handler of this.#handlers.get(stored.type) ?? []) {
+        try {
+          reads.push(handler.reads(this.#parts.registry.decode(stored)))
+        } catch {
+          // it fails again when its turn comes, and is dealt with there
+        }
+      }
+    }
+    const { generation, store } = this.#parts
+    for (const [table, keys] of this.#fold.missing(reads)) {
+      this.#fold.learn(table, keys, await store.pages.fetch(generation, table, keys))
+    }
+  }
+
+  /** Sets a stream aside; stored with the next write. */
+  park(parked: ParkedStream): void {
+    this.#parked.set(parked.stream, parked)
+    this.#newlyParked.push(parked)
+  }
+
+  /** Lets events of a parked stream be applied; what is stored of it goes with a write that unparks it. */
+  free(stream: string): void {
+    this.#parked.delete(stream)
+    this.#newlyParked = this.#newlyParked.filter((parked) => parked.stream !== stream)
+  }
+
+  /**
+   * Writes what was folded, and the checkpoint. One write at a time.
+   * @returns how many events it was, how long it took in real milliseconds, and whether streams were parked.
+   * @throws ProjectionStoreError, RefusedPage
+   */
+  async write(
+    to: bigint,
+    unpark: readonly string[] = [],
+  ): Promise<{ events: number; ms: number; parked: boolean }> {
+    const startedAt = performance.now()
+    const events = this.#pending
+    const lastEvent = this.#lastPending
+    const park = this.#newlyParked
+    const tables = this.#fold.take()
+    this.#pending = 0
+    this.#pendingBytes = 0
+    this.#pendingSince = startedAt
+    this.#newlyParked = []
+    this.#measure(to)
+    const { generation, epoch, store } = this.#parts
+    const page = { epoch, from: this.#stored, to, tables, park, unpark, rate: this.#rate }
+    try {
+      await store.pages.write(generation, page)
+    } catch (error) {
+      throw categoryOf(error) === 'data' && lastEvent && events > 0
+        ? new RefusedPage(events, lastEvent, error)
+        : error
+    }
+    this.#stored = to
+    this.#fold.written()
+    return { events, ms: performance.now() - startedAt, parked: park.length > 0 }
+  }
+
+  #measure(position: bigint): void {
+    const now = performance.now()
+    const ms = now - this.#rateFrom.at
+    if (ms < 100) return
+    const rate = (Number(position - this.#rateFrom.position) * 1000) / ms
+    this.#rate = this.#rate === 0 ? rate : this.#rate * 0.7 + rate * 0.3
+    this.#rateFrom = { at: now, position }
+  }
+}
+
+/** Characters of the JSON texts, which is near enough to bytes to bound memory. */
+function bytesOf(events: readonly StoredEvent[]): number {
+  return events.reduce((bytes, { data, metadata }) => bytes + data.length + metadata.length, 0)
+}

@@ -1,0 +1,367 @@
+import type { EventRegistry } from '../../application/event-store.ts'
+import type { EventLog } from '../../application/ports/event-log.ts'
+import { categoryOf, ProjectionStoreError, safeMessage } from './failures.ts'
+import { Generations } from './generations.ts'
+import type { Projection } from './projection.ts'
+import { ProjectionRunner } from './projection-runner.ts'
+import type {
+  Comparison,
+  GenerationRecord,
+  ProjectionRequest,
+  ProjectionStore,
+  RequestOutcome,
+} from './store.ts'
+
+/** What happens in the runtime, for metrics. */
+export interface ProjectionMetrics {
+  /** A page was written: events in it, real milliseconds it took. */
+  onPage?(page: { name: string; events: number; ms: number }): void
+  /** How far a projection is behind, now and then: events and real seconds. */
+  lag?(lag: { name: string; events: number; seconds: number }): void
+}
+
+export interface OwnedProjectionParts {
+  readonly log: EventLog
+  readonly registry: EventRegistry
+  readonly store: ProjectionStore
+  readonly metrics: ProjectionMetrics
+  /** Hears how far the live generation is applied. */
+  readonly reached: (position: bigint) => void
+  /** Called whenever other processes can see that the live generation has moved on. */
+  readonly moved?: () => void
+}
+
+/** A request cannot be met as things stand; nothing was changed. */
+class Refused extends Error {}
+
+/** How long going back may catch up before it goes on by itself in the background. */
+const ROLLBACK_WAIT_MS = 10_000
+
+type Result = Readonly<Record<string, unknown>>
+
+interface Running {
+  readonly record: GenerationRecord
+  readonly runner: ProjectionRunner
+}
+
+/**
+ * A projection while this process owns it: runs the live generation, and beside it the one that is being rebuilt.
+ * Everything that concerns both (pause, switch, going back, requests of operators) happens one at a time; a failure of it
+ * ends the ownership, and everything starts afresh.
+ */
+export class OwnedProjection {
+  readonly #projection: Projection
+  readonly #parts: OwnedProjectionParts
+  readonly #epoch: number
+  readonly #generations: Generations
+  readonly #over = new AbortController()
+  #failure: unknown = null
+  #live: Running | null = null
+  #shadow: Running | null = null
+  #paused = false
+  #tasks: Promise<void> = Promise.resolve()
+  readonly #answering = new Set<string>()
+
+  constructor(projection: Projection, parts: OwnedProjectionParts, epoch: number) {
+    this.#projection = projection
+    this.#parts = parts
+    this.#epoch = epoch
+    this.#generations = new Generations(projection, parts.store.generations, epoch)
+  }
+
+  /** The runners of this process, for what is known in memory before it is stored. */
+  runnerOf(generation: number): ProjectionRunner | null {
+    for (const running of [this.#live, this.#shadow]) {
+      if (running?.record.generation === generation) return running.runner
+    }
+    return null
+  }
+
+  /**
+   * Runs the projection until `ended` aborts, or another owner or a newer release has taken over.
+   * @param begun called when it runs.
+   * @throws what it failed by.
+   */
+  async run(ended: AbortSignal, begun: () => void): Promise<void> {
+    const end = () => this.#over.abort()
+    ended.addEventListener('abort', end)
+    if (ended.aborted) end()
+    try {
+      await this.#exclusively(() => this.#begin())
+      if (!this.#over.signal.aborted) {
+        begun()
+        await new Promise((resolve) => this.#over.signal.addEventListener('abort', resolve))
+      }
+    } finally {
+      ended.removeEventListener('abort', end)
+      end()
+      await this.#tasks
+      await this.#holdRunners()
+    }
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  /** Carries out requests that were left for this projection. */
+  async answer(requests: readonly ProjectionRequest[]): Promise<void> {
+    for (const request of requests) {
+      if (this.#answering.has(request.id)) continue
+      this.#answering.add(request.id)
+      await this.#exclusively(async () => {
+        const store = this.#parts.store.requests
+        // the look that found it may have begun before its answer was stored
+        if (await store.outcome(request.id)) return
+        await store.answer(request.id, await this.#outcome(request))
+      })
+      this.#answering.delete(request.id)
+    }
+  }
+
+  /** What has to run, given what is stored and what the code says. */
+  async #begin(): Promise<void> {
+    const { version } = this.#projection
+    const generations = this.#generations
+    await generations.claim()
+    // a newer release made it since this process looked
+    if (generations.areOfNewerRelease) return this.#over.abort()
+    const live = await generations.liveOrNew()
+    this.#paused = live.state === 'paused'
+    this.#parts.reached(live.position)
+    // the same tables are kept up to date by today's handlers, also those of an older version;
+    // but not by those that an operator went back from
+    if (generations.fits(live) && (live.version === version || live.rolledBackFrom !== version)) {
+      this.#live = this.#runnerFor(live)
+    } else if (live.version === version) {
+      const why = `the tables of version ${version} were changed without raising the version`
+      return generations.noteProblem(live, 'error', why)
+    } else {
+      const why = `no code for version ${live.version} any more: it answers as it stands until version ${version} is built`
+      await generations.noteProblem(live, 'detached', why)
+    }
+    const shadow = await generations.wantedShadow()
+    if (shadow) this.#shadow = this.#runnerFor(shadow)
+    this.#startRunners()
+  }
+
+  #runnerFor(record: GenerationRecord): Running {
+    const { log, registry, store, metrics, reached, moved } = this.#parts
+    const { name, tables } = this.#projection
+    const isLive = () => this.#live?.record.generation === record.generation
+    const { generation, position, state, rate } = record
+    const runner = new ProjectionRunner({
+      ...{ projection: this.#projection, generation: { projection: name, generation, tables } },
+      ...{ position, state, rate, epoch: this.#epoch, log, registry, store },
+      events: {
+        reached: (to) => {
+          if (isLive()) reached(to)
+        },
+        stored: () => {
+          if (isLive()) moved?.()
+        },
+        caughtUp: () => {
+          if (!isLive()) void this.#exclusively(() => this.#finishRebuild())
+        },
+        fenced: () => this.#over.abort(),
+        page: (events, ms) => metrics.onPage?.({ name, events, ms }),
+      },
+    })
+    return { record, runner }
+  }
+
+  #startRunners(): void {
+    if (this.#paused) return
+    this.#live?.runner.start()
+    this.#shadow?.runner.start()
+  }
+
+  async #holdRunners(): Promise<void> {
+    await Promise.all([this.#live?.runner.hold(), this.#shadow?.runner.hold()])
+  }
+
+  #exclusively(task: () => Promise<void>): Promise<void> {
+    const run = this.#tasks.then(async () => {
+      if (!this.#over.signal.aborted) await task()
+    })
+    this.#tasks = run.catch((error) => {
+      if (categoryOf(error) !== 'fenced') this.#failure = error
+      this.#over.abort()
+    })
+    return this.#tasks
+  }
+
+  // ---- rebuild
+
+  /** The shadow has caught up: compares it with the live generation, and switches where that was asked for. */
+  async #finishRebuild(): Promise<void> {
+    const shadow = this.#shadow
+    if (!shadow || this.#paused) return
+    const comparison = await this.#compare()
+    if (comparison) await this.#generations.note(shadow.runner.generation, { comparison })
+    await this.#generations.claim()
+    // a shadow that lost streams on the way is not let loose on readers without anybody having looked
+    const worse = shadow.runner.parkedStreams > (this.#live?.runner.parkedStreams ?? 0)
+    if (this.#generations.shadow?.autoSwitch && !worse) await this.#switch(shadow)
+  }
+
+  /** Holds both generations at one position, and lets them go as soon as the database keeps that moment. */
+  async #compare(): Promise<Comparison | null> {
+    const live = this.#live?.runner
+    const shadow = this.#shadow?.runner
+    if (!live || !shadow) return null
+    await this.#holdRunners()
+    try {
+      // no Math.max: positions are bigints
+      const position = live.reached > shadow.reached ? live.reached : shadow.reached
+      for (const runner of [live, shadow]) await runner.runTo(position, this.#over.signal)
+      if (live.reached !== position || shadow.reached !== position) {
+        throw new ProjectionStoreError('transient', 'interrupted on the way to a common position')
+      }
+      return await this.#parts.store.generations.compare(live.generation, shadow.generation, () =>
+        this.#startRunners(),
+      )
+    } finally {
+      this.#startRunners()
+    }
+  }
+
+  /**
+   * Makes another generation answer, the shadow or the one that was kept. Readers never see the log go back: it is at
+   * least as far by then.
+   * @param request is answered by the switch itself: done twice, it would lead back again.
+   */
+  async #switch(next: Running, request?: ProjectionRequest): Promise<Result> {
+    const { runner, record } = next
+    await this.#holdRunners()
+    try {
+      const live = this.#live?.runner
+      if (live && runner.reached < live.reached) await runner.runTo(live.reached, this.#over.signal)
+      const { generation } = record
+      const isRollback = request?.kind === 'rollback'
+      const result = {
+        generation,
+        ...(isRollback ? { switched: true, position: Number(runner.reached) } : {}),
+      }
+      const answered = request && { request, result }
+      await this.#generations.switchTo(record, null, answered, this.#over.signal)
+      this.#live = next
+      this.#shadow = null
+      this.#parts.reached(runner.reached)
+      await this.#generations.dropRetired(generation)
+      return result
+    } finally {
+      this.#startRunners()
+    }
+  }
+
+  // ---- requests
+
+  async #outcome(request: ProjectionRequest): Promise<RequestOutcome> {
+    try {
+      return { ok: true, result: await this.#carryOut(request) }
+    } catch (error) {
+      if (error instanceof Refused) return { ok: false, kind: 'conflict', message: error.message }
+      if (categoryOf(error) === 'fenced') throw error
+      return { ok: false, kind: 'failed', message: safeMessage(error) }
+    }
+  }
+
+  async #carryOut(request: ProjectionRequest): Promise<Result> {
+    const generations = this.#generations
+    const live = generations.live!
+    switch (request.kind) {
+      case 'pause': {
+        if (this.#paused) return { state: 'paused' }
+        await this.#holdRunners()
+        this.#paused = true
+        await generations.note(live, { state: 'paused' })
+        return { state: 'paused' }
+      }
+      case 'resume': {
+        if (!this.#paused) throw new Refused('The projection is not paused')
+        this.#paused = false
+        await generations.note(live, { state: 'booting' })
+        await generations.claim()
+        if (this.#live) this.#live = this.#runnerFor(generations.live!)
+        this.#startRunners()
+        return { state: 'booting' }
+      }
+      case 'rebuild': {
+        if (generations.shadow) throw new Refused('A rebuild is under way already')
+        const shadow = await generations.createShadow(request.arguments.switch !== 'manual')
+        this.#shadow = this.#runnerFor(shadow)
+        this.#startRunners()
+        return { generation: shadow.generation, version: shadow.version }
+      }
+      case 'cancel': {
+        const { shadow } = generations
+        if (!shadow) throw new Refused('No rebuild is under way')
+        await this.#shadow?.runner.hold()
+        this.#shadow = null
+        await generations.drop(shadow)
+        return { generation: shadow.generation }
+      }
+      case 'switch': {
+        if (!this.#shadow) throw new Refused('No rebuild is under way')
+        if (this.#paused) throw new Refused('The projection is paused')
+        // what had caught up before this process took over is brought up again on the way
+        if (!this.#shadow.runner.caughtUp && this.#shadow.record.comparison === null) {
+          throw new Refused('The rebuild has not caught up yet')
+        }
+        return this.#switch(this.#shadow, request)
+      }
+      case 'rollback':
+        return this.#rollback(live, request)
+      case 'redrive':
+        return this.#redrive(request)
+    }
+  }
+
+  /**
+   * Goes back to the retired generation. One that the code still runs catches up first; one of
+   * another version answers at once, as it stands, until code of that version is there again.
+   */
+  async #rollback(live: GenerationRecord, request: ProjectionRequest): Promise<Result> {
+    const generations = this.#generations
+    const over = this.#over.signal
+    const { retired } = generations
+    if (!retired) throw new Refused('There is no earlier generation to go back to')
+    if (generations.shadow) throw new Refused('A rebuild is under way; cancel it first')
+    if (this.#paused) throw new Refused('The projection is paused')
+    if (retired.version > this.#projection.version) {
+      throw new Refused(`Version ${retired.version} is of a newer release than this process`)
+    }
+    const { generation, position } = retired
+    if (!generations.isCurrent(retired)) {
+      await this.#holdRunners()
+      const result = { generation, switched: true, position: Number(position) }
+      await generations.switchTo(retired, live.version, { request, result }, over)
+      await generations.noteProblem(retired, 'detached')
+      // what runs from here on, if anything, is decided as at a start
+      this.#over.abort()
+      return result
+    }
+    // it becomes a shadow only when it takes long: who breaks off before that leaves everything as it was
+    const kept = this.#runnerFor(retired)
+    const target = this.#live?.runner.reached ?? live.position
+    await kept.runner.runTo(target, AbortSignal.any([over, AbortSignal.timeout(ROLLBACK_WAIT_MS)]))
+    if (kept.runner.reached >= target) return this.#switch(kept, request)
+    // the next owner takes the request up
+    if (over.aborted) throw new ProjectionStoreError('fenced', 'the lease was lost on the way')
+    this.#shadow = this.#runnerFor(await generations.becomesShadow(retired))
+    this.#shadow.runner.start()
+    return { generation, switched: false }
+  }
+
+  async #redrive(request: ProjectionRequest): Promise<Result> {
+    const { stream, dryRun = false } = request.arguments as { stream?: string; dryRun?: boolean }
+    if (!this.#live) throw new Refused('No code keeps this generation up to date')
+    const options = { dryRun, ...(stream === undefined ? {} : { stream }) }
+    await this.#holdRunners()
+    try {
+      const result = await this.#live.runner.redrive(options)
+      const rebuild = await this.#shadow?.runner.redrive(options)
+      return { ...result, dry_run: dryRun, ...(rebuild ? { rebuild } : {}) }
+    } finally {
+      this.#startRunners()
+    }
+  }
+}
