@@ -253,10 +253,9 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
           ).toEqual([id])
         }
         for (const [id, events] of log.streams('idempotencyKey')) {
-          expect(
-            events.map(({ type }) => type),
-            id,
-          ).toEqual(['IdempotencyKeyClaimed', 'IdempotencyKeyAnswered'])
+          // the answer of a large upload is kept without a claim
+          const types = events.map(({ type }) => type.replace('IdempotencyKey', '')).join()
+          expect(['Claimed,Answered', 'Answered'], id).toContain(types)
         }
 
         // what was made of it

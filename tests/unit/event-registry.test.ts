@@ -80,7 +80,7 @@ describe('encoding', () => {
   })
 
   test('of one append writes metadata once, for each version', () => {
-    const events = [Priced.of({ cents: 1, currency: 'USD' }), Priced.of({ cents: 2, currency: 'USD' })]
+    const events = [1, 2].map((cents) => Priced.of({ cents, currency: 'USD' }))
     const [one, two] = registry.encodeAll(events, metadata)
     expect([one, two]).toEqual(events.map((event) => registry.encode(event, metadata)))
     expect(one!.writtenFrom!.metadata).toBe(two!.writtenFrom!.metadata)
