@@ -33,7 +33,7 @@ const PHASE_OF_STAGE = {
   premium_calculation: 'phase_3_status',
 } as const satisfies Record<PayrollFileStage, keyof File | null>
 
-/** A file before anything was made of it. */
+/** A file before anything was made of it. Spread it last: a spread object that then grows costs a hundred times as much. */
 const UNPROCESSED = {
   status: 'pending',
   recorded_chunks: 0,
@@ -96,7 +96,6 @@ export const payrollFiles = projection({
     on(PayrollFileReceived, {
       apply({ data, metadata, position }, { payroll_files }) {
         payroll_files.put({
-          ...UNPROCESSED,
           file_id: data.file_id,
           kind: 'payroll',
           tenant_id: data.tenant_id,
@@ -115,6 +114,7 @@ export const payrollFiles = projection({
           chunk_count: data.chunk_count,
           period_start: data.period?.start,
           period_end: data.period?.end,
+          ...UNPROCESSED,
           recorded_chunks: data.rows ? 1 : 0,
         })
       },
@@ -210,7 +210,6 @@ export const payrollFiles = projection({
     on(EmployeeSyncReceived, {
       apply({ data, metadata, position }, { payroll_files }) {
         payroll_files.put({
-          ...UNPROCESSED,
           file_id: data.file_id,
           kind: 'sync',
           tenant_id: data.tenant_id,
@@ -223,6 +222,7 @@ export const payrollFiles = projection({
           seq: position,
           row_count: data.record_count,
           chunk_count: data.chunk_count,
+          ...UNPROCESSED,
         })
       },
     }),
