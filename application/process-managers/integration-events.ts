@@ -16,6 +16,7 @@ import { leaseOf } from './process-manager.ts'
 import {
   CheckpointMoved,
   type ClaimedWork,
+  PARKED_STREAM,
   type WorkChanges,
   type WorkEnd,
   type WorkKey,
@@ -32,8 +33,6 @@ const CHECKPOINT_MS = 1_000
 const RETRY_MS = { first: 250, most: 5_000 }
 const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
 
-/** Kind of work by which a parked stream waits: its key is the stream, its payload the first event not published. */
-const PARKED_STREAM = '$stream'
 /** How often parked streams are looked at, in real milliseconds: whether one is to be tried again. */
 const PARKED_MS = 500
 const PARKED_LEASE_MS = 10_000
@@ -49,7 +48,7 @@ export interface IntegrationEventsParts {
   readonly leases: Leases
   readonly store: Pick<
     WorkStore,
-    'takeOver' | 'advance' | 'setProblem' | 'checkpoints' | 'claim' | 'end' | 'keysOf' | 'counts'
+    'takeOver' | 'advance' | 'setProblem' | 'checkpoints' | 'makeDue' | 'claim' | 'end' | 'keysOf' | 'counts'
   >
   readonly channel: IntegrationEventChannel
   /** Hears of every event that was published. */
@@ -130,7 +129,7 @@ export class IntegrationEvents {
     const status = await this.status()
     if (status.state === 'problem') return true
     const processManagers = [INTEGRATION_EVENTS_NAME]
-    const { due, leased } = await store.counts({ now: ALWAYS_DUE, holds: [], processManagers })
+    const { due, leased } = await store.counts({ now: ALWAYS_DUE, processManagers })
     if (due + leased > 0) return false
     if (status.position >= position) return true
     // the checkpoint rests a while on events of no concern
@@ -289,10 +288,10 @@ export class IntegrationEvents {
   /** Tries parked streams that are due, each from its first waiting event up to `upTo`. */
   async #retry(checkpoint: Checkpoint, upTo: bigint, parked: Set<string>): Promise<void> {
     const { store, leases } = this.#parts
+    await store.makeDue(ALWAYS_DUE, leases.owner)
     const claims = await store.claim({
-      processManagers: [INTEGRATION_EVENTS_NAME],
-      ...{ owner: leases.owner, leaseMs: PARKED_LEASE_MS, limit: PARKED_PAGE },
-      ...{ now: ALWAYS_DUE, holds: [] },
+      ...{ owner: leases.owner, leaseMs: PARKED_LEASE_MS },
+      kinds: [{ processManager: INTEGRATION_EVENTS_NAME, kind: PARKED_STREAM, slots: PARKED_PAGE }],
     })
     const inHand = new Set(claims)
     try {
@@ -313,7 +312,7 @@ export class IntegrationEvents {
     upTo: bigint,
     parked: Set<string>,
   ): Promise<void> {
-    const first = Number(claim.payload.revision)
+    const first = Number((claim.payload as { revision: number }).revision)
     const stop = await this.#publishParked(claim.key, first, upTo)
     if (!stop) {
       // with the checkpoint, so that an owner that was replaced cannot free what its successor passed over

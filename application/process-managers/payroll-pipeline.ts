@@ -1,6 +1,6 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
+import { z } from 'zod'
 import { fold, streamOf } from '../../domain/kernel/decider.ts'
-import type { EventOf } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
@@ -33,16 +33,27 @@ import {
 import { EventLogUnavailable, WrongExpectedRevision } from '../ports/event-log.ts'
 import { isAway } from '../ports/unavailable.ts'
 import { describeError } from './describe-error.ts'
-import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
+import {
+  backoff,
+  cancel,
+  on,
+  perform,
+  processManager,
+  type WorkItem,
+  type WorkOutcome,
+  work,
+} from './process-manager.ts'
 
-export const PAYROLL_PIPELINE = 'payroll-pipeline'
+const PAYROLL_PIPELINE = 'payroll-pipeline'
 
 /** How long the rows of a received file may take to arrive, in service-clock milliseconds. */
 export const UPLOAD_TIMEOUT_MS = 60_000
 /** Chunks that are read, worked on and stored together. */
 const CHUNKS_AT_ONCE = 8
-/** Tries after which a file that keeps hitting technical errors fails; below the runner's own cap. */
-const ATTEMPTS = 10
+/** Tries after which a file that keeps hitting technical errors fails. */
+const TRIES = 10
+/** Real time after which a file that takes longer lets the next one have its slot, in milliseconds. */
+const TURN_MS = 60_000
 
 type Parts = Pick<Application, 'log' | 'registry' | 'commands' | 'faults'>
 
@@ -51,63 +62,46 @@ type Parts = Pick<Application, 'log' | 'registry' | 'commands' | 'faults'>
  * Files that were stored together with their results need nothing; the others are worked on chunk by
  * chunk, and what their stream says is where work goes on after an interruption.
  */
-export function payrollPipeline(parts: Parts): ProcessManager {
-  return {
+export function payrollPipeline(parts: Parts) {
+  return processManager({
     name: PAYROLL_PIPELINE,
-    handles: [PayrollFileReceived, PayrollRowsRecorded, PayrollPremiumCalculated, PayrollFileFailed],
-    react,
+    startAt: 'beginning',
+    on: [
+      on(PayrollFileReceived, ({ data, metadata }) => {
+        // a single chunk is stored together with it
+        if (data.chunk_count === 1) return []
+        const at = Date.parse(metadata.recorded_at) + UPLOAD_TIMEOUT_MS
+        return [perform('abandoned-upload', data.file_id, {}, { at })]
+      }),
+      on(PayrollRowsRecorded, ({ data }) => {
+        if (!data.last) return []
+        const process = perform('process-file', data.file_id, {})
+        return data.chunk === 0 ? [process] : [cancel('abandoned-upload', data.file_id), process]
+      }),
+      on(PayrollPremiumCalculated, (event) =>
+        event.data.last && !isOwn(event) ? [cancel('process-file', event.data.file_id)] : [],
+      ),
+      on(PayrollFileFailed, (event) => {
+        if (isOwn(event)) return []
+        const { file_id } = event.data
+        return [cancel('abandoned-upload', file_id), cancel('process-file', file_id)]
+      }),
+    ],
     work: {
-      'process-file': (item) => processFile(parts, item),
-      'abandoned-upload': (item) => failAbandonedUpload(parts, item),
+      'process-file': work(
+        { payload: z.object({}), retry: backoff(TRIES), timeLimitMs: 5 * TURN_MS },
+        (item) => processFile(parts, item),
+      ),
+      'abandoned-upload': work({ payload: z.object({}), retry: backoff(), timeLimitMs: TURN_MS }, (item) =>
+        failAbandonedUpload(parts, item),
+      ),
     },
-  }
+  })
 }
 
-// ---- reacting
-
-type Handled =
-  | EventOf<typeof PayrollFileReceived>
-  | EventOf<typeof PayrollRowsRecorded>
-  | EventOf<typeof PayrollPremiumCalculated>
-  | EventOf<typeof PayrollFileFailed>
-
-/** What a page says about one file. */
-interface Seen {
-  received: RecordedEvent | null
-  allRows: RecordedEvent | null
-  ended: boolean
-}
-
-function react(events: readonly RecordedEvent[]): readonly Intent[] {
-  const files = new Map<string, Seen>()
-  for (const recorded of events) {
-    const event = { type: recorded.type, data: recorded.data } as Handled
-    const id = event.data.file_id
-    const seen = files.get(id) ?? { received: null, allRows: null, ended: false }
-    files.set(id, seen)
-    if (event.type === 'PayrollFileReceived') seen.received = recorded
-    else if (event.type === 'PayrollFileFailed') seen.ended = true
-    else if (event.data.last) {
-      if (event.type === 'PayrollRowsRecorded') seen.allRows = recorded
-      else seen.ended = true
-    }
-  }
-  return [...files].flatMap(([id, seen]) => intentsOf(id, seen))
-}
-
-function intentsOf(id: string, { received, allRows, ended }: Seen): readonly Intent[] {
-  const upload = { kind: 'abandoned-upload', key: id } as const
-  const intents: Intent[] = []
-  // a file that was received and came to rest within one page has left nothing behind to cancel
-  if ((allRows || ended) && !received) intents.push({ intent: 'cancel', ...upload })
-  if (allRows && !ended) {
-    intents.push({ intent: 'do', kind: 'process-file', key: id, payload: {}, because: allRows })
-  }
-  if (received && !allRows && !ended) {
-    const dueAt = Date.parse(received.metadata.recorded_at) + UPLOAD_TIMEOUT_MS
-    intents.push({ intent: 'do', ...upload, payload: {}, dueAt, because: received })
-  }
-  return intents
+/** What the pipeline itself brought about needs no reaction: the work that did so ends with it. */
+function isOwn({ metadata }: Pick<RecordedEvent, 'metadata'>): boolean {
+  return metadata.actor.type === 'system' && metadata.actor.id === PAYROLL_PIPELINE
 }
 
 // ---- working
@@ -132,7 +126,7 @@ async function processFile(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
   } catch (error) {
     // a log or a database that is away is no fault of the file, nor is a log that refuses all
     const isBlameless = isAway(error) || error instanceof EventLogUnavailable
-    if (item.signal.aborted || item.attempt < ATTEMPTS || isBlameless) throw error
+    if (item.signal.aborted || !item.isLastTry || isBlameless) throw error
     const why = `Processing failed ${item.attempt} times: ${describeError(error)}`
     await fail(parts, item, await parts.commands.load(payrollFile, item.key), why)
     return { outcome: 'stop', why }
@@ -142,6 +136,7 @@ async function processFile(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
 /** Goes on with a file from wherever its stream says, until it is complete, failed or held. */
 async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
   let terms: PipelineTerms | null = null
+  const turnEnds = performance.now() + TURN_MS
   for (;;) {
     let file = await parts.commands.load(payrollFile, item.key)
     try {
@@ -152,6 +147,7 @@ async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
         if (next.step === 'complete' || next.step === 'failed' || next.step === 'record_rows') {
           return { outcome: 'done' }
         }
+        if (performance.now() > turnEnds) return { outcome: 'again', afterMs: 0 }
         if (!('chunk' in next) || next.chunk === 0) {
           if (await parts.faults.holding('pipeline')) return { outcome: 'held', at: 'pipeline' }
           const fault = await parts.faults.take('pipeline', ['decline', 'timeout'])
@@ -258,6 +254,6 @@ function append(
     environment: item.environment,
     correlationId: item.correlationId,
     causationId: item.causationId,
-    commandId: `${item.key}/${step}`,
+    commandId: `${item.commandId}/${step}`,
   })
 }

@@ -7,6 +7,7 @@ import { logBinding } from './0006-log-binding.ts'
 import { sessions } from './0007-sessions.ts'
 import { knownServers } from './0008-known-servers.ts'
 import { movedTo } from './0009-moved-to.ts'
+import { workSlots } from './0011-work-slots.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -20,4 +21,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0007-sessions': sessions,
   '0008-known-servers': knownServers,
   '0009-moved-to': movedTo,
+  '0011-work-slots': workSlots,
 }
