@@ -4,7 +4,6 @@ import {
   CheckpointMoved,
   type ClaimedWork,
   type FailedWork,
-  type KindToClaim,
   type WorkChanges,
   type WorkCounts,
   type WorkEnd,
@@ -12,7 +11,7 @@ import {
   type WorkStore,
 } from '../../application/process-managers/work-store.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { isGone } from './owner-session.ts'
+import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
 
 interface WorkRow {
   process_manager: string
@@ -21,6 +20,7 @@ interface WorkRow {
   payload: unknown
   concurrency_key: string
   due_at: string
+  stored_order: string
   attempts: number
   lease_token: string
   correlation_id: string
@@ -60,69 +60,6 @@ const move = (first: number) => `
 
 /** The claim that the first four parameters name: process manager, kind, key, token. */
 const IS_MINE = `process_manager = $1 AND kind = $2 AND key = $3 AND lease_token = $4 AND state = 'leased'`
-
-/** Three ways to wait, each found by an index of its own. What somebody else holds a lock on is left to the next look. */
-const MAKE_DUE = `
-  WITH later AS (
-    SELECT process_manager, kind, key FROM runtime.work
-    WHERE state = 'later' AND due_at <= $1 FOR UPDATE SKIP LOCKED
-  ), paused AS (
-    SELECT process_manager, kind, key FROM runtime.work
-    WHERE state = 'paused' AND paused_until <= clock_timestamp() FOR UPDATE SKIP LOCKED
-  ), lost AS (
-    SELECT process_manager, kind, key FROM runtime.work
-    WHERE state = 'leased'
-      AND (lease_until <= clock_timestamp() OR ${isGone('lease_owner')} AND NOT ${isGone('$2')})
-    FOR UPDATE SKIP LOCKED
-  )
-  UPDATE runtime.work AS work SET state = 'due', paused_until = NULL, again = false,
-    lease_owner = NULL, lease_until = NULL, lease_token = NULL
-  FROM (TABLE later UNION ALL TABLE paused UNION ALL TABLE lost) AS ready
-  WHERE (work.process_manager, work.kind, work.key) = (ready.process_manager, ready.kind, ready.key)`
-
-/**
- * Goes from one concurrency key that has due work to the next, over as many as can give a piece, and those that are
- * busy; takes the first piece of each, then the second, as far as the slots go.
- */
-const CLAIM = `
-  WITH RECURSIVE asked AS (
-    SELECT * FROM jsonb_to_recordset($1::jsonb) AS asked (process_manager text, kind text, slots integer,
-      per_key integer, busy jsonb, visits integer, from_key text)
-  ), visited AS (
-    SELECT asked.*, 1 AS visit, (
-      SELECT concurrency_key FROM runtime.work
-      WHERE state = 'due' AND process_manager = asked.process_manager AND kind = asked.kind
-        AND concurrency_key >= asked.from_key
-      ORDER BY concurrency_key LIMIT 1) AS concurrency_key
-    FROM asked
-    UNION ALL
-    SELECT process_manager, kind, slots, per_key, busy, visits, from_key, visit + 1, (
-      SELECT concurrency_key FROM runtime.work
-      WHERE state = 'due' AND process_manager = visited.process_manager AND kind = visited.kind
-        AND concurrency_key > visited.concurrency_key
-      ORDER BY concurrency_key LIMIT 1)
-    FROM visited WHERE visit < visits AND concurrency_key IS NOT NULL
-  ), found AS (
-    SELECT process_manager, kind, first.key, slots,
-      row_number() OVER (PARTITION BY process_manager, kind ORDER BY place, visit) AS turn
-    FROM visited CROSS JOIN LATERAL (
-      SELECT key, row_number() OVER (ORDER BY due_at, stored_order) AS place FROM runtime.work
-      WHERE state = 'due' AND process_manager = visited.process_manager AND kind = visited.kind
-        AND concurrency_key = visited.concurrency_key
-      ORDER BY due_at, stored_order
-      LIMIT GREATEST(0, LEAST(slots, per_key - COALESCE((busy ->> visited.concurrency_key)::integer, 0)))
-    ) AS first
-  ), next AS (
-    SELECT work.process_manager, work.kind, work.key, turn
-    FROM found JOIN runtime.work AS work USING (process_manager, kind, key)
-    WHERE turn <= slots AND state = 'due' FOR UPDATE OF work SKIP LOCKED
-  )
-  UPDATE runtime.work AS work SET
-    state = 'leased', lease_owner = $2, lease_token = nextval('runtime.work_claims'),
-    lease_until = clock_timestamp() + $3 * interval '1 millisecond', attempts = attempts + 1, again = false
-  FROM next
-  WHERE (work.process_manager, work.kind, work.key) = (next.process_manager, next.kind, next.key)
-  RETURNING work.*, turn`
 
 /** Work and checkpoints in the tables `runtime.work` and `runtime.process_managers`. */
 export class PostgresWorkStore implements WorkStore {
@@ -205,14 +142,14 @@ export class PostgresWorkStore implements WorkStore {
     await this.#pool.query({ name: 'work/make-due', text: MAKE_DUE, values: [now, owner] })
   }
 
-  async claim({ owner, leaseMs, kinds }: Parameters<WorkStore['claim']>[0]): Promise<readonly ClaimedWork[]> {
-    const result = await this.#pool.query<WorkRow & { turn: string }>({
+  async claim(request: Parameters<WorkStore['claim']>[0]): Promise<readonly ClaimedWork[]> {
+    const result = await this.#pool.query<WorkRow>({
       name: 'work/claim',
       text: CLAIM,
-      values: [JSON.stringify(kinds.map(askedOf)), owner, leaseMs],
+      values: claimParameters(request),
     })
     return result.rows
-      .sort((a, b) => Number(a.turn) - Number(b.turn))
+      .sort((a, b) => Number(a.due_at) - Number(b.due_at) || Number(a.stored_order) - Number(b.stored_order))
       .map((row) => ({
         processManager: row.process_manager,
         kind: row.kind,
@@ -393,17 +330,6 @@ function waiting(
       ...[at ?? afterMs, error],
       ...(changed === undefined ? [] : [JSON.stringify(changed.payload), changed.concurrencyKey]),
     ],
-  }
-}
-
-function askedOf({ processManager, kind, slots, perKey = slots, busy, after }: KindToClaim) {
-  const saturated = [...(busy?.values() ?? [])].filter((taken) => taken >= perKey).length
-  return {
-    ...{ process_manager: processManager, kind, slots, per_key: perKey },
-    busy: Object.fromEntries(busy ?? []),
-    visits: slots + saturated,
-    // the least text behind it
-    from_key: after == null ? '' : `${after}\u0001`,
   }
 }
 
