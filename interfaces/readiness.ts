@@ -4,7 +4,6 @@ import {
 } from '../application/integration-events/publisher.ts'
 import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
-import type { Faults } from '../application/ports/faults.ts'
 import type { ProcessManagerRunner, ProcessManagerStatus } from '../application/process-managers/runner.ts'
 import type { WorkStore } from '../application/process-managers/work-store.ts'
 import type { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
@@ -19,7 +18,6 @@ interface Parts {
   readonly runner: ProcessManagerRunner
   readonly work: WorkStore
   readonly clock: Clock
-  readonly faults: Faults
   /** Null where NATS is not configured. */
   readonly nats: { readonly connected: boolean } | null
   readonly workQueue: Pick<JetStreamWorkQueue, 'depth'> | null
@@ -49,7 +47,7 @@ export class Readiness {
   /**
    * Not ok while the event log or the database does not answer to this process: another one may serve then. What
    * would be the same in every process takes none out of rotation, it degrades: a projection in error (everything
-   * else is served), what is parked, given up or stuck, what no process runs, and losing NATS. Answers within twice
+   * else is served), what is parked, failed or stuck, what no process runs, and losing NATS. Answers within twice
    * {@link PROBE_MS}.
    */
   async check(): Promise<Health> {
@@ -77,14 +75,15 @@ export class Readiness {
           ...(owner === null && code_version !== null ? [`projection ${name}: no process runs it`] : []),
           ...(parked_streams > 0 ? [`projection ${name}: parked streams: ${parked_streams}`] : []),
         ]),
-        ...processManagers.flatMap(({ name, state, lag }) => [
+        ...processManagers.flatMap(({ name, state, lag, parkedStreams }) => [
           ...(state === 'problem' ? [`process manager ${name}: does not get on`] : []),
           ...(state === 'idle' ? [`process manager ${name}: no process runs it`] : []),
           ...(lag.events > 0 && lag.seconds >= this.#standsStillS
             ? [`process manager ${name}: behind by ${lag.events} events, for ${Math.floor(lag.seconds)} s`]
             : []),
+          ...(parkedStreams > 0 ? [`process manager ${name}: parked streams: ${parkedStreams}`] : []),
         ]),
-        ...(counts.failed > 0 ? [`work given up: ${counts.failed}`] : []),
+        ...(counts.failed > 0 ? [`work failed: ${counts.failed}`] : []),
         ...(published?.state === 'problem' && nats?.connected ? ['integration events: not published'] : []),
         ...(published?.state === 'idle' && nats?.connected
           ? ['integration events: no process publishes them']
@@ -121,7 +120,7 @@ export class Readiness {
     return {
       head: head.toString(),
       work_due: counts.due,
-      work_in_hand: counts.leased,
+      work_leased: counts.leased,
       projections_behind: projections.filter(({ lag }) => lag.events > 0).map(({ name }) => name),
       process_managers_behind: processManagers
         .filter(({ position }) => position < head)
@@ -150,7 +149,11 @@ export class Readiness {
         correlation_id: work.correlationId,
         tenant_id: work.tenantId,
       })),
-      process_managers: processManagers.map((one) => ({ ...one, position: one.position.toString() })),
+      process_managers: processManagers.map(({ parkedStreams, ...one }) => ({
+        ...one,
+        position: one.position.toString(),
+        parked_streams: parkedStreams,
+      })),
     }
   }
 
@@ -195,10 +198,9 @@ export class Readiness {
     return Promise.all(all.map(async (one) => ({ ...one, lag: await this.#lag.at(one.position, head) })))
   }
 
-  async #counts(processManagers?: readonly string[]) {
-    const { work, clock, faults } = this.#parts
-    const now = clock.now()
-    return work.counts({ now, holds: await faults.holds(), ...(processManagers && { processManagers }) })
+  #counts(processManagers?: readonly string[]) {
+    const { work, clock } = this.#parts
+    return work.counts({ now: clock.now(), ...(processManagers && { processManagers }) })
   }
 }
 

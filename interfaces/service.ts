@@ -5,6 +5,7 @@ import { EventRegistry } from '../application/event-store.ts'
 import { IntegrationPublisher } from '../application/integration-events/publisher.ts'
 import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
+import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
@@ -28,7 +29,6 @@ import { PostgresReadDatabase } from '../infrastructure/database/read-database.t
 import { PostgresSecretVault } from '../infrastructure/database/vault.ts'
 import { PostgresWorkStore } from '../infrastructure/database/work-store.ts'
 import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
-import { InMemoryFaults } from '../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
 import {
@@ -145,11 +145,10 @@ async function compose(
   })
   const lastUsed = new PostgresLastUsed(background, (error) => logger.warn('last use not written', {}, error))
   closers.push(() => lastUsed.close())
-  // there are none to inject unless the clock is virtual
+  // none are injected unless the clock is virtual
+  if (config.clock === 'system') await PostgresFaults.clear(database)
   const faults =
-    config.clock === 'virtual'
-      ? await PostgresFaults.open(pool, notices, () => isAlone)
-      : new InMemoryFaults()
+    config.clock === 'virtual' ? await PostgresFaults.open(database, notices, () => isAlone) : NO_FAULTS
   const randomness = new SystemRandomness(clock)
   const commands = new CommandHandler(log, registry, clock)
 
@@ -200,7 +199,6 @@ async function compose(
       leases,
       notices,
       queue: workQueue ?? new InProcessWorkQueue(),
-      faults,
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
@@ -226,6 +224,7 @@ async function compose(
     await projections.start({ takeOver: isAlone })
     closers.push(() => projections.stop())
   }
+  await runner.register()
   if (config.roles.has('worker')) {
     await runner.start()
     closers.push(() => runner.stop())
@@ -243,7 +242,6 @@ async function compose(
   const drainParts: DrainParts = {
     log,
     clock,
-    faults,
     notices,
     work: workStore,
     processManagers: runner,
@@ -252,7 +250,7 @@ async function compose(
     readModels: projections,
   }
   const readiness = new Readiness({
-    ...{ log: failFast, projections, runner, work: workStore, clock, faults, nats, workQueue },
+    ...{ log: failFast, projections, runner, work: workStore, clock, nats, workQueue },
     integrationEvents,
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))

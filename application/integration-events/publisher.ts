@@ -14,13 +14,12 @@ import {
   ALWAYS_DUE,
   type Handled,
   NO_CHANGES,
-  PARKED_STREAM,
   ParkingFollower,
   parkedStream,
   type Stop,
 } from '../process-managers/parking-follower.ts'
 import { leaseOf } from '../process-managers/process-manager.ts'
-import { CheckpointMoved, type WorkStore } from '../process-managers/work-store.ts'
+import { CheckpointMoved, PARKED_STREAM, type WorkStore } from '../process-managers/work-store.ts'
 import { INTEGRATION_SOURCES, integrationEventOf } from './messages.ts'
 
 export const INTEGRATION_EVENTS_NAME = 'integration-events'
@@ -38,7 +37,7 @@ export interface PublisherParts {
   readonly leases: Leases
   readonly store: Pick<
     WorkStore,
-    'takeOver' | 'advance' | 'setProblem' | 'checkpoints' | 'claim' | 'end' | 'keysOf' | 'counts'
+    'takeOver' | 'advance' | 'makeDue' | 'setProblem' | 'checkpoints' | 'claim' | 'end' | 'keysOf' | 'counts'
   >
   readonly channel: IntegrationEventChannel
   /** Hears of every event that was published. */
@@ -131,7 +130,7 @@ export class IntegrationPublisher {
     const status = await this.status()
     if (status.state === 'problem') return true
     const processManagers = [INTEGRATION_EVENTS_NAME]
-    const { due, leased } = await store.counts({ now: ALWAYS_DUE, holds: [], processManagers })
+    const { due, leased } = await store.counts({ now: ALWAYS_DUE, processManagers })
     if (due + leased > 0) return false
     if (status.position >= position) return true
     // the checkpoint rests a while on events of no concern

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
-import type { Faults } from '../ports/faults.ts'
 import type { Notices } from '../ports/notices.ts'
 import type { ReadModels } from '../ports/read-models.ts'
 import type { WorkStore } from '../process-managers/work-store.ts'
@@ -9,7 +8,6 @@ import type { WorkStore } from '../process-managers/work-store.ts'
 export interface DrainParts {
   readonly log: EventLog
   readonly clock: Clock
-  readonly faults: Faults
   readonly notices: Notices
   readonly work: Pick<WorkStore, 'counts'>
   readonly processManagers: {
@@ -34,7 +32,7 @@ const PROJECTIONS_WAIT_MS = 1_000
  * Waits until the service has come to rest: no work is due at the present clock, nothing is in
  * flight, all process managers and projections are at the head of the log, and other systems were told of
  * everything, as far as they can be reached. Work that an injected hold keeps back, work that falls due
- * later and work that was given up is not waited for.
+ * later and work that failed for good is not waited for.
  * @param timeoutMs real milliseconds.
  * @returns false when the time ran out first.
  */
@@ -54,7 +52,7 @@ export async function drain(parts: DrainParts, timeoutMs: number): Promise<boole
  * only an event after `head` could have brought more.
  */
 async function isAtRest(parts: DrainParts, projectionsWaitMs: number): Promise<boolean> {
-  const { log, clock, faults, work } = parts
+  const { log, clock, work } = parts
   const now = clock.now()
   const head = await log.head()
   const positions = await parts.processManagers.positions()
@@ -63,7 +61,7 @@ async function isAtRest(parts: DrainParts, projectionsWaitMs: number): Promise<b
   }
   // nobody may be there for other work: what is to be published waits while the channel is away
   const processManagers = [...positions.keys()]
-  const { due, leased } = await work.counts({ now, holds: await faults.holds(), processManagers })
+  const { due, leased } = await work.counts({ now, processManagers })
   if (due + leased > 0) return false
   if (parts.integrationEvents && !(await parts.integrationEvents.hasPublished(head))) return false
   const names = parts.projections.names()

@@ -1,6 +1,7 @@
 import { UnreadableEvent } from '../event-store.ts'
 import { EventTooLarge, WrongExpectedRevision } from '../ports/event-log.ts'
 import { IntegrationEventRefused } from '../ports/integration-events.ts'
+import { UnfitPayload } from './reactions.ts'
 import { CheckpointMoved } from './work-store.ts'
 
 /**
@@ -26,5 +27,6 @@ const OWN_ERRORS = [
   EventTooLarge,
   UnreadableEvent,
   CheckpointMoved,
+  UnfitPayload,
   IntegrationEventRefused,
 ]

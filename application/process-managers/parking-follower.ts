@@ -3,10 +3,15 @@ import { waitingEvents } from '../following/waiting-events.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import type { Leases } from '../ports/leases.ts'
 import { describeError } from './describe-error.ts'
-import type { ClaimedWork, WorkChanges, WorkKey, WorkStore, WorkToStore } from './work-store.ts'
+import {
+  type ClaimedWork,
+  PARKED_STREAM,
+  type WorkChanges,
+  type WorkKey,
+  type WorkStore,
+  type WorkToStore,
+} from './work-store.ts'
 
-/** Kind of work by which a stream waits behind an event that failed: its key is the stream, its payload where it goes on. */
-export const PARKED_STREAM = '$stream'
 /** The service's clock has no say in when a parked stream is tried. */
 export const ALWAYS_DUE = 0
 export const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
@@ -36,7 +41,7 @@ export interface ParkingFollowed {
   readonly name: string
   readonly log: EventLog
   readonly leases: Leases
-  readonly store: Pick<WorkStore, 'advance' | 'claim' | 'end'>
+  readonly store: Pick<WorkStore, 'advance' | 'makeDue' | 'claim' | 'end'>
   readonly types: readonly string[]
   /** Events in a page at the most. */
   readonly pageSize: number
@@ -127,9 +132,10 @@ export class ParkingFollower {
   /** Tries parked streams that are due, each from its first waiting event up to where everything else is. */
   async #retryParked(): Promise<void> {
     const { store, leases, name } = this.#followed
+    await store.makeDue(ALWAYS_DUE, leases.owner)
     const claims = await store.claim({
-      ...{ processManagers: [name], owner: leases.owner, leaseMs: PARKED.leaseMs },
-      ...{ limit: PARKED.atOnce, now: ALWAYS_DUE, holds: [] },
+      ...{ owner: leases.owner, leaseMs: PARKED.leaseMs },
+      kinds: [{ processManager: name, kind: PARKED_STREAM, slots: PARKED.atOnce }],
     })
     for (const [index, claim] of claims.entries()) {
       try {

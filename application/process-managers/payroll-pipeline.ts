@@ -1,6 +1,6 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
+import { z } from 'zod'
 import { fold, streamOf } from '../../domain/kernel/decider.ts'
-import type { EventOf } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
@@ -32,16 +32,27 @@ import {
 import { EventLogUnavailable, WrongExpectedRevision } from '../ports/event-log.ts'
 import { isAway } from '../ports/unavailable.ts'
 import { describeError } from './describe-error.ts'
-import type { Intent, ProcessManager, WorkItem, WorkOutcome } from './process-manager.ts'
+import {
+  backoff,
+  cancel,
+  on,
+  perform,
+  processManager,
+  type WorkItem,
+  type WorkOutcome,
+  work,
+} from './process-manager.ts'
 
-export const PAYROLL_PIPELINE = 'payroll-pipeline'
+const PAYROLL_PIPELINE = 'payroll-pipeline'
 
 /** How long the rows of a received file may take to arrive, in service-clock milliseconds. */
 export const UPLOAD_TIMEOUT_MS = 60_000
 /** Chunks that are read, worked on and stored together. */
 const CHUNKS_AT_ONCE = 8
-/** Tries after which a file that keeps hitting technical errors fails; below the runner's own cap. */
-const ATTEMPTS = 10
+/** Tries after which a file that keeps hitting technical errors fails. */
+const TRIES = 10
+/** Real time after which a file that takes longer lets the next one have its slot, in milliseconds. */
+const TURN_MS = 60_000
 
 type Parts = Pick<Application, 'log' | 'registry' | 'commands' | 'faults'>
 
@@ -50,62 +61,45 @@ type Parts = Pick<Application, 'log' | 'registry' | 'commands' | 'faults'>
  * Files that were processed when they were received leave no trace here; the others are worked on chunk
  * by chunk, and what their stream says is where work goes on after an interruption.
  */
-export function payrollPipeline(parts: Parts): ProcessManager {
-  return {
+export function payrollPipeline(parts: Parts) {
+  return processManager({
     name: PAYROLL_PIPELINE,
-    handles: [PayrollRowsRecorded, PayrollPremiumCalculated, PayrollFileFailed],
-    react,
+    startAt: 'beginning',
+    on: [
+      on(PayrollRowsRecorded, ({ data, metadata }) => {
+        const { file_id, chunk, last } = data
+        // the first rows are stored together with the event that received the file
+        const at = Date.parse(metadata.recorded_at) + UPLOAD_TIMEOUT_MS
+        return [
+          ...(chunk === 0 && !last ? [perform('abandoned-upload', file_id, {}, { at })] : []),
+          ...(chunk > 0 && last ? [cancel('abandoned-upload', file_id)] : []),
+          ...(last ? [perform('process-file', file_id, {})] : []),
+        ]
+      }),
+      on(PayrollPremiumCalculated, (event) =>
+        event.data.last && !isOwn(event) ? [cancel('process-file', event.data.file_id)] : [],
+      ),
+      on(PayrollFileFailed, (event) => {
+        if (isOwn(event)) return []
+        const { file_id } = event.data
+        return [cancel('abandoned-upload', file_id), cancel('process-file', file_id)]
+      }),
+    ],
     work: {
-      'process-file': (item) => processFile(parts, item),
-      'abandoned-upload': (item) => failAbandonedUpload(parts, item),
+      'process-file': work(
+        { payload: z.object({}), retry: backoff(TRIES), timeLimitMs: 5 * TURN_MS },
+        (item) => processFile(parts, item),
+      ),
+      'abandoned-upload': work({ payload: z.object({}), retry: backoff(), timeLimitMs: TURN_MS }, (item) =>
+        failAbandonedUpload(parts, item),
+      ),
     },
-  }
+  })
 }
 
-// ---- reacting
-
-type Handled =
-  | EventOf<typeof PayrollRowsRecorded>
-  | EventOf<typeof PayrollPremiumCalculated>
-  | EventOf<typeof PayrollFileFailed>
-
-/** What a page says about one file. */
-interface Seen {
-  firstRows: RecordedEvent | null
-  allRows: RecordedEvent | null
-  ended: boolean
-}
-
-function react(events: readonly RecordedEvent[]): readonly Intent[] {
-  const files = new Map<string, Seen>()
-  for (const recorded of events) {
-    const event = { type: recorded.type, data: recorded.data } as Handled
-    const id = event.data.file_id
-    const seen = files.get(id) ?? { firstRows: null, allRows: null, ended: false }
-    files.set(id, seen)
-    if (event.type === 'PayrollFileFailed') seen.ended = true
-    else if (event.type === 'PayrollRowsRecorded') {
-      // stored together with the event that received the file
-      if (event.data.chunk === 0) seen.firstRows = recorded
-      if (event.data.last) seen.allRows = recorded
-    } else if (event.data.last) seen.ended = true
-  }
-  return [...files].flatMap(([id, seen]) => intentsOf(id, seen))
-}
-
-function intentsOf(id: string, { firstRows, allRows, ended }: Seen): readonly Intent[] {
-  const upload = { kind: 'abandoned-upload', key: id } as const
-  const intents: Intent[] = []
-  // a file that was received and came to rest within one page has left nothing behind to cancel
-  if ((allRows || ended) && !firstRows) intents.push({ intent: 'cancel', ...upload })
-  if (allRows && !ended) {
-    intents.push({ intent: 'do', kind: 'process-file', key: id, payload: {}, because: allRows })
-  }
-  if (firstRows && !allRows && !ended) {
-    const dueAt = Date.parse(firstRows.metadata.recorded_at) + UPLOAD_TIMEOUT_MS
-    intents.push({ intent: 'do', ...upload, payload: {}, dueAt, because: firstRows })
-  }
-  return intents
+/** What the pipeline itself brought about needs no reaction: the work that did so ends with it. */
+function isOwn({ metadata }: Pick<RecordedEvent, 'metadata'>): boolean {
+  return metadata.actor.type === 'system' && metadata.actor.id === PAYROLL_PIPELINE
 }
 
 // ---- working
@@ -130,7 +124,7 @@ async function processFile(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
   } catch (error) {
     // a log or a database that is away is no fault of the file, nor is a log that refuses all
     const isBlameless = isAway(error) || error instanceof EventLogUnavailable
-    if (item.signal.aborted || item.attempt < ATTEMPTS || isBlameless) throw error
+    if (item.signal.aborted || !item.isLastTry || isBlameless) throw error
     const why = `Processing failed ${item.attempt} times: ${describeError(error)}`
     await fail(parts, item, await parts.commands.load(payrollFile, item.key), why)
     return { outcome: 'stop', why }
@@ -140,6 +134,7 @@ async function processFile(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
 /** Goes on with a file from wherever its stream says, until it is complete, failed or held. */
 async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
   let terms: PhaseTerms | null = null
+  const turnEnds = performance.now() + TURN_MS
   for (;;) {
     let file = await parts.commands.load(payrollFile, item.key)
     try {
@@ -150,6 +145,7 @@ async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
         if (next.step === 'complete' || next.step === 'failed' || next.step === 'record_rows') {
           return { outcome: 'done' }
         }
+        if (performance.now() > turnEnds) return { outcome: 'again', afterMs: 0 }
         if (!('chunk' in next) || next.chunk === 0) {
           if (await parts.faults.holding('pipeline')) return { outcome: 'held', at: 'pipeline' }
           const fault = await parts.faults.take('pipeline', ['decline', 'timeout'])
@@ -256,6 +252,6 @@ function append(
     environment: item.environment,
     correlationId: item.correlationId,
     causationId: item.causationId,
-    commandId: `${item.key}/${step}`,
+    commandId: `${item.commandId}/${step}`,
   })
 }

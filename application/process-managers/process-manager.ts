@@ -1,50 +1,94 @@
-import type { EventType } from '../../domain/kernel/event-type.ts'
+import type { z } from 'zod'
+import type { EventOf, EventType } from '../../domain/kernel/event-type.ts'
 import type { RecordedEvent } from '../event-store.ts'
 import type { FaultPoint } from '../ports/faults.ts'
 
 /**
- * A process manager reacts to the log and does what must happen next. Reacting is pure and yields
- * intents; the runner stores them together with its checkpoint in one transaction, and workers carry
- * them out under a lease, at least once, so that effects must be keyed (derived command ids,
- * idempotency keys).
+ * A process manager reacts to the log and does what must happen next. Reactions are pure and yield intents; they are
+ * stored together with the checkpoint, and workers in every process carry the work out under a lease, at least once,
+ * so that effects must be keyed: see {@link WorkItem.commandId}.
  */
 export interface ProcessManager {
   readonly name: string
-  readonly handles: readonly EventType[]
-  /** What to do about a page of events, in order. Pure. */
-  react(events: readonly RecordedEvent[]): readonly Intent[]
-  /** How each kind of work is done. */
-  readonly work: Readonly<Record<string, WorkHandler>>
+  /**
+   * Where it begins when it runs for the first time: with the log's first event, or with what happens after a service
+   * first started that has it. What it does outside for history that it was not there for belongs to `registration`.
+   */
+  readonly startAt: 'beginning' | 'registration'
+  readonly on: readonly Reaction[]
+  readonly work: Readonly<Record<string, WorkKind>>
 }
 
-/** The lease under which a process manager follows the log. */
-export function leaseOf(processManager: string): string {
-  return `process-manager/${processManager}`
+/** What follows from one type of event. */
+export interface Reaction<I extends Intent = Intent> {
+  readonly type: EventType
+  readonly react: (event: RecordedEvent) => readonly I[]
 }
 
-/** Work to be done, or no longer to be done. */
-export type Intent =
+/** Work to be done, or no longer to be done. Of several about one piece, the last one counts. */
+export type Intent<Kind extends string = string, Payload = unknown> =
   | {
-      readonly intent: 'do'
-      readonly kind: string
-      /** With process manager and kind, what makes the work one piece; a second intent replaces payload and due time. */
+      readonly intent: 'perform'
+      readonly kind: Kind
       readonly key: string
-      readonly payload: Readonly<Record<string, unknown>>
-      /** A durable timer: service-clock milliseconds; absent = at once. */
+      readonly payload: Payload
       readonly dueAt?: number
-      /** The event that caused it: its correlation and tenant travel with the work. */
-      readonly because: RecordedEvent
     }
-  | { readonly intent: 'cancel'; readonly kind: string; readonly key: string }
+  | { readonly intent: 'cancel'; readonly kind: Kind; readonly key: string }
 
-/** A piece of work in the hands of a worker. */
-export interface WorkItem {
+/** How one kind of work is done. */
+export interface WorkKind<Payload = unknown> {
+  /** What is stored with a piece; checked when it is stored and when it is read back. */
+  readonly payload: z.ZodType<Payload>
+  /** Pieces of this kind that one process works on at the same time, whatever other kinds do; default 4. */
+  readonly slots: number
+  /**
+   * How many of them may be about the same thing (a host, a tenant). A process counts its own: with n worker processes
+   * n times as many.
+   */
+  readonly perKey?: { readonly slots: number; of(payload: Payload): string }
+  readonly retry: Retry
+  /** Real milliseconds that one attempt may take. Then its signal aborts, and it counts as a failed try. */
+  readonly timeLimitMs: number
+  run(item: WorkItem<Payload>): Promise<WorkOutcome<Payload>>
+}
+
+/** When a failed try is followed by the next, and how many there are. */
+export type Retry =
+  | { readonly clock: 'service'; readonly rungsMs: readonly number[] }
+  | { readonly clock: 'real'; readonly tries: number }
+
+/** Business retries: a try after each of these pauses, in service-clock milliseconds, counted from the end of the try before. */
+export function ladder(...rungsMs: readonly number[]): Retry {
+  return { clock: 'service', rungsMs }
+}
+
+/** Technical retries: in real time, with pauses that double. @param tries in all, default 12. */
+export function backoff(tries = 12): Retry {
+  return { clock: 'real', tries }
+}
+
+/** Tries that a rule allows in all. */
+export function triesOf(retry: Retry): number {
+  return retry.clock === 'service' ? retry.rungsMs.length + 1 : retry.tries
+}
+
+/** A piece of work that a worker has leased. */
+export interface WorkItem<Payload = unknown> {
   readonly processManager: string
   readonly kind: string
   readonly key: string
-  readonly payload: Readonly<Record<string, unknown>>
+  /**
+   * The same at every attempt of this piece, in whichever process, also after a redrive. Commands and keys of calls to
+   * providers derive from it: who takes the piece over after silence repeats what the silent one may have done, under
+   * the same keys, and the other side answers with what it did the first time.
+   */
+  readonly commandId: string
+  readonly payload: Payload
   /** From 1; a try that a crash or a lost lease cut short counts, one that a hold or an orderly stop ended does not. */
   readonly attempt: number
+  /** Whether nothing follows a failure by itself. */
+  readonly isLastTry: boolean
   /** Service-clock milliseconds at which it was due. */
   readonly dueAt: number
   readonly correlationId: string
@@ -52,20 +96,75 @@ export interface WorkItem {
   readonly causationId: string
   readonly tenantId: string | null
   readonly environment: 'live' | 'sandbox' | null
-  /** Aborts when the lease is lost or the service stops; stop at the next safe point by throwing its reason. */
+  /** Aborts when the time is up, the lease is lost or the service stops; stop at the next safe point by throwing its reason. */
   readonly signal: AbortSignal
 }
 
-/** What became of a piece of work. A thrown error counts as `retry` with the runner's backoff. */
-export type WorkOutcome =
+/** What became of a piece of work. A thrown error is a `retry`, unless it says that log or database are away. */
+export type WorkOutcome<Payload = never> =
   | { readonly outcome: 'done' }
-  /** Try again after real milliseconds (something outside was not ready). */
-  | { readonly outcome: 'retry'; readonly afterMs: number; readonly why: string }
+  /** The try failed: the kind's {@link Retry} says what follows. A payload replaces the stored one. */
+  | { readonly outcome: 'retry'; readonly why: string; readonly payload?: Payload }
+  /** To be done again, with tries counted anew: at a service-clock time, or after real milliseconds. */
+  | { readonly outcome: 'again'; readonly at: number; readonly payload?: Payload }
+  | { readonly outcome: 'again'; readonly afterMs: number; readonly payload?: Payload }
   /** An operator holds it at that point on purpose: it goes on by itself when the hold is cleared. */
   | { readonly outcome: 'held'; readonly at: FaultPoint }
-  /** Do it again at a service-clock time. */
-  | { readonly outcome: 'reschedule'; readonly at: number }
-  /** Give up; it stays visible to operators with its reason. */
+  /** No further try; it stays visible to operators with its reason. */
   | { readonly outcome: 'stop'; readonly why: string }
 
-export type WorkHandler = (item: WorkItem) => Promise<WorkOutcome>
+type IntentsOf<Work> = {
+  [Kind in keyof Work & string]: Work[Kind] extends WorkKind<infer Payload> ? Intent<Kind, Payload> : never
+}[keyof Work & string]
+
+/** Declares a process manager; its intents name kinds of work that it has, with payloads that fit. */
+export function processManager<const Work extends Readonly<Record<string, WorkKind>>>(definition: {
+  readonly name: string
+  readonly startAt: ProcessManager['startAt']
+  readonly on: readonly Reaction<IntentsOf<NoInfer<Work>>>[]
+  readonly work: Work
+}): ProcessManager & { readonly work: Work } {
+  return definition
+}
+
+/** What a process manager does about an event. @param react pure. */
+export function on<Type extends EventType, I extends Intent = never>(
+  type: Type,
+  react: (event: RecordedEvent<EventOf<Type>>) => readonly I[],
+): Reaction<I> {
+  return { type, react: react as Reaction<I>['react'] }
+}
+
+/**
+ * Wants a piece of work done.
+ * @param key with process manager and kind, what makes the work one piece; the same again replaces payload and due time.
+ * @param options.at a durable timer: service-clock milliseconds; absent = at once.
+ */
+export function perform<Kind extends string, Payload>(
+  kind: Kind,
+  key: string,
+  payload: Payload,
+  options: { readonly at?: number } = {},
+): Intent<Kind, Payload> {
+  return { intent: 'perform', kind, key, payload, ...(options.at === undefined ? {} : { dueAt: options.at }) }
+}
+
+/** Wants a piece of work no longer done. */
+export function cancel<Kind extends string>(kind: Kind, key: string): Intent<Kind, never> {
+  return { intent: 'cancel', kind, key }
+}
+
+/** Declares a kind of work and how it is done. */
+export function work<Payload>(
+  declared: Pick<WorkKind<Payload>, 'payload' | 'retry' | 'timeLimitMs' | 'perKey'> & {
+    readonly slots?: number
+  },
+  run: WorkKind<Payload>['run'],
+): WorkKind<Payload> {
+  return { slots: 4, ...declared, run }
+}
+
+/** The lease under which a process manager follows the log. */
+export function leaseOf(processManager: string): string {
+  return `process-manager/${processManager}`
+}

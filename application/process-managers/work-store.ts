@@ -8,11 +8,18 @@ export interface WorkKey {
   readonly key: string
 }
 
+/** Kind of work by which a stream waits behind an event that failed: its key is the stream, its payload that event's place. */
+export const PARKED_STREAM = '$stream'
+
 /** Work as a process manager wants it stored. */
 export interface WorkToStore extends WorkKey {
-  readonly payload: Readonly<Record<string, unknown>>
+  readonly payload: unknown
+  /** What its kind allows only some of at once (a host, a tenant); default: nothing of that sort. */
+  readonly concurrencyKey?: string
   /** Service-clock milliseconds. */
   readonly dueAt: number
+  /** True while that time may be still to come; default: it is due at once. */
+  readonly isLater?: boolean
   readonly correlationId: string
   readonly causationId: string
   readonly tenantId: string | null
@@ -26,25 +33,57 @@ export interface WorkChanges {
 }
 
 /** Work that a worker holds under a lease. */
-export interface ClaimedWork extends WorkToStore {
-  /** How often it was claimed since it became due, from 1. */
+export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyKey'> {
+  readonly concurrencyKey: string
+  /** How often it was claimed since it was stored, from 1. */
   readonly attempt: number
   /** Names this claim and no other, ever: what every later write about it is fenced by. */
   readonly token: bigint
 }
 
+/** What a claim takes of one kind of work. */
+export interface KindToClaim {
+  readonly processManager: string
+  readonly kind: string
+  /** Pieces at the most. */
+  readonly slots: number
+  /** How many of them may have the same concurrency key; default: all. */
+  readonly perKey?: number
+  /** What is taken of some concurrency keys already: it counts against `perKey`. */
+  readonly busy?: ReadonlyMap<string, number>
+  /** Only keys behind this one; default: from the first. */
+  readonly after?: string | null
+}
+
+/** A payload that takes the place of the stored one. */
+interface ChangedPayload {
+  readonly payload: unknown
+  readonly concurrencyKey: string
+}
+
 /** How a claim ends. */
 export type WorkEnd =
-  /** What it led to is stored and cancelled with its end, all or nothing. */
-  | { readonly end: 'done'; readonly changes?: WorkChanges }
-  /** Again after real milliseconds; `isTry` false: the attempt does not count. */
-  | { readonly end: 'retry'; readonly afterMs: number; readonly why: string; readonly isTry?: boolean }
+  | { readonly end: 'done' }
+  /** The try failed: again after real milliseconds, or at a service-clock time. `isTry` false: it does not count. */
+  | {
+      readonly end: 'retry'
+      readonly afterMs?: number
+      readonly at?: number
+      readonly why: string
+      readonly isTry?: boolean
+      readonly changed?: ChangedPayload
+    }
+  /** Again after real milliseconds, or at a service-clock time, with attempts counted anew. */
+  | {
+      readonly end: 'again'
+      readonly afterMs?: number
+      readonly at?: number
+      readonly changed?: ChangedPayload
+    }
   /** Not before the hold at that point is cleared; the attempt does not count. */
   | { readonly end: 'held'; readonly at: FaultPoint }
   /** At once, by anybody; the attempt does not count. */
   | { readonly end: 'interrupted' }
-  /** At a service-clock time, with attempts counted anew. */
-  | { readonly end: 'reschedule'; readonly at: number }
   /** Not any more by itself; it stays visible with its reason. */
   | { readonly end: 'failed'; readonly why: string }
 
@@ -54,7 +93,7 @@ export interface Checkpoint {
   readonly epoch: number
 }
 
-/** Work that was given up, as operators see it. */
+/** Work that failed for good, as operators see it. */
 export interface FailedWork extends WorkKey {
   readonly dueAt: number
   readonly attempts: number
@@ -65,11 +104,11 @@ export interface FailedWork extends WorkKey {
 
 /** Counts of the work that is there. */
 export interface WorkCounts {
-  /** Due at the given time (waiting for a retry included), not held. */
+  /** Due at the given time, waiting for a retry in real time included. */
   readonly due: number
-  /** In the hands of a worker. */
+  /** Leased by a worker. */
   readonly leased: number
-  /** Due, and waiting for a hold to be cleared. */
+  /** Waiting for a hold to be cleared. */
   readonly held: number
   /** Due later. */
   readonly later: number
@@ -86,19 +125,24 @@ export class CheckpointMoved extends Error {
 
 /**
  * Checkpoints of the process managers and the work they want done, in one database so that both
- * move in one transaction. Leases and retry times are in the database's own time; `due` times are
+ * move in one transaction. Leases and pauses are in the database's own time; `due` times are
  * the service clock's.
+ *
+ * Work is `later`, `paused` (a pause in real time), `held`, `due`, `leased` or `failed`. Whoever looks for work first has
+ * {@link makeDue} move what has waited long enough; claims then look at nothing but what is due, key by key.
  */
 export interface WorkStore {
+  /** Gives process managers that never ran their first checkpoint. Those that have one keep it. */
+  register(processManagers: readonly string[], position: bigint): Promise<void>
   /**
    * Takes a process manager over under an epoch: owners of lower epochs can no longer write.
-   * @returns its position, the start of the log for a new one.
+   * @returns its position, the start of the log for one that was never registered.
    * @throws CheckpointMoved when a higher epoch owns it.
    */
   takeOver(processManager: string, epoch: number): Promise<bigint>
   /**
    * Stores and cancels work and moves the checkpoint, all or nothing. Work of the same key gets the
-   * new payload and due time, also while a worker has it in hands: it is then done once more.
+   * new payload and due time, also while a worker has it: it is then done once more.
    * @throws CheckpointMoved when the checkpoint is not at `from`.
    */
   advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void>
@@ -110,45 +154,37 @@ export interface WorkStore {
   ): Promise<ReadonlyMap<string, Checkpoint & { readonly problem: string | null }>>
 
   /**
-   * Leases work that is due, in the order it fell due. Work whose lease ran out, or whose owner is
-   * gone, is due again.
-   * @param request.only one piece, if it is due.
-   * @param request.now service-clock milliseconds.
-   * @param request.holds points at which a hold is set: work held there is left alone.
+   * Makes work due whose time has come or whose pause is over, and such whose lease ran out or whose owner is gone.
+   * @param now service-clock milliseconds.
+   * @param owner who asks: never gone.
+   */
+  makeDue(now: number, owner: string): Promise<void>
+  /**
+   * Leases work that is due: of each kind one piece of each concurrency key in turn, from `after` on, of each key those
+   * that fell due first. What it costs grows with the slots, not with the work that is there.
    */
   claim(request: {
-    readonly processManagers: readonly string[]
     readonly owner: string
     readonly leaseMs: number
-    readonly now: number
-    readonly holds: readonly FaultPoint[]
-    readonly limit: number
-    readonly only?: WorkKey
+    readonly kinds: readonly KindToClaim[]
   }): Promise<readonly ClaimedWork[]>
   /** Prolongs claims. @returns the tokens of those that still stand. */
   renew(tokens: readonly bigint[], leaseMs: number): Promise<ReadonlySet<bigint>>
   /**
    * Ends a claim.
-   * @returns `due` when the piece may be taken again at once: it was interrupted, or stored again meanwhile; `lost`
-   *   when the claim was lost, cancelled or taken over, and nothing was written.
+   * @returns `due` when the piece is to be done again at once: it was interrupted, its hold is cleared, or it was stored
+   *   again meanwhile; `lost` when the claim was lost, cancelled or taken over, and nothing was written.
    */
   end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'lost'>
   /** Makes leased work due at once; only where its owners are known to be dead. @returns how much it was. */
   releaseAll(processManagers: readonly string[]): Promise<number>
 
-  /**
-   * When the next work is due after a service-clock time, in service-clock milliseconds; null when
-   * none is. Work that failed does not count.
-   */
+  /** When the next work is due after a service-clock time, in service-clock milliseconds; null when none is. */
   nextDue(after: number): Promise<number | null>
   /** @param request.processManagers whose work; default all that is there. */
-  counts(request: {
-    readonly now: number
-    readonly holds: readonly FaultPoint[]
-    readonly processManagers?: readonly string[]
-  }): Promise<WorkCounts>
-  /** Keys of all work of a kind, failed work included, in order. @param state only such work. */
-  keysOf(processManager: string, kind: string, state?: 'failed'): Promise<readonly string[]>
+  counts(request: { readonly now: number; readonly processManagers?: readonly string[] }): Promise<WorkCounts>
+  /** Keys of all work of a kind, failed work included, in order. */
+  keysOf(processManager: string, kind: string): Promise<readonly string[]>
   failed(limit: number): Promise<readonly FailedWork[]>
   /** Tries failed work again. @returns how much of it there is. */
   redrive(request: { readonly key?: WorkKey; readonly dryRun: boolean }): Promise<number>

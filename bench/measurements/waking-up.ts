@@ -1,13 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
 import { EventRegistry } from '../../application/event-store.ts'
 import type { WorkQueue } from '../../application/ports/work-queue.ts'
+import { backoff, work } from '../../application/process-managers/process-manager.ts'
 import { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
 import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
-import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
@@ -58,10 +59,11 @@ async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Pr
   ): Promise<Figure> => {
     const store = new PostgresWorkStore(database.pool)
     let started: (at: number) => void = () => undefined
-    const deliver = async () => {
+    const declared = { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }
+    const deliver = work(declared, async () => {
       started(performance.now())
-      return { outcome: 'done' } as const
-    }
+      return { outcome: 'done' }
+    })
     const runner = new ProcessManagerRunner(
       {
         ...{ log, registry: new EventRegistry(aggregates), clock: systemClock, store },
@@ -69,10 +71,9 @@ async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Pr
         leases: new HeldLeases(new PostgresLeaseStore(database.pool), {
           owner: randomBytes(8).toString('hex'),
         }),
-        faults: new InMemoryFaults(),
         report: () => undefined,
       },
-      [{ name: 'bench', handles: [], react: () => [], work: { deliver } }],
+      [{ name: 'bench', startAt: 'beginning', on: [], work: { deliver } }],
       { pollMs: POLL_MS },
     )
     await runner.start()
@@ -85,12 +86,12 @@ async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Pr
       const start = new Promise<number>((resolve) => {
         started = resolve
       })
-      const work = { processManager: 'bench', kind: 'deliver', key: randomUUID(), payload: {}, dueAt: 0 }
+      const piece = { processManager: 'bench', kind: 'deliver', key: randomUUID(), payload: {}, dueAt: 0 }
       const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
-      const changes = { store: [{ ...work, ...because }], cancel: [] }
+      const changes = { store: [{ ...piece, ...because }], cancel: [] }
       await store.advance('bench-sender', from, from.position, changes)
       const committed = performance.now()
-      await tell.offer([{ ...work, version: '1' }])
+      await tell.offer([{ ...piece, version: '1' }])
       times.push((await start) - committed)
     }
     await runner.stop()

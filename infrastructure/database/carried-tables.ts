@@ -39,10 +39,13 @@ const TABLES: readonly CarriedTable[] = [
     name: 'work',
     order: 'stored_order',
     without: ['stored_order'],
-    // nobody holds a lease where no service runs, and the other database numbers its claims afresh
+    // nobody holds a lease where no service runs, the other database numbers its claims afresh, and has no holds
     carry: (row) =>
-      row.state === 'leased'
-        ? { ...row, state: 'due', again: 'f', lease_owner: null, lease_until: null, lease_token: null }
+      row.state === 'leased' || row.state === 'held'
+        ? {
+            ...{ ...row, state: 'due', again: 'f', held_at: null },
+            ...{ lease_owner: null, lease_until: null, lease_token: null },
+          }
         : row,
   },
   // leases are numbered afresh, too

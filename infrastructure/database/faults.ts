@@ -1,10 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import type { FaultMode, FaultPoint, Faults } from '../../application/ports/faults.ts'
 import type { Notices } from '../../application/ports/notices.ts'
-
-/** How often whoever waits for a hold to be cleared looks by itself, in milliseconds. */
-const LOOK_AGAIN_MS = 250
+import type { Database } from './database.ts'
 
 /**
  * Faults of all processes that share a database, in the table `runtime.faults`. A `hold` stands until
@@ -12,14 +9,18 @@ const LOOK_AGAIN_MS = 250
  * the database, unless this process is alone and knows.
  */
 export class PostgresFaults implements Faults {
-  readonly #pool: Pool
+  readonly #database: Pick<Database, 'pool' | 'transaction'>
   readonly #notices: Notices
   readonly #isAlone: () => boolean
   /** What is set, as far as this process knows; the truth while it is alone. */
   readonly #known = new Map<FaultPoint, FaultMode>()
 
-  private constructor(pool: Pool, notices: Notices, isAlone: () => boolean) {
-    this.#pool = pool
+  private constructor(
+    database: Pick<Database, 'pool' | 'transaction'>,
+    notices: Notices,
+    isAlone: () => boolean,
+  ) {
+    this.#database = database
     this.#notices = notices
     this.#isAlone = isAlone
   }
@@ -28,29 +29,37 @@ export class PostgresFaults implements Faults {
    * @param isAlone true while it is certain that no other process shares the database; may turn false at any time,
    *   never back. A process that starts alone clears what another one left behind.
    */
-  static async open(pool: Pool, notices: Notices, isAlone: () => boolean): Promise<PostgresFaults> {
-    if (isAlone()) await pool.query('DELETE FROM runtime.faults')
-    return new PostgresFaults(pool, notices, isAlone)
+  static async open(
+    database: Pick<Database, 'pool' | 'transaction'>,
+    notices: Notices,
+    isAlone: () => boolean,
+  ): Promise<PostgresFaults> {
+    if (isAlone()) await PostgresFaults.clear(database)
+    return new PostgresFaults(database, notices, isAlone)
+  }
+
+  /** Clears what was set in an earlier time. */
+  static async clear(database: Pick<Database, 'transaction'>): Promise<void> {
+    await database.transaction(async (client) => {
+      await client.query('DELETE FROM runtime.faults')
+      await release(client, null)
+    })
   }
 
   async inject(point: FaultPoint, mode: FaultMode, times: number): Promise<void> {
-    if (times > 0) {
-      await this.#pool.query({
-        name: 'faults/inject',
-        text: `INSERT INTO runtime.faults (point, mode, times) VALUES ($1, $2, $3)
-               ON CONFLICT (point) DO UPDATE SET mode = excluded.mode, times = excluded.times`,
-        values: [point, mode, times],
-      })
-      this.#known.set(point, mode)
-    } else {
-      await this.#pool.query({
-        name: 'faults/clear',
-        text: 'DELETE FROM runtime.faults WHERE point = $1',
-        values: [point],
-      })
-      this.#known.delete(point)
-    }
-    // what was held may go on
+    await this.#database.transaction(async (client) => {
+      if (times > 0) {
+        await client.query(
+          `INSERT INTO runtime.faults (point, mode, times) VALUES ($1, $2, $3)
+           ON CONFLICT (point) DO UPDATE SET mode = excluded.mode, times = excluded.times`,
+          [point, mode, times],
+        )
+      } else await client.query('DELETE FROM runtime.faults WHERE point = $1', [point])
+      // after that: who was about to hold its work there has done so, or finds the hold cleared
+      if (times === 0 || mode !== 'hold') await release(client, point)
+    })
+    if (times > 0) this.#known.set(point, mode)
+    else this.#known.delete(point)
     this.#notices.wake('work')
   }
 
@@ -58,7 +67,7 @@ export class PostgresFaults implements Faults {
     if (this.#isAlone() && !modes.includes(this.#known.get(point)!)) return null
     if (modes.includes('hold') && (await this.holding(point))) return 'hold'
     // used up, the row stays with nothing left: who comes second counts on from what the first left
-    const result = await this.#pool.query<{ mode: FaultMode; times: number }>({
+    const result = await this.#database.pool.query<{ mode: FaultMode; times: number }>({
       name: 'faults/take',
       text: `UPDATE runtime.faults SET times = times - 1
              WHERE point = $1 AND mode = ANY($2) AND mode <> 'hold' AND times > 0 RETURNING mode, times`,
@@ -70,31 +79,22 @@ export class PostgresFaults implements Faults {
     return taken.mode
   }
 
-  async holds(): Promise<readonly FaultPoint[]> {
-    if (this.#isAlone()) return [...this.#known].flatMap(([point, mode]) => (mode === 'hold' ? [point] : []))
-    const result = await this.#pool.query<{ point: FaultPoint }>({
-      name: 'faults/holds',
-      text: `SELECT point FROM runtime.faults WHERE mode = 'hold'`,
-    })
-    return result.rows.map((row) => row.point)
-  }
-
   async holding(point: FaultPoint): Promise<boolean> {
-    return (await this.holds()).includes(point)
+    if (this.#isAlone()) return this.#known.get(point) === 'hold'
+    const result = await this.#database.pool.query({
+      name: 'faults/holding',
+      text: `SELECT FROM runtime.faults WHERE point = $1 AND mode = 'hold'`,
+      values: [point],
+    })
+    return result.rowCount === 1
   }
+}
 
-  /** @throws the signal's reason when it aborts first. */
-  async released(point: FaultPoint, signal?: AbortSignal): Promise<void> {
-    while (await this.holding(point)) {
-      signal?.throwIfAborted()
-      const woken = new AbortController()
-      const wake = () => woken.abort()
-      const stopListening = this.#notices.onWake('work', wake)
-      signal?.addEventListener('abort', wake, { once: true })
-      await delay(LOOK_AGAIN_MS, null, { signal: woken.signal }).catch(() => undefined)
-      signal?.removeEventListener('abort', wake)
-      stopListening()
-      signal?.throwIfAborted()
-    }
-  }
+/** Work held at a point, or at any, is due. */
+async function release(client: ClientBase, point: FaultPoint | null): Promise<void> {
+  await client.query(
+    `UPDATE runtime.work SET state = 'due', held_at = NULL
+     WHERE state = 'held' AND ($1::text IS NULL OR held_at = $1)`,
+    [point],
+  )
 }

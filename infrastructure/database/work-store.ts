@@ -11,13 +11,14 @@ import {
   type WorkStore,
 } from '../../application/process-managers/work-store.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { isGone } from './owner-session.ts'
+import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
 
 interface WorkRow {
   process_manager: string
   kind: string
   key: string
-  payload: Record<string, unknown>
+  payload: unknown
+  concurrency_key: string
   due_at: string
   stored_order: string
   attempts: number
@@ -28,42 +29,37 @@ interface WorkRow {
   environment: Environment | null
 }
 
-/** Work stored again loses what failed attempts and holds left behind; in a worker's hands it is done once more. */
-const store = (condition: string) => `
-  INSERT INTO runtime.work AS work
-    (process_manager, kind, key, payload, due_at, correlation_id, causation_id, tenant_id, environment)
-  SELECT process_manager, kind, key, payload, due_at, correlation_id, causation_id, tenant_id, environment
+/** Work stored again loses what failed attempts and holds left behind; leased work is done once more. */
+const STORE = `
+  INSERT INTO runtime.work AS work (process_manager, kind, key, payload, concurrency_key, due_at, state,
+    correlation_id, causation_id, tenant_id, environment)
+  SELECT process_manager, kind, key, payload, concurrency_key, due_at, state,
+    correlation_id, causation_id, tenant_id, environment
   FROM jsonb_to_recordset($1::jsonb) AS wanted (process_manager text, kind text, key text, payload jsonb,
-    due_at bigint, correlation_id text, causation_id text, tenant_id text, environment text)
-  WHERE ${condition}
+    concurrency_key text, due_at bigint, state text, correlation_id text, causation_id text, tenant_id text,
+    environment text)
+  WHERE EXISTS (SELECT 1 FROM moved)
   ON CONFLICT (process_manager, kind, key) DO UPDATE SET
-    payload = excluded.payload, due_at = excluded.due_at,
+    payload = excluded.payload, concurrency_key = excluded.concurrency_key, due_at = excluded.due_at,
     correlation_id = excluded.correlation_id, causation_id = excluded.causation_id,
     tenant_id = excluded.tenant_id, environment = excluded.environment,
-    state = CASE WHEN work.state = 'leased' THEN 'leased' ELSE 'due' END,
+    state = CASE WHEN work.state = 'leased' THEN 'leased' ELSE excluded.state END,
     again = work.state = 'leased',
     attempts = CASE WHEN work.state = 'leased' THEN work.attempts ELSE 0 END,
-    not_before = '-infinity', held_at = NULL, last_error = NULL`
+    paused_until = NULL, held_at = NULL, last_error = NULL`
 
-const cancel = (condition: string) => `
+const CANCEL = `
   DELETE FROM runtime.work AS work
   USING jsonb_to_recordset($2::jsonb) AS unwanted (process_manager text, kind text, key text)
   WHERE work.process_manager = unwanted.process_manager AND work.kind = unwanted.kind
-    AND work.key = unwanted.key AND ${condition}`
+    AND work.key = unwanted.key AND EXISTS (SELECT 1 FROM moved)`
 
 const move = (first: number) => `
   UPDATE runtime.process_managers SET position = $${first}, problem = NULL
   WHERE name = $${first + 1} AND position = $${first + 2} AND epoch = $${first + 3} RETURNING 1`
 
-/** The claim that four parameters name: process manager, kind, key, token. */
-const IS_MINE = (first: number) =>
-  `process_manager = $${first} AND kind = $${first + 1} AND key = $${first + 2}
-   AND lease_token = $${first + 3} AND state = 'leased'`
-
-const NO_CHANGES: WorkChanges = { store: [], cancel: [] }
-
-/** Not held at a point that a hold is set at. */
-const NOT_HELD = (holds: string) => `(held_at IS NULL OR held_at <> ALL(${holds}::text[]))`
+/** The claim that the first four parameters name: process manager, kind, key, token. */
+const IS_MINE = `process_manager = $1 AND kind = $2 AND key = $3 AND lease_token = $4 AND state = 'leased'`
 
 /** Work and checkpoints in the tables `runtime.work` and `runtime.process_managers`. */
 export class PostgresWorkStore implements WorkStore {
@@ -74,6 +70,15 @@ export class PostgresWorkStore implements WorkStore {
   constructor(pool: Pool, leases: Pool = pool) {
     this.#pool = pool
     this.#leases = leases
+  }
+
+  async register(processManagers: readonly string[], position: bigint): Promise<void> {
+    await this.#pool.query({
+      name: 'work/register',
+      text: `INSERT INTO runtime.process_managers (name, position, epoch) SELECT unnest($1::text[]), $2, 0
+             ON CONFLICT (name) DO NOTHING`,
+      values: [processManagers, String(position)],
+    })
   }
 
   async takeOver(processManager: string, epoch: number): Promise<bigint> {
@@ -98,8 +103,8 @@ export class PostgresWorkStore implements WorkStore {
       : await this.#pool.query({
           name: 'work/advance',
           text: `WITH moved AS (${move(3)}),
-                 stored AS (${store('EXISTS (SELECT 1 FROM moved)')}),
-                 cancelled AS (${cancel('EXISTS (SELECT 1 FROM moved)')})
+                 stored AS (${STORE}),
+                 cancelled AS (${CANCEL})
                  SELECT 1 FROM moved`,
           values: [...changeValues(changes), ...checkpoint],
         })
@@ -133,37 +138,15 @@ export class PostgresWorkStore implements WorkStore {
     )
   }
 
+  async makeDue(now: number, owner: string): Promise<void> {
+    await this.#pool.query({ name: 'work/make-due', text: MAKE_DUE, values: [now, owner] })
+  }
+
   async claim(request: Parameters<WorkStore['claim']>[0]): Promise<readonly ClaimedWork[]> {
-    const { only } = request
     const result = await this.#pool.query<WorkRow>({
-      name: only ? 'work/claim-one' : 'work/claim',
-      text: `WITH next AS (
-               SELECT process_manager, kind, key FROM runtime.work
-               WHERE state <> 'failed' AND due_at <= $1 AND process_manager = ANY($2)
-                 AND not_before <= clock_timestamp()
-                 AND (lease_until IS NULL OR lease_until <= clock_timestamp()
-                   OR ${isGone('lease_owner')} AND NOT ${isGone('$5')})
-                 AND ${NOT_HELD('$3')}
-                 ${only ? 'AND process_manager = $7 AND kind = $8 AND key = $9' : ''}
-               ORDER BY due_at, stored_order LIMIT $4 FOR UPDATE SKIP LOCKED
-             )
-             UPDATE runtime.work AS work SET
-               state = 'leased', lease_owner = $5, lease_token = nextval('runtime.work_claims'),
-               lease_until = clock_timestamp() + $6 * interval '1 millisecond',
-               attempts = attempts + 1, held_at = NULL, again = false
-             FROM next
-             WHERE work.process_manager = next.process_manager AND work.kind = next.kind
-               AND work.key = next.key
-             RETURNING work.*`,
-      values: [
-        request.now,
-        request.processManagers,
-        request.holds,
-        request.limit,
-        request.owner,
-        request.leaseMs,
-        ...(only ? [only.processManager, only.kind, only.key] : []),
-      ],
+      name: 'work/claim',
+      text: CLAIM,
+      values: claimParameters(request),
     })
     return result.rows
       .sort((a, b) => Number(a.due_at) - Number(b.due_at) || Number(a.stored_order) - Number(b.stored_order))
@@ -172,6 +155,7 @@ export class PostgresWorkStore implements WorkStore {
         kind: row.kind,
         key: row.key,
         payload: row.payload,
+        concurrencyKey: row.concurrency_key,
         dueAt: Number(row.due_at),
         attempt: row.attempts,
         token: BigInt(row.lease_token),
@@ -195,45 +179,20 @@ export class PostgresWorkStore implements WorkStore {
   async end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'lost'> {
     const { processManager, kind, key, token } = claim
     const mine = [processManager, kind, key, String(token)]
-    const isMine = IS_MINE(1)
-    if (end.end === 'done') {
-      const gone = await this.#done(mine, end.changes ?? NO_CHANGES)
-      if (gone) return 'ended'
-      // a statement of its own: it must see an intent that came while the deletion waited for the row
-      const kept = await this.#pool.query({
-        name: 'work/done-again',
-        text: `UPDATE runtime.work SET ${FREED}, state = 'due', attempts = 0 WHERE ${isMine}`,
-        values: mine,
-      })
-      return kept.rowCount === 1 ? 'due' : 'lost'
-    }
-    const { name, set, values } = ENDS[end.end](end as never)
-    const result = await this.#pool.query<{ stored_again: boolean }>({
-      name: `work/${name}`,
-      text: `WITH mine AS (SELECT again AS stored_again FROM runtime.work WHERE ${isMine} FOR UPDATE)
-             UPDATE runtime.work SET ${FREED}, ${set} FROM mine WHERE ${isMine} RETURNING stored_again`,
+    const { text, values } = ENDS[end.end](end as never)
+    const ended = await this.#pool.query<{ state?: string }>({
+      ...(end.end === 'done' ? { name: 'work/done' } : {}),
+      text,
       values: [...mine, ...values],
     })
-    const row = result.rows[0]
-    if (!row) return 'lost'
-    return row.stored_again || end.end === 'interrupted' ? 'due' : 'ended'
-  }
-
-  /** One statement, so that whoever lost the claim stores nothing either. */
-  async #done(claim: readonly string[], changes: WorkChanges): Promise<boolean> {
-    const gone = (first: number) =>
-      `DELETE FROM runtime.work WHERE ${IS_MINE(first)} AND NOT again RETURNING 1`
-    const result = isEmpty(changes)
-      ? await this.#pool.query({ name: 'work/done', text: gone(1), values: [...claim] })
-      : await this.#pool.query({
-          name: 'work/done-with',
-          text: `WITH gone AS (${gone(3)}),
-                 stored AS (${store('EXISTS (SELECT 1 FROM gone)')}),
-                 cancelled AS (${cancel('EXISTS (SELECT 1 FROM gone)')})
-                 SELECT 1 FROM gone`,
-          values: [...changeValues(changes), ...claim],
-        })
-    return result.rowCount === 1
+    if (ended.rowCount === 1) return ended.rows[0]?.state === 'due' ? 'due' : 'ended'
+    // a statement of its own: it sees an intent that came while the first one waited for the row
+    const again = await this.#pool.query({
+      name: 'work/stored-again',
+      text: `UPDATE runtime.work SET state = 'later', attempts = 0, ${FREED} WHERE ${IS_MINE}`,
+      values: mine,
+    })
+    return again.rowCount === 1 ? 'due' : 'lost'
   }
 
   async releaseAll(processManagers: readonly string[]): Promise<number> {
@@ -248,7 +207,7 @@ export class PostgresWorkStore implements WorkStore {
   async nextDue(after: number): Promise<number | null> {
     const result = await this.#pool.query<{ due_at: string | null }>({
       name: 'work/next-due',
-      text: `SELECT min(due_at) AS due_at FROM runtime.work WHERE state <> 'failed' AND due_at > $1`,
+      text: `SELECT min(due_at) AS due_at FROM runtime.work WHERE state = 'later' AND due_at > $1`,
       values: [after],
     })
     const due = result.rows[0]?.due_at
@@ -259,23 +218,23 @@ export class PostgresWorkStore implements WorkStore {
     const result = await this.#pool.query<Record<keyof WorkCounts, number>>({
       name: 'work/counts',
       text: `SELECT
-               count(*) FILTER (WHERE state = 'due' AND due_at <= $1 AND ${NOT_HELD('$2')})::int AS due,
+               count(*) FILTER (WHERE state IN ('due', 'paused') OR state = 'later' AND due_at <= $1)::int AS due,
                count(*) FILTER (WHERE state = 'leased')::int AS leased,
-               count(*) FILTER (WHERE state = 'due' AND due_at <= $1 AND NOT ${NOT_HELD('$2')})::int AS held,
-               count(*) FILTER (WHERE state = 'due' AND due_at > $1)::int AS later,
+               count(*) FILTER (WHERE state = 'held')::int AS held,
+               count(*) FILTER (WHERE state = 'later' AND due_at > $1)::int AS later,
                count(*) FILTER (WHERE state = 'failed')::int AS failed
-             FROM runtime.work WHERE $3::text[] IS NULL OR process_manager = ANY($3)`,
-      values: [request.now, request.holds, request.processManagers ?? null],
+             FROM runtime.work WHERE $2::text[] IS NULL OR process_manager = ANY($2)`,
+      values: [request.now, request.processManagers ?? null],
     })
     return result.rows[0]!
   }
 
-  async keysOf(processManager: string, kind: string, state?: 'failed'): Promise<readonly string[]> {
+  async keysOf(processManager: string, kind: string): Promise<readonly string[]> {
     const result = await this.#pool.query<{ key: string }>({
       name: 'work/keys',
       text: `SELECT key FROM runtime.work
-             WHERE process_manager = $1 AND kind = $2 AND ($3::text IS NULL OR state = $3) ORDER BY stored_order`,
-      values: [processManager, kind, state ?? null],
+             WHERE process_manager = $1 AND kind = $2 ORDER BY stored_order`,
+      values: [processManager, kind],
     })
     return result.rows.map((row) => row.key)
   }
@@ -320,7 +279,7 @@ export class PostgresWorkStore implements WorkStore {
       return result.rows[0]!.count
     }
     const result = await this.#pool.query(
-      `UPDATE runtime.work SET state = 'due', attempts = 0, not_before = '-infinity' WHERE ${chosen}`,
+      `UPDATE runtime.work SET state = 'due', attempts = 0 WHERE ${chosen}`,
       values,
     )
     return result.rowCount ?? 0
@@ -329,42 +288,49 @@ export class PostgresWorkStore implements WorkStore {
 
 /** A claim given back. */
 const FREED = 'again = false, lease_owner = NULL, lease_until = NULL, lease_token = NULL'
-/** Work stored again while it was in hands starts afresh, whatever became of what was done before. */
-const unlessAgain = (value: string, fresh: string) => `CASE WHEN again THEN ${fresh} ELSE ${value} END`
 
 interface Ended {
-  readonly name: string
-  readonly set: string
-  readonly values: readonly (string | number)[]
+  readonly text: string
+  readonly values: readonly (string | number | null)[]
 }
 
-/** The columns that each way to end a claim sets; their values follow the four that name the claim. */
-const ENDS: {
-  readonly [End in Exclude<WorkEnd['end'], 'done'>]: (end: Extract<WorkEnd, { end: End }>) => Ended
-} = {
-  retry: ({ afterMs, why, isTry = true }) => ({
-    name: 'retry',
-    set: `state = 'due', attempts = ${unlessAgain('attempts - $7::integer', '0')}, last_error = $6,
-          not_before = ${unlessAgain(`clock_timestamp() + $5 * interval '1 millisecond'`, `'-infinity'`)}`,
-    values: [afterMs, why, isTry ? 0 : 1],
-  }),
+/** Only what was not stored again meanwhile ends so. */
+const ending = (set: string) =>
+  `UPDATE runtime.work SET ${FREED}, ${set} WHERE ${IS_MINE} AND NOT again RETURNING state`
+
+/** The statement of each way to end a claim; its values follow the four that name the claim. */
+const ENDS: { readonly [End in WorkEnd['end']]: (end: Extract<WorkEnd, { end: End }>) => Ended } = {
+  done: () => ({ text: `DELETE FROM runtime.work WHERE ${IS_MINE} AND NOT again`, values: [] }),
+  interrupted: () => ({ text: ending(`state = 'due', attempts = attempts - 1`), values: [] }),
+  failed: ({ why }) => ({ text: ending(`state = 'failed', last_error = $5`), values: [why] }),
+  // who clears the hold waits for this one: it finds the row held, or else this finds the hold cleared
   held: ({ at }) => ({
-    name: 'held',
-    set: `state = 'due', attempts = attempts - 1, held_at = ${unlessAgain('$5', 'NULL')}`,
+    text: `WITH hold AS (SELECT FROM runtime.faults WHERE point = $5 AND mode = 'hold' FOR SHARE)
+           ${ending(`attempts = attempts - 1, held_at = CASE WHEN EXISTS (TABLE hold) THEN $5 END,
+                     state = CASE WHEN EXISTS (TABLE hold) THEN 'held' ELSE 'due' END`)}`,
     values: [at],
   }),
-  interrupted: () => ({ name: 'interrupted', set: `state = 'due', attempts = attempts - 1`, values: [] }),
-  reschedule: ({ at }) => ({
-    name: 'reschedule',
-    set: `state = 'due', attempts = 0, last_error = NULL, due_at = ${unlessAgain('$5', 'due_at')}`,
-    values: [at],
-  }),
-  failed: ({ why }) => ({
-    name: 'fail',
-    set: `state = ${unlessAgain(`'failed'`, `'due'`)}, attempts = ${unlessAgain('attempts', '0')},
-          last_error = $5`,
-    values: [why],
-  }),
+  retry: (end) => waiting(end, end.isTry === false ? 'attempts - 1' : 'attempts', end.why),
+  again: (end) => waiting(end, '0', null),
+}
+
+function waiting(
+  { at, afterMs = 0, changed }: Extract<WorkEnd, { end: 'retry' | 'again' }>,
+  attempts: string,
+  error: string | null,
+): Ended {
+  const until =
+    at === undefined
+      ? `state = 'paused', paused_until = clock_timestamp() + $5 * interval '1 millisecond'`
+      : `state = 'later', due_at = $5`
+  const payload = changed === undefined ? '' : ', payload = $7::jsonb, concurrency_key = $8'
+  return {
+    text: ending(`${until}, attempts = ${attempts}, last_error = $6${payload}`),
+    values: [
+      ...[at ?? afterMs, error],
+      ...(changed === undefined ? [] : [JSON.stringify(changed.payload), changed.concurrencyKey]),
+    ],
+  }
 }
 
 function isEmpty(changes: WorkChanges): boolean {
@@ -376,7 +342,9 @@ function changeValues(changes: WorkChanges): [string, string] {
   const store = changes.store.map((work) => ({
     ...name(work),
     payload: work.payload,
+    concurrency_key: work.concurrencyKey ?? '',
     due_at: work.dueAt,
+    state: work.isLater ? 'later' : 'due',
     correlation_id: work.correlationId,
     causation_id: work.causationId,
     tenant_id: work.tenantId,

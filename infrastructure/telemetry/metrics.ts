@@ -66,7 +66,7 @@ export class Metrics {
     ['reader'],
   )
   readonly #workDue = this.#gauge('work_due', 'Work that is due and not taken', ['queue'])
-  readonly #workFailed = this.#gauge('work_failed', 'Work given up, waiting for the operator', ['queue'])
+  readonly #workFailed = this.#gauge('work_failed', 'Work that failed, waiting for the operator', ['queue'])
   readonly #workLeased = this.#gauge('work_leased', 'Work taken by a process', ['queue'])
   readonly #workTotal = this.#counter('work_total', 'Work that ended, for now or for good', [
     'queue',
@@ -150,6 +150,7 @@ export class Metrics {
           readonly name: string
           readonly state: string
           readonly lag: { readonly events: number; readonly seconds: number }
+          readonly parkedStreams: number
         }[]
       | null,
   ): void {
@@ -157,10 +158,11 @@ export class Metrics {
       for (const gauge of [this.#managerUp, this.#managerLagEvents, this.#managerLagSeconds]) gauge.reset()
       return
     }
-    for (const { name: process_manager, state, lag } of all) {
+    for (const { name: process_manager, state, lag, parkedStreams } of all) {
       this.#managerUp.set({ process_manager }, state === 'active' ? 1 : 0)
       this.#managerLagEvents.set({ process_manager }, lag.events)
       this.#managerLagSeconds.set({ process_manager }, lag.seconds)
+      this.parked(process_manager, parkedStreams)
     }
   }
 

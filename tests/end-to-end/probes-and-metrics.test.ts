@@ -150,7 +150,7 @@ describe('GET /readyz', () => {
         [
           'projection employers: parked streams: 2',
           'process manager payroll-pipeline: does not get on',
-          'work given up: 1',
+          'work failed: 1',
         ],
       ])
       expect(body.checks).toMatchObject({

@@ -2,9 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import { derivedId, EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-store.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
-import type { Intent, ProcessManager } from '../../application/process-managers/process-manager.ts'
+import {
+  backoff,
+  on as onEvent,
+  perform,
+  processManager,
+  work,
+} from '../../application/process-managers/process-manager.ts'
 import { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
 import { integer, table, text } from '../../application/read-models/table.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
@@ -16,7 +22,6 @@ import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/le
 import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
 import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
-import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
 import { projection } from '../../projections/runtime/projection.ts'
@@ -158,28 +163,27 @@ describe.skipIf(!source || source.kind === 'given')(
 
     test('a process manager reacts to every event once, by itself', { timeout: 2 * LIMIT_MS }, async () => {
       const deliveries: string[] = []
-      const couriers: ProcessManager = {
+      const couriers = processManager({
         name: 'couriers',
-        handles: [ParcelSent],
-        react: (events) =>
-          events.map((event): Intent => {
-            const { parcel } = event.data as EventOf<typeof ParcelSent>['data']
-            return { intent: 'do', kind: 'deliver', key: parcel, payload: { parcel }, because: event }
-          }),
+        startAt: 'beginning',
+        on: [onEvent(ParcelSent, ({ data }) => [perform('deliver', data.parcel, {})])],
         work: {
-          async deliver({ key }) {
-            deliveries.push(key)
-            await happen(ParcelDelivered.of({ parcel: key }), derivedId(key, 'delivery'))
-            return { outcome: 'done' }
-          },
+          deliver: work(
+            { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 },
+            async ({ key, commandId }) => {
+              deliveries.push(key)
+              await happen(ParcelDelivered.of({ parcel: key }), commandId)
+              return { outcome: 'done' }
+            },
+          ),
         },
-      }
+      })
       const store = new PostgresWorkStore(database.pool)
       const runner = new ProcessManagerRunner(
         {
           ...{ log, registry, clock: systemClock, store, leases: leases() },
           ...{ notices: new InProcessNotices(), queue: new InProcessWorkQueue() },
-          ...{ faults: new InMemoryFaults(), report: () => undefined },
+          report: () => undefined,
         },
         [couriers],
         // work waits for the server as long as it takes
@@ -189,7 +193,7 @@ describe.skipIf(!source || source.kind === 'given')(
       cleanups.unshift(() => runner.stop())
       const { names } = await sendThroughOutages()
       const done = async () => {
-        const { due, leased, later } = await store.counts({ now: systemClock.now(), holds: [] })
+        const { due, leased, later } = await store.counts({ now: systemClock.now() })
         return new Set(deliveries).size >= names.length && due + leased + later === 0
       }
       await until(done, LIMIT_MS)
@@ -198,7 +202,7 @@ describe.skipIf(!source || source.kind === 'given')(
         const events = await log.readStream(`parcel-${name}`)
         expect(events.map(({ type }) => type)).toEqual(['ParcelSent', 'ParcelDelivered'])
       }
-      expect(await store.counts({ now: systemClock.now(), holds: [] })).toMatchObject({ failed: 0 })
+      expect(await store.counts({ now: systemClock.now() })).toMatchObject({ failed: 0 })
     })
   },
 )

@@ -2,8 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Faults } from '../../application/ports/faults.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { PostgresFaults } from '../../infrastructure/database/faults.ts'
+import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { storeWork } from '../support/workbench.ts'
 
 let testDatabase: TestDatabase
 let databases: Database[]
@@ -16,7 +18,7 @@ beforeAll(async () => {
   databases = await Promise.all([1, 2].map(() => openDatabase({ url: testDatabase.url })))
 })
 beforeEach(async () => {
-  const open = (database: Database) => PostgresFaults.open(database.pool, new InProcessNotices(), () => false)
+  const open = (database: Database) => PostgresFaults.open(database, new InProcessNotices(), () => false)
   here = await open(databases[0]!)
   there = await open(databases[1]!)
 })
@@ -57,27 +59,42 @@ describe('faults of several processes', () => {
     expect(await there.take('pipeline', ['hold'])).toBe('hold')
     expect(await there.take('pipeline', ['hold'])).toBe('hold')
     expect([await there.holding('pipeline'), await there.holding('mail')]).toEqual([true, false])
-    expect(await there.holds()).toEqual(['pipeline'])
-    const released = Promise.all([here.released('pipeline'), there.released('pipeline')])
-    await there.inject('pipeline', 'hold', 0)
-    await released
-    expect(await here.holds()).toEqual([])
+    expect(await here.holding('pipeline')).toBe(true)
+    await there.inject('pipeline', 'decline', 1)
+    expect(await here.holding('pipeline')).toBe(false)
   })
 
-  test('an abort ends the wait for a hold', async () => {
-    await here.inject('pipeline', 'hold', 1)
-    const stop = new AbortController()
-    const waiting = there.released('pipeline', stop.signal)
-    stop.abort(new Error('stopping'))
-    await expect(waiting).rejects.toThrow('stopping')
-    await expect(there.released('pipeline', stop.signal)).rejects.toThrow('stopping')
+  test('clearing a hold makes due what was held there, also who is about to be held at that moment', async () => {
+    const store = new PostgresWorkStore(databases[0]!.pool)
+    const work = Array.from({ length: 30 }, (_, n) => ({
+      ...{ processManager: 'mails', kind: 'send', key: `${n}`, payload: {}, dueAt: 0 },
+      ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+    }))
+    await storeWork(store, ...work)
+    const counts = () => store.counts({ now: 1, processManagers: ['mails'] })
+    const kinds = [{ processManager: 'mails', kind: 'send', slots: 100 }]
+    const claimAll = () => store.claim({ owner: 'me', leaseMs: 60_000, kinds })
+    await here.inject('mail', 'hold', 1)
+    const [first, ...others] = await claimAll()
+    expect(await store.end(first!, { end: 'held', at: 'mail' })).toBe('ended')
+    expect(await counts()).toMatchObject({ held: 1, due: 0 })
+    await here.inject('text', 'hold', 1)
+    await here.inject('text', 'hold', 0)
+    expect(await counts()).toMatchObject({ held: 1 })
+    await Promise.all([
+      ...others.slice(0, 15).map((claim) => store.end(claim, { end: 'held', at: 'mail' })),
+      there.inject('mail', 'hold', 0),
+      ...others.slice(15).map((claim) => store.end(claim, { end: 'held', at: 'mail' })),
+    ])
+    expect(await counts()).toEqual({ due: 30, leased: 0, held: 0, later: 0, failed: 0 })
+    expect((await claimAll()).map(({ attempt }) => attempt)).toEqual(work.map(() => 1))
   })
 
   test('who is alone knows them by itself, and clears at its start what was left behind', async () => {
     await here.inject('mail', 'timeout', 3)
     let queries = 0
-    const { pool } = databases[0]!
-    const counting = new Proxy(pool, {
+    const { pool: counted, transaction } = databases[0]!
+    const pool = new Proxy(counted, {
       get(target, name) {
         if (name === 'query') queries += 1
         const value = Reflect.get(target, name)
@@ -85,10 +102,10 @@ describe('faults of several processes', () => {
       },
     })
     let isAlone = true
-    const alone = await PostgresFaults.open(counting, new InProcessNotices(), () => isAlone)
+    const alone = await PostgresFaults.open({ pool, transaction }, new InProcessNotices(), () => isAlone)
     expect(await there.take('mail', ['timeout'])).toBeNull()
     queries = 0
-    expect([await alone.take('mail', ['timeout']), await alone.holds()]).toEqual([null, []])
+    expect([await alone.take('mail', ['timeout']), await alone.holding('mail')]).toEqual([null, false])
     expect(queries).toBe(0)
     await alone.inject('mail', 'timeout', 1)
     expect(await alone.take('mail', ['timeout'])).toBe('timeout')

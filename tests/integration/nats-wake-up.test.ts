@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { WorkQueue } from '../../application/ports/work-queue.ts'
-import type { ProcessManager, WorkItem } from '../../application/process-managers/process-manager.ts'
+import {
+  backoff,
+  type ProcessManager,
+  type WorkItem,
+  work as workOf,
+} from '../../application/process-managers/process-manager.ts'
 import type { WorkStore, WorkToStore } from '../../application/process-managers/work-store.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { NatsNotices } from '../../infrastructure/messaging/nats/notices.ts'
@@ -43,12 +49,13 @@ function deliveries(deliverOne: (item: WorkItem) => Promise<void> = async () => 
   readonly done: string[]
 } {
   const done: string[] = []
-  const deliver = async (item: WorkItem) => {
+  const declared = { payload: z.object({}), slots: 3, retry: backoff(), timeLimitMs: 60_000 }
+  const deliver = workOf(declared, async (item) => {
     await deliverOne(item)
     done.push(item.key)
-    return { outcome: 'done' } as const
-  }
-  return { done, manager: { name: 'parcels', handles: [], react: () => [], work: { deliver } } }
+    return { outcome: 'done' }
+  })
+  return { done, manager: { name: 'parcels', startAt: 'beginning', on: [], work: { deliver } } }
 }
 
 const work = (key: string): WorkToStore => ({
@@ -148,7 +155,7 @@ describe.skipIf(natsSource === null)('over NATS', () => {
     )
     const runner = await one.bench.run([stuck.manager], { pollMs: NEVER_MS })
     await storeAndOffer(two, 'long')
-    await until(async () => (await two.bench.store.counts({ now: 1, holds: [] })).leased === 1)
+    await until(async () => (await two.bench.store.counts({ now: 1 })).leased === 1)
     const other = deliveries()
     await two.bench.run([other.manager], { pollMs: NEVER_MS })
     await runner.stop()
@@ -159,7 +166,7 @@ describe.skipIf(natsSource === null)('over NATS', () => {
   test('every offer twice, and again from outside, doubles nothing', async () => {
     const { manager, done } = deliveries()
     for (const { bench, queue } of [one, two]) {
-      await bench.run([manager], { pollMs: NEVER_MS, workers: 3 }, { queue: twice(queue) })
+      await bench.run([manager], { pollMs: NEVER_MS }, { queue: twice(queue) })
     }
     const all = keys(100)
     await storeAndOffer(one, ...all.slice(0, 50))

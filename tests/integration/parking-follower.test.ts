@@ -2,11 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { StoredEvent } from '../../application/ports/event-log.ts'
 import {
   type Handled,
-  PARKED_STREAM,
   ParkingFollower,
   type Stop,
 } from '../../application/process-managers/parking-follower.ts'
-import type { WorkToStore } from '../../application/process-managers/work-store.ts'
+import { PARKED_STREAM, type WorkToStore } from '../../application/process-managers/work-store.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'

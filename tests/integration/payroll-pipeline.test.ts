@@ -223,6 +223,8 @@ describe('interrupted', () => {
         key: id,
         payload: {},
         attempt: 1,
+        isLastTry: false,
+        commandId: 'process',
         dueAt: 0,
       },
       ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
@@ -232,7 +234,7 @@ describe('interrupted', () => {
     const outcomes = await Promise.all(
       [1, 2, 3].map(() => {
         const own = new CommandHandler(log, registry, clock)
-        return payrollPipeline({ log, registry, commands: own, faults }).work['process-file']!(item)
+        return payrollPipeline({ log, registry, commands: own, faults }).work['process-file'].run(item)
       }),
     )
     expect(outcomes).toEqual([{ outcome: 'done' }, { outcome: 'done' }, { outcome: 'done' }])
@@ -327,7 +329,7 @@ describe('an upload', () => {
     const rows: CanonicalRow[] = chunks[1]!
     await commands.execute(payrollFile, id, { type: 'RecordRows', rows }, context())
     await bench.drain(runner)
-    expect(await bench.store.counts({ now: bench.clock.now(), holds: [] })).toMatchObject({
+    expect(await bench.store.counts({ now: bench.clock.now() })).toMatchObject({
       due: 0,
       later: 0,
     })

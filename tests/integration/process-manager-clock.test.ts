@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { type AdvanceClockParts, advanceClock } from '../../application/operations/advance-clock.ts'
 import { drain } from '../../application/operations/drain.ts'
-import type { ProcessManager, WorkHandler } from '../../application/process-managers/process-manager.ts'
+import {
+  backoff,
+  type ProcessManager,
+  type WorkKind,
+  work,
+} from '../../application/process-managers/process-manager.ts'
 import type { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -13,17 +19,17 @@ let testDatabase: TestDatabase
 let bench: Workbench
 let runner: ProcessManagerRunner
 const fired: { key: string; at: number }[] = []
-let onRing: WorkHandler = async () => ({ outcome: 'done' })
+let onRing: WorkKind['run'] = async () => ({ outcome: 'done' })
 
 const alarms: ProcessManager = {
   name: 'alarms',
-  handles: [],
-  react: () => [],
+  startAt: 'beginning',
+  on: [],
   work: {
-    ring(item) {
+    ring: work({ payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }, (item) => {
       fired.push({ key: item.key, at: bench.clock.now() })
-      return onRing(item)
-    },
+      return onRing(item) as Promise<{ outcome: 'done' }>
+    }),
   },
 }
 
@@ -66,7 +72,7 @@ describe('advancing the virtual clock', () => {
       await new Promise((resolve) => setTimeout(resolve, 20))
       if (key === 'b') await setAlarm('set by b', start + 25_000)
       return key === 'twice' && bench.clock.now() < start + 35_000
-        ? { outcome: 'reschedule', at: start + 35_000 }
+        ? { outcome: 'again', at: start + 35_000 }
         : { outcome: 'done' }
     }
     await setAlarm('c', start + 30_000)

@@ -99,7 +99,7 @@ describe('the lease of an owner with a session', () => {
     await expect.poll(() => store.acquire('work', 'b', LONG)).not.toBeNull()
   })
 
-  it('claims no work again that it has in hand while its session is opened anew', async () => {
+  it('claims no work again that it has while its session is opened anew', async () => {
     const work = new PostgresWorkStore(database.pool)
     await work.takeOver('couriers', 1)
     const parcel = { processManager: 'couriers', kind: 'deliver', key: 'x', payload: {}, dueAt: 0 }
@@ -107,8 +107,9 @@ describe('the lease of an owner with a session', () => {
     const changes = { store: [{ ...parcel, ...about }], cancel: [] }
     await work.advance('couriers', { position: 0n, epoch: 1 }, 1n, changes)
     const claim = async (owner: string) => {
-      const request = { processManagers: ['couriers'], owner, leaseMs: LONG, now: 1, holds: [], limit: 4 }
-      return (await work.claim(request)).map(({ attempt }) => attempt)
+      await work.makeDue(1, owner)
+      const kinds = [{ processManager: 'couriers', kind: 'deliver', slots: 4 }]
+      return (await work.claim({ owner, leaseMs: LONG, kinds })).map(({ attempt }) => attempt)
     }
     const session = await openOwnerSession(database, 'cut off')
     const other = await openOwnerSession(database, 'other')

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { IntegrationPublisher } from '../../application/integration-events/publisher.ts'
-import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
+import {
+  backoff,
+  on,
+  type ProcessManager,
+  perform,
+  work,
+} from '../../application/process-managers/process-manager.ts'
 import type { WorkStore } from '../../application/process-managers/work-store.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
@@ -25,12 +32,13 @@ afterEach(async () => {
 
 const watcher: ProcessManager = {
   name: 'watcher',
-  handles: policy.events as ProcessManager['handles'],
-  react: (events) =>
-    events.map((because) => ({
-      ...{ intent: 'do', kind: 'look', key: because.eventId, payload: {}, because },
+  startAt: 'beginning',
+  on: policy.events.map((type) => on(type, ({ eventId }) => [perform('look', eventId, {})])),
+  work: {
+    look: work({ payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }, async () => ({
+      outcome: 'done',
     })),
-  work: { look: async () => ({ outcome: 'done' }) },
+  },
 }
 
 async function issuePolicy(): Promise<void> {
@@ -67,7 +75,7 @@ describe('readiness of a process manager', () => {
     const runner = await bench.run([watcher], {}, { store })
     const readiness = new Readiness(
       {
-        ...{ log: bench.log, runner, work: bench.store, clock: bench.clock, faults: bench.faults },
+        ...{ log: bench.log, runner, work: bench.store, clock: bench.clock },
         ...{ nats: null, workQueue: null, integrationEvents: null },
         projections: { list: async () => [] } as unknown as Projections,
       },
@@ -126,7 +134,7 @@ test('the figure of parked integration events is gone while their source does no
   const parked = async () => ({ state: 'active' as const, position: 0n, problem: null, parkedStreams: 3 })
   let status: () => Promise<Awaited<ReturnType<typeof parked>>> = parked
   const readiness = new Readiness({
-    ...{ log: bench.log, runner, work: bench.store, clock: bench.clock, faults: bench.faults },
+    ...{ log: bench.log, runner, work: bench.store, clock: bench.clock },
     ...{ nats: null, workQueue: null, projections: { list: async () => [] } as unknown as Projections },
     integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
   })

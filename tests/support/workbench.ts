@@ -19,10 +19,10 @@ import { aggregates } from '../../domain/catalogue.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { PostgresFaults } from '../../infrastructure/database/faults.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
 import { openOwnerSession } from '../../infrastructure/database/owner-session.ts'
 import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
-import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
 import { openTestLog } from './log.ts'
@@ -83,7 +83,7 @@ export async function openWorkbench(
   const notices = options.notices ?? new InProcessNotices()
   const clock = options.clock ?? (await VirtualClock.open(log, registry, notices))
   const queue = options.queue ?? new InProcessWorkQueue()
-  const faults = new InMemoryFaults()
+  const faults = await PostgresFaults.open(database, notices, () => false)
   const store = new PostgresWorkStore(database.pool)
   const owner = randomUUID()
   const session = await openOwnerSession(database, owner)
@@ -94,7 +94,7 @@ export async function openWorkbench(
   const reports: string[] = []
   const runners: ProcessManagerRunner[] = []
   const drainParts = (runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts => ({
-    ...{ log, clock, faults, notices, work: store, processManagers: runner },
+    ...{ log, clock, notices, work: store, processManagers: runner },
     projections: { names: () => [] },
     readModels: { reached: async () => true, tellOf: async () => true },
   })
@@ -105,7 +105,7 @@ export async function openWorkbench(
       const report = (what: string, fields: Readonly<Record<string, string | number>>) =>
         void reports.push([what, ...Object.values(fields)].join(' '))
       const runner = new ProcessManagerRunner(
-        { log, registry, clock, store, leases, notices, queue, faults, report, ...parts },
+        { log, registry, clock, store, leases, notices, queue, report, ...parts },
         managers,
         { ...QUICK, ...runnerOptions },
       )
@@ -124,11 +124,14 @@ export async function openWorkbench(
   }
 }
 
-/** Stores work as a process manager's reaction does, one that no test runs. */
+/** Stores work as a process manager's reaction does, one that no test runs; it is due when its time has come. */
 export async function storeWork(store: WorkStore, ...work: readonly WorkToStore[]): Promise<void> {
   const [name, epoch] = ['one-of-a-test', 1]
   const position = await store.takeOver(name, epoch)
-  await store.advance(name, { position, epoch }, position, { store: work, cancel: [] })
+  await store.advance(name, { position, epoch }, position, {
+    store: work.map((one) => ({ ...one, isLater: one.dueAt > 0 })),
+    cancel: [],
+  })
 }
 
 /** Waits for a condition, for at most some real milliseconds. @throws when it is not met. */

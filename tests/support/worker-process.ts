@@ -15,15 +15,18 @@ export interface WorkerProcess {
 }
 
 const PROGRAM = `
+  import { z } from 'zod'
+  import { backoff, work } from '../../application/process-managers/process-manager.ts'
   import { openWorkbench, storeWork } from './workbench.ts'
   const leaseMs = Number(process.env.LEASE_MS)
   const bench = await openWorkbench(process.env.DATABASE, { eventStoreUrl: process.env.EVENT_STORE, leaseMs })
   const key = 'never-done'
-  const work = { processManager: 'endless', kind: 'deliver', key, payload: {}, dueAt: 0 }
+  const piece = { processManager: 'endless', kind: 'deliver', key, payload: { parcel: 'endless' }, dueAt: 0 }
   const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
-  await storeWork(bench.store, { ...work, ...because })
-  const deliver = () => new Promise(() => console.log('working'))
-  await bench.run([{ name: 'endless', handles: [], react: () => [], work: { deliver } }], { workLeaseMs: leaseMs })
+  await storeWork(bench.store, { ...piece, ...because })
+  const deliver = work({ payload: z.any(), retry: backoff(), timeLimitMs: 3_600_000 }, () =>
+    new Promise(() => console.log('working')))
+  await bench.run([{ name: 'endless', startAt: 'beginning', on: [], work: { deliver } }], { workLeaseMs: leaseMs })
 `
 
 /**

@@ -8,11 +8,13 @@ import {
 } from '../../domain/payroll/payroll-file.ts'
 import { newId, recorded, row } from '../support/payroll.ts'
 
+let by = 'test'
 const RECORDED_AT = '2026-03-01T12:00:00.000Z'
 // reacting is pure: whatever the work needs is not touched
-const { react, handles } = payrollPipeline({} as Parameters<typeof payrollPipeline>[0])
+const { on } = payrollPipeline({} as Parameters<typeof payrollPipeline>[0])
 
 const id = newId()
+const onlyRows = recorded(id, 0, true, [row()])
 const firstRows = recorded(id, 0, false, [row()])
 const lastRows = recorded(id, 1, true, [row({}, 2)])
 const premium = (last: boolean) =>
@@ -32,20 +34,25 @@ function intentsOf(...events: readonly PayrollFileEvent[]): readonly string[] {
         ...event,
       },
       metadata: {
-        ...{ tenant_id: null, environment: 'live', actor: { type: 'system', id: 'test' }, hash: '' },
+        ...{ tenant_id: null, environment: 'live', actor: { type: 'system', id: by }, hash: '' },
         ...{ correlation_id: 'c', causation_id: 'c', recorded_at: RECORDED_AT, schema_version: 1 },
       },
     }),
   )
-  return react(page).map((intent) => {
-    expect(intent.key).toBe(id)
-    const wait =
-      intent.intent === 'do' && intent.dueAt ? ` in ${intent.dueAt - Date.parse(RECORDED_AT)} ms` : ''
-    return `${intent.intent} ${intent.kind}${wait}`
-  })
+  const byKind = new Map<string, string>()
+  for (const event of page) {
+    for (const intent of on.find(({ type }) => type.name === event.type)!.react(event)) {
+      expect(intent.key).toBe(id)
+      const wait =
+        intent.intent === 'perform' && intent.dueAt ? ` in ${intent.dueAt - Date.parse(RECORDED_AT)} ms` : ''
+      byKind.delete(intent.kind)
+      byKind.set(intent.kind, `${intent.intent} ${intent.kind}${wait}`)
+    }
+  }
+  return [...byKind.values()]
 }
 
-const TIMER = `do abandoned-upload in ${UPLOAD_TIMEOUT_MS} ms`
+const TIMER = `perform abandoned-upload in ${UPLOAD_TIMEOUT_MS} ms`
 
 test('a file whose rows are still to come gets a timer', () => {
   expect(UPLOAD_TIMEOUT_MS).toBe(60_000)
@@ -53,29 +60,33 @@ test('a file whose rows are still to come gets a timer', () => {
 })
 
 test('the last rows set the timer off and the processing going', () => {
-  expect(intentsOf(lastRows)).toEqual(['cancel abandoned-upload', 'do process-file'])
+  expect(intentsOf(lastRows)).toEqual(['cancel abandoned-upload', 'perform process-file'])
+  expect(intentsOf(firstRows, lastRows)).toEqual(['cancel abandoned-upload', 'perform process-file'])
 })
 
-test('a file that came whole needs no timer', () => {
-  expect(intentsOf(firstRows, lastRows)).toEqual(['do process-file'])
-  expect(intentsOf(recorded(id, 0, true, [row()]))).toEqual(['do process-file'])
+test('a file of one chunk needs no timer', () => {
+  expect(intentsOf(onlyRows)).toEqual(['perform process-file'])
 })
 
 test('only what may leave work behind is followed', () => {
-  expect(handles.map(({ name }) => name)).toEqual([
+  expect(on.map(({ type }) => type.name)).toEqual([
     'PayrollRowsRecorded',
     'PayrollPremiumCalculated',
     'PayrollFileFailed',
   ])
 })
 
-test('a file that came to rest within a page needs nothing', () => {
-  expect(intentsOf(firstRows, lastRows, premium(false), premium(true))).toEqual([])
-  expect(intentsOf(firstRows, lastRows, failed)).toEqual([])
-  expect(intentsOf(firstRows, failed)).toEqual([])
-  expect(intentsOf(firstRows, lastRows, premium(false))).toEqual(['do process-file'])
+test('a file that an earlier build stored together with its results leaves nothing to do', () => {
+  expect(intentsOf(onlyRows, premium(false))).toEqual(['perform process-file'])
+  expect(intentsOf(onlyRows, premium(false), premium(true))).toEqual(['cancel process-file'])
+  expect(intentsOf(onlyRows, failed)).toEqual(['cancel abandoned-upload', 'cancel process-file'])
 })
 
 test('a failed upload leaves no timer behind', () => {
-  expect(intentsOf(failed)).toEqual(['cancel abandoned-upload'])
+  expect(intentsOf(firstRows, failed)).toEqual(['cancel abandoned-upload', 'cancel process-file'])
+})
+
+test('what the pipeline itself stored ends none of its work', () => {
+  by = 'payroll-pipeline'
+  expect(intentsOf(premium(true), failed)).toEqual([])
 })

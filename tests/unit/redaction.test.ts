@@ -197,7 +197,9 @@ describe('metrics', () => {
     metrics.worked('webhooks', 'done')
     metrics.refreshOnRead(async () => {
       metrics.projections([POLICIES])
-      metrics.processManagers([{ name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 } }])
+      metrics.processManagers([
+        { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, parkedStreams: 1 },
+      ])
       metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
     })
     metrics.refreshOnRead(() => {
@@ -228,7 +230,9 @@ describe('metrics', () => {
   test('have no figure, rather than an old one, of what is not known', async () => {
     const metrics = new Metrics({ process: false })
     metrics.projections([POLICIES])
-    metrics.processManagers([{ name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 } }])
+    metrics.processManagers([
+      { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, parkedStreams: 1 },
+    ])
     metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
     metrics.workQueue({ waiting: 1, taken: 2, redelivered: 0 })
     metrics.integrationEventsBehind(5)
@@ -236,7 +240,7 @@ describe('metrics', () => {
       (await metrics.text()).match(
         /^compstream_(projection_lag|projection_up|process_manager|parked|work|integration_events_behind)\S* \S+$/gm,
       )
-    expect(await figures()).toHaveLength(14)
+    expect(await figures()).toHaveLength(15)
     metrics.projections(null)
     metrics.processManagers(null)
     metrics.work('webhooks', null)

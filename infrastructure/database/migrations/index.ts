@@ -8,6 +8,7 @@ import { sessions } from './0007-sessions.ts'
 import { knownServers } from './0008-known-servers.ts'
 import { movedTo } from './0009-moved-to.ts'
 import { append } from './0010-append.ts'
+import { workSlots } from './0011-work-slots.ts'
 import { parkedStreams } from './0012-parked-streams.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
@@ -23,5 +24,6 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0008-known-servers': knownServers,
   '0009-moved-to': movedTo,
   '0010-append': append,
+  '0011-work-slots': workSlots,
   '0012-parked-streams': parkedStreams,
 }

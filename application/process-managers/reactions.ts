@@ -1,0 +1,99 @@
+import type { EventRegistry, RecordedEvent } from '../event-store.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { StoredEvent } from '../ports/event-log.ts'
+import type { Intent, ProcessManager, Reaction, WorkKind } from './process-manager.ts'
+import type { WorkChanges, WorkKey, WorkToStore } from './work-store.ts'
+
+/** A payload that its kind of work does not declare; tells places, never values. */
+export class UnfitPayload extends Error {
+  override readonly name = 'UnfitPayload'
+}
+
+/** A payload as its kind declares it, and what it is counted by. @throws UnfitPayload */
+export function fitPayload(
+  kind: WorkKind | undefined,
+  name: string,
+  given: unknown,
+): { readonly payload: unknown; readonly concurrencyKey: string } {
+  if (!kind) throw new UnfitPayload(`There is no work of kind ${name}`)
+  const parsed = kind.payload.safeParse(given)
+  if (!parsed.success) {
+    const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
+    throw new UnfitPayload(`The payload of ${name} does not fit: ${where}`)
+  }
+  return { payload: parsed.data, concurrencyKey: kind.perKey?.of(parsed.data) ?? '' }
+}
+
+/** What a process manager makes of events, one by one. */
+export class Reactions {
+  readonly #manager: ProcessManager
+  readonly #registry: EventRegistry
+  readonly #clock: Clock
+  readonly #byType: ReadonlyMap<string, Reaction>
+
+  constructor(manager: ProcessManager, registry: EventRegistry, clock: Clock) {
+    this.#manager = manager
+    this.#registry = registry
+    this.#clock = clock
+    this.#byType = new Map(manager.on.map((reaction) => [reaction.type.name, reaction]))
+  }
+
+  /** Types of the events that it reacts to. */
+  get types(): readonly string[] {
+    return [...this.#byType.keys()]
+  }
+
+  /** @throws Error when the event cannot be read or reacted to: then nothing of it is wanted. */
+  to(stored: StoredEvent): readonly (WorkToStore | WorkKey)[] {
+    const reaction = this.#byType.get(stored.type)
+    if (!reaction) return []
+    const event = this.#registry.decode(stored)
+    return reaction.react(event).map((intent) => this.#wanted(intent, event))
+  }
+
+  #wanted(intent: Intent, { metadata, eventId }: RecordedEvent): WorkToStore | WorkKey {
+    const { kind, key } = intent
+    const name = { processManager: this.#manager.name, kind, key }
+    if (intent.intent === 'cancel') return name
+    const now = this.#clock.now()
+    const { dueAt = now } = intent
+    return {
+      ...name,
+      ...fitPayload(this.#manager.work[kind], kind, intent.payload),
+      dueAt,
+      isLater: dueAt > now,
+      correlationId: metadata.correlation_id,
+      causationId: eventId,
+      tenantId: metadata.tenant_id,
+      environment: metadata.environment,
+    }
+  }
+}
+
+/** What a stretch of the log brings together: of each piece of work the last intent, in the order of the intents. */
+export class Wanted {
+  readonly #byName = new Map<string, WorkToStore | WorkKey>()
+
+  add(...all: readonly (WorkToStore | WorkKey)[]): void {
+    for (const one of all) {
+      const name = JSON.stringify([one.kind, one.key])
+      // deleted first, so that it takes the place of the last
+      this.#byName.delete(name)
+      this.#byName.set(name, one)
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#byName.size === 0
+  }
+
+  changes(): WorkChanges {
+    const store: WorkToStore[] = []
+    const cancel: WorkKey[] = []
+    for (const one of this.#byName.values()) {
+      if ('payload' in one) store.push(one)
+      else cancel.push(one)
+    }
+    return { store, cancel }
+  }
+}

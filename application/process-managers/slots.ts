@@ -1,0 +1,91 @@
+import type { WorkKind } from './process-manager.ts'
+import type { ClaimedWork, KindToClaim } from './work-store.ts'
+
+/** The slots of one kind of work in this process: what is taken, and what is to be claimed next. */
+export class KindSlots {
+  readonly processManager: string
+  readonly kind: string
+  readonly declared: WorkKind
+  #taken = 0
+  readonly #takenByKey = new Map<string, number>()
+  /** How many pieces may be due that no claim has looked for. */
+  #wanted = 0
+  #asked = { slots: 0, wanted: 0 }
+  /** Keys take turns: the last one that had its turn. */
+  #lastKey: string | null = null
+
+  constructor(processManager: string, kind: string, declared: WorkKind) {
+    this.processManager = processManager
+    this.kind = kind
+    this.declared = declared
+  }
+
+  /** Pieces to claim now. */
+  get toClaim(): number {
+    return Math.min(this.#free, this.#wanted)
+  }
+
+  /** Whether it could do more than is known to be there. */
+  get isIdle(): boolean {
+    return this.#free > this.#wanted
+  }
+
+  get #free(): number {
+    return this.declared.slots - this.#taken
+  }
+
+  /** Somebody has stored a piece. */
+  offered(): void {
+    this.#wanted += 1
+  }
+
+  /** Any number of pieces may have become due. */
+  polled(): void {
+    this.#wanted = Number.POSITIVE_INFINITY
+  }
+
+  /** What is to be claimed now; {@link claimed} is told what came of it. */
+  request(): KindToClaim {
+    const { processManager, kind, declared, toClaim: slots } = this
+    this.#asked = { slots, wanted: this.#wanted }
+    // what is offered from now on may be stored too late for this claim
+    this.#wanted = 0
+    const { perKey } = declared
+    return perKey
+      ? {
+          ...{ processManager, kind, slots, perKey: perKey.slots },
+          ...{ busy: new Map(this.#takenByKey), after: this.#lastKey },
+        }
+      : { processManager, kind, slots }
+  }
+
+  /** Takes slots for what a claim brought. */
+  claimed(claims: readonly ClaimedWork[]): void {
+    for (const { concurrencyKey } of claims) {
+      this.#taken += 1
+      this.#takenByKey.set(concurrencyKey, (this.#takenByKey.get(concurrencyKey) ?? 0) + 1)
+    }
+    const { slots, wanted } = this.#asked
+    const hasSeenAll = claims.length < slots && this.#lastKey === null
+    if (!hasSeenAll) this.#wanted += wanted - claims.length
+    // behind the last key the first one has its turn again
+    this.#lastKey = this.declared.perKey && claims.length === slots ? lastOf(claims) : null
+  }
+
+  /** A piece has ended. */
+  released({ concurrencyKey }: ClaimedWork): void {
+    const taken = this.#takenByKey.get(concurrencyKey)!
+    this.#taken -= 1
+    if (taken > 1) this.#takenByKey.set(concurrencyKey, taken - 1)
+    else this.#takenByKey.delete(concurrencyKey)
+    // claims have passed by what waits for this key
+    if (taken >= (this.declared.perKey?.slots ?? Number.POSITIVE_INFINITY)) this.#wanted += 1
+  }
+}
+
+function lastOf(claims: readonly ClaimedWork[]): string | null {
+  return claims.reduce<string | null>(
+    (last, { concurrencyKey }) => (last === null || concurrencyKey > last ? concurrencyKey : last),
+    null,
+  )
+}

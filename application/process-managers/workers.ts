@@ -1,0 +1,426 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { derivedId } from '../event-store.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Leases } from '../ports/leases.ts'
+import type { Notices } from '../ports/notices.ts'
+import { isAway } from '../ports/unavailable.ts'
+import type { WorkQueue } from '../ports/work-queue.ts'
+import { describeError } from './describe-error.ts'
+import { type ProcessManager, triesOf, type WorkItem, type WorkOutcome } from './process-manager.ts'
+import { fitPayload, UnfitPayload } from './reactions.ts'
+import { KindSlots } from './slots.ts'
+import type { ClaimedWork, WorkEnd, WorkStore, WorkToStore } from './work-store.ts'
+
+/** What workers tell about; fields hold no personal data. */
+export type WorkersReport = (
+  what:
+    | 'work_retried'
+    | 'work_failed'
+    // log or database are away: told once for all work, until some of it gets through
+    | 'work_interrupted'
+    | 'lease_lost'
+    | 'workers_disturbed',
+  fields: Readonly<Record<string, string | number>>,
+) => void
+
+/** How a worker let go of a piece of work: `failed`, its tries were used up; the others as in {@link WorkOutcome}. */
+export type EndedWork = WorkOutcome['outcome'] | 'failed'
+
+export interface WorkersParts {
+  readonly clock: Clock
+  readonly store: WorkStore
+  readonly leases: Leases
+  readonly notices: Notices
+  /** Tells the workers of all processes of what is due; what it loses they find by polling. */
+  readonly queue: WorkQueue
+  readonly report: WorkersReport
+  /** Told of every piece of work that ended, for now or for good; must not throw. Interruptions do not count. */
+  readonly onEnded?: (processManager: string, outcome: EndedWork) => void
+}
+
+/** All times are real milliseconds. */
+export interface WorkersOptions {
+  /** How long a dead worker's work waits for another. */
+  readonly workLeaseMs: number
+  readonly pollMs: number
+  /** First pause after a failed try that is retried in real time; it doubles up to `longestBackoffMs`. */
+  readonly backoffMs: number
+  readonly longestBackoffMs: number
+}
+
+/** Pause before work is tried again that found log or database away, in milliseconds. */
+const AWAY_MS = 100
+
+class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
+class Stopping extends Error {
+  override readonly name = 'Stopping'
+}
+class TimeLimitExceeded extends Error {
+  override readonly name = 'TimeLimitExceeded'
+}
+
+/** How a claim ends, and what that is told as. */
+interface Ended {
+  readonly end: WorkEnd
+  readonly as: EndedWork | null
+}
+
+/** A claim of this process. */
+interface Running {
+  readonly claim: ClaimedWork
+  readonly slots: KindSlots
+  readonly abort: AbortController
+  renewedAt: number
+}
+
+/** Carries out the work of process managers in this process, each kind in slots of its own, each piece under a lease. */
+export class Workers {
+  readonly #parts: WorkersParts
+  readonly #options: WorkersOptions
+  readonly #kinds = new Map<string, KindSlots>()
+  readonly #running = new Map<bigint, Running>()
+  readonly #working = new Set<Promise<void>>()
+  readonly #stopping = new AbortController()
+  #loops: Promise<void>[] = []
+  #heartbeat: NodeJS.Timeout | undefined
+  /** When the table is looked at next for whatever has waited long enough, on the clock of `performance.now()`. */
+  #pollAt = 0
+  #wakeLoop: () => void = () => undefined
+  #slotIsFree: () => void = () => undefined
+  /** Whether work was interrupted because something is away, and none got through since. */
+  #isAway = false
+
+  constructor(parts: WorkersParts, managers: readonly ProcessManager[], options: WorkersOptions) {
+    this.#parts = parts
+    this.#options = options
+    for (const { name, work } of managers) {
+      for (const [kind, declared] of Object.entries(work)) {
+        this.#kinds.set(kindName(name, kind), new KindSlots(name, kind, declared))
+      }
+    }
+  }
+
+  start(): void {
+    const stopListening = this.#parts.notices.onWake('work', () => this.poll())
+    this.#heartbeat = setInterval(() => void this.#beat(), this.#options.workLeaseMs / 3)
+    this.#loops = [this.#look().finally(stopListening), this.#takeOffers()]
+  }
+
+  /** Tells what is running to stop; resolves when it has. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    for (const { abort } of this.#running.values()) abort.abort(new Stopping())
+    this.#wakeLoop()
+    this.#slotIsFree()
+    await Promise.all(this.#loops)
+    await Promise.all(this.#working)
+  }
+
+  /** After {@link stop}, or when it takes too long. */
+  stopHeartbeat(): void {
+    clearInterval(this.#heartbeat)
+  }
+
+  /** Tells the workers of all processes of work that was stored. */
+  stored(work: readonly WorkToStore[]): void {
+    if (work.length === 0) return
+    // what falls due later needs its timer
+    if (work.some(({ isLater }) => isLater)) this.poll()
+    const due = work.filter(({ isLater, kind }) => !isLater && !kind.startsWith('$'))
+    void this.#offer(due.map((one) => ({ ...one, version: `${one.causationId}@${one.dueAt}` })))
+  }
+
+  /** Looks at the table now. */
+  poll(): void {
+    this.#pollAt = 0
+    this.#wakeLoop()
+  }
+
+  async #offer(work: readonly (WorkToStore & { version: string })[]): Promise<void> {
+    const offers = work.map(({ processManager, kind, key, version }) => ({
+      ...{ processManager, kind, key, version },
+    }))
+    if (offers.length > 0 && !(await this.#parts.queue.offer(offers))) this.poll()
+  }
+
+  /** Takes offers one by one while a slot is free, so that the workers of all processes share them. */
+  async #takeOffers(): Promise<void> {
+    const stopping = this.#stopping.signal
+    for (;;) {
+      while (!stopping.aborted && ![...this.#kinds.values()].some(({ isIdle }) => isIdle)) {
+        await new Promise<void>((resolve) => {
+          this.#slotIsFree = resolve
+        })
+      }
+      const offer = await this.#parts.queue.next(stopping)
+      if (!offer) return
+      const { processManager, kind } = offer.work
+      // the piece itself may be somebody else's by now: any that is due will do
+      this.#kinds.get(kindName(processManager, kind))?.offered()
+      offer.acknowledge()
+      this.#wakeLoop()
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock, leases, report } = this.#parts
+    const { pollMs } = this.#options
+    for (let failures = 0; !this.#stopping.signal.aborted; ) {
+      try {
+        if (performance.now() >= this.#pollAt) {
+          // before anything is asked: what wakes it from now on makes it look again
+          this.#pollAt = performance.now() + pollMs
+          const now = clock.now()
+          await store.makeDue(now, leases.owner)
+          for (const kind of this.#kinds.values()) kind.polled()
+          this.#pollAt = Math.min(this.#pollAt, performance.now() + (await this.#untilTimerAfter(now)))
+        }
+        const hasClaimed = await this.#claim()
+        failures = 0
+        if (!hasClaimed) await this.#pause(this.#pollAt - performance.now())
+      } catch (error) {
+        failures += 1
+        if (failures === 1) report('workers_disturbed', { error: describeError(error) })
+        const { signal } = this.#stopping
+        await delay(this.#backoff(failures), null, { signal }).catch(() => undefined)
+        this.#pollAt = 0
+      }
+    }
+  }
+
+  /** @returns whether there may be more for slots that are free. */
+  async #claim(): Promise<boolean> {
+    const { store, leases } = this.#parts
+    const asked = [...this.#kinds.values()].filter((kind) => kind.toClaim > 0)
+    if (asked.length === 0 || this.#stopping.signal.aborted) return false
+    const claims = await store.claim({
+      ...{ owner: leases.owner, leaseMs: this.#options.workLeaseMs },
+      kinds: asked.map((kind) => kind.request()),
+    })
+    const renewedAt = performance.now()
+    for (const slots of asked) {
+      const { processManager, kind } = slots
+      const mine = claims.filter((claim) => claim.processManager === processManager && claim.kind === kind)
+      slots.claimed(mine)
+      for (const claim of mine) {
+        const running = { claim, slots, abort: new AbortController(), renewedAt }
+        this.#running.set(claim.token, running)
+        const working: Promise<void> = this.#carryOut(running).finally(() => this.#working.delete(working))
+        this.#working.add(working)
+      }
+    }
+    this.#slotIsFree()
+    return true
+  }
+
+  async #carryOut({ claim, slots, abort }: Running): Promise<void> {
+    const { store, notices, report, onEnded } = this.#parts
+    if (this.#stopping.signal.aborted) abort.abort(new Stopping())
+    const ended = await this.#attempt(claim, slots, abort)
+    const { end } = ended
+    try {
+      const left = abort.signal.reason instanceof LeaseLost ? 'lost' : await store.end(claim, end)
+      if (left !== 'lost' && ended.as !== null) onEnded?.(claim.processManager, ended.as)
+      if (left === 'due') {
+        this.poll()
+        await this.#offer([{ ...claim, version: `${claim.causationId}@${claim.token}` }])
+      }
+    } catch (error) {
+      // the lease runs out by itself, then the work is done again
+      report('workers_disturbed', { error: describeError(error) })
+    } finally {
+      this.#running.delete(claim.token)
+      slots.released(claim)
+    }
+    if (end.end === 'retry' || end.end === 'again') {
+      if (end.afterMs === undefined) this.poll()
+      else this.#pollAfter(end.afterMs)
+    }
+    this.#slotIsFree()
+    this.#wakeLoop()
+    notices.wake('progress')
+  }
+
+  /** Does a piece of work once. @returns how that ends its claim, and what it is told as. */
+  async #attempt(claim: ClaimedWork, slots: KindSlots, abort: AbortController): Promise<Ended> {
+    const { signal } = abort
+    const { retry, timeLimitMs } = slots.declared
+    const timeLimit = setTimeout(
+      () => abort.abort(new TimeLimitExceeded(`It took longer than ${timeLimitMs / 1000} s`)),
+      timeLimitMs,
+    )
+    try {
+      signal.throwIfAborted()
+      // tries that ended neither well nor badly took their workers with them
+      if (claim.attempt > triesOf(retry)) return this.#retry(claim, slots, 'every try was cut short')
+      const { payload } = fitPayload(slots.declared, claim.kind, claim.payload)
+      const outcome = await orAborted(slots.declared.run(itemOf(claim, slots, payload, signal)), signal)
+      this.#isAway = false
+      return this.#endOf(claim, slots, outcome)
+    } catch (error) {
+      if (signal.reason instanceof TimeLimitExceeded) return this.#retry(claim, slots, signal.reason.message)
+      if (signal.aborted) return { end: { end: 'interrupted' }, as: null }
+      const why = describeError(error)
+      if (error instanceof UnfitPayload) return this.#failed(claim, why, 'failed')
+      if (!isAway(error)) return this.#retry(claim, slots, why)
+      // while log or database are away nothing can be said against the work: that costs no try, however long it takes
+      if (!this.#isAway) this.#parts.report('work_interrupted', { error: why })
+      this.#isAway = true
+      return { end: { end: 'retry', afterMs: AWAY_MS, why, isTry: false }, as: null }
+    } finally {
+      clearTimeout(timeLimit)
+    }
+  }
+
+  #endOf(claim: ClaimedWork, slots: KindSlots, outcome: WorkOutcome<unknown>): Ended {
+    const changed =
+      'payload' in outcome ? { changed: fitPayload(slots.declared, claim.kind, outcome.payload) } : {}
+    switch (outcome.outcome) {
+      case 'done':
+        return { end: { end: 'done' }, as: 'done' }
+      case 'held':
+        return { end: { end: 'held', at: outcome.at }, as: 'held' }
+      case 'again': {
+        const when = 'at' in outcome ? { at: outcome.at } : { afterMs: outcome.afterMs }
+        return { end: { end: 'again', ...when, ...changed }, as: 'again' }
+      }
+      case 'retry':
+        return this.#retry(claim, slots, outcome.why, changed)
+      case 'stop':
+        return this.#failed(claim, outcome.why, 'stop')
+    }
+  }
+
+  /** What follows a failed try. */
+  #retry(
+    claim: ClaimedWork,
+    { declared: { retry } }: KindSlots,
+    why: string,
+    changed: Pick<Extract<WorkEnd, { end: 'retry' }>, 'changed'> = {},
+  ): Ended {
+    if (claim.attempt >= triesOf(retry)) return this.#failed(claim, why, 'failed')
+    const { processManager, kind, key, attempt } = claim
+    this.#parts.report('work_retried', { process_manager: processManager, kind, key, attempt, error: why })
+    const when =
+      retry.clock === 'service'
+        ? { at: this.#parts.clock.now() + retry.rungsMs[attempt - 1]! }
+        : { afterMs: this.#backoff(attempt) }
+    return { end: { end: 'retry', why, ...when, ...changed }, as: 'retry' }
+  }
+
+  #failed(claim: ClaimedWork, why: string, as: 'stop' | 'failed'): Ended {
+    const { processManager, kind, key, attempt } = claim
+    this.#parts.report('work_failed', { process_manager: processManager, kind, key, attempt, error: why })
+    return { end: { end: 'failed', why }, as }
+  }
+
+  /** Renews all claims at once; what is no longer ours, or was not renewed in time, is let go. */
+  async #beat(): Promise<void> {
+    const { store, report } = this.#parts
+    const { workLeaseMs } = this.#options
+    if (this.#running.size === 0) return
+    const before = [...this.#running.values()]
+    const askedAt = performance.now()
+    let standing: ReadonlySet<bigint> | null = null
+    try {
+      standing = await store.renew(
+        before.map(({ claim }) => claim.token),
+        workLeaseMs,
+      )
+    } catch {
+      // judged by the time since the last renewal
+    }
+    for (const running of before) {
+      if (!this.#running.has(running.claim.token)) continue
+      if (standing?.has(running.claim.token)) running.renewedAt = Math.max(running.renewedAt, askedAt)
+      else if (standing !== null || performance.now() - running.renewedAt >= workLeaseMs) {
+        const { processManager, kind, key } = running.claim
+        report('lease_lost', { process_manager: processManager, kind, key })
+        running.abort.abort(new LeaseLost(`The lease of ${kind} ${key} was lost`))
+      }
+    }
+  }
+
+  // ---- waiting
+
+  /**
+   * Real milliseconds until the first timer after the time that was last looked at; a virtual clock
+   * wakes the workers when it is moved.
+   */
+  async #untilTimerAfter(now: number): Promise<number> {
+    const { clock, store } = this.#parts
+    if (clock.kind === 'virtual') return Number.POSITIVE_INFINITY
+    const due = await store.nextDue(now)
+    return due === null ? Number.POSITIVE_INFINITY : Math.max(1, due - clock.now())
+  }
+
+  #pollAfter(ms: number): void {
+    // the poll comes as soon
+    if (ms >= this.#options.pollMs) return
+    const timer = setTimeout(() => this.poll(), ms + 1)
+    timer.unref()
+  }
+
+  /** Until something is to be claimed, or the time is over. */
+  async #pause(ms: number): Promise<void> {
+    if (ms <= 0 || this.#stopping.signal.aborted) return
+    if ([...this.#kinds.values()].some(({ toClaim }) => toClaim > 0)) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wakeLoop = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#wakeLoop = () => undefined
+  }
+
+  /** Between half and all of what doubles with each failure. */
+  #backoff(failures: number): number {
+    const { backoffMs, longestBackoffMs } = this.#options
+    const longest = Math.min(longestBackoffMs, backoffMs * 2 ** Math.min(failures - 1, 20))
+    return Math.ceil(longest / 2) + randomInt(Math.ceil(longest / 2) + 1)
+  }
+}
+
+function kindName(processManager: string, kind: string): string {
+  return `${processManager}/${kind}`
+}
+
+function itemOf(
+  claim: ClaimedWork,
+  { declared }: KindSlots,
+  payload: unknown,
+  signal: AbortSignal,
+): WorkItem {
+  const { processManager, kind, key, attempt, dueAt } = claim
+  const { correlationId, causationId, tenantId, environment } = claim
+  const commandId = derivedId(`${processManager}/${kind}/${key}/${causationId}`, 'work')
+  return {
+    ...{ processManager, kind, key, commandId, payload, attempt, dueAt, signal },
+    isLastTry: attempt >= triesOf(declared.retry),
+    ...{ correlationId, causationId, tenantId, environment },
+  }
+}
+
+/** Does not wait for work that goes on although its time is up. */
+async function orAborted(
+  work: Promise<WorkOutcome<unknown>>,
+  signal: AbortSignal,
+): Promise<WorkOutcome<unknown>> {
+  let end: () => void = () => undefined
+  const timeIsUp = new Promise<never>((_, reject) => {
+    end = () => {
+      if (signal.reason instanceof TimeLimitExceeded) reject(signal.reason)
+    }
+    signal.addEventListener('abort', end)
+  })
+  try {
+    return await Promise.race([work, timeIsUp])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}

@@ -1,0 +1,79 @@
+import type { KindToClaim, WorkStore } from '../../application/process-managers/work-store.ts'
+import { isGone } from './owner-session.ts'
+
+/** Three ways to wait, each found by an index of its own. What somebody else holds a lock on is left to the next look. */
+export const MAKE_DUE = `
+  WITH later AS (
+    SELECT ctid FROM runtime.work WHERE state = 'later' AND due_at <= $1 FOR UPDATE SKIP LOCKED
+  ), paused AS (
+    SELECT ctid FROM runtime.work
+    WHERE state = 'paused' AND paused_until <= clock_timestamp() FOR UPDATE SKIP LOCKED
+  ), lost AS (
+    SELECT ctid FROM runtime.work
+    WHERE state = 'leased'
+      AND (lease_until <= clock_timestamp() OR ${isGone('lease_owner')} AND NOT ${isGone('$2')})
+    FOR UPDATE SKIP LOCKED
+  )
+  UPDATE runtime.work SET state = 'due', paused_until = NULL, again = false,
+    lease_owner = NULL, lease_until = NULL, lease_token = NULL
+  WHERE ctid = ANY (ARRAY(TABLE later UNION ALL TABLE paused UNION ALL TABLE lost))`
+
+/**
+ * Goes from one concurrency key that has due work to the next, over as many as can give a piece, and those that are
+ * busy; takes the first piece of each, then the second, as far as the slots go. Rows are locked and changed one by one where
+ * they lie: no estimate of how many there are leads to a look at all of them.
+ */
+export const CLAIM = `
+  WITH RECURSIVE asked AS (
+    SELECT * FROM jsonb_to_recordset($1::jsonb) AS asked (process_manager text, kind text, slots integer,
+      per_key integer, busy jsonb, visits integer, from_key text)
+  ), visited AS (
+    SELECT asked.*, 1 AS visit, (
+      SELECT concurrency_key FROM runtime.work
+      WHERE state = 'due' AND process_manager = asked.process_manager AND kind = asked.kind
+        AND concurrency_key >= asked.from_key
+      ORDER BY concurrency_key LIMIT 1) AS concurrency_key
+    FROM asked
+    UNION ALL
+    SELECT process_manager, kind, slots, per_key, busy, visits, from_key, visit + 1, (
+      SELECT concurrency_key FROM runtime.work
+      WHERE state = 'due' AND process_manager = visited.process_manager AND kind = visited.kind
+        AND concurrency_key > visited.concurrency_key
+      ORDER BY concurrency_key LIMIT 1)
+    FROM visited WHERE visit < visits AND concurrency_key IS NOT NULL
+  ), found AS (
+    SELECT first.place_on_disk, slots,
+      row_number() OVER (PARTITION BY process_manager, kind ORDER BY place, visit) AS turn
+    FROM visited CROSS JOIN LATERAL (
+      SELECT ctid AS place_on_disk, row_number() OVER (ORDER BY due_at, stored_order) AS place FROM runtime.work
+      WHERE state = 'due' AND process_manager = visited.process_manager AND kind = visited.kind
+        AND concurrency_key = visited.concurrency_key
+      ORDER BY due_at, stored_order
+      LIMIT GREATEST(0, LEAST(slots, per_key - COALESCE((busy ->> visited.concurrency_key)::integer, 0)))
+    ) AS first
+  )
+  UPDATE runtime.work SET
+    state = 'leased', lease_owner = $2, lease_token = nextval('runtime.work_claims'),
+    lease_until = clock_timestamp() + $3 * interval '1 millisecond', attempts = attempts + 1, again = false
+  WHERE ctid = ANY (ARRAY(
+    SELECT locked.ctid FROM found CROSS JOIN LATERAL (
+      SELECT ctid FROM runtime.work WHERE ctid = found.place_on_disk AND state = 'due' FOR UPDATE SKIP LOCKED
+    ) AS locked
+    WHERE turn <= slots))
+  RETURNING *`
+
+/** The parameters of {@link CLAIM}. */
+export function claimParameters({ owner, leaseMs, kinds }: Parameters<WorkStore['claim']>[0]): unknown[] {
+  return [JSON.stringify(kinds.map(askedOf)), owner, leaseMs]
+}
+
+function askedOf({ processManager, kind, slots, perKey = slots, busy, after }: KindToClaim) {
+  const saturated = [...(busy?.values() ?? [])].filter((taken) => taken >= perKey).length
+  return {
+    ...{ process_manager: processManager, kind, slots, per_key: perKey },
+    busy: Object.fromEntries(busy ?? []),
+    visits: slots + saturated,
+    // the least text behind it
+    from_key: after == null ? '' : `${after}\u0001`,
+  }
+}
