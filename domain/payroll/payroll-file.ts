@@ -13,7 +13,7 @@ import {
   validationResult,
   wagesResult,
 } from './phases.ts'
-import { type PayrollTerms, validateRow } from './row-validation.ts'
+import type { PayrollTerms } from './row-validation.ts'
 import type { PremiumTable } from './wages-and-premium.ts'
 
 /**
@@ -35,6 +35,17 @@ export const CHUNK_ROWS = 500
 export const CHUNK_BYTES = 256 * 1024
 
 // ---- events
+
+const period = z.object({ start: z.string(), end: z.string() }).nullable()
+/** What who hears of a file's end need not look up. */
+const whose = {
+  employer_id: id(),
+  policy_id: id(),
+  policy_number: z.string(),
+  row_count: z.number().int(),
+  period,
+}
+const ofChunk = { file_id: id(), chunk: z.number().int(), last: z.boolean() }
 
 export const PayrollFileReceived = eventType({
   name: 'PayrollFileReceived',
@@ -58,7 +69,7 @@ export const PayrollFileReceived = eventType({
     file_name: z.string(),
     row_count: z.number().int().positive(),
     chunk_count: z.number().int().positive(),
-    period: z.object({ start: z.string(), end: z.string() }).nullable(),
+    period,
     /** Only of a file that was processed at once: `PayrollFileProcessed` follows. Others have them in chunks. */
     rows: z.array(canonicalRow).optional(),
   }),
@@ -69,11 +80,7 @@ export const PayrollFileProcessed = eventType({
   name: 'PayrollFileProcessed',
   schema: z.object({
     file_id: id(),
-    employer_id: id(),
-    policy_id: id(),
-    policy_number: z.string(),
-    row_count: z.number().int(),
-    period: z.object({ start: z.string(), end: z.string() }).nullable(),
+    ...whose,
     /** The policy as of this revision of its stream is what every phase worked with. */
     policy_revision: z.number().int().nonnegative(),
     validation: validationResult,
@@ -107,9 +114,7 @@ export const PayrollFileNormalized = eventType({
 export const PayrollRowsValidated = eventType({
   name: 'PayrollRowsValidated',
   schema: z.object({
-    file_id: id(),
-    chunk: z.number().int(),
-    last: z.boolean(),
+    ...ofChunk,
     ...validationResult.shape,
   }),
 })
@@ -117,9 +122,7 @@ export const PayrollRowsValidated = eventType({
 export const PayrollWagesCalculated = eventType({
   name: 'PayrollWagesCalculated',
   schema: z.object({
-    file_id: id(),
-    chunk: z.number().int(),
-    last: z.boolean(),
+    ...ofChunk,
     ...wagesResult.shape,
   }),
 })
@@ -127,22 +130,16 @@ export const PayrollWagesCalculated = eventType({
 export const PayrollPremiumCalculated = eventType({
   name: 'PayrollPremiumCalculated',
   schema: z.object({
-    file_id: id(),
-    chunk: z.number().int(),
-    last: z.boolean(),
+    ...ofChunk,
     ...premiumResult.shape,
     /** With the last chunk, what the whole file came to: who hears of its end need not read the rows again. */
     completed: z
       .object({
-        employer_id: id(),
-        policy_id: id(),
-        policy_number: z.string(),
-        row_count: z.number().int(),
+        ...whose,
         green_rows: z.number().int(),
         red_rows: z.number().int(),
         auditable_cents: z.number().int(),
         premium_cents: z.number().int(),
-        period: z.object({ start: z.string(), end: z.string() }).nullable(),
       })
       .optional(),
   }),
@@ -292,12 +289,7 @@ export type PayrollFileCommand =
   | { readonly type: 'RecordRows'; readonly rows: RecordedRows['rows'] }
   | { readonly type: 'Normalize'; readonly policyRevision: number }
   | { readonly type: 'ValidateChunk'; readonly recorded: RecordedRows; readonly terms: PayrollTerms }
-  | {
-      readonly type: 'CalculateWages'
-      readonly recorded: RecordedRows
-      readonly terms: PayrollTerms
-      readonly overtimeExclusion: boolean
-    }
+  | ({ readonly type: 'CalculateWages'; readonly recorded: RecordedRows } & Omit<PhaseTerms, 'table'>)
   | { readonly type: 'CalculatePremium'; readonly calculated: CalculatedWages; readonly table: PremiumTable }
   | { readonly type: 'Fail'; readonly stage: PayrollFileStage; readonly error: string }
 
@@ -308,6 +300,8 @@ function decide(command: PayrollFileCommand, file: PayrollFile): readonly Payrol
   }
   if (!file.received) return reject('not_found', 'file_not_found', 'No such file')
   const next = nextStep(file)
+  const isNext = (step: NextStep['step'], { chunk }: { readonly chunk: number }) =>
+    next.step === step && 'chunk' in next && next.chunk === chunk
   const { file_id, chunk_count } = file.received
   switch (command.type) {
     case 'RecordRows': {
@@ -325,18 +319,13 @@ function decide(command: PayrollFileCommand, file: PayrollFile): readonly Payrol
         }),
       ]
     case 'ValidateChunk':
-      if (next.step !== 'validate' || next.chunk !== command.recorded.chunk)
-        return outOfOrder(command.type, next)
+      if (!isNext('validate', command.recorded)) return outOfOrder(command.type, next)
       return [validated(command.recorded, command.terms)]
     case 'CalculateWages':
-      if (next.step !== 'calculate_wages' || next.chunk !== command.recorded.chunk) {
-        return outOfOrder(command.type, next)
-      }
-      return [wages(command.recorded, command.terms, command.overtimeExclusion)]
+      if (!isNext('calculate_wages', command.recorded)) return outOfOrder(command.type, next)
+      return [wages(command.recorded, command)]
     case 'CalculatePremium':
-      if (next.step !== 'calculate_premium' || next.chunk !== command.calculated.chunk) {
-        return outOfOrder(command.type, next)
-      }
+      if (!isNext('calculate_premium', command.calculated)) return outOfOrder(command.type, next)
       return [premium(command.calculated, command.table, file)]
     case 'Fail':
       if (next.step === 'failed' || next.step === 'complete') return []
@@ -358,28 +347,21 @@ function processed(
   const premium = calculatePremium(wages.wages, table)
   const { file_id, employer_id, policy_id, policy_number, row_count, period } = data
   const file = { file_id, employer_id, policy_id, policy_number, row_count, period }
-  const results = { policy_revision: policyRevision, validation, wages }
+  const results = { ...file, policy_revision: policyRevision, validation, wages }
   const received = PayrollFileReceived.of({ ...data, rows })
   return typeof premium === 'string'
-    ? [
-        received,
-        PayrollFileProcessed.of({ ...file, ...results, premium: null }),
-        withoutRate(file_id, premium),
-      ]
-    : [received, PayrollFileProcessed.of({ ...file, ...results, premium })]
+    ? [received, PayrollFileProcessed.of({ ...results, premium: null }), withoutRate(file_id, premium)]
+    : [received, PayrollFileProcessed.of({ ...results, premium })]
 }
 
 function validated({ file_id, chunk, last, rows }: RecordedRows, terms: PayrollTerms): PayrollFileEvent {
   return PayrollRowsValidated.of({ file_id, chunk, last, ...validateRows(rows, terms).result })
 }
 
-function wages(recorded: RecordedRows, terms: PayrollTerms, overtimeExclusion: boolean): PayrollFileEvent {
-  const { file_id, chunk, last } = recorded
-  const green = recorded.rows.filter((row) => validateRow(row, terms).errors.length === 0)
-  return PayrollWagesCalculated.of({
-    ...{ file_id, chunk, last },
-    ...calculateWages(green, { terms, overtimeExclusion }),
-  })
+function wages(recorded: RecordedRows, terms: Omit<PhaseTerms, 'table'>): PayrollFileEvent {
+  const { file_id, chunk, last, rows } = recorded
+  const { green } = validateRows(rows, terms.terms)
+  return PayrollWagesCalculated.of({ file_id, chunk, last, ...calculateWages(green, terms) })
 }
 
 /** The premium of a chunk, with what the file comes to when it is the last. */
@@ -388,9 +370,8 @@ function premium(calculated: CalculatedWages, table: PremiumTable, file: Payroll
   const result = calculatePremium(calculated.wages, table)
   if (typeof result === 'string') return withoutRate(file_id, result)
   const sums = { file_id, chunk, last, ...result }
-  return PayrollPremiumCalculated.of(
-    last ? { ...sums, completed: completedFile(file, result.premium_cents) } : sums,
-  )
+  const completed = last ? { completed: completedFile(file, result.premium_cents) } : {}
+  return PayrollPremiumCalculated.of({ ...sums, ...completed })
 }
 
 function withoutRate(file_id: string, error: string): PayrollFileEvent {
