@@ -217,17 +217,19 @@ describe('draining', () => {
     const client = new pg.Client(service.databaseUrl)
     await client.connect()
     try {
-      // nobody can take up the work any more, although it is due
-      await client.query('BEGIN')
-      await client.query('SELECT 1 FROM runtime.work FOR UPDATE')
-      await operate(service, 'POST', '/faults', { point: 'pipeline', times: 0 })
+      // nobody can take up the work, although it is due
+      await client.query(
+        `INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, correlation_id, causation_id)
+         VALUES ('payroll-pipeline', 'unheard-of', 'x', '{}', 0, 'due', 'c', 'c')`,
+      )
       const due = await ops('POST', '/drain', { timeout_seconds: 1 })
       expect([due.status, due.body.ok, due.body.error]).toEqual([504, false, 'Gateway Timeout'])
       expect((await ops('POST', '/drain', { timeout_seconds: 0 })).status).toBe(504)
-      await client.query('ROLLBACK')
     } finally {
+      await client.query(`DELETE FROM runtime.work WHERE kind = 'unheard-of'`)
       await client.end()
     }
+    await operate(service, 'POST', '/faults', { point: 'pipeline', times: 0 })
     const drained = await ops('POST', '/drain', { timeout_seconds: 150 })
     expect([drained.status, drained.body.data.drained]).toEqual([200, true])
     expect((await status(service, tenant, body.report_id)).body.phase_3.status).toMatch(/^completed?$/)
