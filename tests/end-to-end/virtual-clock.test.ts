@@ -5,6 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { allEvents, post, report, reportBody, serviceTime, sign, status } from '../support/core.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { largePayroll } from '../support/large-payroll.ts'
 import { newId, received, recorded, row } from '../support/payroll.ts'
 import {
@@ -24,18 +25,26 @@ const HOUR = 3_600 * SECOND
 const DAY = 24 * HOUR
 
 let dataDir: string
+/** Given to the service: an embedded one has its log for itself, and some events come from another process. */
+let database: TestDatabase
 let service: RunningService
 let tenant: SeededTenant
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'compstream-clock-'))
-  service = await startService({ dataDir })
+  database = await createTestDatabase()
+  service = await start()
   tenant = await seedTenant(service)
 })
 afterAll(async () => {
   await service?.stop()
+  await database?.drop()
   await rm(dataDir, { recursive: true, force: true })
 })
+
+function start(): Promise<RunningService> {
+  return startService({ dataDir, env: { DATABASE_URL: database.url } })
+}
 
 function ops(method: string, path: string, body?: unknown): Promise<Answer> {
   return send(`${service.opsUrl}/ops/v1${path}`, {
@@ -91,7 +100,7 @@ describe('time', () => {
   ])('is the same after %s', async (_what, end) => {
     const before = await advance({ seconds: 12.345 })
     await end()
-    service = await startService({ dataDir })
+    service = await start()
     expect(await serviceTime(service)).toBe(before)
     expect(await advance({ seconds: 1 })).toBe(before + SECOND)
   })
@@ -192,7 +201,7 @@ describe('timers', () => {
     expect(await givenUp([first, second])).toEqual([])
     // timers are in the database, not in the process
     await service.kill()
-    service = await startService({ dataDir })
+    service = await start()
     await advanceTo(start + HOUR)
     expect(await givenUp([first, second])).toEqual([
       [first, start + 60_000],
