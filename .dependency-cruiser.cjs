@@ -38,8 +38,19 @@ module.exports = {
       comment:
         'Databases, servers and the like are behind ports; of the packages the application uses zod alone.',
       severity: 'error',
-      from: { path: '^application/' },
+      from: { path: '^application/', pathNot: '^application/read-models/' },
       to: { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer'], pathNot: '^node_modules/zod/' },
+    },
+    {
+      name: 'read-models-build-queries',
+      comment:
+        'Texts of queries are built from the tables by kysely, without a connection; running them is behind a port.',
+      severity: 'error',
+      from: { path: '^application/read-models/' },
+      to: {
+        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer'],
+        pathNot: '^node_modules/kysely/',
+      },
     },
     {
       name: 'projections-import-domain-and-application',

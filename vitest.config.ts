@@ -52,6 +52,7 @@ const WITHOUT_LOG = [
   'database',
   'database-deadlines',
   'embedded-postgres',
+  'event-log-upgrade',
   'event-log-windows',
   'eventstoredb-backlog',
   'eventstoredb-outages',

@@ -14,6 +14,14 @@ export interface Actor {
   readonly id: string
 }
 
+/** A request with a key, kept with the stream that it created: its id derives from the key, see `createOnce`. */
+export interface KeyedRequest {
+  /** Keyed fingerprint of the body: another body under the same key is another request. */
+  readonly body_fingerprint: string
+  /** What its answer needs and the aggregate does not know. */
+  readonly answer?: Readonly<Record<string, string>>
+}
+
 /** What every event carries beside its data. */
 export interface EventMetadata {
   readonly tenant_id: string | null
@@ -23,6 +31,10 @@ export interface EventMetadata {
   readonly correlation_id: string
   /** The command or event that directly caused this one. */
   readonly causation_id: string
+  /** The command that this is the result of: one that comes again finds it here. Events of earlier builds have none. */
+  readonly command_id?: string
+  /** Of events that a request with a key created their stream with. */
+  readonly keyed_request?: KeyedRequest
   /** ISO 8601 UTC, by the service's clock. */
   readonly recorded_at: string
   readonly schema_version: number
@@ -78,27 +90,38 @@ export class EventRegistry {
    * Checks an event against its schema and writes it as JSON.
    * @throws Error naming the type when the data fails the schema; values are never part of the message.
    */
-  encode(
-    event: DomainEvent,
-    eventId: string,
+  encode(event: DomainEvent, metadata: Omit<EventMetadata, 'schema_version'>): EventToAppend {
+    return this.encodeAll([event], metadata)[0]!
+  }
+
+  /** {@link encode} for the events of one append: their metadata are written once for each version. */
+  encodeAll(
+    events: readonly DomainEvent[],
     metadata: Omit<EventMetadata, 'schema_version'>,
-  ): EventToAppend {
-    const type = this.#types.get(event.type)
-    if (!type) throw new Error(`Unknown event type ${event.type}`)
-    const parsed = type.schema.safeParse(event.data)
-    if (!parsed.success) {
-      const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
-      throw new Error(`Event ${event.type} does not fit its schema: ${where}`)
-    }
-    const whole = { ...metadata, schema_version: type.version }
-    const text = JSON.stringify(parsed.data)
-    return {
-      eventId,
-      type: event.type,
-      data: text,
-      metadata: JSON.stringify(whole),
-      writtenFrom: { by: this, text, data: parsed.data, metadata: whole },
-    }
+  ): readonly EventToAppend[] {
+    const written = new Map<number, { whole: EventMetadata; text: string }>()
+    return events.map((event) => {
+      const type = this.#types.get(event.type)
+      if (!type) throw new Error(`Unknown event type ${event.type}`)
+      const parsed = type.schema.safeParse(event.data)
+      if (!parsed.success) {
+        const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
+        throw new Error(`Event ${event.type} does not fit its schema: ${where}`)
+      }
+      let shared = written.get(type.version)
+      if (!shared) {
+        const whole = { ...metadata, schema_version: type.version }
+        shared = { whole, text: JSON.stringify(whole) }
+        written.set(type.version, shared)
+      }
+      const text = JSON.stringify(parsed.data)
+      return {
+        type: event.type,
+        data: text,
+        metadata: shared.text,
+        writtenFrom: { by: this, text, data: parsed.data, metadata: shared.whole },
+      }
+    })
   }
 
   /** Whether this release knows an event type. */
@@ -147,6 +170,7 @@ function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
     throw new UnreadableEvent(stored, 'its metadata name no version')
   }
   const { tenant_id, environment, actor, correlation_id, causation_id, recorded_at } = metadata
+  const { command_id, keyed_request } = metadata
   const isWhole =
     (tenant_id === null || typeof tenant_id === 'string') &&
     (environment === null || environment === 'live' || environment === 'sandbox') &&
@@ -154,6 +178,8 @@ function metadataOf(stored: StoredEvent): RecordedEvent['metadata'] {
     typeof actor.id === 'string' &&
     typeof correlation_id === 'string' &&
     typeof causation_id === 'string' &&
+    (command_id === undefined || typeof command_id === 'string') &&
+    (keyed_request === undefined || typeof keyed_request?.body_fingerprint === 'string') &&
     !Number.isNaN(Date.parse(recorded_at))
   if (isWhole) return metadata
   throw new UnreadableEvent(stored, 'its metadata are not those of this service')
@@ -188,17 +214,7 @@ function json(stored: StoredEvent, text: string): unknown {
   }
 }
 
-/**
- * The id of the event at `index` of a command's append: the same command always appends the same
- * ids, which is what makes a retry of unknown outcome safe in every engine. A version 8 UUID.
- */
-export function derivedEventId(commandId: string, index: number): string {
-  const hex = hash('sha256', `${commandId}/${index}`, 'hex')
-  const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
-}
-
-/** The first 24 hex characters of a hash over the command id: ids that a retry finds again. */
+/** The first 24 hex characters of a hash over a request's or command's id: ids that a retry finds again. */
 export function derivedId(commandId: string, what: string): string {
   return hash('sha256', `${commandId}/${what}`, 'hex').slice(0, 24)
 }

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { derivedEventId, EventRegistry } from '../application/event-store.ts'
 import type { EventToAppend } from '../application/ports/event-log.ts'
+import { bigint, date, integer, table, text } from '../application/read-models/table.ts'
 import type { Decider } from '../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../domain/kernel/event-type.ts'
 import { id } from '../domain/kernel/ids.ts'
-import { on, type Projection } from '../projections/runtime/projection.ts'
+import { type Projection, projection } from '../projections/runtime/projection.ts'
 
 /** An aggregate to measure with: a timesheet that hours are recorded on, some 300 bytes an event. */
 export const HoursRecorded = eventType({
@@ -46,41 +47,40 @@ export const timesheet: Decider<Timesheet, { readonly hours: Hours }, HoursRecor
 
 export const registry = new EventRegistry([timesheet])
 
-/** One row per timesheet. @param table its table; the projection is called alike. */
-export function timesheetsProjection(table: string): Projection {
-  return {
-    name: table.replaceAll('_', '-'),
+/** One row per timesheet. @param name its table; the projection is called alike. */
+export function timesheetsProjection(name: string): Projection {
+  return projection({
+    name: name.replaceAll('_', '-'),
     version: 1,
     tables: [
-      {
-        name: table,
+      table(name, {
         key: ['timesheet_id'],
         columns: {
-          timesheet_id: 'text',
-          employer_id: 'text',
-          entries: 'integer',
-          gross_cents: 'bigint',
-          last_check_date: 'date',
+          timesheet_id: text(),
+          employer_id: text(),
+          entries: integer(),
+          gross_cents: bigint(),
+          last_check_date: date(),
         },
-      },
+      }),
     ],
-    handlers: [
+    handlers: (on) => [
       on(HoursRecorded, {
-        reads: ({ data }) => ({ [table]: [[data.timesheet_id]] }),
+        reads: ({ data }) => ({ [name]: [[data.timesheet_id]] }),
         apply({ data }, tables) {
-          const rows = tables[table]!
+          const rows = tables[name]!
           const row = rows.get(data.timesheet_id)
           rows.put({
             timesheet_id: data.timesheet_id,
             employer_id: data.employer_id,
-            entries: Number(row?.entries ?? 0) + 1,
-            gross_cents: Number(row?.gross_cents ?? 0) + data.gross_cents,
+            entries: (row?.entries ?? 0) + 1,
+            gross_cents: (row?.gross_cents ?? 0) + data.gross_cents,
             last_check_date: data.check_date,
           })
         },
       }),
     ],
-  }
+  })
 }
 
 /** A stable id from a text. */

@@ -1,10 +1,10 @@
 import type express from 'express'
 import type { Application } from '../application/application.ts'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
-import { advanceClock } from '../application/commands/advance-clock.ts'
-import { type DrainParts, drain } from '../application/commands/drain.ts'
 import { EventRegistry } from '../application/event-store.ts'
 import { IntegrationPublisher } from '../application/integration-events/publisher.ts'
+import { advanceClock } from '../application/operations/advance-clock.ts'
+import { type DrainParts, drain } from '../application/operations/drain.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
@@ -133,8 +133,8 @@ async function compose(
   })
   const logWatch = watchLog(() => findLogTooShort(background, log))
   closers.push(async () => logWatch.stop())
-  // nobody else can use an embedded database, and who is the only writer of the log has no fellow either
-  const isAlone = () => config.databaseUrl === null || log.soleWriter()
+  // nobody else can use an embedded database
+  const isAlone = config.databaseUrl === null
   const clock = config.clock === 'virtual' ? await VirtualClock.open(log, registry, notices) : systemClock
   const vault = new PostgresSecretVault(pool, secrets.masterKeys, clock)
   const personalData = await EncryptedPersonalData.open({
@@ -147,7 +147,9 @@ async function compose(
   closers.push(() => lastUsed.close())
   // there are none to inject unless the clock is virtual
   const faults =
-    config.clock === 'virtual' ? await PostgresFaults.open(pool, notices, isAlone) : new InMemoryFaults()
+    config.clock === 'virtual'
+      ? await PostgresFaults.open(pool, notices, () => isAlone)
+      : new InMemoryFaults()
   const randomness = new SystemRandomness(clock)
   const commands = new CommandHandler(log, registry, clock)
 
@@ -221,7 +223,7 @@ async function compose(
   }
   if (config.roles.has('projector')) {
     // alone means that whoever held leases is dead
-    await projections.start({ takeOver: isAlone() })
+    await projections.start({ takeOver: isAlone })
     closers.push(() => projections.stop())
   }
   if (config.roles.has('worker')) {

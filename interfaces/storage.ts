@@ -62,13 +62,15 @@ export function logEngineOf(config: Pick<Config, 'eventStoreUrl'>): LogEngine {
  * @throws EventStoreUnavailable, DatabaseUnavailable with one clear line.
  */
 export function openEventLog(
-  config: Pick<Config, 'eventStoreUrl'>,
+  config: Pick<Config, 'eventStoreUrl' | 'databaseUrl'>,
   database: Database,
   logger: Logger,
   onAppend: (events: number, ms: number) => void,
 ): Promise<EventLog> {
   if (config.eventStoreUrl === null) {
-    return openPostgresEventLog({ database, log: databaseLog(logger), onAppend })
+    // an embedded database is this process's own
+    const isExclusive = config.databaseUrl === null
+    return openPostgresEventLog({ database, log: databaseLog(logger), isExclusive, onAppend })
   }
   return openEventStoreEventLog({
     url: config.eventStoreUrl,

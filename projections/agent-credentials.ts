@@ -1,35 +1,17 @@
+import { agentCredentials as table } from '../application/read-models/agent-credentials.ts'
 import { AgentCredentialIssued, AgentCredentialRevoked } from '../domain/access/agent-credential.ts'
-import { on, type Projection } from './runtime/projection.ts'
+import { projection } from './runtime/projection.ts'
 
 /** Agent credentials as operators list them; what authenticates is the log, not this table. */
-export const agentCredentials: Projection = {
+export const agentCredentials = projection({
   name: 'agent-credentials',
   version: 1,
-  tables: [
-    {
-      name: 'agent_credentials',
-      key: ['credential_id'],
-      columns: {
-        credential_id: 'text',
-        agent_name: 'text',
-        entity_type: 'text',
-        entity_id: 'text',
-        sandbox: 'boolean',
-        api_key_prefix: 'text',
-        /** `active` or `revoked`. */
-        status: 'text',
-        created_at: 'timestamptz',
-        /** Order of issue. */
-        seq: 'bigint',
-      },
-      indexes: [['entity_type', 'entity_id', 'seq'], ['seq']],
-    },
-  ],
-  handlers: [
+  tables: [table],
+  handlers: (on) => [
     on(AgentCredentialIssued, {
       apply({ data, metadata, position }, { agent_credentials }) {
         const { key_hash: _hash, created_by: _by, ...shown } = data
-        agent_credentials!.put({
+        agent_credentials.put({
           ...shown,
           status: 'active',
           created_at: metadata.recorded_at,
@@ -40,7 +22,7 @@ export const agentCredentials: Projection = {
     on(AgentCredentialRevoked, {
       reads: ({ data }) => ({ agent_credentials: [[data.credential_id]] }),
       apply: ({ data }, { agent_credentials }) =>
-        agent_credentials!.change([data.credential_id], { status: 'revoked' }),
+        agent_credentials.change([data.credential_id], { status: 'revoked' }),
     }),
   ],
-}
+})

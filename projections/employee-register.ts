@@ -1,45 +1,24 @@
 import type { RecordedEvent } from '../application/event-store.ts'
+import { employeeRegister as table } from '../application/read-models/employee-register.ts'
+import type { RowOf } from '../application/read-models/table.ts'
 import type { DomainEvent } from '../domain/kernel/event-type.ts'
-import { type EmployeeChange, EmployeeChangesRecorded } from '../domain/parties/employee-sync.ts'
-import { on, type Projection, type Row } from './runtime/projection.ts'
+import {
+  changeRecordField,
+  type EmployeeChange,
+  EmployeeChangesRecorded,
+} from '../domain/parties/employee-sync.ts'
+import { projection } from './runtime/projection.ts'
 
 /**
  * Who is employed where, by what employee syncs report. Changes of one person come in several
  * streams; each row remembers up to which position of the log it has taken what, so that a stream
  * applied late does not undo what was reported after it.
  */
-export const employeeRegister: Projection = {
+export const employeeRegister = projection({
   name: 'employee-register',
   version: 1,
-  tables: [
-    {
-      name: 'employee_register',
-      key: ['employer_id', 'subject'],
-      columns: {
-        employer_id: 'text',
-        /** The person's data subject id. */
-        subject: 'text',
-        tenant_id: 'text',
-        environment: 'text',
-        /** `employed` or `terminated`. */
-        status: 'text',
-        hire_date: 'text',
-        termination_date: 'text',
-        /** `hire`, `terminate` or `update`. */
-        last_action: 'text',
-        /** The last change record, sealed. */
-        record: 'text',
-        /** What `record` is bound to: stream and field of EmployeeChangesRecorded. */
-        record_stream: 'text',
-        record_field: 'text',
-        changes: 'integer',
-        updated_at: 'timestamptz',
-        status_position: 'bigint',
-        record_position: 'bigint',
-      },
-    },
-  ],
-  handlers: [
+  tables: [table],
+  handlers: (on) => [
     on(EmployeeChangesRecorded, {
       reads: ({ data }) => ({
         employee_register: data.changes.map((change) => [data.employer_id, change.subject]),
@@ -47,38 +26,50 @@ export const employeeRegister: Projection = {
       apply(event, { employee_register }) {
         const { employer_id, chunk, changes } = event.data
         for (const [index, change] of changes.entries()) {
-          const before = employee_register!.get(employer_id, change.subject)
-          const field = `chunks.${chunk}.changes.${index}.record`
-          employee_register!.put(
-            changed(before ?? { employer_id, subject: change.subject }, change, field, event),
-          )
+          const before = employee_register.get(employer_id, change.subject)
+          const field = changeRecordField(chunk, index)
+          employee_register.put(changed(employer_id, before, change, field, event))
         }
       },
     }),
   ],
-}
+})
+
+type Person = RowOf<typeof table>
+
+/** A person of whom nothing was reported yet. */
+const UNKNOWN = {
+  status: 'employed',
+  hire_date: null,
+  termination_date: null,
+  status_position: null,
+  changes: 0,
+} as const
 
 function changed(
-  before: Readonly<Row>,
+  employerId: string,
+  before: Person | undefined,
   change: EmployeeChange,
   field: string,
-  event: RecordedEvent<DomainEvent>,
-): Row {
-  const { position, stream, metadata } = event
+  { position, stream, metadata }: RecordedEvent<DomainEvent>,
+): Person {
   const at = Number(position)
-  const row: Row = { ...before, changes: ((before.changes as number | undefined) ?? 0) + 1 }
-  if (at >= ((before.record_position as number | undefined) ?? 0)) {
-    row.tenant_id = metadata.tenant_id
-    row.environment = metadata.environment
-    row.last_action = change.action
-    row.record = change.record
-    row.record_stream = stream
-    row.record_field = field
-    row.record_position = at
-    row.updated_at = metadata.recorded_at
+  const reported = {
+    tenant_id: metadata.tenant_id,
+    environment: metadata.environment,
+    last_action: change.action,
+    record: change.record,
+    record_stream: stream,
+    record_field: field,
+    record_position: at,
+    updated_at: metadata.recorded_at,
   }
-  row.status ??= 'employed'
-  const decided = (before.status_position as number | null | undefined) ?? 0
+  const row: { -readonly [C in keyof Person]: Person[C] } = {
+    ...(before ?? { employer_id: employerId, subject: change.subject, ...UNKNOWN, ...reported }),
+  }
+  row.changes += 1
+  if (at >= row.record_position) Object.assign(row, reported)
+  const decided = row.status_position ?? 0
   if (change.action === 'hire') {
     if (at >= decided) {
       row.status = 'employed'

@@ -1,40 +1,25 @@
+import { employers as table } from '../application/read-models/employers.ts'
 import {
   EmployerDetailsChanged,
   EmployerLinkedToPayrollCompany,
   EmployerRegistered,
   EmployerUnlinkedFromPayrollCompany,
 } from '../domain/parties/employer.ts'
-import { on, type Projection } from './runtime/projection.ts'
+import { projection } from './runtime/projection.ts'
 
-const ofEmployer = ({ data }: { data: { employer_id: string } }) => ({ employers: [[data.employer_id]] })
+const ofEmployer = ({ data }: { data: { employer_id: string } }) =>
+  ({ employers: [[data.employer_id]] }) as const
 
 /** Employers as they are listed; what is personal about them stays in the log. */
-export const employers: Projection = {
+export const employers = projection({
   name: 'employers',
   version: 1,
-  tables: [
-    {
-      name: 'employers',
-      key: ['employer_id'],
-      columns: {
-        employer_id: 'text',
-        tenant_id: 'text',
-        environment: 'text',
-        legal_name: 'text',
-        /** Ids, in the order of linking. */
-        payroll_company_ids: 'jsonb',
-        created_at: 'timestamptz',
-        /** Order of registration. */
-        seq: 'bigint',
-      },
-      indexes: [['tenant_id', 'environment', 'seq']],
-    },
-  ],
-  handlers: [
+  tables: [table],
+  handlers: (on) => [
     on(EmployerRegistered, {
       apply({ data, metadata, position }, { employers }) {
         const { employer_id, tenant_id, environment, legal_name, payroll_company_ids } = data
-        employers!.put({
+        employers.put({
           employer_id,
           tenant_id,
           environment,
@@ -49,15 +34,15 @@ export const employers: Projection = {
       reads: ofEmployer,
       apply({ data }, { employers }) {
         if (data.legal_name !== undefined) {
-          employers!.change([data.employer_id], { legal_name: data.legal_name })
+          employers.change([data.employer_id], { legal_name: data.legal_name })
         }
       },
     }),
     on(EmployerLinkedToPayrollCompany, {
       reads: ofEmployer,
       apply({ data: { employer_id, payroll_company_id } }, { employers }) {
-        const linked = (employers!.get(employer_id)?.payroll_company_ids ?? []) as readonly string[]
-        employers!.change([employer_id], {
+        const linked = employers.get(employer_id)?.payroll_company_ids ?? []
+        employers.change([employer_id], {
           payroll_company_ids: [...linked.filter((one) => one !== payroll_company_id), payroll_company_id],
         })
       },
@@ -65,11 +50,11 @@ export const employers: Projection = {
     on(EmployerUnlinkedFromPayrollCompany, {
       reads: ofEmployer,
       apply({ data: { employer_id, payroll_company_id } }, { employers }) {
-        const linked = (employers!.get(employer_id)?.payroll_company_ids ?? []) as readonly string[]
-        employers!.change([employer_id], {
+        const linked = employers.get(employer_id)?.payroll_company_ids ?? []
+        employers.change([employer_id], {
           payroll_company_ids: linked.filter((one) => one !== payroll_company_id),
         })
       },
     }),
   ],
-}
+})

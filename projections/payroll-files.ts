@@ -1,8 +1,11 @@
 import type { RecordedEvent } from '../application/event-store.ts'
+import { payrollFiles as filesTable, payrollRowErrors } from '../application/read-models/payroll-files.ts'
+import type { ChangedColumns, RowOf } from '../application/read-models/table.ts'
 import { EmployeeChangesRecorded, EmployeeSyncReceived } from '../domain/parties/employee-sync.ts'
 import {
   PayrollFileFailed,
   PayrollFileNormalized,
+  PayrollFileProcessed,
   PayrollFileReceived,
   type PayrollFileStage,
   PayrollPremiumCalculated,
@@ -10,19 +13,25 @@ import {
   PayrollRowsValidated,
   PayrollWagesCalculated,
 } from '../domain/payroll/payroll-file.ts'
-import { type FoldedTable, on, type Projection, type Row } from './runtime/projection.ts'
+import type { ValidationResult } from '../domain/payroll/phases.ts'
+import { type FoldedTable, projection } from './runtime/projection.ts'
 
 /**
  * What status and error queries answer from: one row per file (payroll or employee sync) with where
  * its phases stand, and one per red row. Counters of an unfinished phase read as counted so far.
  */
 
-const PHASE_OF_STAGE: Readonly<Record<PayrollFileStage, string | null>> = {
+type File = RowOf<typeof filesTable>
+type Changes = ChangedColumns<typeof filesTable>
+/** Columns that count. */
+type Counter = { [C in keyof File]: File[C] extends number ? C : never }[keyof File]
+
+const PHASE_OF_STAGE = {
   file_creation: null,
   validation: 'phase_1_status',
   wage_calculation: 'phase_2_status',
   premium_calculation: 'phase_3_status',
-}
+} as const satisfies Record<PayrollFileStage, keyof File | null>
 
 /** A file before anything was made of it. */
 const UNPROCESSED = {
@@ -40,98 +49,53 @@ const UNPROCESSED = {
   premium_rows: 0,
   total_premium_cents: 0,
   phase_3_status: 'pending',
-}
+} as const
 
 type FileEvent = RecordedEvent<{ type: string; data: { file_id: string } }>
 
+/** Adds a row per red row. What is valid is the same for all rows of a file: repeated in each it would be most of what is written. */
+function putErrors(
+  errors: FoldedTable<typeof payrollRowErrors>,
+  file_id: string,
+  { failures, valid }: ValidationResult,
+): void {
+  for (const [index, { row_number, person, reasons }] of failures.entries()) {
+    errors.put({ file_id, row_number, person, reasons, valid: index === 0 ? valid : null })
+  }
+}
+
 function ofFile(event: FileEvent) {
-  return { payroll_files: [[event.data.file_id]] }
+  return { payroll_files: [[event.data.file_id]] } as const
 }
 
 /** Changes the row of a file: adds to counters, sets other columns. @throws when there is no such row. */
 function changeFile(
-  files: FoldedTable | undefined,
+  files: FoldedTable<typeof filesTable>,
   event: FileEvent,
-  add: Readonly<Record<string, number>>,
-  set: Row = {},
+  add: { readonly [C in Counter]?: number },
+  set: Changes = {},
 ): void {
-  const key = [event.data.file_id]
-  const row = files!.get(...key)
-  const columns: Row = { ...set, updated_at: event.metadata.recorded_at }
-  for (const column in add) columns[column] = ((row?.[column] as number | undefined) ?? 0) + add[column]!
-  files!.change(key, columns)
+  const { file_id } = event.data
+  const row = files.get(file_id)
+  const columns: { -readonly [C in keyof Changes]: Changes[C] } = {
+    ...set,
+    updated_at: event.metadata.recorded_at,
+  }
+  for (const name in add) {
+    const column = name as Counter
+    columns[column] = (row?.[column] ?? 0) + add[column]!
+  }
+  files.change([file_id], columns)
 }
 
-export const payrollFiles: Projection = {
+export const payrollFiles = projection({
   name: 'payroll-files',
   version: 1,
-  tables: [
-    {
-      name: 'payroll_files',
-      key: ['file_id'],
-      columns: {
-        file_id: 'text',
-        /** `payroll` or `sync`. */
-        kind: 'text',
-        tenant_id: 'text',
-        environment: 'text',
-        employer_id: 'text',
-        policy_id: 'text',
-        policy_number: 'text',
-        /** `tool`, `report` or `inbound_webhook`; null for a sync. */
-        source_kind: 'text',
-        submission_id: 'text',
-        /** Credential, client or connection. */
-        sender_id: 'text',
-        sync_id: 'text',
-        file_name: 'text',
-        /** `pending`, `NORMALIZED` or `failed`. */
-        status: 'text',
-        error: 'text',
-        created_at: 'timestamptz',
-        updated_at: 'timestamptz',
-        /** Order of receipt. */
-        seq: 'bigint',
-        row_count: 'integer',
-        chunk_count: 'integer',
-        period_start: 'text',
-        period_end: 'text',
-        recorded_chunks: 'integer',
-        validated_chunks: 'integer',
-        green_rows: 'integer',
-        red_rows: 'integer',
-        /** Phases read `pending`, `complete` or `failed`. */
-        phase_1_status: 'text',
-        wages_chunks: 'integer',
-        wages_rows: 'integer',
-        total_auditable_wages_cents: 'bigint',
-        phase_2_status: 'text',
-        premium_chunks: 'integer',
-        premium_rows: 'integer',
-        total_premium_cents: 'bigint',
-        phase_3_status: 'text',
-      },
-      indexes: [['submission_id'], ['employer_id', 'seq desc']],
-    },
-    {
-      name: 'payroll_row_errors',
-      key: ['file_id', 'row_number'],
-      columns: {
-        file_id: 'text',
-        row_number: 'integer',
-        /** Sealed JSON of the person, bound to field `rows.<row number>.person` of PayrollRowsRecorded; null when nobody is named. */
-        person: 'text',
-        /** `{ field, code, value? }` each. */
-        reasons: 'jsonb',
-        /** `{ class_codes, states }` that would have been valid. */
-        valid: 'jsonb',
-      },
-    },
-  ],
-  handlers: [
+  tables: [filesTable, payrollRowErrors],
+  handlers: (on) => [
     on(PayrollFileReceived, {
       apply({ data, metadata, position }, { payroll_files }) {
-        payroll_files!.put({
+        payroll_files.put({
           ...UNPROCESSED,
           file_id: data.file_id,
           kind: 'payroll',
@@ -151,7 +115,38 @@ export const payrollFiles: Projection = {
           chunk_count: data.chunk_count,
           period_start: data.period?.start,
           period_end: data.period?.end,
+          recorded_chunks: data.rows ? 1 : 0,
         })
+      },
+    }),
+    on(PayrollFileProcessed, {
+      reads: ofFile,
+      apply(event, { payroll_files, payroll_row_errors }) {
+        const { file_id, row_count, validation, wages, premium } = event.data
+        changeFile(
+          payroll_files,
+          event,
+          {},
+          {
+            status: 'NORMALIZED',
+            row_count,
+            validated_chunks: 1,
+            green_rows: validation.green,
+            red_rows: validation.red,
+            phase_1_status: 'complete',
+            wages_chunks: 1,
+            wages_rows: wages.rows_processed,
+            total_auditable_wages_cents: wages.auditable_cents,
+            phase_2_status: 'complete',
+            ...(premium && {
+              premium_chunks: 1,
+              premium_rows: premium.rows_processed,
+              total_premium_cents: premium.premium_cents,
+              phase_3_status: 'complete',
+            }),
+          },
+        )
+        putErrors(payroll_row_errors, file_id, validation)
       },
     }),
     on(PayrollRowsRecorded, {
@@ -166,16 +161,14 @@ export const payrollFiles: Projection = {
     on(PayrollRowsValidated, {
       reads: ofFile,
       apply(event, { payroll_files, payroll_row_errors }) {
-        const { file_id, green, red, last, failures, valid } = event.data
+        const { file_id, green, red, last } = event.data
         changeFile(
           payroll_files,
           event,
           { validated_chunks: 1, green_rows: green, red_rows: red },
           last ? { phase_1_status: 'complete' } : {},
         )
-        for (const { row_number, person, reasons } of failures) {
-          payroll_row_errors!.put({ file_id, row_number, person, reasons, valid })
-        }
+        putErrors(payroll_row_errors, file_id, event.data)
       },
     }),
     on(PayrollWagesCalculated, {
@@ -216,7 +209,7 @@ export const payrollFiles: Projection = {
     }),
     on(EmployeeSyncReceived, {
       apply({ data, metadata, position }, { payroll_files }) {
-        payroll_files!.put({
+        payroll_files.put({
           ...UNPROCESSED,
           file_id: data.file_id,
           kind: 'sync',
@@ -244,4 +237,4 @@ export const payrollFiles: Projection = {
         ),
     }),
   ],
-}
+})

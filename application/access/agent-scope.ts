@@ -5,8 +5,8 @@ import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
-import type { Loaded } from '../command-handling/command-handler.ts'
-import { agentKeyReservation } from '../commands/reservations.ts'
+import type { Loaded, Reads } from '../command-handling/command-handler.ts'
+import { agentKeyReservation } from '../uniqueness/reservations.ts'
 
 const API_KEY = /^mcp_[0-9a-f]{64}$/
 
@@ -21,7 +21,7 @@ export function apiKeyHash(apiKey: string): string {
 }
 
 /** The id of the credential that a key hash belongs to, if there is such a credential. */
-async function credentialIdOf(app: Pick<Application, 'commands'>, keyHash: string): Promise<string> {
+async function credentialIdOf(app: Reads, keyHash: string): Promise<string> {
   const { fingerprint, id } = agentKeyReservation(keyHash)
   // keys were not always reserved: their credentials have the fingerprint for an id
   return (await app.commands.load(reservation, id)).state.owner_id ?? fingerprint
@@ -38,7 +38,9 @@ export async function authenticateAgent(
 ): Promise<AgentCredential | null> {
   if (!isApiKey(apiKey)) return null
   const keyHash = apiKeyHash(apiKey)
-  const { state } = await app.commands.load(agentCredential, await credentialIdOf(app, keyHash))
+  const { state } = await app.commands.reading(async (commands) =>
+    commands.load(agentCredential, await credentialIdOf({ commands }, keyHash)),
+  )
   if (state?.status !== 'active') return null
   const known = Buffer.from(state.key_hash, 'hex')
   const presented = Buffer.from(keyHash, 'hex')
@@ -56,7 +58,7 @@ export async function isActiveApiKey(app: Pick<Application, 'commands'>, value: 
  * @returns null outside the scope, and for ids that exist nowhere: the two look the same.
  */
 export async function employerInScope(
-  app: Pick<Application, 'commands'>,
+  app: Reads,
   agent: Pick<AgentCredential, 'entity_type' | 'entity_id'>,
   employerId: string,
 ): Promise<Employer | null> {
@@ -76,7 +78,7 @@ export type LoadedPolicy = Loaded<Policy | null> & { readonly state: Policy }
  * or expired (final payroll is reported after expiry).
  */
 export async function reportablePolicy(
-  app: Pick<Application, 'commands' | 'clock'>,
+  app: Reads & Pick<Application, 'clock'>,
   employerId: string,
   policyId: string,
 ): Promise<LoadedPolicy | null> {

@@ -3,8 +3,8 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import type { Statement } from '../ports/read-database.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
 
 /** What an API client may see. */
 type ClientScope = Pick<ApiClient, 'tenant_id' | 'environment' | 'employer_ids' | 'carrier_ids'>
@@ -43,11 +43,17 @@ export async function isPolicyInScope(
   return state !== null && mayUseCarrier(scope, state.carrier_id)
 }
 
-const POLICY_OF_CARRIERS: Statement = {
-  name: 'policy-of-employer-and-carriers',
-  text: `SELECT policy_id FROM read_model.policies
-         WHERE employer_id = $1 AND carrier_id = ANY($2::text[]) ORDER BY seq LIMIT 1`,
-}
+const POLICY_OF_CARRIERS = statement(
+  'policy-of-employer-and-carriers',
+  (db, $: Parameter<{ employerId: string; carrierIds: readonly string[] }>) =>
+    db
+      .selectFrom('policies')
+      .select('policy_id')
+      .where('employer_id', '=', $('employerId'))
+      .where('carrier_id', '=', ({ fn }) => fn.any($('carrierIds')))
+      .orderBy('seq')
+      .limit(({ lit }) => lit(1)),
+)
 
 /**
  * Whether an employer has a policy, in whatever status, of a carrier inside the scope. Employer and carrier
@@ -63,7 +69,7 @@ async function isInsuredInScope(
   if (carrier_ids === 'all') return true
   if (carrier_ids.length === 0) return false
   const find = async () => {
-    const [row] = await app.read.query<{ policy_id: string }>(POLICY_OF_CARRIERS, [employerId, carrier_ids])
+    const [row] = await app.read.query(POLICY_OF_CARRIERS, { employerId, carrierIds: carrier_ids })
     const state = row ? (await app.commands.load(policy, row.policy_id)).state : null
     return state !== null && state.employer_id === employerId && mayUseCarrier(scope, state.carrier_id)
   }

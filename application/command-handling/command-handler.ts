@@ -1,37 +1,20 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Decider, fold, streamOf } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import { type Actor, derivedEventId, type EventMetadata, type EventRegistry } from '../event-store.ts'
+import type { EventRegistry, KeyedRequest, RecordedEvent } from '../event-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import {
-  EventIdTaken,
-  type EventLog,
-  type ExpectedRevision,
-  LOG_START,
-  type StoredEvent,
-  WrongExpectedRevision,
-} from '../ports/event-log.ts'
+import { type EventLog, type StoredEvent, WrongExpectedRevision } from '../ports/event-log.ts'
+import { type CommandContext, commandIdOf } from './command-context.ts'
+import { RecentCommands } from './recent-commands.ts'
 import { RecentlyUsed } from './recently-used.ts'
-
-/** On whose behalf and because of what a command runs. */
-export interface CommandContext {
-  readonly actor: Actor
-  readonly tenantId: string | null
-  readonly environment: Environment | null
-  readonly correlationId: string
-  /** Event or command that caused this one; default the correlation id. */
-  readonly causationId?: string
-  /** Event ids derive from it: the same command id again is the same append. */
-  readonly commandId: string
-}
 
 /** A command that went through. `position` is null when there was nothing to do. */
 export interface Executed<State, Event> {
   readonly state: State
   /** Revision of the stream's last event, -1 when it is empty. */
   readonly revision: number
+  /** Empty also where an earlier attempt stored them. */
   readonly events: readonly Event[]
   readonly position: bigint | null
 }
@@ -42,26 +25,53 @@ export interface Loaded<State> {
   readonly revision: number
 }
 
+/** A loaded aggregate and the commands that made it. */
+interface Kept<State> extends Loaded<State> {
+  readonly commands: RecentCommands
+}
+
+/** How an aggregate began. */
+export interface Creation<State> extends Loaded<State> {
+  /** Of the last event that was stored with the first one. */
+  readonly position: bigint
+  readonly keyedRequest: KeyedRequest | null
+}
+
+/** Commands have a type, by which the steps of a request are told apart. */
+interface Typed {
+  readonly type: string
+}
+
+/** Reads aggregates for what is decided by them. */
+export type Reader = Pick<CommandHandler, 'load'>
+/** What those work with who only read. */
+export interface Reads {
+  readonly commands: Reader
+}
+
 /** Events read at once: a page of the largest events stays within a few MiB. */
 const READ_PAGE = 32
+/** Events in which the first append is looked for: what is created in one append has fewer. */
+const FIRST_EVENTS = 8
 const ATTEMPTS = 10
-const CACHED_AGGREGATES = 20_000
+/** Cached aggregates, and the command ids kept with them, together at the most. */
+const CACHE_LIMIT = 40_000
 
 /**
- * Loads aggregates and runs commands on them: read the stream, fold, decide, append at exactly the
- * revision that was decided on; on a conflict decide again on the fresh state, a bounded number of times.
+ * Loads aggregates and runs commands on them: decide on the cached state, append at exactly its revision. A conflict
+ * reads on and decides again, a bounded number of times; nobody is refused by a state that may be stale.
  */
 export class CommandHandler {
   readonly #log: EventLog
   readonly #registry: EventRegistry
   readonly #clock: Clock
-  readonly #cache: RecentlyUsed<string, Loaded<unknown>>
+  readonly #cache: RecentlyUsed<string, Kept<unknown>>
 
   constructor(
     log: EventLog,
     registry: EventRegistry,
     clock: Clock,
-    cache = new RecentlyUsed<string, Loaded<unknown>>(CACHED_AGGREGATES),
+    cache = new RecentlyUsed<string, Kept<unknown>>(CACHE_LIMIT, ({ commands }) => 1 + commands.count),
   ) {
     this.#log = log
     this.#registry = registry
@@ -75,24 +85,44 @@ export class CommandHandler {
   }
 
   /**
-   * The present state of an aggregate, never stale: what is cached is used as it is while this process is
-   * the log's sole writer, or when the log says that it is current; else the stream is read on from there.
+   * The present state of an aggregate, never stale: what is cached counts where nobody else can write to the log, else
+   * when the log says that the stream has not gone on. Many who load at once cost one look.
    */
   async load<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     id: string,
   ): Promise<Loaded<State>> {
     const stream = streamOf(decider, id)
-    const cached = this.#cache.get(stream) as Loaded<State> | undefined
-    if (cached && (this.#log.soleWriter() || (await this.#log.revision(stream)) === cached.revision))
+    const cached = this.#cached<State>(stream)
+    if (cached && (this.#log.isExclusive || (await this.#log.revision(stream)) === cached.revision))
       return cached
-    const loaded = await this.#readOn(
-      decider,
-      stream,
-      cached ?? { state: decider.initialState, revision: -1 },
+    return this.#readOn(decider, stream, cached)
+  }
+
+  /**
+   * Runs what reads several aggregates, the next one by what it found in another. It runs on cached states; then one
+   * look at all of them tells whether any has gone on, and if so it runs again on fresh ones.
+   * @param run must not change anything; what it throws counts like a result.
+   */
+  async reading<Result>(run: (reader: Reader) => Promise<Result>): Promise<Result> {
+    if (this.#log.isExclusive) return run(this)
+    const used = new Map<string, number>()
+    const reader: Reader = {
+      load: async (decider, id) => {
+        const stream = streamOf(decider, id)
+        const cached = this.#cached<never>(stream)
+        if (!cached) return this.load(decider, id)
+        used.set(stream, cached.revision)
+        return cached
+      },
+    }
+    const [outcome] = await Promise.allSettled([run(reader)])
+    const isCurrent = await Promise.all(
+      [...used].map(async ([stream, revision]) => (await this.#log.revision(stream)) === revision),
     )
-    this.#remember(stream, loaded)
-    return loaded
+    if (!isCurrent.every(Boolean)) return run(this)
+    if (outcome.status === 'rejected') throw outcome.reason
+    return outcome.value
   }
 
   /** The state of an aggregate as of a revision of its stream (inclusive). */
@@ -102,16 +132,35 @@ export class CommandHandler {
     revision: number,
   ): Promise<Loaded<State>> {
     const stream = streamOf(decider, id)
-    const cached = this.#cache.get(stream) as Loaded<State> | undefined
+    const cached = this.#cached<State>(stream)
     if (cached?.revision === revision) return cached
-    return this.#readOn(decider, stream, { state: decider.initialState, revision: -1 }, revision)
+    const read = { state: decider.initialState, revision: -1 }
+    return this.#fold(decider, stream, read, () => undefined, revision)
+  }
+
+  /** How an aggregate began: its state as of its first append, and the request with a key that made it. */
+  async creationOf<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+  ): Promise<Creation<State> | null> {
+    const page = await this.#log.readStream(streamOf(decider, id), { maxCount: FIRST_EVENTS })
+    const events = page.map((stored) => this.#registry.decode(stored))
+    const [first] = events
+    if (!first) return null
+    const isFirst = ({ metadata }: RecordedEvent) => metadata.command_id === first.metadata.command_id
+    const end = first.metadata.command_id === undefined ? 1 : events.findIndex((event) => !isFirst(event))
+    const created = end < 0 ? events : events.slice(0, end)
+    const { position, revision } = created.at(-1)!
+    const state = fold(decider, created as unknown as readonly Event[])
+    return { state, revision, position, keyedRequest: first.metadata.keyed_request ?? null }
   }
 
   /**
    * Decides one or several commands in a row on one aggregate and appends what they yield as one
-   * append, all or nothing. The first rejection rejects them all.
+   * append, all or nothing. The first rejection rejects them all. A command that an earlier attempt carried out is
+   * done: what is stored is its result.
    */
-  async execute<State, Command, Event extends DomainEvent>(
+  async execute<State, Command extends Typed, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     id: string,
     commands: Command | readonly Command[],
@@ -119,43 +168,57 @@ export class CommandHandler {
   ): Promise<Executed<State, Event> | Rejection> {
     const stream = streamOf(decider, id)
     const list = Array.isArray(commands) ? (commands as readonly Command[]) : [commands as Command]
-    for (let attempt = 1; ; attempt += 1) {
-      const before = await this.load(decider, id)
-      const decision = decideAll(decider, list, before.state)
-      if (isRejection(decision)) {
-        const repeated = await this.#alreadyDone(decider, stream, context.commandId)
-        return repeated ?? decision
+    const commandId = commandIdOf(context, stream, list[0]!.type)
+    let at = this.#cached<State>(stream)
+    let isFresh = at === undefined || this.#log.isExclusive
+    at ??= await this.#readOn(decider, stream)
+    for (let attempt = 1; ; ) {
+      const doneAt = await this.#doneAt(stream, at, commandId, context.mayRepeat ?? false)
+      const decision = doneAt === null ? decideAll(decider, list, at.state) : nothingFrom(at.state)
+      if (isRejection(decision) || decision.events.length === 0) {
+        if (isFresh) {
+          if (isRejection(decision)) return decision
+          return { state: at.state, revision: at.revision, events: [], position: doneAt }
+        }
+        at = await this.#refreshed(decider, stream, at)
+        isFresh = true
+        continue
       }
-      if (decision.events.length === 0) {
-        return { state: before.state, revision: before.revision, events: [], position: null }
-      }
-      const expected: ExpectedRevision = before.revision < 0 ? 'noStream' : { exactly: before.revision }
       try {
-        const result = await this.#log.append(stream, expected, this.#encode(decision.events, context))
-        if (result.repeated) {
-          this.#cache.delete(stream)
-          const stored = await this.load(decider, id)
-          return { ...stored, events: decision.events, position: result.position }
-        }
-        const after = { state: decision.state, revision: before.revision + decision.events.length }
-        this.#remember(stream, after)
-        return { ...after, events: decision.events, position: result.position }
+        const after = await this.#append(stream, at, decision, commandId, context)
+        return { ...after, events: decision.events }
       } catch (error) {
-        // also after an unknown outcome: the append may have been stored
-        this.#cache.delete(stream)
-        if (error instanceof EventIdTaken) {
-          // a retry that decided on fresh state: its first attempt was stored, at an earlier revision
-          const done = await this.#alreadyDone(decider, stream, context.commandId)
-          if (done) return done
-        }
         if (!(error instanceof WrongExpectedRevision) || attempt >= ATTEMPTS) throw error
+        attempt += 1
+        at = await this.#readOn(decider, stream, at)
+        isFresh = true
       }
     }
   }
 
   /**
-   * Appends events decided by the caller at exactly a revision, without deciding again on conflict:
-   * for writers that own a stream for a while, such as the payroll pipeline.
+   * Decides a command that creates an aggregate, and appends what it yields as the first events of its stream, which
+   * is not read before.
+   * @throws WrongExpectedRevision when the stream is there already.
+   */
+  async create<State, Command extends Typed, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    command: Command,
+    context: CommandContext,
+  ): Promise<(Executed<State, Event> & { readonly position: bigint }) | Rejection> {
+    const decision = decideAll(decider, [command], decider.initialState)
+    if (isRejection(decision)) return decision
+    const start = { state: decider.initialState, revision: -1 }
+    return {
+      ...(await this.appendAt(decider, id, start, decision.events, context)),
+      events: decision.events,
+    }
+  }
+
+  /**
+   * Appends events decided by the caller at exactly a revision, without deciding again on conflict: for who creates a
+   * stream, and for writers that own one for a while, such as the payroll pipeline. They go by the state alone.
    * @throws WrongExpectedRevision when somebody else wrote in between.
    */
   async appendAt<State, Command, Event extends DomainEvent>(
@@ -164,77 +227,116 @@ export class CommandHandler {
     at: Loaded<State>,
     events: readonly Event[],
     context: CommandContext,
-  ): Promise<Loaded<State> & { position: bigint }> {
+  ): Promise<Loaded<State> & { readonly position: bigint }> {
     const stream = streamOf(decider, id)
-    const expected: ExpectedRevision = at.revision < 0 ? 'noStream' : { exactly: at.revision }
+    const known = at.revision < 0 ? RecentCommands.NONE : (at as Partial<Kept<State>>).commands
+    const before = { ...at, commands: known ?? RecentCommands.UNKNOWN }
+    const decided = { state: fold(decider, events, at.state), events }
     try {
-      const result = await this.#log.append(stream, expected, this.#encode(events, context))
-      if (result.repeated) {
-        // an earlier attempt stored these events; what it decided counts, not what was decided now
-        this.#cache.delete(stream)
-        return { ...(await this.load(decider, id)), position: result.position }
-      }
-      const after = { state: fold(decider, events, at.state), revision: at.revision + events.length }
-      this.#remember(stream, after)
-      return { ...after, position: result.position }
+      return await this.#append(stream, before, decided, commandIdOf(context, stream, 'append'), context)
     } catch (error) {
+      // who goes on from here reads what stands
       this.#cache.delete(stream)
       throw error
     }
   }
 
-  /** Whether a command has gone through on an aggregate before. */
+  /** Whether a command of the context's request, of a type, has gone through on an aggregate. */
   async isDone<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     id: string,
-    commandId: string,
+    type: string,
+    context: CommandContext,
   ): Promise<boolean> {
-    return (await this.#alreadyDone(decider, streamOf(decider, id), commandId)) !== null
+    const stream = streamOf(decider, id)
+    const at = (await this.load(decider, id)) as Kept<State>
+    return (await this.#doneAt(stream, at, commandIdOf(context, stream, type), true)) !== null
   }
 
-  #encode(events: readonly DomainEvent[], context: CommandContext) {
-    const metadata: Omit<EventMetadata, 'schema_version'> = {
+  async #append<State>(
+    stream: string,
+    at: Kept<State>,
+    { state, events }: { readonly state: State; readonly events: readonly DomainEvent[] },
+    commandId: string,
+    context: CommandContext,
+  ): Promise<Kept<State> & { readonly position: bigint }> {
+    const encoded = this.#registry.encodeAll(events, {
       tenant_id: context.tenantId,
       environment: context.environment,
       actor: context.actor,
       correlation_id: context.correlationId,
       causation_id: context.causationId ?? context.correlationId,
+      command_id: commandId,
+      ...(context.keyedRequest ? { keyed_request: context.keyedRequest } : {}),
       recorded_at: isoTime(this.#clock.now()),
+    })
+    try {
+      const { position } = await this.#log.append(stream, at.revision, encoded)
+      const commands = at.commands.with(commandId, position)
+      const after = { state, revision: at.revision + events.length, commands }
+      this.#remember(stream, after)
+      return { ...after, position }
+    } catch (error) {
+      // it may have been stored for all that is known
+      if (!(error instanceof WrongExpectedRevision)) this.#cache.delete(stream)
+      throw error
     }
-    return events.map((event, index) =>
-      this.#registry.encode(event, derivedEventId(context.commandId, index), metadata),
-    )
   }
 
-  /** A retried command finds its own events in the stream: then it went through the first time. */
-  async #alreadyDone<State, Command, Event extends DomainEvent>(
+  /** Position of the last event that a command has in a stream, null when it has none. */
+  async #doneAt(
+    stream: string,
+    { commands }: Kept<unknown>,
+    commandId: string,
+    lookBeyond: boolean,
+  ): Promise<bigint | null> {
+    const known = commands.positionOf(commandId)
+    if (known !== null || commands.areAll || !lookBeyond) return known
+    let position: bigint | null = null
+    for (let from = 0; ; from += READ_PAGE) {
+      const page = await this.#log.readStream(stream, { from, maxCount: READ_PAGE })
+      for (const stored of page) {
+        if (this.#registry.decode(stored).metadata.command_id === commandId) position = stored.position
+      }
+      if (page.length < READ_PAGE) return position
+    }
+  }
+
+  #cached<State>(stream: string): Kept<State> | undefined {
+    return this.#cache.get(stream) as Kept<State> | undefined
+  }
+
+  /** A state as it is now, read only when the stream has gone on. */
+  async #refreshed<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     stream: string,
-    commandId: string,
-  ): Promise<Executed<State, Event> | null> {
-    const first = derivedEventId(commandId, 0)
-    let state = decider.initialState
-    let position: bigint = LOG_START
-    let found = false
-    let revision = -1
-    for (;;) {
-      const page = await this.#log.readStream(stream, { from: revision + 1, maxCount: READ_PAGE })
-      for (const stored of page) {
-        expectNext(stored, revision + 1)
-        if (stored.eventId === first) found = true
-        if (found && position < stored.position) position = stored.position
-        state = decider.evolve(state, this.#registry.decode(stored) as unknown as Event)
-        revision = stored.revision
-      }
-      if (page.length < READ_PAGE) break
-    }
-    return found ? { state, revision, events: [], position } : null
+    at: Kept<State>,
+  ): Promise<Kept<State>> {
+    return (await this.#log.revision(stream)) === at.revision ? at : this.#readOn(decider, stream, at)
   }
 
+  /** Reads what came after a state, default all of the stream, and remembers it. */
   async #readOn<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     stream: string,
+    from?: Kept<State>,
+  ): Promise<Kept<State>> {
+    let commands = from?.commands ?? RecentCommands.NONE
+    const start = from ?? { state: decider.initialState, revision: -1 }
+    const loaded = await this.#fold(decider, stream, start, ({ metadata, position }) => {
+      if (metadata.command_id !== undefined) commands = commands.with(metadata.command_id, position)
+    })
+    const kept = { ...loaded, commands }
+    this.#remember(stream, kept)
+    return kept
+  }
+
+  /** @param upTo revision of the last event to fold. */
+  async #fold<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    stream: string,
     from: Loaded<State>,
+    seen: (event: RecordedEvent) => void,
     upTo = Number.MAX_SAFE_INTEGER,
   ): Promise<Loaded<State>> {
     let { state, revision } = from
@@ -243,15 +345,17 @@ export class CommandHandler {
       const page = await this.#log.readStream(stream, { from: revision + 1, maxCount })
       for (const stored of page) {
         expectNext(stored, revision + 1)
-        state = decider.evolve(state, this.#registry.decode(stored) as unknown as Event)
+        const event = this.#registry.decode(stored)
+        state = decider.evolve(state, event as unknown as Event)
         revision = stored.revision
+        seen(event)
       }
       if (page.length < maxCount) break
     }
     return { state, revision }
   }
 
-  #remember(stream: string, loaded: Loaded<unknown>): void {
+  #remember(stream: string, loaded: Kept<unknown>): void {
     const cached = this.#cache.get(stream)
     // an empty stream is not remembered: probes with invented ids would push real aggregates out
     if (loaded.revision >= 0 && (!cached || cached.revision <= loaded.revision))
@@ -262,6 +366,10 @@ export class CommandHandler {
 /** What is decided on half a stream would be wrong. */
 function expectNext({ stream, revision }: StoredEvent, expected: number): void {
   if (revision !== expected) throw new Error(`Stream ${stream} lacks the event at revision ${expected}`)
+}
+
+function nothingFrom<State>(state: State): { state: State; events: readonly never[] } {
+  return { state, events: [] }
 }
 
 /** Decides commands one after another on the state that each leaves behind. */

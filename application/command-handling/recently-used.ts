@@ -6,11 +6,17 @@
 export class RecentlyUsed<Key, Value> {
   #young = new Map<Key, Value>()
   #old = new Map<Key, Value>()
+  #weight = 0
   readonly #half: number
+  readonly #weigh: (value: Value) => number
 
-  /** @param limit entries at the most. */
-  constructor(limit: number) {
+  /**
+   * @param limit weight of all entries at the most.
+   * @param weigh what an entry weighs; default each 1.
+   */
+  constructor(limit: number, weigh: (value: Value) => number = () => 1) {
     this.#half = Math.ceil(limit / 2)
+    this.#weigh = weigh
   }
 
   get(key: Key): Value | undefined {
@@ -22,14 +28,24 @@ export class RecentlyUsed<Key, Value> {
   }
 
   set(key: Key, value: Value): void {
+    this.#forget(key)
     this.#young.set(key, value)
-    if (this.#young.size < this.#half) return
+    this.#weight += this.#weigh(value)
+    if (this.#weight < this.#half) return
     this.#old = this.#young
     this.#young = new Map()
+    this.#weight = 0
   }
 
   delete(key: Key): void {
-    this.#young.delete(key)
+    this.#forget(key)
     this.#old.delete(key)
+  }
+
+  #forget(key: Key): void {
+    const value = this.#young.get(key)
+    if (value === undefined) return
+    this.#young.delete(key)
+    this.#weight -= this.#weigh(value)
   }
 }

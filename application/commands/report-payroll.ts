@@ -2,13 +2,15 @@ import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/ap
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
+import type { PayrollFile } from '../../domain/payroll/payroll-file.ts'
 import { REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext, Loaded } from '../command-handling/command-handler.ts'
-import { feinReservation, policyNumberReservation } from './reservations.ts'
-import { type SubmittedPayroll, storedFile, submitPayroll } from './submit-payroll.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import type { Creation, Loaded, Reads } from '../command-handling/command-handler.ts'
+import { feinReservation, policyNumberReservation } from '../uniqueness/reservations.ts'
+import { resultOf, type SubmittedPayroll, storedFile, submitPayroll } from './submit-payroll.ts'
 
 /** Who reports, and for whom it may. */
 export interface ReportSender {
@@ -54,7 +56,17 @@ export async function findReportSubject(
   sender: ReportSender,
   report: PayrollReport,
 ): Promise<ReportSubject | Rejection> {
-  const { commands, personalData } = app
+  const found = await app.commands.reading((commands) => lookUp({ ...app, commands }, sender, report))
+  if (isRejection(found)) return found
+  if ((await app.faults.take('pipeline', ['unreachable'])) !== null) throw new PipelineUnreachable()
+  return found
+}
+
+async function lookUp(
+  { commands, personalData, clock }: Reads & Pick<Application, 'personalData' | 'clock'>,
+  sender: ReportSender,
+  report: PayrollReport,
+): Promise<ReportSubject | Rejection> {
   const { environment, tenantId } = sender
   const fein = feinReservation(personalData, environment, report.fein)
   const employerId = (await commands.load(reservation, fein.id)).state.owner_id
@@ -75,7 +87,7 @@ export async function findReportSubject(
   if (
     !terms ||
     terms.employer_id !== found.employer_id ||
-    statusOn(terms, app.clock.now()) !== 'active' ||
+    statusOn(terms, clock.now()) !== 'active' ||
     !mayUseCarrier(sender.scope, terms.carrier_id)
   ) {
     return reject(
@@ -85,7 +97,6 @@ export async function findReportSubject(
       'policy_number',
     )
   }
-  if ((await app.faults.take('pipeline', ['unreachable'])) !== null) throw new PipelineUnreachable()
   return { employer: found, policy: { state: terms, revision: loaded.revision } }
 }
 
@@ -94,14 +105,35 @@ export async function findReportSubject(
  * was accepted, whatever became of the policy since. Null when nothing was stored.
  */
 export async function storedReportSubject(
-  { commands }: Pick<Application, 'commands'>,
+  app: Pick<Application, 'commands'>,
   commandId: string,
 ): Promise<ReportSubject | null> {
-  const received = (await storedFile({ commands }, commandId))?.received
+  const received = (await storedFile(app, commandId))?.received
   if (!received) return null
-  const found = (await commands.load(employer, received.employer_id)).state
-  const { state, revision } = await commands.load(policy, received.policy_id)
-  return found && state ? { employer: found, policy: { state, revision } } : null
+  return app.commands.reading(async (commands) => {
+    const found = (await commands.load(employer, received.employer_id)).state
+    const { state, revision } = await commands.load(policy, received.policy_id)
+    return found && state ? { employer: found, policy: { state, revision } } : null
+  })
+}
+
+/** A report that was taken over, as its answer tells of it. */
+export interface TakenReport extends Pick<SubmittedPayroll, 'fileId' | 'fileName' | 'rowCount' | 'outcome'> {
+  readonly employerId: string
+  readonly employerName: string
+  readonly policyId: string
+  readonly policyNumber: string
+}
+
+/** A report that was stored in one append, as it was answered then; null for a larger one. */
+export function takenReport({ state, keyedRequest }: Creation<PayrollFile>): TakenReport | null {
+  const { file_id, employer_id, policy_id, policy_number, chunk_count } = state.received!
+  if (chunk_count > 1) return null
+  return {
+    ...{ fileId: file_id, employerId: employer_id, policyId: policy_id, policyNumber: policy_number },
+    employerName: keyedRequest?.answer?.business_name ?? '',
+    ...resultOf(state, 'complete'),
+  }
 }
 
 /** Takes a report over as a payroll file; see {@link submitPayroll} for what is done before it returns. */
@@ -111,7 +143,9 @@ export async function reportPayroll(
   report: PayrollReport,
   subject: ReportSubject,
   context: CommandContext,
-): Promise<SubmittedPayroll> {
+): Promise<TakenReport & Pick<SubmittedPayroll, 'inOneAppend'>> {
+  const { keyedRequest } = context
+  const business_name = subject.employer.legal_name
   const submitted = await submitPayroll(
     app,
     {
@@ -127,9 +161,12 @@ export async function reportPayroll(
       period: report.period,
       waitFor: 'complete',
     },
-    context,
+    // the name may change before the answer is given again
+    keyedRequest ? { ...context, keyedRequest: { ...keyedRequest, answer: { business_name } } } : context,
   )
   // the shape was checked before: a refusal here is a defect, not an answer
   if (isRejection(submitted)) throw new Error(`A checked report was refused: ${submitted.code}`)
-  return submitted
+  const { employer_id: employerId, legal_name: employerName } = subject.employer
+  const { policy_id: policyId, policy_number: policyNumber } = subject.policy.state
+  return { ...submitted, employerId, employerName, policyId, policyNumber }
 }

@@ -8,6 +8,7 @@ import {
   type PayrollFile,
   type PayrollFileCommand,
   type PayrollFileEvent,
+  PayrollRowsRecorded,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
 import {
@@ -18,12 +19,13 @@ import {
 } from '../../domain/payroll/payroll-row.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import { type CommandContext, decideAll, type Loaded } from '../command-handling/command-handler.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { type CommandHandler, decideAll, type Loaded } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
-import { inlinePhases, pipelineFault } from '../payroll/pipeline-steps.ts'
+import { phaseTerms, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
-import { personSubject, rowPersonContext } from '../queries/sealed-fields.ts'
+import { personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
 import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
@@ -59,9 +61,11 @@ export interface PayrollSubmission {
 /** What became of a submission by the time of the answer. */
 export interface SubmittedPayroll {
   readonly fileId: string
-  readonly submissionId: string | null
+  readonly file: PayrollFile
   readonly fileName: string
   readonly rowCount: number
+  /** Whether everything was stored in one append, as whose result the answer can be told again. */
+  readonly inOneAppend: boolean
   /** `background`: accepted and stored, phases go on; `failed`: see `error`. */
   readonly outcome: 'complete' | 'validated' | 'background' | 'failed'
   readonly error: string | null
@@ -72,9 +76,10 @@ export interface SubmittedPayroll {
  * everything is stored before this returns. A file of one chunk is taken through all phases at once
  * and stored with them in one append; a larger one is left to the payroll pipeline.
  *
- * File, submission and event ids derive from the context's command id, so that a retry under the
+ * File and submission ids derive from the context's command id, so that a retry under the
  * same command id finds its file instead of making a second one. A large file that was given up before
  * all of its rows were stored is no answer: it is left behind, and the rows are stored as another one.
+ * @throws WrongExpectedRevision when a request with the same key has stored its file in one append, or another one.
  */
 export async function submitPayroll(
   app: Application,
@@ -86,31 +91,46 @@ export async function submitPayroll(
     return reject('invalid', 'too_many_rows', `At most ${MAX_ROWS} rows fit one request`, 'rows')
   }
   const held = await app.faults.holding('pipeline')
-  let cut = await cutFile(app, submission, context)
+  let cut = await cutFile(app, submission, context, 0)
   // the pipeline runs into the other faults by itself where it takes the file over
   const fault = await app.faults.take('pipeline', cut.chunks.length === 1 ? ALL_FAILURES : ['unreachable'])
 
   let stored: Loaded<PayrollFile> & { position: bigint }
   if (cut.chunks.length > 1) {
     ;({ cut, stored } = await uploadFile(app, submission, cut, context))
-    if (fault !== null) stored = await failFile(app, cut.fileId, fault, cut.context)
+    if (fault !== null) stored = await failFile(app, cut.fileId, fault, context)
   } else {
-    const start = [cut.received, cut.chunks[0]!.command]
-    const events = wholeFile(start, submission.policy, fault, held)
-    if (isRejection(events)) return events
-    stored = await storeWhole(app, cut.fileId, events, context)
+    const decided = decideAll(
+      payrollFile,
+      wholeFile(cut, submission.policy, fault, held),
+      payrollFile.initialState,
+    )
+    if (isRejection(decided)) return decided
+    stored = await storeWhole(app, cut.fileId, decided.events, context)
   }
 
-  await app.readModels.reached(['payroll-files'], stored.position)
+  await app.readModels.tellOf(payrollFile, stored.position)
   const { fileId } = cut
   const mayWait = submission.waitFor === 'phase_1' || (submission.rows.length <= SYNCHRONOUS_ROWS && !held)
   const file = mayWait ? await settle(app, fileId, stored, submission.waitFor) : stored.state
   return {
     fileId,
-    submissionId: cut.submissionId,
-    fileName: file.received!.file_name,
-    rowCount: rows.length,
-    outcome: outcomeOf(file, submission.waitFor),
+    file,
+    inOneAppend: cut.chunks.length === 1,
+    ...resultOf(file, submission.waitFor),
+  }
+}
+
+/** What an answer tells of a file by its state. */
+export function resultOf(
+  file: PayrollFile,
+  waitFor: PayrollSubmission['waitFor'],
+): Pick<SubmittedPayroll, 'fileName' | 'rowCount' | 'outcome' | 'error'> {
+  const { file_name, row_count } = file.received!
+  return {
+    fileName: file_name,
+    rowCount: row_count,
+    outcome: outcomeOf(file, waitFor),
     error: file.failed?.error ?? null,
   }
 }
@@ -120,26 +140,34 @@ const ALL_FAILURES: readonly FaultMode[] = ['decline', 'timeout', 'unreachable']
 
 const emptyFile: Loaded<PayrollFile> = { state: payrollFile.initialState, revision: -1 }
 
+type Command<Type> = Extract<PayrollFileCommand, { readonly type: Type }>
+
 /** A submission cut into the chunks of a file, ready to be stored. */
 interface CutFile {
   readonly fileId: string
-  readonly submissionId: string | null
-  readonly received: PayrollFileCommand
-  readonly chunks: readonly UploadChunk<PayrollFileCommand>[]
-  /** What the ids of the file and its events derive from. */
-  readonly context: CommandContext
+  readonly received: Command<'Receive'>
+  readonly chunks: readonly UploadChunk<Command<'RecordRows'>>[]
+  /** How many files of the same submission were given up before this one. */
+  readonly givenUp: number
 }
 
 async function cutFile(
   app: Application,
   submission: PayrollSubmission,
   context: CommandContext,
+  givenUp: number,
 ): Promise<CutFile> {
-  const fileId = derivedId(context.commandId, 'file')
-  const submissionId = submission.source === 'tool' ? derivedId(context.commandId, 'submission') : null
+  const fileId = fileIdOf(context, givenUp)
+  const submissionId = submission.source === 'tool' ? derivedId(fileId, 'submission') : null
   const chunks = await chunksOf(app, submission, fileId)
   const received = receiveCommand(app, submission, fileId, submissionId, chunks.length)
-  return { fileId, submissionId, received, chunks, context }
+  return { fileId, received, chunks, givenUp }
+}
+
+/** The id of a submission's file, or of the one that takes the place of so many that were given up. */
+function fileIdOf(context: Pick<CommandContext, 'commandId'>, givenUp: number): string {
+  const first = createdId(context, payrollFile)
+  return givenUp === 0 ? first : derivedId(first, `again/${givenUp}`)
 }
 
 /**
@@ -154,27 +182,26 @@ async function uploadFile(
 ): Promise<{ cut: CutFile; stored: Loaded<PayrollFile> & { position: bigint } }> {
   let cut = first
   for (let uploads = 1; uploads <= UPLOADS; uploads += 1) {
-    const { commandId } = await openUpload(app, context.commandId)
+    const { givenUp } = await openUpload(app, context)
     // sealed rows are bound to their file
-    if (commandId !== cut.context.commandId) cut = await cutFile(app, submission, { ...context, commandId })
-    const stored = await uploadChunks(app, payrollFile, cut.fileId, cut.received, cut.chunks, cut.context)
+    if (givenUp !== cut.givenUp) cut = await cutFile(app, submission, context, givenUp)
+    const stored = await uploadChunks(app, payrollFile, cut.fileId, cut.received, cut.chunks, context)
     if (!isGivenUp(stored.state)) return { cut, stored }
   }
   throw new Error(`The upload was interrupted ${UPLOADS} times before all rows were stored`)
 }
 
 /**
- * The first command id derived from a submission's whose file was not given up, and that file as it
- * stands, empty when nothing is stored under it.
+ * How many files of a submission were given up, and the one after them as it stands, empty when nothing is stored
+ * of it.
  */
 async function openUpload(
-  app: Pick<Application, 'commands'>,
-  commandId: string,
-): Promise<{ commandId: string; file: PayrollFile }> {
-  for (let again = 0; ; again += 1) {
-    const id = again === 0 ? commandId : again === 1 ? `${commandId}/again` : `${commandId}/again/${again}`
-    const { state } = await app.commands.load(payrollFile, derivedId(id, 'file'))
-    if (!isGivenUp(state)) return { commandId: id, file: state }
+  { commands }: { readonly commands: Pick<CommandHandler, 'load'> },
+  context: Pick<CommandContext, 'commandId'>,
+): Promise<{ givenUp: number; file: PayrollFile }> {
+  for (let givenUp = 0; ; givenUp += 1) {
+    const { state } = await commands.load(payrollFile, fileIdOf(context, givenUp))
+    if (!isGivenUp(state)) return { givenUp, file: state }
   }
 }
 
@@ -191,28 +218,31 @@ export async function storedFile(
   app: Pick<Application, 'commands'>,
   commandId: string,
 ): Promise<PayrollFile | null> {
-  const { file } = await openUpload(app, commandId)
+  const { file } = await openUpload(app, { commandId })
   return file.received ? file : null
 }
 
-/** All events of a file of one chunk: its phases too, unless a fault holds or fails the pipeline. */
+/** What makes a file of one chunk: all of it at once, unless a fault holds or fails the pipeline. */
 function wholeFile(
-  start: readonly PayrollFileCommand[],
+  { received, chunks: [chunk] }: CutFile,
   policy: PayrollSubmission['policy'],
   fault: FaultMode | null,
   held: boolean,
-): readonly PayrollFileEvent[] | Rejection {
-  const commands: readonly PayrollFileCommand[] =
-    fault === null ? start : [...start, { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) }]
-  const recorded = decideAll(payrollFile, commands, payrollFile.initialState)
-  if (isRejection(recorded) || fault !== null || held) {
-    return isRejection(recorded) ? recorded : recorded.events
+): readonly PayrollFileCommand[] {
+  const { data } = received
+  const { rows } = chunk!.command
+  if (fault === null && !held) {
+    return [
+      { type: 'ReceiveAndProcess', data, rows, policyRevision: policy.revision, ...phaseTerms(policy.state) },
+    ]
   }
-  const phases = inlinePhases(recorded.events, policy.state, policy.revision)
-  return isRejection(phases) ? phases : [...recorded.events, ...phases]
+  const start: readonly PayrollFileCommand[] = [received, chunk!.command]
+  return fault === null
+    ? start
+    : [...start, { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) }]
 }
 
-/** Stores a file in one append; a file that an earlier attempt under the same command stored stays as it is. */
+/** Stores a file in one append; one that an earlier attempt under the same claim stored stays as it is. */
 async function storeWhole(
   app: Application,
   fileId: string,
@@ -222,7 +252,7 @@ async function storeWhole(
   try {
     return await app.commands.appendAt(payrollFile, fileId, emptyFile, events, context)
   } catch (error) {
-    if (!(error instanceof WrongExpectedRevision)) throw error
+    if (context.keyedRequest || !(error instanceof WrongExpectedRevision)) throw error
     return { ...(await app.commands.load(payrollFile, fileId)), position: await app.log.head() }
   }
 }
@@ -233,7 +263,7 @@ function receiveCommand(
   fileId: string,
   submissionId: string | null,
   chunkCount: number,
-): PayrollFileCommand {
+): Command<'Receive'> {
   const { policy, period } = submission
   return {
     type: 'Receive',
@@ -277,8 +307,8 @@ async function chunksOf(
   app: Application,
   submission: PayrollSubmission,
   fileId: string,
-): Promise<UploadChunk<PayrollFileCommand>[]> {
-  const chunks: UploadChunk<PayrollFileCommand>[] = []
+): Promise<UploadChunk<Command<'RecordRows'>>[]> {
+  const chunks: UploadChunk<Command<'RecordRows'>>[] = []
   let chunk: CanonicalRow[] = []
   let bytes = 0
   const close = () => {
@@ -308,16 +338,16 @@ async function sealPersons(
   fileId: string,
   rows: readonly NormalizedRow[],
 ): Promise<readonly CanonicalRow[]> {
-  const named = rows.filter(({ person }) => person !== null)
-  if (named.length === 0) return rows.map(({ row }) => row)
-  const items = await mapInTimeSlices(named, ({ row, person, identity }) => ({
-    subject: personSubject(app.personalData, employerId, identity),
-    context: rowPersonContext(fileId, row.n),
-    plaintext: JSON.stringify(person),
-  }))
-  const values = await app.personalData.seal(items)
-  for (const [index, { row }] of named.entries()) row.person = values[index]!
-  return rows.map(({ row }) => row)
+  const drafts = await mapInTimeSlices(rows, ({ row, person }) =>
+    person === null ? row : { ...row, person: JSON.stringify(person) },
+  )
+  const sealed = await sealFields(
+    app.personalData,
+    PayrollRowsRecorded,
+    { file_id: fileId, rows: drafts },
+    ({ path }) => personSubject(app.personalData, employerId, rows[Number(path[1])]!.identity),
+  )
+  return sealed.rows
 }
 
 async function failFile(
@@ -330,7 +360,7 @@ async function failFile(
     payrollFile,
     fileId,
     { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) },
-    { ...context, commandId: `${context.commandId}/fail` },
+    context,
   )
   if (isRejection(failed)) throw new Error(failed.message)
   return { ...failed, position: failed.position ?? (await app.log.head()) }
@@ -353,7 +383,7 @@ async function settle(
     await new Promise((resolve) => setTimeout(resolve, 10))
     file = (await app.commands.load(payrollFile, fileId)).state
   }
-  if (file !== stored.state) await app.readModels.reached(['payroll-files'], await app.log.head())
+  if (file !== stored.state) await app.readModels.tellOf(payrollFile, await app.log.head())
   return file
 }
 

@@ -4,15 +4,18 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   type EmployeeChange,
+  EmployeeChangesRecorded,
+  type EmployeeSync,
   type EmployeeSyncCommand,
   employeeSync,
 } from '../../domain/parties/employee-sync.ts'
 import { CHUNK_BYTES, CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import { employerOfClient } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-handler.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-store.ts'
-import { changeRecordContext, personSubject } from '../queries/sealed-fields.ts'
+import { personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, TimeSlice } from '../time-slices.ts'
 import { isRowTooLarge, MAX_ROW_BYTES } from './row-size.ts'
 import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
@@ -150,8 +153,8 @@ export async function syncEmployees(
   changes: EmployeeChanges,
   context: CommandContext,
 ): Promise<SyncedEmployees> {
-  const fileId = derivedId(context.commandId, 'file')
-  const syncId = derivedId(context.commandId, 'sync')
+  const fileId = createdId(context, employeeSync)
+  const syncId = derivedId(fileId, 'sync')
   const chunks = await chunksOf(app, changes, fileId)
   const receive: EmployeeSyncCommand = {
     type: 'Receive',
@@ -168,8 +171,18 @@ export async function syncEmployees(
   }
 
   const at = await uploadChunks(app, employeeSync, fileId, receive, chunks, context)
-  await app.readModels.reached(['payroll-files', 'employee-register'], at.position)
+  await app.readModels.tellOf(employeeSync, at.position)
   return { syncId, fileId }
+}
+
+/** The sync that an earlier attempt began, null while some of its records are missing. */
+export async function storedSync(
+  { commands }: Reads,
+  begun: Pick<EmployeeSync, 'received'>,
+): Promise<SyncedEmployees | null> {
+  const { file_id: fileId, sync_id: syncId } = begun.received!
+  const { received, chunks_recorded } = (await commands.load(employeeSync, fileId)).state
+  return chunks_recorded === received?.chunk_count ? { syncId, fileId } : null
 }
 
 /** A record as it will be sealed. */
@@ -219,18 +232,20 @@ async function sealChunk(
   chunk: number,
   plain: readonly Plain[],
 ): Promise<readonly EmployeeChange[]> {
-  const items = plain.map(({ record, plaintext }, index) => ({
+  const drafts = plain.map(({ record, plaintext }) => ({
     subject: personSubject(app.personalData, employerId, `employee_id:${record.employee_id.trim()}`),
-    context: changeRecordContext(fileId, chunk, index),
-    plaintext,
-  }))
-  const sealed = await app.personalData.seal(items)
-  return plain.map(({ record }, index) => ({
-    subject: items[index]!.subject,
     action: record.action,
-    record: sealed[index]!,
+    record: plaintext,
     effective_date: effectiveDate(record),
   }))
+  const draft = { file_id: fileId, chunk, changes: drafts }
+  const { changes } = await sealFields(
+    app.personalData,
+    EmployeeChangesRecorded,
+    draft,
+    ({ path }) => drafts[Number(path[1])]!.subject,
+  )
+  return changes
 }
 
 function effectiveDate(record: EmployeeChangeRecord): string | null {

@@ -2,7 +2,8 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
-import { type CommandContext, decideAll, type Loaded } from '../command-handling/command-handler.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { decideAll, type Loaded } from '../command-handling/command-handler.ts'
 import { APPEND_BYTES } from '../event-store.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 
@@ -22,10 +23,11 @@ export interface UploadChunk<Command> {
 }
 
 /**
- * Appends what was received and its chunks, a few per append, going on where an earlier attempt under
- * the same command id ended. Returns when all chunks are stored or the upload has failed.
+ * Appends what was received and its chunks, a few per append, going on where another attempt of the same request ended,
+ * also one that runs at the same time. Returns when all chunks are stored or the upload has failed.
  * @param receive the command that opens the stream and announces as many chunks as there are.
- * @throws Error when an earlier attempt announced another number of chunks and some are missing still.
+ * @throws Error when an earlier attempt announced another number of chunks and some are missing still;
+ *   WrongExpectedRevision when it is to be begun by a request with a key, and is there already.
  */
 export async function uploadChunks<State extends Upload, Command, Event extends DomainEvent>(
   app: Pick<Application, 'commands' | 'log'>,
@@ -34,8 +36,8 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
   receive: Command,
   chunks: readonly UploadChunk<Command>[],
   context: CommandContext,
-): Promise<Loaded<State> & { position: bigint }> {
-  let at: Loaded<State> & { position: bigint } = {
+): Promise<Loaded<State> & { readonly position: bigint }> {
+  let at: Loaded<State> & { readonly position: bigint } = {
     state: decider.initialState,
     revision: -1,
     position: 0n,
@@ -59,12 +61,12 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
     if (isRejection(decided)) throw new Error(decided.message)
     // whoever asks again for the same would ask for ever
     if (decided.events.length === 0) throw new Error(`The upload ${id} has nothing left to store`)
-    const commandId = `${context.commandId}/chunks/${first}`
     try {
-      at = await app.commands.appendAt(decider, id, at, decided.events, { ...context, commandId })
+      at = await app.commands.appendAt(decider, id, at, decided.events, context)
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error
-      // an earlier attempt under the same command stored this much already
+      // what was begun under a key may hold another body: `createOnce` compares before it goes on
+      if (at.revision < 0 && context.keyedRequest) throw error
       const stored = await app.commands.load(decider, id)
       if (stored.revision <= at.revision) throw error
       at = { ...stored, position: await app.log.head() }

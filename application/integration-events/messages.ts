@@ -10,6 +10,7 @@ import {
 } from '../../domain/parties/employer.ts'
 import {
   PayrollFileFailed,
+  PayrollFileProcessed,
   PayrollFileReceived,
   PayrollPremiumCalculated,
   payrollFile,
@@ -156,6 +157,20 @@ const SOURCES: readonly Source[] = [
         submission_id,
         row_count,
         period,
+      },
+    }
+  }),
+  on(PayrollFileProcessed, (processed) => {
+    const { file_id, employer_id, policy_id, policy_number, row_count, period } = processed
+    const { validation, wages, premium } = processed
+    // the event that follows tells that the file failed
+    if (!premium) return null
+    return {
+      type: 'payroll.file_completed',
+      data: {
+        ...{ file_id, employer_id, policy_id, policy_number, row_count },
+        ...{ green_rows: validation.green, red_rows: validation.red },
+        ...{ auditable_cents: wages.auditable_cents, premium_cents: premium.premium_cents, period },
       },
     }
   }),

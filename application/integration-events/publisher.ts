@@ -83,7 +83,7 @@ export class IntegrationPublisher {
     const { leases, channel, store, log, report } = this.#parts
     const stopping = this.#stopping.signal
     this.#running = whileOwned({
-      ...{ leases, name: leaseOf(INTEGRATION_EVENTS_NAME), takeOver: log.soleWriter() },
+      ...{ leases, name: leaseOf(INTEGRATION_EVENTS_NAME), takeOver: log.isExclusive },
       ...{ pauseMs: RETRY_MS.first, longestPauseMs: RETRY_MS.most, stopping },
       // the lease is for a process that can publish
       mayOwn: async () => {

@@ -1,33 +1,30 @@
-import { fold } from '../../domain/kernel/decider.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import {
-  type NextStep,
-  nextStep,
-  type PayrollFileCommand,
-  type PayrollFileEvent,
-  type PayrollFileStage,
-  payrollFile,
+import type {
+  NextStep,
+  PayrollFileCommand,
+  PayrollFileEvent,
+  PayrollFileStage,
 } from '../../domain/payroll/payroll-file.ts'
-import type { PayrollTerms } from '../../domain/payroll/row-validation.ts'
-import { type PremiumTable, premiumTable } from '../../domain/payroll/wages-and-premium.ts'
+import type { PhaseTerms } from '../../domain/payroll/phases.ts'
+import { premiumTable } from '../../domain/payroll/wages-and-premium.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { FaultMode } from '../ports/faults.ts'
 
-/** What the phases of the pipeline take from a policy. */
-export interface PipelineTerms {
-  readonly terms: PayrollTerms
-  readonly table: PremiumTable
-  readonly overtimeExclusion: boolean
-}
+/** Policies are cached; what derives from one is kept as long as it is. */
+const termsByPolicy = new WeakMap<Policy, PhaseTerms>()
 
 /** The terms that all phases of one file work with. */
-export function pipelineTerms(policy: Policy): PipelineTerms {
-  const { class_codes, states, effective_date, expiration_date } = policy
-  return {
-    terms: { class_codes, states, effective_date, expiration_date },
-    table: premiumTable(policy.rates),
-    overtimeExclusion: policy.overtime_exclusion,
+export function phaseTerms(policy: Policy): PhaseTerms {
+  let derived = termsByPolicy.get(policy)
+  if (!derived) {
+    const { class_codes, states, effective_date, expiration_date } = policy
+    derived = {
+      terms: { class_codes, states, effective_date, expiration_date },
+      table: premiumTable(policy.rates),
+      overtimeExclusion: policy.overtime_exclusion,
+    }
+    termsByPolicy.set(policy, derived)
   }
+  return derived
 }
 
 /** A phase that works on one chunk after another. */
@@ -39,7 +36,7 @@ export type CalculatedWages = Extract<PayrollFileEvent, { type: 'PayrollWagesCal
 export function rowsCommand(
   step: 'validate' | 'calculate_wages',
   recorded: RecordedRows,
-  { terms, overtimeExclusion }: PipelineTerms,
+  { terms, overtimeExclusion }: PhaseTerms,
 ): PayrollFileCommand {
   return step === 'validate'
     ? { type: 'ValidateChunk', recorded, terms }
@@ -47,7 +44,7 @@ export function rowsCommand(
 }
 
 /** The command of the phase that works on a chunk's wages. */
-export function premiumCommand(calculated: CalculatedWages, { table }: PipelineTerms): PayrollFileCommand {
+export function premiumCommand(calculated: CalculatedWages, { table }: PhaseTerms): PayrollFileCommand {
   return { type: 'CalculatePremium', calculated, table }
 }
 
@@ -84,40 +81,5 @@ export function pipelineFault(mode: FaultMode): string {
       return 'The payroll pipeline could not be reached'
     default:
       return 'The payroll pipeline refused the file'
-  }
-}
-
-/**
- * The events that take a file whose rows are all at hand through every phase, so that they can be
- * stored together with the rows. They end early where one fails the file (a missing rate).
- * @param recorded everything in the file's stream so far: received and all rows.
- * @param policyRevision revision of the policy's stream that `policy` is the state at.
- */
-export function inlinePhases(
-  recorded: readonly PayrollFileEvent[],
-  policy: Policy,
-  policyRevision: number,
-): readonly PayrollFileEvent[] | Rejection {
-  const terms = pipelineTerms(policy)
-  const rows: RecordedRows[] = []
-  const wages: CalculatedWages[] = []
-  for (const event of recorded) if (event.type === 'PayrollRowsRecorded') rows.push(event.data)
-  const events: PayrollFileEvent[] = []
-  let file = fold(payrollFile, recorded)
-  for (;;) {
-    const next = nextStep(file)
-    let command: PayrollFileCommand
-    if (next.step === 'normalize') command = { type: 'Normalize', policyRevision }
-    else if (next.step === 'validate' || next.step === 'calculate_wages') {
-      command = rowsCommand(next.step, rows[next.chunk]!, terms)
-    } else if (next.step === 'calculate_premium') command = premiumCommand(wages[next.chunk]!, terms)
-    else return events
-    const decided = payrollFile.decide(command, file)
-    if (isRejection(decided)) return decided
-    for (const event of decided) {
-      if (event.type === 'PayrollWagesCalculated') wages.push(event.data)
-      file = payrollFile.evolve(file, event)
-      events.push(event)
-    }
   }
 }

@@ -2,18 +2,9 @@ import { ServiceUnavailable } from './unavailable.ts'
 
 /**
  * The event log port: an append-only log of streams with one total order over all of them.
- * Adapters (PostgreSQL, EventStoreDB) store and return the exact bytes of data and metadata; the
+ * Adapters (PostgreSQL, EventStoreDB) store and return JSON texts as `JSON.stringify` writes them, byte for byte; the
  * codec above them (event-store.ts) turns those into typed events.
  */
-
-/** What the writer believes about the stream. Always named, always enforced; a miss fails closed. */
-export type ExpectedRevision =
-  | 'noStream'
-  /** The stream has at least one event. */
-  | 'exists'
-  | 'any'
-  /** The revision of the stream's last event, from 0. */
-  | { readonly exactly: number }
 
 /**
  * What an event's JSON texts were written from. An adapter hands it on with an event that it stored
@@ -29,14 +20,12 @@ export interface WrittenFrom {
   readonly metadata: object
 }
 
-/** An event to append: its JSON texts are stored as they are. */
+/** An event to append. Its id is the log's affair: a random one for each append. */
 export interface EventToAppend {
-  /** UUID, derived from the command id and the index of the event in the append. */
-  readonly eventId: string
   readonly type: string
-  /** JSON text of the data. */
+  /** JSON text of the data, as `JSON.stringify` writes it. */
   readonly data: string
-  /** JSON text of an object, without `hash`, which the log adds as the last member (see hash-chain.ts). */
+  /** JSON text of an object, as `JSON.stringify` writes it, without `hash`, which the log adds as the last member (see hash-chain.ts). */
   readonly metadata: string
   readonly writtenFrom?: WrittenFrom
 }
@@ -48,6 +37,7 @@ export interface StoredEvent {
   readonly stream: string
   /** Place in the stream, from 0, without gaps. */
   readonly revision: number
+  /** UUID. */
   readonly eventId: string
   readonly type: string
   /** JSON text, byte for byte as stored. */
@@ -58,37 +48,20 @@ export interface StoredEvent {
 }
 
 export interface AppendResult {
-  /** Revision of the last appended event. */
-  readonly revision: number
   /** Position of the last appended event. */
   readonly position: bigint
-  /** True when exactly these events stood there already and nothing was written. */
-  readonly repeated: boolean
 }
 
-/** The stream was not at the expected revision. Nothing was written. */
+/** The stream's last event is not at the revision that the append was decided on. Nothing was written. */
 export class WrongExpectedRevision extends Error {
   readonly stream: string
-  readonly expected: ExpectedRevision
-  /** Revision of the stream's last event, -1 when there is none. */
-  readonly actual: number
-  constructor(stream: string, expected: ExpectedRevision, actual: number) {
-    super(`Stream ${stream} is at revision ${actual}, expected ${JSON.stringify(expected)}`)
+  /** What was expected; -1 a new stream. */
+  readonly revision: number
+  constructor(stream: string, revision: number) {
+    super(`Stream ${stream} is not at revision ${revision}`)
     this.name = 'WrongExpectedRevision'
     this.stream = stream
-    this.expected = expected
-    this.actual = actual
-  }
-}
-
-/** An event's id already stands elsewhere in the log, so that this is no repetition. Nothing was written. */
-export class EventIdTaken extends Error {
-  /** Where the id stands. */
-  readonly stream: string
-  constructor(eventId: string, stream: string, revision: number) {
-    super(`Event id ${eventId} is taken by ${stream}@${revision}`)
-    this.name = 'EventIdTaken'
-    this.stream = stream
+    this.revision = revision
   }
 }
 
@@ -137,13 +110,15 @@ export const LOG_START = 0n
 
 export interface EventLog {
   /**
-   * Appends events to one stream, all or nothing. The same event ids again at the same place are
-   * the same append: it answers with the first result and writes nothing.
-   * An empty append checks the expectation and writes nothing.
-   * @throws WrongExpectedRevision, EventTooLarge, EventIdTaken, or an infrastructure error after which the outcome
-   *   is unknown and the same append may be sent again.
+   * Appends events to one stream, all or nothing, behind its event at exactly a revision. Each call is one append, which
+   * the adapter may send again until it knows what became of it; equal events in another call are another append, and
+   * a conflict.
+   * @param revision of the stream's last event, -1 for a new stream.
+   * @param events at least one.
+   * @throws WrongExpectedRevision, EventTooLarge, or {@link EventLogUnavailable} after which the outcome is unknown:
+   *   whoever needs to know reads the stream.
    */
-  append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Promise<AppendResult>
+  append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult>
 
   /**
    * Reads a stream in order. An absent stream reads as empty.
@@ -190,10 +165,10 @@ export interface EventLog {
   count(after: bigint, upTo: bigint): Promise<number>
 
   /**
-   * True while it is certain that no other process appends to this log, so that states cached in
-   * this process cannot be stale. May turn false at any time, never back.
+   * True where no other process can append to this log as long as it is open: what is cached of it is never stale. Once
+   * false it stays false: after a lost connection or an append of unknown outcome there may be events nobody here knows.
    */
-  soleWriter(): boolean
+  readonly isExclusive: boolean
 
   close(): Promise<void>
 }

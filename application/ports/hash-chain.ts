@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { EventToAppend, StoredEvent } from './event-log.ts'
+import type { StoredEvent } from './event-log.ts'
 
 /**
  * Tamper evidence. Every stored event carries, as the last member of its metadata, the SHA-256 over
@@ -19,7 +19,7 @@ export function chainHash(
   predecessor: string,
   stream: string,
   revision: number,
-  event: Pick<EventToAppend, 'eventId' | 'type' | 'data' | 'metadata'>,
+  event: Pick<StoredEvent, 'eventId' | 'type' | 'data' | 'metadata'>,
 ): string {
   return hash(
     'sha256',

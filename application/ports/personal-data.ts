@@ -9,7 +9,7 @@ export interface PersonalData {
    * Seals values. Missing data keys are made and stored (wrapped by the master key) before this
    * returns; all keys of one call are fetched and stored together.
    * @param items.subject data subject id, see {@link subjectId}.
-   * @param items.context what the ciphertext is bound to: `<stream>|<event type>|<field>`.
+   * @param items.context what the ciphertext is bound to, as its event type declares.
    */
   seal(items: readonly { subject: string; context: string; plaintext: string }[]): Promise<readonly Sealed[]>
   /** Opens values; {@link ERASED} for each whose key was destroyed. @throws when a value was tampered with or bound elsewhere. */
@@ -28,11 +28,6 @@ export interface PersonalData {
   subjectId(kind: 'person' | 'employer', identity: string): string
   /** Keyed fingerprint (24 hex) of a value, for reservations and look-ups. */
   fingerprint(purpose: string, value: string): string
-}
-
-/** Binds a sealed value to its place, see {@link PersonalData.seal}. */
-export function sealContext(stream: string, eventType: string, field: string): string {
-  return `${stream}|${eventType}|${field}`
 }
 
 /** Keeps secrets that must be recoverable (HMAC keys), envelope-encrypted, outside the log. */

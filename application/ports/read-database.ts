@@ -1,9 +1,18 @@
-/** A statement that the database prepares once per connection under its name. */
-export interface Statement {
+declare const row: unique symbol
+
+/** A query that the database prepares once per connection under its name. */
+export interface Statement<Parameters, Row> {
   readonly name: string
   /** SQL with $1, $2 …; read models are `read_model.<table>`. */
   readonly text: string
+  /** Which parameter stands for $1, $2 …; one may stand for several. */
+  readonly parameters: readonly (keyof Parameters & string)[]
+  /** What a row looks like; for the compiler alone. */
+  readonly [row]?: Row
 }
+
+/** What a row of a statement looks like. */
+export type ResultOf<S> = S extends Statement<infer _, infer Row> ? Row : never
 
 /** Read access to the read models. */
 export interface ReadDatabase {
@@ -11,5 +20,8 @@ export interface ReadDatabase {
    * Runs a prepared statement. `bigint` columns come back as numbers, `date` columns as
    * `YYYY-MM-DD` strings, `timestamptz` columns as ISO 8601 UTC strings with milliseconds.
    */
-  query<Row>(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]>
+  query<Parameters, Row>(
+    statement: Statement<Parameters, Row>,
+    parameters: Parameters,
+  ): Promise<readonly Row[]>
 }

@@ -1,3 +1,5 @@
+import type { Aggregate } from '../../domain/kernel/decider.ts'
+
 /** Whether something is there cannot be told now: the read model has not come to where it would stand. */
 export class ReadModelsLate extends Error {
   override readonly name = 'ReadModelsLate'
@@ -18,4 +20,11 @@ export interface ReadModels {
     position: bigint,
     options?: { timeoutMs?: number },
   ): Promise<boolean>
+
+  /**
+   * Waits until every projection that handles events of an aggregate has applied the log up to `position`, for at most
+   * 5 seconds: who writes can read it then.
+   * @returns false when the time ran out first.
+   */
+  tellOf(aggregate: Pick<Aggregate, 'events'>, position: bigint): Promise<boolean>
 }

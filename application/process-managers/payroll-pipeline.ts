@@ -8,11 +8,11 @@ import {
   type PayrollFileCommand,
   type PayrollFileEvent,
   PayrollFileFailed,
-  PayrollFileReceived,
   PayrollPremiumCalculated,
   PayrollRowsRecorded,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
+import type { PhaseTerms } from '../../domain/payroll/phases.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
@@ -20,9 +20,8 @@ import { APPEND_BYTES, type RecordedEvent } from '../event-store.ts'
 import {
   type CalculatedWages,
   type ChunkStep,
-  type PipelineTerms,
+  phaseTerms,
   pipelineFault,
-  pipelineTerms,
   premiumCommand,
   type RecordedRows,
   rowsCommand,
@@ -48,13 +47,13 @@ type Parts = Pick<Application, 'log' | 'registry' | 'commands' | 'faults'>
 
 /**
  * Takes payroll files through their phases: rows recorded, normalized, validated, wages, premium.
- * Files that were stored together with their results need nothing; the others are worked on chunk by
- * chunk, and what their stream says is where work goes on after an interruption.
+ * Files that were processed when they were received leave no trace here; the others are worked on chunk
+ * by chunk, and what their stream says is where work goes on after an interruption.
  */
 export function payrollPipeline(parts: Parts): ProcessManager {
   return {
     name: PAYROLL_PIPELINE,
-    handles: [PayrollFileReceived, PayrollRowsRecorded, PayrollPremiumCalculated, PayrollFileFailed],
+    handles: [PayrollRowsRecorded, PayrollPremiumCalculated, PayrollFileFailed],
     react,
     work: {
       'process-file': (item) => processFile(parts, item),
@@ -66,14 +65,13 @@ export function payrollPipeline(parts: Parts): ProcessManager {
 // ---- reacting
 
 type Handled =
-  | EventOf<typeof PayrollFileReceived>
   | EventOf<typeof PayrollRowsRecorded>
   | EventOf<typeof PayrollPremiumCalculated>
   | EventOf<typeof PayrollFileFailed>
 
 /** What a page says about one file. */
 interface Seen {
-  received: RecordedEvent | null
+  firstRows: RecordedEvent | null
   allRows: RecordedEvent | null
   ended: boolean
 }
@@ -83,29 +81,29 @@ function react(events: readonly RecordedEvent[]): readonly Intent[] {
   for (const recorded of events) {
     const event = { type: recorded.type, data: recorded.data } as Handled
     const id = event.data.file_id
-    const seen = files.get(id) ?? { received: null, allRows: null, ended: false }
+    const seen = files.get(id) ?? { firstRows: null, allRows: null, ended: false }
     files.set(id, seen)
-    if (event.type === 'PayrollFileReceived') seen.received = recorded
-    else if (event.type === 'PayrollFileFailed') seen.ended = true
-    else if (event.data.last) {
-      if (event.type === 'PayrollRowsRecorded') seen.allRows = recorded
-      else seen.ended = true
-    }
+    if (event.type === 'PayrollFileFailed') seen.ended = true
+    else if (event.type === 'PayrollRowsRecorded') {
+      // stored together with the event that received the file
+      if (event.data.chunk === 0) seen.firstRows = recorded
+      if (event.data.last) seen.allRows = recorded
+    } else if (event.data.last) seen.ended = true
   }
   return [...files].flatMap(([id, seen]) => intentsOf(id, seen))
 }
 
-function intentsOf(id: string, { received, allRows, ended }: Seen): readonly Intent[] {
+function intentsOf(id: string, { firstRows, allRows, ended }: Seen): readonly Intent[] {
   const upload = { kind: 'abandoned-upload', key: id } as const
   const intents: Intent[] = []
   // a file that was received and came to rest within one page has left nothing behind to cancel
-  if ((allRows || ended) && !received) intents.push({ intent: 'cancel', ...upload })
+  if ((allRows || ended) && !firstRows) intents.push({ intent: 'cancel', ...upload })
   if (allRows && !ended) {
     intents.push({ intent: 'do', kind: 'process-file', key: id, payload: {}, because: allRows })
   }
-  if (received && !allRows && !ended) {
-    const dueAt = Date.parse(received.metadata.recorded_at) + UPLOAD_TIMEOUT_MS
-    intents.push({ intent: 'do', ...upload, payload: {}, dueAt, because: received })
+  if (firstRows && !allRows && !ended) {
+    const dueAt = Date.parse(firstRows.metadata.recorded_at) + UPLOAD_TIMEOUT_MS
+    intents.push({ intent: 'do', ...upload, payload: {}, dueAt, because: firstRows })
   }
   return intents
 }
@@ -141,7 +139,7 @@ async function processFile(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
 
 /** Goes on with a file from wherever its stream says, until it is complete, failed or held. */
 async function runPhases(parts: Parts, item: WorkItem): Promise<WorkOutcome> {
-  let terms: PipelineTerms | null = null
+  let terms: PhaseTerms | null = null
   for (;;) {
     let file = await parts.commands.load(payrollFile, item.key)
     try {
@@ -185,9 +183,9 @@ async function normalize(
 }
 
 /** The terms pinned by the file, whatever the policy says by now. */
-async function termsOf(parts: Parts, file: PayrollFile): Promise<PipelineTerms> {
+async function termsOf(parts: Parts, file: PayrollFile): Promise<PhaseTerms> {
   const pinned = await parts.commands.loadAt(policy, file.received!.policy_id, file.policy_revision!)
-  return pipelineTerms(pinned.state!)
+  return phaseTerms(pinned.state!)
 }
 
 /** Takes the next few chunks of a file through a phase and stores what came out in one append. */
@@ -196,7 +194,7 @@ async function workOnChunks(
   item: WorkItem,
   file: Loaded<PayrollFile>,
   { step, chunk }: { step: ChunkStep; chunk: number },
-  terms: PipelineTerms,
+  terms: PhaseTerms,
 ): Promise<Loaded<PayrollFile>> {
   const chunkCount = file.state.received!.chunk_count
   const stored = await parts.log.readStream(streamOf(payrollFile, item.key), {

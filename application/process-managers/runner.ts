@@ -183,7 +183,7 @@ export class ProcessManagerRunner {
   async start(): Promise<void> {
     const { log, store, notices } = this.#parts
     // alone on the log means that whoever held leases is dead: nothing has to run out first
-    if (log.soleWriter()) await store.releaseAll(this.names)
+    if (log.isExclusive) await store.releaseAll(this.names)
     const stopListening = notices.onWake('work', () => this.#wake())
     this.#heartbeat = setInterval(() => void this.#beat(), this.#options.workLeaseMs / 3)
     this.#loops = [
@@ -248,7 +248,7 @@ export class ProcessManagerRunner {
     const { leases, log, report } = this.#parts
     const stopping = this.#stopping.signal
     // a dead predecessor's lease is taken at once, the first time; later owners are alive
-    let takeOver = log.soleWriter()
+    let takeOver = log.isExclusive
     for (let failures = 0; !stopping.aborted; ) {
       let lease: Lease | null = null
       try {

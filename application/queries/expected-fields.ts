@@ -1,7 +1,7 @@
 import type { Employer } from '../../domain/parties/employer.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import { policiesOf } from './list-employer-policies.ts'
+import { policiesOf } from '../policies/list-employer-policies.ts'
 
 /** One field of a payroll row, as a policy expects it. */
 export interface FieldDescriptor {

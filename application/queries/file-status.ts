@@ -2,8 +2,9 @@ import { type ApiClient, mayActFor } from '../../domain/access/api-client.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { employerOfClient, isPolicyInScope } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
-import type { Statement } from '../ports/read-database.ts'
+import type { ResultOf } from '../ports/read-database.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
 
 /** A phase that has not finished tells nothing but that; a failed one tells how far it came. */
 type Phase<Results> = { readonly status: 'pending' } | ({ readonly status: 'complete' | 'failed' } & Results)
@@ -27,37 +28,16 @@ export interface FileStatus {
   readonly phase_3: Phase<{ readonly total_premium_cents: number; readonly processed_rows: number }>
 }
 
-interface FileRow {
-  readonly file_id: string
-  readonly tenant_id: string
-  readonly environment: string
-  readonly employer_id: string
-  /** Null for an employee sync. */
-  readonly policy_id: string | null
-  readonly status: FileStatus['status']
-  readonly error: string | null
-  readonly created_at: string
-  readonly updated_at: string
-  readonly row_count: number
-  readonly period_start: string | null
-  readonly period_end: string | null
-  readonly green_rows: number
-  readonly red_rows: number
-  readonly wages_rows: number
-  readonly total_premium_cents: number
-  readonly premium_rows: number
-  readonly phase_1_status: 'pending' | 'complete' | 'failed'
-  readonly phase_2_status: 'pending' | 'complete' | 'failed'
-  readonly phase_3_status: 'pending' | 'complete' | 'failed'
-}
-
-const FILE_BY_ID: Statement = {
-  name: 'file-status-by-id',
-  text: `SELECT file_id, tenant_id, environment, employer_id, policy_id, status, error, created_at, updated_at,
-                row_count, period_start, period_end, green_rows, red_rows, wages_rows,
-                total_premium_cents, premium_rows, phase_1_status, phase_2_status, phase_3_status
-         FROM read_model.payroll_files WHERE file_id = $1`,
-}
+const FILE_BY_ID = statement('file-status-by-id', (db, $: Parameter<{ fileId: string }>) =>
+  db
+    .selectFrom('payroll_files')
+    .select(['file_id', 'tenant_id', 'environment', 'employer_id', 'policy_id', 'status', 'error'])
+    .select(['created_at', 'updated_at', 'row_count', 'period_start', 'period_end'])
+    .select(['green_rows', 'red_rows', 'wages_rows', 'total_premium_cents', 'premium_rows'])
+    .select(['phase_1_status', 'phase_2_status', 'phase_3_status'])
+    .where('file_id', '=', $('fileId')),
+)
+type FileRow = ResultOf<typeof FILE_BY_ID>
 
 /**
  * The status of a file or employee sync that the client may see.
@@ -71,11 +51,11 @@ export async function fileStatus(
   fileId: string,
 ): Promise<FileStatus | null> {
   if (!isId(fileId)) return null
-  let [file] = await app.read.query<FileRow>(FILE_BY_ID, [fileId])
+  let [file] = await app.read.query(FILE_BY_ID, { fileId })
   if (!file) {
     // it may have been accepted a moment ago, by another process as well
     const isCurrent = await app.readModels.reached(['payroll-files'], await app.log.head())
-    file = (await app.read.query<FileRow>(FILE_BY_ID, [fileId]))[0]
+    file = (await app.read.query(FILE_BY_ID, { fileId }))[0]
     if (!file && !isCurrent) throw new ReadModelsLate()
   }
   const visible =

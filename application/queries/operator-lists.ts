@@ -2,8 +2,9 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
+import { type ShownEmployer, showEmployers } from '../parties/show-employers.ts'
 import type { Statement } from '../ports/read-database.ts'
-import { type ShownEmployer, showEmployers } from './employers.ts'
+import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
 
 /** A page of a list: `page` from 1, `limit` rows on each. */
 export interface PageRequest {
@@ -23,16 +24,23 @@ export interface ListScope {
   readonly environment: Environment | null
 }
 
-const OF_SCOPE = '($1::text IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR environment = $2)'
+/** Rows on a page. */
+interface Part {
+  readonly limit: number
+  readonly offset: number
+}
 
-const EMPLOYERS: Statement = {
-  name: 'operator-employers',
-  text: `SELECT employer_id AS id FROM read_model.employers WHERE ${OF_SCOPE} ORDER BY seq DESC LIMIT $3 OFFSET $4`,
-}
-const EMPLOYER_COUNT: Statement = {
-  name: 'operator-employer-count',
-  text: `SELECT count(*) AS total FROM read_model.employers WHERE ${OF_SCOPE}`,
-}
+const employersOf = (db: Reading, $: Parameter<ListScope>) =>
+  db
+    .selectFrom('employers')
+    .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
+    .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
+const EMPLOYERS = statement('operator-employers', (db, $: Parameter<ListScope & Part>) =>
+  employersOf(db, $).select('employer_id as id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
+)
+const EMPLOYER_COUNT = statement('operator-employer-count', (db, $: Parameter<ListScope>) =>
+  employersOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+)
 
 /** Employers, newest first. The read model tells which there are; what they are comes from the log. */
 export async function listEmployers(
@@ -41,22 +49,29 @@ export async function listEmployers(
   page: PageRequest,
 ): Promise<ListPage<ShownEmployer>> {
   await app.readModels.reached(['employers'], await app.log.head())
-  const filter = [scope.tenantId, scope.environment]
-  const { ids, total } = await idsOf(app, EMPLOYERS, EMPLOYER_COUNT, filter, page)
+  const { ids, total } = await idsOf(app, EMPLOYERS, EMPLOYER_COUNT, scope, page)
   const loaded = await Promise.all(ids.map(async (id) => (await app.commands.load(employer, id)).state))
   const employers = loaded.filter((state): state is Employer => state !== null)
   return { items: await showEmployers(app, employers), total }
 }
 
-const OF_EMPLOYER = `${OF_SCOPE} AND ($3::text IS NULL OR employer_id = $3)`
-const POLICIES: Statement = {
-  name: 'operator-policies',
-  text: `SELECT policy_id AS id FROM read_model.policies WHERE ${OF_EMPLOYER} ORDER BY seq DESC LIMIT $4 OFFSET $5`,
+/** What a list of policies is narrowed to. */
+interface PolicyScope extends ListScope {
+  readonly employerId: string | null
 }
-const POLICY_COUNT: Statement = {
-  name: 'operator-policy-count',
-  text: `SELECT count(*) AS total FROM read_model.policies WHERE ${OF_EMPLOYER}`,
-}
+
+const policiesOf = (db: Reading, $: Parameter<PolicyScope>) =>
+  db
+    .selectFrom('policies')
+    .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
+    .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
+    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+const POLICIES = statement('operator-policies', (db, $: Parameter<PolicyScope & Part>) =>
+  policiesOf(db, $).select('policy_id as id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
+)
+const POLICY_COUNT = statement('operator-policy-count', (db, $: Parameter<PolicyScope>) =>
+  policiesOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+)
 
 /** A policy with the status it has today. */
 export type ShownPolicy = Omit<Policy, 'status'> & { readonly status: Policy['status'] | 'expired' }
@@ -73,28 +88,27 @@ export function showPolicy(state: Policy, now: number): ShownPolicy {
 /** Policies, newest first. The read model tells which there are; their terms come from the log. */
 export async function listPolicies(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
-  scope: ListScope & { readonly employerId: string | null },
+  scope: PolicyScope,
   page: PageRequest,
 ): Promise<ListPage<ShownPolicy>> {
   await app.readModels.reached(['policies'], await app.log.head())
-  const filter = [scope.tenantId, scope.environment, scope.employerId]
-  const { ids, total } = await idsOf(app, POLICIES, POLICY_COUNT, filter, page)
+  const { ids, total } = await idsOf(app, POLICIES, POLICY_COUNT, scope, page)
   const loaded = await Promise.all(ids.map(async (id) => (await app.commands.load(policy, id)).state))
   const now = app.clock.now()
   const policies = loaded.filter((state): state is Policy => state !== null)
   return { items: policies.map((state) => showPolicy(state, now)), total }
 }
 
-async function idsOf(
+async function idsOf<Scope>(
   app: Pick<Application, 'read'>,
-  list: Statement,
-  count: Statement,
-  filter: readonly (string | null)[],
+  list: Statement<Scope & Part, { id: string }>,
+  count: Statement<Scope, { total: number }>,
+  scope: Scope,
   { page, limit }: PageRequest,
 ): Promise<{ ids: readonly string[]; total: number }> {
   const [rows, counted] = await Promise.all([
-    app.read.query<{ id: string }>(list, [...filter, limit, (page - 1) * limit]),
-    app.read.query<{ total: number }>(count, filter),
+    app.read.query(list, { ...scope, limit, offset: (page - 1) * limit }),
+    app.read.query(count, scope),
   ])
   return { ids: rows.map(({ id }) => id), total: counted[0]!.total }
 }

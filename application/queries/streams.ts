@@ -1,9 +1,12 @@
+import { z } from 'zod'
 import { aggregates } from '../../domain/catalogue.ts'
 import { type Aggregate, parseStream } from '../../domain/kernel/decider.ts'
+import type { EventType } from '../../domain/kernel/event-type.ts'
+import { sensitiveValues } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../application.ts'
 import type { EventMetadata, RecordedEvent } from '../event-store.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
-import { MASK, masked, opened } from './sealed-fields.ts'
+import { MASK, masked, maskedState, opened } from './sealed-fields.ts'
 
 /** An event as operators and auditors see it. */
 export interface ShownEvent {
@@ -23,7 +26,7 @@ export interface ShownEvent {
 }
 
 type Displayed = Pick<StoredEvent, 'position' | 'stream' | 'revision' | 'eventId' | 'type'> &
-  Pick<ShownEvent, 'data' | 'metadata' | 'version'>
+  Pick<ShownEvent, 'data' | 'metadata' | 'version'> & { readonly schema: EventType['schema'] }
 
 /** Which events to show. */
 export interface EventFilter {
@@ -167,7 +170,7 @@ async function shown(
   const events = stored.map((event) => readable(app, event))
   const { data, revealed } = reveal
     ? await opened(app.personalData, events)
-    : { data: events.map((event) => masked(event.data)), revealed: 0 }
+    : { data: events.map(masked), revealed: 0 }
   return {
     events: events.map((event, index) => ({
       position: String(event.position),
@@ -193,13 +196,21 @@ function recordedAtOf({ recorded_at }: Displayed['metadata']): string | null {
 function readable(app: Application, stored: StoredEvent): Displayed {
   try {
     const event = app.registry.decode(stored)
-    const type = app.registry.types.find(({ name }) => name === event.type)
-    return { ...event, version: type?.version ?? event.metadata.schema_version }
+    const { schema, version } = typeOf(app, event)
+    return { ...event, schema, version }
   } catch {
     const metadata = foreignMetadata(stored)
     const { schema_version: version } = metadata
-    return { ...stored, data: MASK, metadata, version: typeof version === 'number' ? version : null }
+    return {
+      ...{ ...stored, data: MASK, metadata, schema: z.unknown() },
+      version: typeof version === 'number' ? version : null,
+    }
   }
+}
+
+/** The type of an event that was decoded. */
+function typeOf({ registry }: Pick<Application, 'registry'>, { type }: RecordedEvent): EventType {
+  return registry.types.find(({ name }) => name === type)!
 }
 
 /** What another program wrote beside an event; nothing when it is no JSON object. */
@@ -238,6 +249,7 @@ export async function stateAt(
   if (!aggregate) return null
   let state = aggregate.initialState
   let last: RecordedEvent | null = null
+  const sensitive = new Set<unknown>()
   reading: for (let from = 0; ; from += READ_PAGE) {
     const page = await app.log.readStream(stream, { from, maxCount: READ_PAGE })
     for (const stored of page) {
@@ -245,6 +257,7 @@ export async function stateAt(
       if (point.revision !== undefined && event.revision > point.revision) break reading
       if (point.asOf !== undefined && Date.parse(event.metadata.recorded_at) > point.asOf) break reading
       state = aggregate.evolve(state, event)
+      for (const { value } of sensitiveValues(typeOf(app, event).schema, event.data)) sensitive.add(value)
       last = event
     }
     if (page.length < READ_PAGE) break
@@ -254,6 +267,6 @@ export async function stateAt(
     stream,
     revision: last.revision,
     recorded_at: last.metadata.recorded_at,
-    state: masked(state),
+    state: maskedState(state, sensitive),
   }
 }

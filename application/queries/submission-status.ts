@@ -1,56 +1,34 @@
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
-import type { Statement } from '../ports/read-database.ts'
+import type { ResultOf } from '../ports/read-database.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
+import { type Parameter, type Reading, statement } from '../read-models/statement.ts'
 
-/** Where a phase of a file stands; a phase that runs still reads `pending`. */
-export type PhaseStatus = 'pending' | 'complete' | 'failed'
+const statusFields = (db: Reading) =>
+  db
+    .selectFrom('payroll_files')
+    .select(['file_id', 'kind', 'submission_id', 'employer_id', 'status', 'error', 'created_at'])
+    .select(['row_count', 'green_rows', 'red_rows', 'phase_1_status'])
+    .select(['wages_rows', 'total_auditable_wages_cents', 'phase_2_status'])
+    .select(['premium_rows', 'total_premium_cents', 'phase_3_status'])
+const BY_FILE = statement('agent-file-by-id', (db, $: Parameter<{ id: string }>) =>
+  statusFields(db).where('file_id', '=', $('id')),
+)
+const BY_SUBMISSION = statement('agent-file-by-submission', (db, $: Parameter<{ id: string }>) =>
+  statusFields(db).where('submission_id', '=', $('id')),
+)
 
 /** A file of payroll rows, or of employee changes, as the read model shows it. */
-export interface PayrollFileRow {
-  readonly file_id: string
-  readonly kind: 'payroll' | 'sync'
-  /** Null unless an agent submitted the file. */
-  readonly submission_id: string | null
-  readonly employer_id: string
-  readonly status: 'pending' | 'NORMALIZED' | 'failed'
-  /** Why the file failed. */
-  readonly error: string | null
-  readonly created_at: string
-  readonly row_count: number
-  readonly green_rows: number
-  readonly red_rows: number
-  readonly phase_1_status: PhaseStatus
-  readonly wages_rows: number
-  readonly total_auditable_wages_cents: number
-  readonly phase_2_status: PhaseStatus
-  readonly premium_rows: number
-  readonly total_premium_cents: number
-  readonly phase_3_status: PhaseStatus
-}
-
-const COLUMNS = `
-  file_id, kind, submission_id, employer_id, status, error, created_at, row_count, green_rows,
-  red_rows, phase_1_status, wages_rows, total_auditable_wages_cents, phase_2_status, premium_rows,
-  total_premium_cents, phase_3_status`
-
-const BY_FILE: Statement = {
-  name: 'agent-file-by-id',
-  text: `SELECT ${COLUMNS} FROM read_model.payroll_files WHERE file_id = $1`,
-}
-const BY_SUBMISSION: Statement = {
-  name: 'agent-file-by-submission',
-  text: `SELECT ${COLUMNS} FROM read_model.payroll_files WHERE submission_id = $1`,
-}
+export type PayrollFileRow = ResultOf<typeof BY_FILE>
 
 /** Finds a file by its id or by its submission's; a miss waits until the read model is at the head of the log. @throws ReadModelsLate */
 export async function findPayrollFile(
   app: Pick<Application, 'read' | 'readModels' | 'log'>,
   by: { readonly fileId: string } | { readonly submissionId: string },
 ): Promise<PayrollFileRow | null> {
-  const [statement, id] = 'fileId' in by ? [BY_FILE, by.fileId] : [BY_SUBMISSION, by.submissionId]
+  const [query, id] = 'fileId' in by ? [BY_FILE, by.fileId] : [BY_SUBMISSION, by.submissionId]
   if (!isId(id)) return null
-  const find = async () => (await app.read.query<PayrollFileRow>(statement, [id]))[0] ?? null
+  const find = async () => (await app.read.query(query, { id }))[0] ?? null
   const found = await find()
   if (found) return found
   const isCurrent = await app.readModels.reached(['payroll-files'], await app.log.head())

@@ -1,28 +1,25 @@
-import { isSealed } from '../../domain/kernel/sealed.ts'
-import type { Person, RowReason } from '../../domain/payroll/payroll-row.ts'
-import { describeReason, type PayrollTerms } from '../../domain/payroll/row-validation.ts'
+import { PayrollRowsValidated } from '../../domain/payroll/payroll-file.ts'
+import type { Person } from '../../domain/payroll/payroll-row.ts'
+import { describeReason } from '../../domain/payroll/row-validation.ts'
 import type { Application } from '../application.ts'
 import { derivedId } from '../event-store.ts'
-import type { Statement } from '../ports/read-database.ts'
-import { openAll, rowPersonContext } from './sealed-fields.ts'
+import type { ResultOf } from '../ports/read-database.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+import { opened } from './sealed-fields.ts'
 import type { PayrollFileRow } from './submission-status.ts'
 
 /** Red rows of one answer at the most. */
 export const MAX_ERROR_ROWS = 100
 
-const RED_ROWS: Statement = {
-  name: 'red-rows-of-file',
-  text: `
-    SELECT row_number, person, reasons, valid FROM read_model.payroll_row_errors
-    WHERE file_id = $1 ORDER BY row_number LIMIT $2`,
-}
-
-interface RedRow {
-  readonly row_number: number
-  readonly person: string | null
-  readonly reasons: readonly RowReason[]
-  readonly valid: Pick<PayrollTerms, 'class_codes' | 'states'> | null
-}
+const RED_ROWS = statement('red-rows-of-file', (db, $: Parameter<{ fileId: string; limit: number }>) =>
+  db
+    .selectFrom('payroll_row_errors')
+    .select(['row_number', 'person', 'reasons', 'valid'])
+    .where('file_id', '=', $('fileId'))
+    .orderBy('row_number')
+    .limit($('limit')),
+)
+type RedRow = ResultOf<typeof RED_ROWS>
 
 const NO_TERMS = { class_codes: [], states: [] }
 
@@ -36,7 +33,9 @@ export async function validationErrors(
 ) {
   // as many as the counters tell of, so that an answer in the middle of validation agrees with itself
   const limit = Math.min(file.red_rows, MAX_ERROR_ROWS)
-  const rows = limit === 0 ? [] : await app.read.query<RedRow>(RED_ROWS, [file.file_id, limit])
+  const rows = limit === 0 ? [] : await app.read.query(RED_ROWS, { fileId: file.file_id, limit })
+  // with the first red row of a chunk, and so with that of the file; the same for all rows of a file
+  const valid = rows[0]?.valid ?? NO_TERMS
   const names = await namesOf(app, file.file_id, rows)
   return {
     file_id: file.file_id,
@@ -49,7 +48,7 @@ export async function validationErrors(
       employee_name: names.get(row.row_number) ?? '',
       reasons: row.reasons.map((reason) => ({
         field: reason.field,
-        ...describeReason(reason, row.valid ?? NO_TERMS),
+        ...describeReason(reason, valid),
       })),
     })),
     has_more: file.red_rows > rows.length,
@@ -62,11 +61,10 @@ async function namesOf(
   fileId: string,
   rows: readonly RedRow[],
 ): Promise<ReadonlyMap<number, string>> {
-  const sealed = rows.flatMap(({ row_number, person }) =>
-    isSealed(person) ? [{ row_number, value: person, context: rowPersonContext(fileId, row_number) }] : [],
-  )
-  const texts = await openAll(app.personalData, sealed)
-  return new Map(sealed.map(({ row_number }, index) => [row_number, nameOf(texts[index]!)]))
+  const failures = { file_id: fileId, failures: rows }
+  const { data } = await opened(app.personalData, [{ schema: PayrollRowsValidated.schema, data: failures }])
+  const named = (data[0] as { readonly failures: readonly RedRow[] }).failures
+  return new Map(named.map(({ row_number, person }) => [row_number, person === null ? '' : nameOf(person)]))
 }
 
 function nameOf(text: string): string {

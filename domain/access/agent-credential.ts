@@ -3,6 +3,7 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
+import { secret } from '../kernel/sealed.ts'
 
 /**
  * A credential of an AI agent on the tool server. A reservation of its key leads from a presented key to
@@ -17,7 +18,7 @@ export const AgentCredentialIssued = eventType({
     entity_id: z.string(),
     sandbox: z.boolean(),
     /** SHA-256 of the key, hex. */
-    key_hash: z.string(),
+    key_hash: secret(),
     api_key_prefix: z.string(),
     created_by: z.string().nullable(),
   }),

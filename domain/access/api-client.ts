@@ -3,6 +3,7 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
+import { secret } from '../kernel/sealed.ts'
 
 /** A partner's key pair for the REST APIs. The stream id is the client id itself. */
 export const ApiClientIssued = eventType({
@@ -19,12 +20,12 @@ export const ApiClientIssued = eventType({
     employer_ids: z.union([z.literal('all'), z.array(id())]),
     request_signing: z.enum(['off', 'required']),
     /** SHA-256 of the client secret, hex. */
-    secret_hash: z.string(),
+    secret_hash: secret(),
   }),
 })
 export const ApiClientSecretRotated = eventType({
   name: 'ApiClientSecretRotated',
-  schema: z.object({ client_id: z.string(), secret_hash: z.string() }),
+  schema: z.object({ client_id: z.string(), secret_hash: secret() }),
 })
 export const ApiClientDeactivated = eventType({
   name: 'ApiClientDeactivated',

@@ -3,6 +3,7 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
+import { secret } from '../kernel/sealed.ts'
 
 /** A connection over which a partner pushes payroll by signed webhook. Its secret lies in the vault. */
 export const InboundConnectionOpened = eventType({
@@ -12,7 +13,7 @@ export const InboundConnectionOpened = eventType({
     tenant_id: id(),
     environment: environment(),
     /** Where the vault keeps the HMAC secret. */
-    secret_ref: z.string(),
+    secret_ref: secret(),
   }),
 })
 export const InboundConnectionDeactivated = eventType({

@@ -3,7 +3,7 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
-import { sealed } from '../kernel/sealed.ts'
+import { sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
  * One employee sync: hires, terminations and updates of one employer, as reported. The employee
@@ -14,10 +14,22 @@ export const employeeChange = z.object({
   subject: z.string(),
   action: z.enum(['hire', 'terminate', 'update']),
   /** JSON of the whole change record as it came, sealed under the person's data key. */
-  record: sealed(),
+  record: sealed({
+    subject: 'person',
+    boundTo: ({ data, path }) =>
+      sealContext(
+        `employeeSync-${data.file_id}`,
+        'EmployeeChangesRecorded',
+        changeRecordField(Number(data.chunk), Number(path[1])),
+      ),
+  }),
   /** `hire_date` or `termination_date`, YYYY-MM-DD. */
   effective_date: z.string().nullable(),
 })
+/** What the record of a change is bound to, by its chunk and its place in the chunk (both from 0). */
+export function changeRecordField(chunk: number, index: number): string {
+  return `chunks.${chunk}.changes.${index}.record`
+}
 export type EmployeeChange = z.output<typeof employeeChange>
 
 export const EmployeeSyncReceived = eventType({

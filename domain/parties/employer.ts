@@ -3,18 +3,25 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
-import { sealed } from '../kernel/sealed.ts'
+import { sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
  * An employer: who is insured and whose payroll is reported. FEIN, address and contact are sealed
  * under the employer's own data key (a FEIN may be a person's number); links to payroll companies
  * decide which agents may act for it.
  */
+const personal = () =>
+  sealed({
+    subject: 'employer',
+    // whichever event wrote it last
+    boundTo: ({ data, path }) =>
+      sealContext(`employer-${data.employer_id}`, 'EmployerRegistered', path.join('.')),
+  })
 const details = z.object({
   legal_name: z.string(),
   /** JSON of `{ line1, city, state, zip }`, sealed. */
-  address: sealed().nullable(),
-  contact_email: sealed().nullable(),
+  address: personal().nullable(),
+  contact_email: personal().nullable(),
   payroll_company_ids: z.array(id()),
 })
 
@@ -25,7 +32,7 @@ export const EmployerRegistered = eventType({
     tenant_id: id(),
     environment: environment(),
     /** `XX-XXXXXXX`, sealed. */
-    fein: sealed(),
+    fein: personal(),
   }),
 })
 export const EmployerDetailsChanged = eventType({

@@ -3,14 +3,26 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
-import { sealed } from '../kernel/sealed.ts'
-import { canonicalRow, rowReason, showValue } from './payroll-row.ts'
-import { type PayrollTerms, resolvedClassCode, resolvedState, validateRow } from './row-validation.ts'
-import { auditableCents, type PremiumTable } from './wages-and-premium.ts'
+import { type CanonicalRow, canonicalRow } from './payroll-row.ts'
+import {
+  calculatePremium,
+  calculateWages,
+  type PhaseTerms,
+  premiumResult,
+  validateRows,
+  validationResult,
+  wagesResult,
+} from './phases.ts'
+import { type PayrollTerms, validateRow } from './row-validation.ts'
+import type { PremiumTable } from './wages-and-premium.ts'
 
 /**
  * A payroll file: rows of one report against one policy, and what the pipeline made of them, in one
- * stream. Rows and results stand in chunks, so that no event, append or array grows with the file:
+ * stream. A file of one chunk that is processed at once is two events, in one append:
+ *
+ *   received with its rows, processed
+ *
+ * Rows and results of any other stand in chunks, so that no event, append or array grows with the file:
  *
  *   received, rows x chunks, normalized, validated x chunks, wages x chunks, premium x chunks
  *
@@ -26,6 +38,9 @@ export const CHUNK_BYTES = 256 * 1024
 
 export const PayrollFileReceived = eventType({
   name: 'PayrollFileReceived',
+  version: 2,
+  // rows came with version 2
+  upcasters: { 1: (raw) => raw },
   schema: z.object({
     file_id: id(),
     tenant_id: id(),
@@ -44,6 +59,27 @@ export const PayrollFileReceived = eventType({
     row_count: z.number().int().positive(),
     chunk_count: z.number().int().positive(),
     period: z.object({ start: z.string(), end: z.string() }).nullable(),
+    /** Only of a file that was processed at once: `PayrollFileProcessed` follows. Others have them in chunks. */
+    rows: z.array(canonicalRow).optional(),
+  }),
+})
+
+/** What all phases made of a file that was processed at once. */
+export const PayrollFileProcessed = eventType({
+  name: 'PayrollFileProcessed',
+  schema: z.object({
+    file_id: id(),
+    employer_id: id(),
+    policy_id: id(),
+    policy_number: z.string(),
+    row_count: z.number().int(),
+    period: z.object({ start: z.string(), end: z.string() }).nullable(),
+    /** The policy as of this revision of its stream is what every phase worked with. */
+    policy_revision: z.number().int().nonnegative(),
+    validation: validationResult,
+    wages: wagesResult,
+    /** Null where a rate is missing: `PayrollFileFailed` follows. */
+    premium: premiumResult.nullable(),
   }),
 })
 
@@ -74,14 +110,7 @@ export const PayrollRowsValidated = eventType({
     file_id: id(),
     chunk: z.number().int(),
     last: z.boolean(),
-    green: z.number().int(),
-    red: z.number().int(),
-    /** The red rows. */
-    failures: z.array(
-      z.object({ row_number: z.number().int(), person: sealed().optional(), reasons: z.array(rowReason) }),
-    ),
-    /** What would have been valid; only with failures. */
-    valid: z.object({ class_codes: z.array(z.string()), states: z.array(z.string()) }).optional(),
+    ...validationResult.shape,
   }),
 })
 
@@ -91,10 +120,7 @@ export const PayrollWagesCalculated = eventType({
     file_id: id(),
     chunk: z.number().int(),
     last: z.boolean(),
-    rows_processed: z.number().int(),
-    auditable_cents: z.number().int(),
-    /** Per green row: [row number, auditable cents, class code, state]. */
-    wages: z.array(z.tuple([z.number().int(), z.number().int(), z.string(), z.string()])),
+    ...wagesResult.shape,
   }),
 })
 
@@ -104,10 +130,7 @@ export const PayrollPremiumCalculated = eventType({
     file_id: id(),
     chunk: z.number().int(),
     last: z.boolean(),
-    rows_processed: z.number().int(),
-    premium_cents: z.number().int(),
-    /** Per green row: [row number, premium cents]. */
-    premiums: z.array(z.tuple([z.number().int(), z.number().int()])),
+    ...premiumResult.shape,
     /** With the last chunk, what the whole file came to: who hears of its end need not read the rows again. */
     completed: z
       .object({
@@ -136,6 +159,7 @@ export const PayrollFileFailed = eventType({
 
 const events = [
   PayrollFileReceived,
+  PayrollFileProcessed,
   PayrollRowsRecorded,
   PayrollFileNormalized,
   PayrollRowsValidated,
@@ -144,13 +168,15 @@ const events = [
   PayrollFileFailed,
 ] as const
 export type PayrollFileEvent = EventOf<(typeof events)[number]>
+/** What a received event says of a file beside its rows. */
+export type ReceivedFile = Omit<z.output<typeof PayrollFileReceived.schema>, 'rows'>
 export type PayrollFileStage = z.output<typeof PayrollFileFailed.schema>['stage']
 
 // ---- state
 
 /** What the stream says so far; sums only, so that it stays small for any file. */
 export interface PayrollFile {
-  readonly received: z.output<typeof PayrollFileReceived.schema> | null
+  readonly received: ReceivedFile | null
   readonly chunks_recorded: number
   readonly rows_recorded: number
   readonly policy_revision: number | null
@@ -173,8 +199,24 @@ const initialState: PayrollFile = {
 
 function evolve(state: PayrollFile, event: PayrollFileEvent): PayrollFile {
   switch (event.type) {
-    case 'PayrollFileReceived':
-      return { ...state, received: event.data }
+    case 'PayrollFileReceived': {
+      const { rows, ...received } = event.data
+      return rows
+        ? { ...state, received, chunks_recorded: 1, rows_recorded: rows.length }
+        : { ...state, received }
+    }
+    case 'PayrollFileProcessed': {
+      const { policy_revision, validation, wages, premium } = event.data
+      return {
+        ...state,
+        policy_revision,
+        validated: { chunks: 1, green: validation.green, red: validation.red },
+        wages: { chunks: 1, rows: wages.rows_processed, cents: wages.auditable_cents },
+        premium: premium
+          ? { chunks: 1, rows: premium.rows_processed, cents: premium.premium_cents }
+          : state.premium,
+      }
+    }
     case 'PayrollRowsRecorded':
       return {
         ...state,
@@ -239,7 +281,14 @@ type CompletedFile = NonNullable<z.output<typeof PayrollPremiumCalculated.schema
 type CalculatedWages = z.output<typeof PayrollWagesCalculated.schema>
 
 export type PayrollFileCommand =
-  | { readonly type: 'Receive'; readonly data: z.output<typeof PayrollFileReceived.schema> }
+  | { readonly type: 'Receive'; readonly data: ReceivedFile }
+  /** For a file whose rows are all at hand. */
+  | ({
+      readonly type: 'ReceiveAndProcess'
+      readonly data: ReceivedFile
+      readonly rows: readonly CanonicalRow[]
+      readonly policyRevision: number
+    } & PhaseTerms)
   | { readonly type: 'RecordRows'; readonly rows: RecordedRows['rows'] }
   | { readonly type: 'Normalize'; readonly policyRevision: number }
   | { readonly type: 'ValidateChunk'; readonly recorded: RecordedRows; readonly terms: PayrollTerms }
@@ -253,9 +302,9 @@ export type PayrollFileCommand =
   | { readonly type: 'Fail'; readonly stage: PayrollFileStage; readonly error: string }
 
 function decide(command: PayrollFileCommand, file: PayrollFile): readonly PayrollFileEvent[] | Rejection {
-  if (command.type === 'Receive') {
+  if (command.type === 'Receive' || command.type === 'ReceiveAndProcess') {
     if (file.received) return reject('conflict', 'file_exists', 'The file was received already')
-    return [PayrollFileReceived.of(command.data)]
+    return command.type === 'Receive' ? [PayrollFileReceived.of(command.data)] : processed(command)
   }
   if (!file.received) return reject('not_found', 'file_not_found', 'No such file')
   const next = nextStep(file)
@@ -299,67 +348,53 @@ function outOfOrder(command: string, next: NextStep): Rejection {
   return reject('conflict', 'out_of_order', `${command} does not come next for this file: ${next.step} does`)
 }
 
-function validated(recorded: RecordedRows, terms: PayrollTerms): PayrollFileEvent {
-  const failures: z.output<typeof PayrollRowsValidated.schema>['failures'] = []
-  for (const row of recorded.rows) {
-    const { errors } = validateRow(row, terms)
-    if (errors.length === 0) continue
-    const failure = { row_number: row.n, reasons: [...errors] }
-    failures.push(row.person === undefined ? failure : { ...failure, person: row.person })
-  }
-  const { file_id, chunk, last } = recorded
-  const counts = { file_id, chunk, last, green: recorded.rows.length - failures.length, red: failures.length }
-  return PayrollRowsValidated.of(
-    failures.length === 0
-      ? { ...counts, failures }
-      : {
-          ...counts,
-          failures,
-          valid: { class_codes: [...terms.class_codes], states: [...terms.states] },
-        },
-  )
+function processed(
+  command: Extract<PayrollFileCommand, { type: 'ReceiveAndProcess' }>,
+): readonly PayrollFileEvent[] {
+  const { data, policyRevision, terms, table } = command
+  const rows = [...command.rows]
+  const { result: validation, green } = validateRows(rows, terms)
+  const wages = calculateWages(green, command)
+  const premium = calculatePremium(wages.wages, table)
+  const { file_id, employer_id, policy_id, policy_number, row_count, period } = data
+  const file = { file_id, employer_id, policy_id, policy_number, row_count, period }
+  const results = { policy_revision: policyRevision, validation, wages }
+  const received = PayrollFileReceived.of({ ...data, rows })
+  return typeof premium === 'string'
+    ? [
+        received,
+        PayrollFileProcessed.of({ ...file, ...results, premium: null }),
+        withoutRate(file_id, premium),
+      ]
+    : [received, PayrollFileProcessed.of({ ...file, ...results, premium })]
+}
+
+function validated({ file_id, chunk, last, rows }: RecordedRows, terms: PayrollTerms): PayrollFileEvent {
+  return PayrollRowsValidated.of({ file_id, chunk, last, ...validateRows(rows, terms).result })
 }
 
 function wages(recorded: RecordedRows, terms: PayrollTerms, overtimeExclusion: boolean): PayrollFileEvent {
-  const perRow: [number, number, string, string][] = []
-  let total = 0
-  for (const row of recorded.rows) {
-    if (validateRow(row, terms).errors.length > 0) continue
-    const state = resolvedState(row, terms)
-    const cents = auditableCents(row, state, overtimeExclusion)
-    perRow.push([row.n, cents, resolvedClassCode(row, terms), state])
-    total += cents
-  }
   const { file_id, chunk, last } = recorded
+  const green = recorded.rows.filter((row) => validateRow(row, terms).errors.length === 0)
   return PayrollWagesCalculated.of({
-    file_id,
-    chunk,
-    last,
-    rows_processed: perRow.length,
-    auditable_cents: total,
-    wages: perRow,
+    ...{ file_id, chunk, last },
+    ...calculateWages(green, { terms, overtimeExclusion }),
   })
 }
 
-/** The premium of a chunk; a class code and state without a rate fails the file, never counts as zero. */
+/** The premium of a chunk, with what the file comes to when it is the last. */
 function premium(calculated: CalculatedWages, table: PremiumTable, file: PayrollFile): PayrollFileEvent {
   const { file_id, chunk, last } = calculated
-  const premiums: [number, number][] = []
-  let total = 0
-  for (const [rowNumber, wageCents, classCode, state] of calculated.wages) {
-    const cents = table.premiumOf(classCode, state, wageCents)
-    if (cents === null) {
-      return PayrollFileFailed.of({
-        file_id,
-        stage: 'premium_calculation',
-        error: `The policy has no rate for class code ${showValue(classCode)} in ${showValue(state)} (row ${rowNumber})`,
-      })
-    }
-    premiums.push([rowNumber, cents])
-    total += cents
-  }
-  const sums = { file_id, chunk, last, rows_processed: premiums.length, premium_cents: total, premiums }
-  return PayrollPremiumCalculated.of(last ? { ...sums, completed: completedFile(file, total) } : sums)
+  const result = calculatePremium(calculated.wages, table)
+  if (typeof result === 'string') return withoutRate(file_id, result)
+  const sums = { file_id, chunk, last, ...result }
+  return PayrollPremiumCalculated.of(
+    last ? { ...sums, completed: completedFile(file, result.premium_cents) } : sums,
+  )
+}
+
+function withoutRate(file_id: string, error: string): PayrollFileEvent {
+  return PayrollFileFailed.of({ file_id, stage: 'premium_calculation', error })
 }
 
 /** What a file comes to. @param lastPremiumCents of the chunk that completes it. */

@@ -1,12 +1,24 @@
 import { z } from 'zod'
 import { isCalendarDate } from '../kernel/calendar.ts'
-import { sealed } from '../kernel/sealed.ts'
+import { sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
  * One payroll row in the canonical form: what every source (tool, report, inbound webhook) is
  * normalized to before it is stored. Who the row is about stays apart, sealed under that person's
  * data key.
  */
+
+/** Who a row is about: sealed JSON of a {@link Person}, one and the same wherever the row is told of. */
+export const rowPerson = (rowNumberField: string) =>
+  sealed({
+    subject: 'person',
+    boundTo: ({ data, holder }) =>
+      sealContext(
+        `payrollFile-${data.file_id}`,
+        'PayrollRowsRecorded',
+        `rows.${holder[rowNumberField]}.person`,
+      ),
+  })
 
 /** Why a row is red, or what is doubtful about it, in machine words; `describeReason` puts it in sentences. */
 export const rowReason = z.object({
@@ -37,8 +49,8 @@ export type RowReason = z.output<typeof rowReason>
 export const canonicalRow = z.object({
   /** 1-based position in the submitted rows. */
   n: z.number().int().positive(),
-  /** {@link Person} as sealed JSON; absent when the row names nobody. */
-  person: sealed().optional(),
+  /** Absent when the row names nobody. */
+  person: rowPerson('n').optional(),
   /** `full` when first and last name are there; else what is missing. */
   name: z.enum(['full', 'no_first', 'no_last', 'none']),
   class_code: z.string().optional(),

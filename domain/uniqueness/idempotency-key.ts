@@ -4,8 +4,8 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /**
- * One idempotency key of one caller on one operation. The claim fixes the command id, from which
- * all event ids derive: whoever finishes the work after a crash appends the same events again.
+ * One idempotency key of one caller on one operation. The claim fixes the command id, from which the ids of all
+ * commands and of what they create derive: whoever finishes the work after a crash finds what is done already.
  */
 export const IdempotencyKeyClaimed = eventType({
   name: 'IdempotencyKeyClaimed',

@@ -13,11 +13,14 @@ export class PostgresReadDatabase implements ReadDatabase {
   }
 
   /** @throws DatabaseUnavailable */
-  async query<Row>(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+  async query<Parameters, Row>(
+    statement: Statement<Parameters, Row>,
+    parameters: Parameters,
+  ): Promise<readonly Row[]> {
     const query: QueryConfig = {
       name: statement.name,
       text: statement.text,
-      values: [...values],
+      values: statement.parameters.map((name) => parameters[name]),
       types: plainTypes,
     }
     try {

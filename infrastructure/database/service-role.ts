@@ -46,6 +46,7 @@ export async function grantToServiceRole(client: pg.ClientBase): Promise<void> {
     GRANT USAGE ON SCHEMA event_log TO ${SERVICE_ROLE};
     REVOKE ALL ON ALL TABLES IN SCHEMA event_log FROM ${SERVICE_ROLE};
     GRANT SELECT, INSERT ON event_log.events TO ${SERVICE_ROLE};
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA event_log TO ${SERVICE_ROLE};
   `)
   const { rows } = await client.query<{ name: string }>(
     `SELECT nspname AS name FROM pg_namespace

@@ -6,18 +6,14 @@ import {
 } from '../../application/ports/event-log.ts'
 
 const LARGEST_NAME = 512
-const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** Refuses what the log cannot take. @returns the size of the append in bytes. */
 export function checkAppend(stream: string, events: readonly EventToAppend[]): number {
   checkName('stream', stream)
-  const ids = new Set<string>()
+  if (events.length === 0) throw new TypeError('An append has at least one event')
   let bytes = 0
   for (const event of events) {
     checkName('event type', event.type)
-    if (!EVENT_ID.test(event.eventId)) throw new TypeError('An event id must be a UUID in lower case')
-    if (ids.has(event.eventId)) throw new TypeError(`Event id ${event.eventId} stands twice in one append`)
-    ids.add(event.eventId)
     if (!event.metadata.startsWith('{') || !event.metadata.endsWith('}')) {
       throw new TypeError(`The metadata of an event of type ${event.type} is no JSON object`)
     }

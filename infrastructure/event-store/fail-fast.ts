@@ -4,7 +4,6 @@ import {
   type EventLog,
   EventLogUnavailable,
   type EventToAppend,
-  type ExpectedRevision,
   type LogPage,
   type StoredEvent,
 } from '../../application/ports/event-log.ts'
@@ -50,12 +49,8 @@ export class FailFastLog implements EventLog {
     this.#answerMs = options.answerMs ?? ANSWER_MS
   }
 
-  append(
-    stream: string,
-    expected: ExpectedRevision,
-    events: readonly EventToAppend[],
-  ): Promise<AppendResult> {
-    return this.#log.append(stream, expected, events)
+  append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {
+    return this.#log.append(stream, revision, events)
   }
 
   readStream(
@@ -90,8 +85,8 @@ export class FailFastLog implements EventLog {
     return this.#read(() => this.#log.count(after, upTo))
   }
 
-  soleWriter(): boolean {
-    return this.#log.soleWriter()
+  get isExclusive(): boolean {
+    return this.#log.isExclusive
   }
 
   close(): Promise<void> {

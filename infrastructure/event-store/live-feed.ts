@@ -58,6 +58,16 @@ export class LiveFeed {
     return this.#to
   }
 
+  /** The types that subscribers want: undefined for all of them, empty for none. */
+  get types(): readonly string[] | undefined {
+    return this.#wanted.has(ALL) ? undefined : [...this.#wanted.keys()]
+  }
+
+  /** Whether subscribers want events of a type. */
+  wants(type: string): boolean {
+    return this.#wanted.has(type) || this.#wanted.has(ALL)
+  }
+
   /**
    * Has the stretch hold events of these types from here on, of all types where none are named.
    * @returns how to end that; a second call does nothing.
@@ -87,18 +97,21 @@ export class LiveFeed {
     return position >= this.#to ? 0 : this.#events.length - this.#indexAfter(position)
   }
 
-  /** Takes events that were just committed. @param base position of the log's last event before them. */
-  publish(base: bigint, events: readonly StoredEvent[]): void {
-    const last = events.at(-1)!.position
+  /**
+   * Takes events that were just committed.
+   * @param base position of the log's last event before them.
+   * @param to position up to which they are all that is wanted, default that of the last one.
+   */
+  publish(base: bigint, events: readonly StoredEvent[], to = events.at(-1)!.position): void {
     if (base === this.#to) {
-      this.#push(events, last)
-      if (last > this.#known) this.#known = last
+      this.#push(events, to)
+      if (to > this.#known) this.#known = to
       this.#wake()
       return
     }
     // what others appended before is read first, and these with it; but they need not be parsed again
-    for (const event of events) if (this.#isWanted(event)) this.#keepAhead(event)
-    this.announce(last)
+    for (const event of events) if (this.wants(event.type)) this.#keepAhead(event)
+    this.announce(to)
   }
 
   /** Learns that the log reaches to a position. */
@@ -204,7 +217,7 @@ export class LiveFeed {
   #push(events: readonly StoredEvent[], to: bigint): void {
     this.#entered(events)
     for (const event of events) {
-      if (!this.#isWanted(event)) continue
+      if (!this.wants(event.type)) continue
       this.#events.push(event)
       this.#bytes += sizeOf(event)
     }
@@ -232,10 +245,6 @@ export class LiveFeed {
     this.#bytes = 0
     this.#from = to
     this.#to = to
-  }
-
-  #isWanted({ type }: StoredEvent): boolean {
-    return this.#wanted.has(type) || this.#wanted.has(ALL)
   }
 
   #hasAllSince(position: bigint, types: ReadonlySet<string> | undefined): boolean {

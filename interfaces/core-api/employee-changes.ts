@@ -1,14 +1,20 @@
 import type { ServerResponse } from 'node:http'
 import type { Application } from '../../application/application.ts'
-import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import {
   checkChangeRecords,
   type EmployeeChangeRecord,
   type EmployeeChanges,
   refuseSync,
+  type SyncedEmployees,
+  storedSync,
   syncEmployees,
 } from '../../application/commands/sync-employees.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
+import { employeeSync } from '../../domain/parties/employee-sync.ts'
+import { CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { accepted, asHttpError, missingFields, requireSomeEmployees, sendOutcome } from './requests.ts'
 
@@ -53,25 +59,23 @@ export async function answerSync(
     const refusal = await refuseSync(app, client, sync.employerId)
     if (refusal) throw asHttpError(refusal)
   }
-  const take = async (commandId: string) => {
-    const { syncId, fileId } = await syncEmployees(app, sync, { ...context, commandId })
-    return {
-      message: `${sync.records.length} employee ${sync.records.length === 1 ? 'change' : 'changes'} accepted`,
-      sync_id: syncId,
-      file_id: fileId,
-      environment: sync.environment,
-      employer_id: sync.employerId,
-      employees_processed: sync.records.length,
-      status: 'processing',
-    }
-  }
+  const take = (within: CommandContext) => syncEmployees(app, sync, within)
+  const answer = ({ syncId, fileId }: SyncedEmployees) => ({
+    message: `${sync.records.length} employee ${sync.records.length === 1 ? 'change' : 'changes'} accepted`,
+    sync_id: syncId,
+    file_id: fileId,
+    environment: sync.environment,
+    employer_id: sync.employerId,
+    employees_processed: sync.records.length,
+    status: 'processing',
+  })
 
   if (key === null) {
     await check()
-    sendJson(response, 202, await take(app.randomness.commandId()))
+    sendJson(response, 202, answer(await take({ ...context, commandId: app.randomness.commandId() })))
     return
   }
-  const outcome = await runIdempotent(
+  const outcome = await createOnce(
     app,
     {
       caller: client.client_id,
@@ -79,9 +83,19 @@ export async function answerSync(
       key,
       requestHash: await requestHash(body),
       context,
-      check,
     },
-    async (commandId) => ({ status: 202, body: await take(commandId) }),
+    {
+      decider: employeeSync,
+      looksFirst: sync.records.length > CHUNK_ROWS,
+      create: async (within, begun) => {
+        if (begun === null) await check()
+        return { status: 202, body: answer(await take(within)) }
+      },
+      answerOf: async ({ state }) => {
+        const stored = await storedSync(app, state)
+        return stored && { status: 202, body: answer(stored) }
+      },
+    },
   )
   sendOutcome(response, accepted(outcome))
 }

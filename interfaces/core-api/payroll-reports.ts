@@ -1,11 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Application } from '../../application/application.ts'
-import {
-  type IdempotentAnswer,
-  type IdempotentOutcome,
-  requestHash,
-  runIdempotent,
-} from '../../application/commands/idempotent.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import {
   findReportSubject,
   type PayrollReport,
@@ -14,17 +9,20 @@ import {
   type ReportSubject,
   reportPayroll,
   storedReportSubject,
+  type TakenReport,
+  takenReport,
 } from '../../application/commands/report-payroll.ts'
 import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/commands/row-size.ts'
-import {
-  MAX_ROWS,
-  type SubmittedPayroll,
-  SYNCHRONOUS_ROWS,
-} from '../../application/commands/submit-payroll.ts'
+import { MAX_ROWS, SYNCHRONOUS_ROWS } from '../../application/commands/submit-payroll.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { isCalendarDate } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
+import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
 import {
@@ -144,100 +142,96 @@ export async function answerReport(
       throw error
     }
   }
-  const take = async (subject: ReportSubject, commandId: string): Promise<ReportAnswer> =>
-    answerOf(
-      sender,
-      report,
-      subject,
-      await reportPayroll(app, sender, report, subject, { ...context, commandId }),
-    )
-
-  if (keys.header === null && keys.signature === null) {
-    sendJson(response, 202, await take(await find(), app.randomness.commandId()))
-    return
-  }
-
-  let subject: ReportSubject | undefined
-  const check = async (claimedAs: string | null): Promise<void> => {
-    if (claimedAs !== null) subject ??= (await storedReportSubject(app, claimedAs)) ?? undefined
-    subject ??= await find()
-  }
+  const take = (subject: ReportSubject, within: CommandContext) =>
+    reportPayroll(app, sender, report, subject, within)
+  const answer = (taken: TakenReport) => answerOf(sender, report, taken)
   const restore = (stored: unknown) => withFein(stored as ReportAnswer, report.fein)
-  const takeOnce = async (commandId: string): Promise<IdempotentAnswer> => {
-    const answer = await take(subject ?? (await find()), commandId)
-    // the FEIN is personal: the log keeps the answer without it, and the same request brings it again
-    return { status: 202, body: answer, stored: withFein(answer, '') }
-  }
-  const bySignature = async (signature: string, commandId?: string): Promise<IdempotentOutcome> =>
-    accepted(
-      await runIdempotent(
-        app,
-        {
-          caller: sender.id,
-          operation: 'inbound payroll signature',
-          key: signature,
-          requestHash: signature,
-          ...(commandId === undefined ? {} : { commandId }),
-          context,
-          check,
-          restore,
+
+  if (keys.signature !== null) {
+    sendOutcome(response, await onceBySignature(keys.signature))
+  } else if (keys.header !== null) {
+    const call = { caller: sender.id, operation: 'payroll report', key: keys.header, context, restore }
+    const outcome = await createOnce(
+      app,
+      { ...call, requestHash: await requestHash(body) },
+      {
+        decider: payrollFile,
+        looksFirst: report.employees.length > SYNCHRONOUS_ROWS,
+        create: async (within, begun) => {
+          const subject = begun && (await storedReportSubject(app, within.commandId))
+          const taken = await take(subject ?? (await find()), within)
+          return taken.inOneAppend ? { status: 202, body: answer(taken) } : kept(answer(taken))
         },
-        takeOnce,
-      ),
+        answerOf: (created) => {
+          const taken = takenReport(created)
+          return taken && { status: 202, body: answer(taken) }
+        },
+      },
     )
-  let outcome: IdempotentOutcome
-  if (keys.header === null) {
-    outcome = await bySignature(keys.signature!)
+    sendOutcome(response, accepted(outcome))
   } else {
-    let replayed = false
-    const byHeader = accepted(
-      await runIdempotent(
-        app,
-        {
-          caller: sender.id,
-          operation: 'payroll report',
-          key: keys.header,
-          requestHash: await requestHash(body),
-          context,
-          check,
-          restore,
-        },
-        async (commandId) => {
-          if (keys.signature === null) return takeOnce(commandId)
-          // another key does not make a captured request a new one; a new signature under this key
-          // goes on with what the first one began
-          const first = await bySignature(keys.signature, commandId)
-          replayed = first.replayed
-          return { ...first, stored: withFein(first.body as ReportAnswer, '') }
-        },
-      ),
-    )
-    outcome = replayed ? { ...byHeader, replayed } : byHeader
+    const taken = await take(await find(), { ...context, commandId: app.randomness.commandId() })
+    sendJson(response, 202, answer(taken))
   }
-  sendOutcome(response, outcome)
+
+  /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
+  async function onceBySignature(signature: string): Promise<IdempotentOutcome> {
+    let subject: ReportSubject | undefined
+    const check = async (claimedAs: string | null): Promise<void> => {
+      if (claimedAs !== null) subject ??= (await storedReportSubject(app, claimedAs)) ?? undefined
+      subject ??= await find()
+    }
+    const call = { caller: sender.id, context, check, restore }
+    const bySignature = async (within?: CommandContext): Promise<IdempotentOutcome> =>
+      accepted(
+        await runClaimed(
+          app,
+          {
+            ...{ ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature },
+            ...(within && { commandId: within.commandId }),
+          },
+          async (claimed) => kept(answer(await take(subject ?? (await find()), claimed))),
+        ),
+      )
+    if (keys.header === null) return bySignature()
+    let replayed = false
+    const byHeader = await runClaimed(
+      app,
+      { ...call, operation: 'payroll report', key: keys.header, requestHash: await requestHash(body) },
+      async (claimed) => {
+        // another key does not make a captured request a new one; a new signature under this key
+        // goes on with what the first one began
+        const first = await bySignature(claimed)
+        replayed = first.replayed
+        return { ...first, stored: withFein(first.body as ReportAnswer, '') }
+      },
+    )
+    const outcome = accepted(byHeader)
+    return replayed ? { ...outcome, replayed } : outcome
+  }
+}
+
+/** An answer of which the log keeps all but the FEIN: that is personal, and the same request brings it again. */
+function kept(answer: ReportAnswer): IdempotentAnswer {
+  return { status: 202, body: answer, stored: withFein(answer, '') }
 }
 
 function withFein(answer: ReportAnswer, fein: string): ReportAnswer {
   return { ...answer, employer: { ...answer.employer, fein } }
 }
 
-function answerOf(
-  sender: ReportSender,
-  report: PayrollReport,
-  { employer, policy }: ReportSubject,
-  submitted: SubmittedPayroll,
-): ReportAnswer {
+function answerOf(sender: ReportSender, report: PayrollReport, taken: TakenReport): ReportAnswer {
   const background = report.employees.length > SYNCHRONOUS_ROWS
-  const { outcome } = submitted
+  const { outcome, fileId } = taken
   return {
     success: true,
-    ...(background ? { file_id: null, report_id: submitted.fileId } : { file_id: submitted.fileId }),
+    ...(background ? { file_id: null, report_id: fileId } : { file_id: fileId }),
     status: outcome === 'complete' ? 'completed' : outcome === 'failed' ? 'failed' : 'processing',
     environment: sender.environment,
     // the employer was found by this FEIN: what was sent is what is stored
-    employer: { id: employer.employer_id, business_name: employer.legal_name, fein: report.fein },
-    policy: { id: policy.state.policy_id, policy_number: policy.state.policy_number },
-    employee_count: submitted.rowCount,
-    file_name: submitted.fileName,
+    employer: { id: taken.employerId, business_name: taken.employerName, fein: report.fein },
+    policy: { id: taken.policyId, policy_number: taken.policyNumber },
+    employee_count: taken.rowCount,
+    file_name: taken.fileName,
   }
 }

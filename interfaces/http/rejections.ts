@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
+import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import { HttpError } from './errors.ts'
 

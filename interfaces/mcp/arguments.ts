@@ -1,6 +1,6 @@
-import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
 import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/commands/row-size.ts'
 import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { INVALID_PARAMS, invalidParams, isObject, RpcError } from './json-rpc.ts'
 

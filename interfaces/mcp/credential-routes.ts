@@ -1,11 +1,10 @@
+import type { NewAgentCredential } from '../../application/access/agent-credentials.ts'
+import * as agentCredentials from '../../application/access/agent-credentials.ts'
+import { listAgents } from '../../application/access/list-agents.ts'
 import type { Application } from '../../application/application.ts'
-import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
-import {
-  issueAgentCredential,
-  type NewAgentCredential,
-} from '../../application/commands/issue-agent-credential.ts'
-import { revokeAgentCredential } from '../../application/commands/revoke-agent-credential.ts'
-import { listAgents } from '../../application/queries/list-agents.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
@@ -32,8 +31,8 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
         const { value } = await readJson(request, SMALL_BODY)
         const input = newCredential(value)
         const context = { ...operatorContext(requestIdOf(response)), tenantId: null, environment: null }
-        const issue = async (commandId: string) => {
-          const issued = await issueAgentCredential(app, input, { ...context, commandId })
+        const issue = async (within: CommandContext) => {
+          const issued = await agentCredentials.issue(app, input, within)
           if (isRejection(issued)) throw refusalOf(issued)
           const { credential, apiKey } = issued
           return {
@@ -52,11 +51,11 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
           }
         }
         if (key === null) {
-          const { status, body } = await issue(app.randomness.commandId())
+          const { status, body } = await issue({ ...context, commandId: app.randomness.commandId() })
           sendJson(response, status, body)
           return
         }
-        const outcome = await runIdempotent(
+        const outcome = await runClaimed(
           app,
           {
             caller: 'operator',
@@ -89,7 +88,7 @@ export function credentialRoutes(app: Application, operator: OperatorGate): read
       path: '/api/v1/agents/:credential_id/revoke',
       async handle(request, response) {
         await operator.require(request, response)
-        const revoked = await revokeAgentCredential(app, String(request.params.credential_id), {
+        const revoked = await agentCredentials.revoke(app, String(request.params.credential_id), {
           ...operatorContext(requestIdOf(response)),
           commandId: app.randomness.commandId(),
         })

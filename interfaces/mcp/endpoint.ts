@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { authenticateAgent } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
-import { isIdempotencyKey } from '../../application/commands/idempotent.ts'
+import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { requestIdOf, sendEmpty, sendJson } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'

@@ -1,10 +1,13 @@
 import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
-import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
-import { storedFile, submitPayroll } from '../../application/commands/submit-payroll.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import type { Reads } from '../../application/command-handling/command-handler.ts'
+import { resultOf, submitPayroll } from '../../application/commands/submit-payroll.ts'
 import { validatePayroll } from '../../application/commands/validate-payroll.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
+import { listEmployerPolicies } from '../../application/policies/list-employer-policies.ts'
 import { describeExpectedFields } from '../../application/queries/expected-fields.ts'
-import { listEmployerPolicies } from '../../application/queries/list-employer-policies.ts'
 import {
   findPayrollFile,
   type PayrollFileRow,
@@ -14,7 +17,7 @@ import { validationErrors } from '../../application/queries/validation-errors.ts
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Employer } from '../../domain/parties/employer.ts'
-import { payrollFile } from '../../domain/payroll/payroll-file.ts'
+import { CHUNK_ROWS, type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import { policy as policyOf } from '../../domain/policies/policy.ts'
 import {
@@ -101,8 +104,11 @@ export const tools: readonly Tool[] = [
     async call({ app, agent, given }) {
       const employerId = requiredString(given, 'employer_id', EMPLOYER)
       const policyId = optionalString(given, 'policy_id', POLICY)
-      const employer = await employerFor(app, agent, employerId)
-      if (policyId !== null) await policyFor(app, employer, policyId)
+      if (policyId === null) {
+        return describeExpectedFields(app, await employerFor(app, agent, employerId), null)
+      }
+      const { employer, policy } = await subjectOf(app, agent, employerId, policyId)
+      reportable(policy)
       return describeExpectedFields(app, employer, policyId)
     },
   },
@@ -115,8 +121,8 @@ export const tools: readonly Tool[] = [
     async call(call) {
       const { app, agent } = call
       const { employerId, policyId, rows } = await submissionOf(call)
-      const policy = await policyFor(app, await employerFor(app, agent, employerId), policyId)
-      return validatePayroll(app, policy.state, rows)
+      const { policy } = await subjectOf(app, agent, employerId, policyId)
+      return validatePayroll(app, reportable(policy).state, rows)
     },
   },
   {
@@ -160,10 +166,9 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
   const wantsDryRun = optionalBoolean(given, 'dry_run')
   const key = optionalIdempotencyKey(given) ?? call.idempotencyKey
   const { employerId, policyId, rows } = await submissionOf(call)
-  const employer = await employerFor(app, agent, employerId)
-  const find = () => policyFor(app, employer, policyId)
+  const { employer, policy } = await subjectOf(app, agent, employerId, policyId)
   // a sandbox agent is never told: it sees the dry run that it got
-  if (wantsDryRun || agent.sandbox) return validatePayroll(app, (await find()).state, rows)
+  if (wantsDryRun || agent.sandbox) return validatePayroll(app, reportable(policy).state, rows)
 
   const context = {
     actor: { type: 'agent', id: agent.credential_id } as const,
@@ -171,7 +176,7 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
     environment: employer.environment,
     correlationId: requestId,
   }
-  const submit = async (policy: LoadedPolicy, commandId: string) => {
+  const submit = async (to: LoadedPolicy, within: CommandContext) => {
     const submitted = await submitPayroll(
       app,
       {
@@ -181,27 +186,22 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
         environment: employer.environment,
         employerId: employer.employer_id,
         employerName: employer.legal_name,
-        policy,
+        policy: to,
         rows,
         vocabulary: TOOL_ROWS,
         period: null,
         waitFor: 'phase_1',
       },
-      { ...context, commandId },
+      within,
     )
     if (isRejection(submitted)) throw refused(submitted)
-    return submissionResult(app, submitted)
+    return submitted
   }
-  if (key === null) return submit(await find(), app.randomness.commandId())
-  // what an earlier attempt stored was accepted, whatever became of the policy since
-  const findAgain = async (claimedAs: string): Promise<LoadedPolicy | null> => {
-    const received = (await storedFile(app, claimedAs))?.received
-    if (!received) return null
-    const { state, revision } = await app.commands.load(policyOf, received.policy_id)
-    return state && { state, revision }
+  if (key === null) {
+    const within = { ...context, commandId: app.randomness.commandId() }
+    return submissionResult((await submit(reportable(policy), within)).file)
   }
-  let policy: LoadedPolicy | null = null
-  const outcome = await runIdempotent(
+  const outcome = await createOnce(
     app,
     {
       caller: `agent:${agent.credential_id}`,
@@ -209,12 +209,20 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
       key,
       requestHash: await requestHash({ employerId, policyId, rows }),
       context,
-      // before the key is claimed: a refused policy leaves it free for the corrected call
-      check: async (claimedAs) => {
-        policy = (claimedAs === null ? null : await findAgain(claimedAs)) ?? (await find())
-      },
     },
-    async (commandId) => ({ status: 200, body: await submit(policy ?? (await find()), commandId) }),
+    {
+      decider: payrollFile,
+      looksFirst: rows.length > CHUNK_ROWS,
+      create: async (within, begun) => {
+        // what an earlier attempt stored was accepted, whatever became of the policy since
+        const again = begun && (await pinnedPolicy(app, begun.received!.policy_id))
+        const { file, inOneAppend } = await submit(again ?? reportable(policy), within)
+        const body = submissionResult(file)
+        return inOneAppend ? { status: 200, body } : { status: 200, body, stored: body }
+      },
+      answerOf: ({ state }) =>
+        state.received!.chunk_count === 1 ? { status: 200, body: submissionResult(state) } : null,
+    },
   )
   if (isRejection(outcome)) {
     throw invalidParams('idempotency_key', `${outcome.message}; send a new idempotency_key for other data`)
@@ -223,13 +231,15 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
   return outcome.body
 }
 
-/** The answer to a real submission. */
-async function submissionResult(
-  app: Application,
-  submitted: Exclude<Awaited<ReturnType<typeof submitPayroll>>, Rejection>,
-): Promise<Record<string, unknown>> {
-  const { fileId, submissionId, rowCount, outcome, error } = submitted
-  const { validated, failed } = (await app.commands.load(payrollFile, fileId)).state
+async function pinnedPolicy(app: Application, policyId: string): Promise<LoadedPolicy | null> {
+  const { state, revision } = await app.commands.load(policyOf, policyId)
+  return state && { state, revision }
+}
+
+/** The answer to a real submission, by its file. */
+function submissionResult(file: PayrollFile): Record<string, unknown> {
+  const { received, validated, failed } = file
+  const { outcome, rowCount, error } = resultOf(file, 'phase_1')
   const status =
     outcome === 'failed'
       ? 'submission_failed'
@@ -245,9 +255,9 @@ async function submissionResult(
             validated.red > 0 ? ' Read why with get_validation_errors.' : ''
           }`
   return {
-    submission_id: submissionId,
+    submission_id: received!.source.submission_id,
     // a file that could not even be created is no file to look at
-    file_id: failed?.stage === 'file_creation' ? null : fileId,
+    file_id: failed?.stage === 'file_creation' ? null : received!.file_id,
     status,
     row_count: rowCount,
     message,
@@ -266,14 +276,27 @@ async function submissionOf({ given, onRows }: ToolCall) {
   return { employerId, policyId, rows: await payrollRows(given) }
 }
 
-async function employerFor(app: Application, agent: AgentCredential, employerId: string): Promise<Employer> {
+async function employerFor(app: Reads, agent: AgentCredential, employerId: string): Promise<Employer> {
   const employer = await employerInScope(app, agent, employerId)
   if (employer) return employer
   throw new RpcError(SCOPE_ERROR, 'This credential may not act for the employer named by employer_id')
 }
 
-async function policyFor(app: Application, employer: Employer, policyId: string): Promise<LoadedPolicy> {
-  const policy = await reportablePolicy(app, employer.employer_id, policyId)
+/** Whom a submission is about, read together; the policy is null where none is to be reported against. */
+function subjectOf(
+  app: Application,
+  agent: AgentCredential,
+  employerId: string,
+  policyId: string,
+): Promise<{ employer: Employer; policy: LoadedPolicy | null }> {
+  return app.commands.reading(async (commands) => {
+    const reads = { commands, clock: app.clock }
+    const employer = await employerFor(reads, agent, employerId)
+    return { employer, policy: await reportablePolicy(reads, employer.employer_id, policyId) }
+  })
+}
+
+function reportable(policy: LoadedPolicy | null): LoadedPolicy {
   if (policy) return policy
   throw invalidParams(
     'policy_id',

@@ -1,11 +1,6 @@
+import * as apiClients from '../../application/access/api-clients.ts'
 import { isClientId } from '../../application/access/client-authentication.ts'
-import {
-  deactivateApiClient,
-  deactivateInboundConnection,
-  issueApiClient,
-  openInboundConnection,
-  rotateApiClient,
-} from '../../application/commands/access.ts'
+import * as inboundConnections from '../../application/access/inbound-connections.ts'
 import { type ApiClient, apiClient } from '../../domain/access/api-client.ts'
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
@@ -31,21 +26,21 @@ export function accessRoutes(host: OperatorHost): readonly Route[] {
         employerIds: fields.scope('employer_ids'),
         requestSigning: fields.word('request_signing', ['off', 'required'], 'off'),
       }),
-      create: (input, context) => issueApiClient(app, input, context),
+      create: (input, context) => apiClients.issue(app, input, context),
       idOf: ({ client }) => client.client_id,
       show: ({ client, clientSecret }) => ({ ...withoutHash(client), client_secret: clientSecret }),
-      restore: null,
+      repeated: { by: null },
     }),
     operation(host, 'GET', '/api-clients/:client_id', async (call) => ({
       data: withoutHash(await clientOf(call.parameter('client_id'))),
     })),
     operation(host, 'POST', '/api-clients/:client_id/deactivate', async (call) => {
       const { client_id } = await clientOf(call.parameter('client_id'))
-      return { data: withoutHash(accepted(await deactivateApiClient(app, client_id, call.context()))) }
+      return { data: withoutHash(accepted(await apiClients.deactivate(app, client_id, call.context()))) }
     }),
     operation(host, 'POST', '/api-clients/:client_id/rotate', async (call) => {
       const { client_id } = await clientOf(call.parameter('client_id'))
-      const { client, clientSecret } = accepted(await rotateApiClient(app, client_id, call.context()))
+      const { client, clientSecret } = accepted(await apiClients.rotate(app, client_id, call.context()))
       return { data: { ...withoutHash(client), client_secret: clientSecret } }
     }),
 
@@ -55,17 +50,17 @@ export function accessRoutes(host: OperatorHost): readonly Route[] {
         tenantId: fields.id('tenant_id'),
         environment: fields.word('environment', ENVIRONMENTS, 'live'),
       }),
-      create: (input, context) => openInboundConnection(app, input, context),
+      create: (input, context) => inboundConnections.open(app, input, context),
       idOf: ({ connection }) => connection.connection_id,
       show: ({ connection, secret }) => ({ ...withoutRef(connection), secret }),
-      restore: null,
+      repeated: { by: null },
     }),
     operation(host, 'GET', '/inbound-connections/:connection_id', async (call) => ({
       data: withoutRef(await connectionOf(call.parameter('connection_id'))),
     })),
     operation(host, 'POST', '/inbound-connections/:connection_id/deactivate', async (call) => {
       const { connection_id } = await connectionOf(call.parameter('connection_id'))
-      const changed = await deactivateInboundConnection(app, connection_id, call.context())
+      const changed = await inboundConnections.deactivate(app, connection_id, call.context())
       return { data: withoutRef(accepted(changed)) }
     }),
   ]

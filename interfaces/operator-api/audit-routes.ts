@@ -1,7 +1,7 @@
-import { dataKeysToErase, eraseSubject, personSubjects } from '../../application/commands/erasure.ts'
-import { recordOperatorAction } from '../../application/commands/operator-actions.ts'
+import { dataKeysToErase, eraseSubject, personSubjects } from '../../application/operations/erasure.ts'
+import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
+import { employeeRegister } from '../../application/parties/employee-register.ts'
 import { verifyLog, verifyStream } from '../../application/queries/audit.ts'
-import { employeeRegister } from '../../application/queries/employee-register.ts'
 import {
   type EventFilter,
   readLogEvents,

@@ -1,4 +1,4 @@
-import { recordOperatorAction } from '../../application/commands/operator-actions.ts'
+import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
 import { FAULT_POINTS } from '../../application/ports/faults.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { ProjectionError } from '../../projections/runtime/projections.ts'

@@ -1,8 +1,12 @@
 import type express from 'express'
 import type { Application } from '../../application/application.ts'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
-import { isIdempotencyKey, requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { UnreadableEvent } from '../../application/event-store.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
+import type { Decider } from '../../domain/kernel/decider.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import type { OperatorGate } from '../http/bearer.ts'
@@ -89,13 +93,20 @@ export interface Creation<Input, Created> {
   readonly idOf: (created: Created) => string
   /** The answer's data. */
   readonly show: (created: Created) => Promise<unknown> | unknown
-  /** Answers of a repeated key: what was created, as it was then. `null` where a secret was handed out. */
-  readonly restore: ((id: string) => Promise<unknown>) | null
+  /**
+   * How a repeated key is answered: by the one aggregate that is created, as it began; where several streams are
+   * written, by what is read again under the id; not at all where a secret was handed out.
+   */
+  readonly repeated:
+    | { readonly by: Decider<Created | null, never> }
+    | { readonly by: (id: string) => Promise<unknown> }
+    | { readonly by: null }
 }
 
 /** Builds the route of a creation: 201, or 200 with `Idempotent-Replayed: true` for a repeated key. */
 export function creation<Input, Created>(host: OperatorHost, definition: Creation<Input, Created>): Route {
-  const { path, parse, create, idOf, show, restore } = definition
+  const { path, parse, create, idOf, show, repeated } = definition
+  const { app } = host
   return operation(host, 'POST', path, async (call) => {
     const { fields, value } = await call.body()
     const key = idempotencyKeyOf(call.request)
@@ -103,27 +114,36 @@ export function creation<Input, Created>(host: OperatorHost, definition: Creatio
     const context = call.context()
     if (key === null) return { status: 201, data: await show(accepted(await create(input, context))) }
 
-    const outcome = await runIdempotent(
-      host.app,
-      {
-        caller: 'operator',
-        operation: `POST ${path}`,
-        key,
-        requestHash: await requestHash(value),
-        context,
-        secretAnswer: restore === null,
-        restore: (stored) => restore?.((stored as { id: string }).id),
-      },
-      async (commandId) => {
-        const created = accepted(await create(input, { ...context, commandId }))
-        const id = idOf(created)
-        return { status: 201, body: await show(created), stored: { id }, createdId: id }
-      },
-    )
+    const keyed = { caller: 'operator', operation: `POST ${path}`, key, context }
+    const request = { ...keyed, requestHash: await requestHash(value) }
+    const { by } = repeated
+    const outcome =
+      typeof by === 'object' && by !== null
+        ? await createOnce(app, request, {
+            decider: by,
+            create: async (within) => ({
+              status: 201,
+              body: await show(accepted(await create(input, within))),
+            }),
+            answerOf: async ({ state }) => ({ status: 201, body: await show(state!) }),
+          })
+        : await runClaimed(
+            app,
+            {
+              ...request,
+              secretAnswer: by === null,
+              restore: (stored) => by?.((stored as { id: string }).id),
+            },
+            async (within) => {
+              const created = accepted(await create(input, within))
+              const id = idOf(created)
+              return { status: 201, body: await show(created), stored: { id }, createdId: id }
+            },
+          )
     if (isRejection(outcome)) throw refusal(outcome)
     return {
       status: outcome.status,
-      data: await outcome.body,
+      data: outcome.body,
       ...(outcome.replayed ? { headers: { 'Idempotent-Replayed': 'true' } } : {}),
     }
   })

@@ -1,13 +1,9 @@
-import {
-  type Address,
-  changeEmployer,
-  type EmployerChanges,
-  registerCarrier,
-  registerEmployer,
-  registerPayrollCompany,
-  registerTenant,
-} from '../../application/commands/parties.ts'
-import { employerAsRegistered, showEmployer } from '../../application/queries/employers.ts'
+import * as carriers from '../../application/parties/carriers.ts'
+import type { Address, EmployerChanges } from '../../application/parties/employers.ts'
+import * as employers from '../../application/parties/employers.ts'
+import * as payrollCompanies from '../../application/parties/payroll-companies.ts'
+import { employerAsRegistered, showEmployer } from '../../application/parties/show-employers.ts'
+import * as tenants from '../../application/parties/tenants.ts'
 import { listEmployers } from '../../application/queries/operator-lists.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
@@ -31,10 +27,10 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
     creation(host, {
       path: '/tenants',
       parse: (fields) => ({ name: fields.text('name') }),
-      create: (input, context) => registerTenant(app, input, context),
+      create: (input, context) => tenants.register(app, input, context),
       idOf: ({ tenant_id }) => tenant_id,
       show: (created) => created,
-      restore: async (id) => (await app.commands.loadAt(tenant, id, 0)).state,
+      repeated: { by: tenant },
     }),
     operation(host, 'GET', '/tenants/:tenant_id', async (call) => {
       const id = call.parameter('tenant_id')
@@ -50,10 +46,10 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
         name: fields.text('name'),
         settlementType: fields.optionalWord('settlement_type', ['fbo', 'direct']),
       }),
-      create: (input, context) => registerCarrier(app, input, context),
+      create: (input, context) => carriers.register(app, input, context),
       idOf: ({ carrier_id }) => carrier_id,
       show: (created) => created,
-      restore: async (id) => (await app.commands.loadAt(carrier, id, 0)).state,
+      repeated: { by: carrier },
     }),
     operation(host, 'GET', '/carriers/:carrier_id', async (call) => {
       const id = call.parameter('carrier_id')
@@ -65,10 +61,10 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
     creation(host, {
       path: '/payroll-companies',
       parse: (fields) => ({ tenantId: fields.id('tenant_id'), name: fields.text('name') }),
-      create: (input, context) => registerPayrollCompany(app, input, context),
+      create: (input, context) => payrollCompanies.register(app, input, context),
       idOf: ({ payroll_company_id }) => payroll_company_id,
       show: (created) => created,
-      restore: async (id) => (await app.commands.loadAt(payrollCompany, id, 0)).state,
+      repeated: { by: payrollCompany },
     }),
     operation(host, 'GET', '/payroll-companies/:payroll_company_id', async (call) => {
       const id = call.parameter('payroll_company_id')
@@ -88,10 +84,10 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
         contactEmail: emailOf(fields),
         payrollCompanyIds: fields.ids('payroll_company_ids'),
       }),
-      create: (input, context) => registerEmployer(app, input, context),
+      create: (input, context) => employers.register(app, input, context),
       idOf: ({ employer_id }) => employer_id,
       show: (created) => showEmployer(app, created),
-      restore: (id) => employerAsRegistered(app, id),
+      repeated: { by: (id) => employerAsRegistered(app, id) },
     }),
     operation(host, 'GET', '/employers', async (call) => {
       const page = pageOf(call.query)
@@ -105,7 +101,7 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
       const changes = employerChanges(fields)
       const present = await employerOf(call.parameter('employer_id'))
       await refuseFixed(fields, present)
-      const changed = accepted(await changeEmployer(app, present.employer_id, changes, call.context()))
+      const changed = accepted(await employers.change(app, present.employer_id, changes, call.context()))
       return { data: await showEmployer(app, changed) }
     }),
   ]

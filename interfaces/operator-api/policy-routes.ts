@@ -1,5 +1,5 @@
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
-import { cancelPolicy, changePolicy, issuePolicy } from '../../application/commands/policies.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import * as policies from '../../application/policies/policies.ts'
 import { listPolicies, type ShownPolicy, showPolicy } from '../../application/queries/operator-lists.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { type Policy, type PolicyTerms, policy } from '../../domain/policies/policy.ts'
@@ -47,10 +47,10 @@ export function policyRoutes(host: OperatorHost): readonly Route[] {
         annualPremiumCents: fields.optionalWholeNumber('annual_premium_cents'),
         overtimeExclusion: fields.flag('overtime_exclusion', false),
       }),
-      create: (input, context: CommandContext) => issuePolicy(app, input, context),
+      create: (input, context: CommandContext) => policies.issue(app, input, context),
       idOf: ({ policy_id }) => policy_id,
       show,
-      restore: async (id) => show((await app.commands.loadAt(policy, id, 0)).state!),
+      repeated: { by: async (id) => show((await app.commands.loadAt(policy, id, 0)).state!) },
     }),
     operation(host, 'GET', '/policies', async (call) => {
       const page = pageOf(call.query)
@@ -70,13 +70,13 @@ export function policyRoutes(host: OperatorHost): readonly Route[] {
           throw badRequest(`${name} cannot be changed`)
         }
       }
-      return { data: show(accepted(await changePolicy(app, present.policy_id, terms, call.context()))) }
+      return { data: show(accepted(await policies.change(app, present.policy_id, terms, call.context()))) }
     }),
     operation(host, 'POST', '/policies/:policy_id/cancel', async (call) => {
       const { fields } = await call.body()
       const reason = fields.optionalText('reason')
       const present = await policyOf(call.parameter('policy_id'))
-      return { data: show(accepted(await cancelPolicy(app, present.policy_id, reason, call.context()))) }
+      return { data: show(accepted(await policies.cancel(app, present.policy_id, reason, call.context()))) }
     }),
   ]
 

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 

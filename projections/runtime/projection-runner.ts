@@ -207,7 +207,7 @@ export class ProjectionRunner {
       ...{ log: this.#parts.log, types: this.#types, pageSize: PAGE, from: writer.stored },
       // other processes know of it only from what is stored
       checkpointMs: () =>
-        this.#parts.log.soleWriter() ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared,
+        this.#parts.log.isExclusive ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared,
       take: async ({ events }) => {
         // only pages at the head are shared with other readers
         await writer.apply(events, (upTo) => follower.store(upTo), this.#caughtUp)

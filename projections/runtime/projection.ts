@@ -1,33 +1,30 @@
 import type { RecordedEvent } from '../../application/event-store.ts'
+import type {
+  ChangedColumns,
+  KeyOf,
+  NewRow,
+  RowOf,
+  TableDefinition,
+} from '../../application/read-models/table.ts'
 import type { DomainEvent, EventOf, EventType } from '../../domain/kernel/event-type.ts'
 
-/** PostgreSQL types that read models use. */
-export type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'date' | 'timestamptz' | 'jsonb'
-
-/** A table of a read model, as projections and the runner see it. */
-export interface TableDefinition {
-  /** The name queries read: `read_model.<name>`. */
-  readonly name: string
-  /** Columns of the primary key. */
-  readonly key: readonly string[]
-  /** All columns, the key's included; those not in `key` may be null. */
-  readonly columns: Readonly<Record<string, ColumnType>>
-  /** Further indexes, each a list of columns (with `desc` where wanted). */
-  readonly indexes?: readonly (readonly string[])[]
-}
+export type { TableDefinition }
 
 /** A row: values by column. `jsonb` columns take any JSON value, `timestamptz` ISO strings, `bigint` numbers or bigints. */
 export type Row = Record<string, unknown>
 
+/** Columns that a table does not have: rows spread together must not carry them. */
+type NoOther<Given, Known> = { readonly [C in Exclude<keyof Given, keyof Known>]: never }
+
 /** A table while a page is folded: reads see what the page wrote before. */
-export interface FoldedTable {
+export interface FoldedTable<T extends TableDefinition = TableDefinition> {
   /** The row with that key as of now. Only rows named by `reads` (or put before in this page) are there. */
-  get(...key: readonly unknown[]): Readonly<Row> | undefined
+  get(...key: KeyOf<T>): RowOf<T> | undefined
   /** Inserts or replaces a whole row; columns left out become null. */
-  put(row: Row): void
+  put<R extends NewRow<T>>(row: R & NoOther<R, NewRow<T>>): void
   /** Changes some columns of a row that is there. @throws when it is not, which parks the event's stream. */
-  change(key: readonly unknown[], columns: Row): void
-  remove(...key: readonly unknown[]): void
+  change<R extends ChangedColumns<T>>(key: KeyOf<T>, columns: R & NoOther<R, ChangedColumns<T>>): void
+  remove(...key: KeyOf<T>): void
 }
 
 /** How a projection handles one event type. Pure: nothing here reaches the outside. */
@@ -47,24 +44,38 @@ export interface Projection {
   readonly handlers: readonly Handler[]
 }
 
-/** Declares how a projection handles an event type, with the event typed. */
-export function on<T extends EventType>(
+/** Tables by name, as handlers change them. */
+type FoldedTables<Tables extends readonly TableDefinition[]> = {
+  readonly [T in Tables[number] as T['name']]: FoldedTable<T>
+}
+/** Keys of rows by table, as handlers name them. */
+type ReadKeys<Tables extends readonly TableDefinition[]> = {
+  readonly [T in Tables[number] as T['name']]?: readonly KeyOf<T>[]
+}
+
+/** Declares how a projection handles an event type, with the event and the projection's tables typed. */
+type On<Tables extends readonly TableDefinition[]> = <T extends EventType>(
   type: T,
   handler: {
-    reads?: (
-      event: RecordedEvent<Extract<EventOf<T>, DomainEvent>>,
-    ) => Readonly<Record<string, readonly (readonly unknown[])[]>>
-    apply: (
-      event: RecordedEvent<Extract<EventOf<T>, DomainEvent>>,
-      tables: Readonly<Record<string, FoldedTable>>,
-    ) => void
+    reads?: (event: RecordedEvent<Extract<EventOf<T>, DomainEvent>>) => ReadKeys<Tables>
+    apply: (event: RecordedEvent<Extract<EventOf<T>, DomainEvent>>, tables: FoldedTables<Tables>) => void
   },
-): Handler {
-  return {
+) => Handler
+
+/** Declares a read model: its tables, and what each event does to them. */
+export function projection<const Tables extends readonly TableDefinition[]>(definition: {
+  readonly name: string
+  /** Raise it with every change that needs a rebuild. */
+  readonly version: number
+  readonly tables: Tables
+  readonly handlers: (on: On<Tables>) => readonly Handler[]
+}): Projection {
+  const on: On<Tables> = (type, { reads, apply }) => ({
     type: type.name,
-    reads: (handler.reads ?? (() => ({}))) as Handler['reads'],
-    apply: handler.apply as Handler['apply'],
-  }
+    reads: (reads ?? (() => ({}))) as Handler['reads'],
+    apply: apply as unknown as Handler['apply'],
+  })
+  return { ...definition, handlers: definition.handlers(on) }
 }
 
 /** Where a projection stands in its life; see docs/operations.md for the moves. */

@@ -5,6 +5,7 @@ import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { ReadModels } from '../../application/ports/read-models.ts'
+import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { LogLag } from './log-lag.ts'
 import type { ProjectionMetrics } from './owned-projection.ts'
 import type { Projection } from './projection.ts'
@@ -60,6 +61,8 @@ export class Projections implements ReadModels {
   readonly #lag: LogLag
   readonly #reached: ReachedPositions
   readonly #owners = new Map<string, ProjectionOwner>()
+  /** Projections that handle events of an aggregate. */
+  readonly #tellers = new Map<object, readonly string[]>()
   #requestTimer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
 
@@ -124,6 +127,18 @@ export class Projections implements ReadModels {
     }
     if (waits.length === 0) return true
     return (await Promise.all(waits)).every(Boolean)
+  }
+
+  tellOf(aggregate: Pick<Aggregate, 'events'>, position: bigint): Promise<boolean> {
+    let names = this.#tellers.get(aggregate)
+    if (!names) {
+      const types = new Set(aggregate.events.map(({ name }) => name))
+      names = this.names.filter((name) =>
+        this.#projections.get(name)!.handlers.some(({ type }) => types.has(type)),
+      )
+      this.#tellers.set(aggregate, names)
+    }
+    return this.reached(names, position)
   }
 
   // ---- operating

@@ -291,11 +291,11 @@ describe('while a client or an agent is sending', () => {
     )
     sending = false
     await changing
-    const normalized = new Map(
-      (await allEvents(service, 'PayrollFileNormalized')).map(({ data }) => [data.file_id, data]),
+    const processed = new Map(
+      (await allEvents(service, 'PayrollFileProcessed')).map(({ data }) => [data.file_id, data]),
     )
     for (const { body } of answers) {
-      const revision = Number(normalized.get(body.file_id)?.policy_revision)
+      const revision = Number(processed.get(body.file_id)?.policy_revision)
       const { state } = await operate(
         service,
         'GET',

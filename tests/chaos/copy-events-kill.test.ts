@@ -66,7 +66,7 @@ if (source && source.kind !== 'given') {
         const counts = Array.from({ length: 150 }, () => randomInt(1, 6))
         events += counts.reduce((sum, count) => sum + count, 0)
         await Promise.all(
-          counts.map((count) => log.append(`test-${randomUUID()}`, 'noStream', someEvents(count, { data }))),
+          counts.map((count) => log.append(`test-${randomUUID()}`, -1, someEvents(count, { data }))),
         )
       }
       await log.close()

@@ -7,7 +7,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { INTEGRATION_SOURCES } from '../../application/integration-events/messages.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
-import type { Config } from '../../infrastructure/config/config.ts'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import {
   type EmbeddedPostgres,
@@ -23,7 +22,7 @@ import {
   InsistentClients,
   sentRows,
 } from '../support/insistent-clients.ts'
-import { wholeFileTypes } from '../support/large-payroll.ts'
+import { fileSums, wholeFileTypes } from '../support/large-payroll.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { type NatsServer, natsCanBeKilled, startNats } from '../support/nats.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
@@ -47,6 +46,8 @@ const CHUNK_BY_CHUNK = [
   'PayrollWagesCalculated',
   'PayrollPremiumCalculated',
 ]
+/** Lists in events that are not looked at and would fill the memory. */
+const BULK = ['rows', 'wages', 'premiums', 'results']
 /** Requests that are answered before a disturbance counts as got over. */
 const ANSWERS_BETWEEN = 5
 const DRAIN_SECONDS = 240
@@ -313,7 +314,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       const opened = await openDatabase({ url: postgres.url })
       const eventStoreUrl = store?.url ?? null
       const log = await openEventLog(
-        { eventStoreUrl } as Pick<Config, 'eventStoreUrl'>,
+        { eventStoreUrl, databaseUrl: postgres.url },
         opened,
         createLogger('silent'),
         () => undefined,
@@ -327,8 +328,9 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         events += 1
         if (ids.has(stored.eventId)) repeatedIds.push(stored.eventId)
         ids.add(stored.eventId)
-        const data = JSON.parse(stored.data)
-        for (const bulk of ['rows', 'wages', 'premiums', 'results']) delete data[bulk]
+        const data = JSON.parse(stored.data, (key, value) =>
+          Array.isArray(value) && BULK.includes(key) ? undefined : value,
+        )
         const dash = stored.stream.indexOf('-')
         const category = stored.stream.slice(0, dash)
         const streams = categories.get(category) ?? new Map<string, LoggedEvent[]>()
@@ -340,7 +342,8 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         stream.push({ id: stored.eventId, type: stored.type, revision: stored.revision, data })
         if (
           INTEGRATION_SOURCES.includes(stored.type) &&
-          !(stored.type === 'PayrollPremiumCalculated' && !data.last)
+          !(stored.type === 'PayrollPremiumCalculated' && !data.last) &&
+          !(stored.type === 'PayrollFileProcessed' && !data.premium)
         ) {
           toPublish.add(stored.eventId)
         }
@@ -397,24 +400,15 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         events.map(({ type }) => type),
         file.fileId,
       ).toEqual(wholeFileTypes(chunks))
-      const of = (type: string) => events.filter((event) => event.type === type).map(({ data }) => data)
-      for (const type of CHUNK_BY_CHUNK) {
+      const isProcessedAtOnce = chunks === 1
+      for (const type of isProcessedAtOnce ? [] : CHUNK_BY_CHUNK) {
         expect(
-          of(type).map(({ chunk }) => chunk),
+          events.filter((event) => event.type === type).map(({ data }) => data.chunk),
           `${file.fileId} ${type}`,
         ).toEqual(Array.from({ length: chunks }, (_, chunk) => chunk))
       }
-      const sum = (type: string, field: string) =>
-        of(type).reduce((total, data) => total + Number(data[field]), 0)
-      expect(
-        {
-          green: sum('PayrollRowsValidated', 'green'),
-          red: sum('PayrollRowsValidated', 'red'),
-          wageCents: sum('PayrollWagesCalculated', 'auditable_cents'),
-          premiumCents: sum('PayrollPremiumCalculated', 'premium_cents'),
-        },
-        file.fileId,
-      ).toEqual(expected(file, of('PayrollFileNormalized')[0]!.policy_revision, log))
+      const { policyRevision, ...sums } = fileSums(events)
+      expect(sums, file.fileId).toEqual(expected(file, policyRevision, log))
     }
 
     /** Given up while rows were missing, and nothing was made of those that were there. */
@@ -449,8 +443,8 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       for (const id of leftBehind) expect(shown.get(id).status, id).toBe('failed')
       const streams = log.streams('payrollFile')
       for (const file of files) {
-        const normalized = streams.get(file.fileId)!.find(({ type }) => type === 'PayrollFileNormalized')!
-        const { green, red, wageCents, premiumCents } = expected(file, normalized.data.policy_revision, log)
+        const { policyRevision } = fileSums(streams.get(file.fileId)!)
+        const { green, red, wageCents, premiumCents } = expected(file, policyRevision, log)
         expect(shown.get(file.fileId)).toEqual({
           ...{ file_id: file.fileId, status: 'NORMALIZED', error: null, row_count: file.rows },
           ...{ green_rows: green, red_rows: red, wages: wageCents, premium: premiumCents },

@@ -210,7 +210,7 @@ test('every report that is retried until it is answered is one file, whenever th
   expect(received.map(({ data }) => data.file_id).sort()).toEqual([...answers.values()].sort())
   expect(new Set(answers.values()).size).toBe(answers.size)
   const completed = new Set(
-    (await allEvents(service, 'PayrollPremiumCalculated')).map(({ data }) => data.file_id),
+    (await allEvents(service, 'PayrollFileProcessed')).map(({ data }) => data.file_id),
   )
   for (const [key, fileId] of answers) {
     expect(completed.has(fileId), key).toBe(true)

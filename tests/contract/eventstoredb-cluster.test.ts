@@ -12,10 +12,10 @@ if (source?.kind === 'program') {
     const cluster = await startCluster(source.path)
     let opened = 0
     return {
-      // by the addresses of all nodes, or by asking one
+      // by the addresses of all nodes, or by asking one: only at one address, as in a process, are there appends
       open() {
         opened += 1
-        const url = opened % 2 ? `esdb://${cluster.nodes.join(',')}` : `esdb+discover://${cluster.nodes[0]}`
+        const url = opened <= 2 ? `esdb://${cluster.nodes.join(',')}` : `esdb+discover://${cluster.nodes[0]}`
         return openEventStoreEventLog({ url: `${url}?tls=false`, patienceMs: 40_000 })
       },
       remove: () => cluster.stop(),

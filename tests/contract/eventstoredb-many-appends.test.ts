@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { EventLog } from '../../application/ports/event-log.ts'
+import { type EventLog, WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
@@ -23,27 +23,32 @@ describe.skipIf(!(await findEventStore()))('many appends to EventStoreDB at once
     await server?.stop()
   })
 
-  test('of the same events with other data, sent by two processes, each knows which are stored', async () => {
+  test('to the same places by two processes, each knows which are stored, and both go on behind them', async () => {
     const streams = Array.from({ length: APPENDS }, () => aStream())
-    const both = await Promise.all(
-      streams.map((stream) => {
-        const event = anEvent()
-        return Promise.all(
-          [log, other].map((one, n) => one.append(stream, 'noStream', [{ ...event, data: `{"by":${n}}` }])),
+    const won = await Promise.all(
+      streams.map(async (stream) => {
+        const both = await Promise.allSettled(
+          [log, other].map((one, n) => one.append(stream, -1, [anEvent({ data: `{"by":${n}}` })])),
         )
+        const lost = both.filter((one) => one.status === 'rejected')
+        expect(lost.map(({ reason }) => reason)).toEqual([expect.any(WrongExpectedRevision)])
+        return both.findIndex(({ status }) => status === 'fulfilled')
       }),
     )
     // whoever goes on with a stream has to know the hash of what stands there
     await Promise.all(
-      streams.flatMap((stream) => [log, other].map((one) => one.append(stream, 'exists', [anEvent()]))),
+      streams.map(async (stream, n) => {
+        const [winner, loser] = won[n] === 0 ? [log, other] : [other, log]
+        await loser.append(stream, 0, [anEvent()])
+        await expect(winner.append(stream, 0, [anEvent()])).rejects.toThrow(WrongExpectedRevision)
+        await winner.append(stream, 1, [anEvent()])
+      }),
     )
     const after = await openEventStoreEventLog({ url: server.url })
     for (const [n, stream] of streams.entries()) {
       const events = await after.readStream(stream)
       expect(events).toHaveLength(3)
-      const writer = both[n]!.findIndex(({ repeated }) => !repeated)
-      expect(both[n]!.filter(({ repeated }) => repeated)).toHaveLength(1)
-      expect(events[0]!.data).toBe(`{"by":${writer}}`)
+      expect(events[0]!.data).toBe(`{"by":${won[n]}}`)
       let predecessor = NO_PREDECESSOR
       for (const event of events) {
         expect(verifyEvent(predecessor, event)).toBe(true)
@@ -57,9 +62,9 @@ describe.skipIf(!(await findEventStore()))('many appends to EventStoreDB at once
     const after = await log.head()
     const watching = [log, other].map((one) => follow(one, { after }, (all) => all.at(-1)?.type === 'Last'))
     const appended = await Promise.all(
-      Array.from({ length: APPENDS }, () => log.append(aStream(), 'noStream', [anEvent(), anEvent()])),
+      Array.from({ length: APPENDS }, () => log.append(aStream(), -1, [anEvent(), anEvent()])),
     )
-    await other.append(aStream(), 'noStream', [anEvent({ type: 'Last' })])
+    await other.append(aStream(), -1, [anEvent({ type: 'Last' })])
     for (const { events } of await Promise.all(watching)) {
       expect(events).toHaveLength(APPENDS * 2 + 1)
       expect(events.every((event, n) => n === 0 || event.position > events[n - 1]!.position)).toBe(true)

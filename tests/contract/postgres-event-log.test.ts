@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { AppendResult, EventLog, StoredEvent } from '../../application/ports/event-log.ts'
+import {
+  type AppendResult,
+  type EventLog,
+  type StoredEvent,
+  WrongExpectedRevision,
+} from '../../application/ports/event-log.ts'
 import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 import { type Database, DatabaseUnavailable, openDatabase } from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
@@ -10,6 +15,7 @@ import {
   type PostgresEventLogOptions,
 } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { createTestDatabase, type TestDatabase, urlOf, withServer } from '../support/database.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { untilAnswered } from '../support/until-answered.ts'
 import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
 
@@ -64,8 +70,8 @@ describe('event log in PostgreSQL', () => {
   test('a stream that another program wrote into refuses appends, without harm to those sent with them', async () => {
     const [odd, other] = [aStream(), aStream()]
     const first = await openLog()
-    await first.append(odd, 'noStream', [anEvent()])
-    await first.append(other, 'noStream', [anEvent()])
+    await first.append(odd, -1, [anEvent()])
+    await first.append(other, -1, [anEvent()])
     await first.close()
     const client = await superuser()
     await client.query(
@@ -73,20 +79,15 @@ describe('event log in PostgreSQL', () => {
        SELECT max(position) + 1, 1, gen_random_uuid(), $1, 'Foreign', '{}', '{}' FROM event_log.events`,
       [odd],
     )
-    const alone = await openLog()
-    const append = (log: EventLog) =>
-      Promise.allSettled([
-        log.append(odd, { exactly: 1 }, [anEvent()]),
-        ...Array.from({ length: 10 }, () => log.append(aStream(), 'noStream', someEvents(2))),
-        log.append(other, 'any', [anEvent()]),
-      ])
-    const fellow = () => openLog()
-    for (const log of [alone, await fellow()]) {
-      const [refused, ...others] = await append(log)
-      expect(refused).toMatchObject({ status: 'rejected', reason: { message: expect.stringContaining(odd) } })
-      expect(others.filter(({ status }) => status !== 'fulfilled')).toEqual([])
-    }
-    expect(await alone.readStream(odd)).toHaveLength(2)
+    const log = await openLog()
+    const [refused, ...others] = await Promise.allSettled([
+      log.append(odd, 1, [anEvent()]),
+      ...Array.from({ length: 10 }, () => log.append(aStream(), -1, someEvents(2))),
+      log.append(other, 0, [anEvent()]),
+    ])
+    expect(refused).toMatchObject({ status: 'rejected', reason: { message: expect.stringContaining(odd) } })
+    expect(others.filter(({ status }) => status !== 'fulfilled')).toEqual([])
+    expect(await log.readStream(odd)).toHaveLength(2)
   })
 
   async function everything(log: EventLog): Promise<StoredEvent[]> {
@@ -122,11 +123,11 @@ describe('event log in PostgreSQL', () => {
     const log = await openLog({ onAppend: (events, ms) => void told.push([events, ms]) })
     if (processes > 1) await openLog()
     const stream = aStream()
-    await log.append(stream, 'noStream', someEvents(3))
-    await expect(log.append(stream, 'noStream', [anEvent()])).rejects.toThrow()
-    await expect(log.append(aStream(), 'noStream', [anEvent({ data: 'no json' })])).rejects.toThrow()
+    await log.append(stream, -1, someEvents(3))
+    await expect(log.append(stream, -1, [anEvent()])).rejects.toThrow()
+    await expect(log.append(aStream(), -1, [anEvent({ data: 'no json' })])).rejects.toThrow()
     expect(told).toEqual([[3, expect.any(Number)]])
-    await Promise.all(Array.from({ length: 100 }, () => log.append(aStream(), 'noStream', someEvents(2))))
+    await Promise.all(Array.from({ length: 100 }, () => log.append(aStream(), -1, someEvents(2))))
     expect(told.reduce((sum, [events]) => sum + events, 0)).toBe(203)
     // written together
     expect(told.length).toBeLessThan(50)
@@ -136,18 +137,16 @@ describe('event log in PostgreSQL', () => {
   describe('positions', () => {
     test('are contiguous from 1 and become visible in order', async () => {
       const log = await openLog()
-      await Promise.all(Array.from({ length: 100 }, () => log.append(aStream(), 'noStream', someEvents(2))))
+      await Promise.all(Array.from({ length: 100 }, () => log.append(aStream(), -1, someEvents(2))))
       const positions = (await everything(log)).map(({ position }) => position)
       expect(positions).toEqual(Array.from({ length: 200 }, (_, n) => BigInt(n + 1)))
     })
 
     test('leave no gap where an append failed', async () => {
       const log = await openLog()
-      const first = await log.append(aStream(), 'noStream', someEvents(2))
-      await expect(log.append(aStream(), 'noStream', [anEvent({ data: 'no json' })])).rejects.toThrow(
-        /refused/,
-      )
-      expect(await log.append(aStream(), 'noStream', [anEvent()])).toMatchObject({
+      const first = await log.append(aStream(), -1, someEvents(2))
+      await expect(log.append(aStream(), -1, [anEvent({ data: 'no json' })])).rejects.toThrow(/refused/)
+      expect(await log.append(aStream(), -1, [anEvent()])).toMatchObject({
         position: first.position + 1n,
       })
     })
@@ -165,7 +164,7 @@ describe('event log in PostgreSQL', () => {
       const second = await openLog()
       const watching = [log, second].map((one) => follow(one, {}, (all) => all.length >= 40))
       for (let n = 0; n < 20; n += 1) {
-        await (n % 2 ? log : second).append(aStream(), 'noStream', someEvents(2))
+        await (n % 2 ? log : second).append(aStream(), -1, someEvents(2))
       }
       for (const { events } of await Promise.all(watching)) expect(events).toHaveLength(40)
       await here.query('ROLLBACK')
@@ -175,7 +174,7 @@ describe('event log in PostgreSQL', () => {
     test('an append that waits in an open transaction of another writer is not overtaken', async () => {
       const log = await openLog()
       const second = await openLog()
-      await log.append(aStream(), 'noStream', [anEvent()])
+      await log.append(aStream(), -1, [anEvent()])
       const foreign = await superuser()
       // as a writer does it: lock, position, insert, and only later the commit
       await foreign.query('BEGIN; SELECT pg_advisory_xact_lock(7305420017320845001)')
@@ -184,7 +183,7 @@ describe('event log in PostgreSQL', () => {
          SELECT max(position) + 1, 0, gen_random_uuid(), 'foreign-1', 'Foreign', '{}',
                 '{"hash":"${'a'.repeat(64)}"}' FROM event_log.events`,
       )
-      const waiting = second.append(aStream(), 'noStream', [anEvent()])
+      const waiting = second.append(aStream(), -1, [anEvent()])
       expect(await Promise.race([waiting, waitForLockWaiter(foreign)])).toBe('waiting')
       expect((await log.readAll({ after: 0n, maxCount: 10 })).events).toHaveLength(1)
       await foreign.query('COMMIT')
@@ -217,7 +216,7 @@ describe('event log in PostgreSQL', () => {
     async function filled(): Promise<StoredEvent[]> {
       const log = await openLog()
       for (let n = 0; n < 3; n += 1) {
-        await Promise.all(Array.from({ length: 20 }, () => log.append(aStream(), 'noStream', someEvents(3))))
+        await Promise.all(Array.from({ length: 20 }, () => log.append(aStream(), -1, someEvents(3))))
       }
       const events = await everything(log)
       for (const work of cleanups.splice(0, cleanups.length - 1)) await work()
@@ -228,8 +227,8 @@ describe('event log in PostgreSQL', () => {
       const log = await openLog({ url })
       expect(await everything(log)).toEqual(before)
       const { stream } = before[0]!
-      const result = await log.append(stream, { exactly: 2 }, [anEvent()])
-      expect(result).toEqual({ revision: 3, position: before.at(-1)!.position + 1n, repeated: false })
+      const result = await log.append(stream, 2, [anEvent()])
+      expect(result).toEqual({ position: before.at(-1)!.position + 1n })
       expectIntactChains(await everything(log))
       await log.close()
     }
@@ -279,7 +278,7 @@ describe('event log in PostgreSQL', () => {
 
     test('cannot be changed or removed by anybody else either', async () => {
       const log = await openLog()
-      await log.append(aStream(), 'noStream', someEvents(2))
+      await log.append(aStream(), -1, someEvents(2))
       const client = await superuser()
       for (const statement of CHANGES) {
         await expect(client.query(statement)).rejects.toThrow(/events are immutable/)
@@ -311,7 +310,7 @@ describe('event log in PostgreSQL', () => {
       const stream = aStream()
       await log.append(
         stream,
-        'noStream',
+        -1,
         Array.from({ length: 4 }, () => anEvent()),
       )
       expectIntactChains(await log.readStream(stream))
@@ -353,7 +352,7 @@ describe('event log in PostgreSQL', () => {
       expect(warn).toHaveBeenCalledWith({}, expect.stringContaining('triggers alone'))
       const log = await openPostgresEventLog({ database })
       cleanup(() => log.close())
-      await log.append(aStream(), 'noStream', someEvents(2))
+      await log.append(aStream(), -1, someEvents(2))
       for (const statement of CHANGES) {
         await expect(database.pool.query(statement)).rejects.toThrow(/events are immutable/)
       }
@@ -375,7 +374,7 @@ describe('event log in PostgreSQL', () => {
       const lanes = Array.from({ length: 10 }, async () => {
         const stream = aStream()
         for (let n = 0; running; n += 1) {
-          acknowledged.push(await log.append(stream, n === 0 ? 'noStream' : { exactly: n - 1 }, [anEvent()]))
+          acknowledged.push(await log.append(stream, n - 1, [anEvent()]))
         }
       })
       let killed = 0
@@ -387,9 +386,8 @@ describe('event log in PostgreSQL', () => {
       }
       running = false
       await Promise.all(lanes)
-      await log.append(aStream(), 'noStream', [anEvent({ type: 'LastOne' })])
+      await log.append(aStream(), -1, [anEvent({ type: 'LastOne' })])
       expect(killed).toBeGreaterThanOrEqual(12)
-      expect(log.soleWriter()).toBe(false)
       const stored = await everything(log)
       expectIntactChains(stored)
       expect(stored).toHaveLength(acknowledged.length + 1)
@@ -399,7 +397,7 @@ describe('event log in PostgreSQL', () => {
 
     test('a read goes on with the next connection', async () => {
       const log = await openLog()
-      await log.append(aStream(), 'noStream', someEvents(2))
+      await log.append(aStream(), -1, someEvents(2))
       for (let n = 0; n < 5; n += 1) {
         await terminate('compstream event log')
         expect((await log.readAll({ after: 0n, maxCount: 10 })).events).toHaveLength(2)
@@ -408,105 +406,246 @@ describe('event log in PostgreSQL', () => {
 
     test('when the database stays away, appends and reads end with one clear error', async () => {
       const log = await openLog({ patienceMs: 500 })
-      await untilAnswered(() => log.append(aStream(), 'noStream', [anEvent()]))
+      await untilAnswered(() => log.append(aStream(), -1, [anEvent()]))
       await withServer(async (server) => {
         await server.query(`ALTER DATABASE ${testDatabase.name} ALLOW_CONNECTIONS false`)
       })
       await terminate('compstream%')
       await expect(log.head()).rejects.toThrow(DatabaseUnavailable)
       const stream = aStream()
-      const event = anEvent()
-      await expect(log.append(stream, 'noStream', [event])).rejects.toThrow(/^PostgreSQL at the event log: /)
+      await expect(log.append(stream, -1, [anEvent()])).rejects.toThrow(/^PostgreSQL at the event log: /)
       await withServer(async (server) => {
         await server.query(`ALTER DATABASE ${testDatabase.name} ALLOW_CONNECTIONS true`)
       })
-      // the same append may be sent again
-      const again = await untilAnswered(() => log.append(stream, 'noStream', [event]))
-      expect(again).toMatchObject({ revision: 0 })
-      expect(await untilAnswered(() => log.readStream(stream))).toHaveLength(1)
+      await untilAnswered(() => log.append(aStream(), -1, [anEvent()]))
+      // it was never sent, and is not after its time
+      expect(await untilAnswered(() => log.readStream(stream))).toEqual([])
     })
   })
 
-  describe('the sole writer', () => {
-    test('is it no more when an append may be stored after its sender gave it up', async () => {
-      const log = await openLog({ patienceMs: 500 })
+  describe('an append whose answer was lost', () => {
+    test('is found by its own ids, told as stored, and delivered once', async () => {
+      const proxied = new URL(testDatabase.url)
+      const proxy = await startTcpProxy({ host: proxied.hostname, port: Number(proxied.port) })
+      cleanup(() => proxy.close())
+      proxied.host = `127.0.0.1:${proxy.port}`
+      const log = await openLog({ url: proxied.toString(), patienceMs: 90_000 })
+      const other = await openLog()
       const stream = aStream()
-      await untilAnswered(() => log.append(stream, 'noStream', [anEvent()]))
-      const holder = new pg.Client(testDatabase.url)
-      holder.on('error', () => undefined)
-      cleanup(() => holder.end())
-      await holder.connect()
+      await log.append(stream, -1, someEvents(2))
+      const watched = [log, other].map((one) => follow(one, {}, (all) => all.at(-1)?.type === 'LastOne'))
+
+      const holder = await superuser()
       await holder.query('BEGIN; LOCK TABLE event_log.events IN SHARE MODE')
-      await expect(log.append(stream, { exactly: 0 }, [anEvent()])).rejects.toThrow(/outcome is unknown/)
-      // whoever keeps what it read of the stream now has to look again
-      expect(log.soleWriter()).toBe(false)
-      expect(await log.readStream(stream)).toHaveLength(1)
+      const appends = [log.append(stream, 1, someEvents(2)), log.append(stream, 3, someEvents(1))]
+      const streams = Array.from({ length: 3 }, aStream)
+      appends.push(...streams.map((one) => log.append(one, -1, someEvents(1))))
+      // decided when it is known what became of the first one
+      const refused = log.append(stream, 1, [anEvent()])
+      refused.catch(() => undefined)
+      const isWaited = async () => {
+        const { rowCount } = await holder.query(
+          `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'event_log.events'::regclass`,
+        )
+        return rowCount === 1
+      }
+      await expect.poll(isWaited).toBe(true)
+      // nobody hears what becomes of it
+      await proxy.cut()
       await holder.query('COMMIT')
-      await expect.poll(() => log.readStream(stream)).toHaveLength(2)
-      expect(log.soleWriter()).toBe(false)
-    })
+      await expect.poll(() => other.readStream(stream)).toHaveLength(5)
+      await proxy.restore()
+      const answers = await Promise.all(appends)
+      await expect(refused).rejects.toThrow(WrongExpectedRevision)
 
-    test('is the first process, until another one joins; never again afterwards', async () => {
-      const first = await openLog()
-      expect(first.soleWriter()).toBe(true)
-      const second = await openLog()
-      expect([first.soleWriter(), second.soleWriter()]).toEqual([false, false])
-      await second.close()
-      await first.append(aStream(), 'noStream', [anEvent()])
-      expect(first.soleWriter()).toBe(false)
-      await first.close()
-      expect((await openLog()).soleWriter()).toBe(true)
+      const stored = await everything(other)
+      expectIntactChains(stored)
+      expect(stored).toHaveLength(8)
+      expect(answers.map(({ position }) => position)).toEqual([4n, 5n, 6n, 7n, 8n])
+      await log.append(aStream(), -1, [anEvent({ type: 'LastOne' })])
+      for (const { events } of await Promise.all(watched)) {
+        expect(events.slice(0, -1)).toEqual(stored)
+      }
     })
+  })
 
-    test('ends at once with its connection', async () => {
-      const log = await openLog()
-      await terminate('compstream event log writer')
-      await vi.waitUntil(() => !log.soleWriter(), { timeout: 90_000 })
-      await log.append(aStream(), 'noStream', [anEvent()])
-      expect(log.soleWriter()).toBe(false)
-    })
-
-    test('knows nothing outdated when another process takes over its streams', async () => {
-      const log = await openLog()
+  describe('several writers', () => {
+    test('a head that one knows is proved by the database when another has written', async () => {
+      const [log, second] = [await openLog(), await openLog()]
       const stream = aStream()
-      await log.append(stream, 'noStream', someEvents(2))
-      const joining = openLog()
-      // appends go on while the other one joins
-      for (let n = 2; n < 40; n += 1) await log.append(stream, { exactly: n - 1 }, [anEvent()])
-      const second = await joining
-      const revision = (await second.readStream(stream, { direction: 'backwards', maxCount: 1 }))[0]!.revision
-      await second.append(stream, { exactly: revision }, [anEvent()])
-      await expect(log.append(stream, { exactly: revision }, [anEvent()])).rejects.toMatchObject({
-        actual: revision + 1,
-      })
+      await log.append(stream, -1, someEvents(2))
+      await second.append(stream, 1, someEvents(2))
+      await expect(log.append(stream, 1, [anEvent()])).rejects.toThrow(WrongExpectedRevision)
+      await expect(second.append(stream, 1, [anEvent()])).rejects.toThrow(WrongExpectedRevision)
+      await log.append(stream, 3, [anEvent()])
+      await second.append(stream, 4, [anEvent()])
       expectIntactChains(await everything(log))
     })
 
-    test('notices a writer that ignores the rules, and fails nobody for it', async () => {
+    test('what one prepared on a refused append is refused, unless it follows what another wrote', async () => {
+      const [log, second] = [await openLog(), await openLog()]
+      const [stream, absent] = [aStream(), aStream()]
+      await log.append(stream, -1, [anEvent()])
+      await second.append(stream, 0, [anEvent({ type: 'OfSecond' })])
+      const others = Array.from({ length: 5 }, aStream)
+      const outcomes = await Promise.allSettled([
+        ...others.slice(0, 2).map((one) => log.append(one, -1, someEvents(2))),
+        log.append(stream, 0, [anEvent({ type: 'Refused' })]),
+        log.append(stream, 1, [anEvent({ type: 'AfterSecond' })]),
+        log.append(stream, 2, someEvents(2)),
+        log.append(stream, 6, someEvents(2)),
+        log.append(absent, 0, [anEvent()]),
+        log.append(absent, 1, [anEvent()]),
+        ...others.slice(2).map((one) => log.append(one, -1, someEvents(2))),
+      ])
+      const [yes, no] = ['fulfilled', 'rejected']
+      expect(outcomes.map(({ status }) => status)).toEqual([
+        ...[yes, yes],
+        ...[no, yes, yes, no, no, no],
+        ...[yes, yes, yes],
+      ])
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(WrongExpectedRevision)
+      }
+      expect((await second.readStream(stream)).map(({ type }) => type)).toEqual([
+        ...['SomethingHappened', 'OfSecond', 'AfterSecond'],
+        ...['SomethingHappened', 'SomethingHappened'],
+      ])
+      const stored = await everything(log)
+      expectIntactChains(stored)
+      // without gaps, where something was left out
+      expect(stored.map(({ position }) => position)).toEqual(stored.map((_, n) => BigInt(n + 1)))
+    })
+
+    test('never fork a stream, however they race', async () => {
+      const logs = [await openLog(), await openLog()]
+      const streams = Array.from({ length: 3 }, aStream)
+      const rounds = 30
+      let won = 0
+      await Promise.all(
+        [...logs, ...logs, ...logs].map(async (log, lane) => {
+          for (let round = 0; round < rounds; round += 1) {
+            const stream = streams[(lane + round) % 3]!
+            const revision = await log.revision(stream)
+            // the second one on the first one, the third one on what may come from elsewhere
+            const outcomes = await Promise.allSettled(
+              [0, 1, 1].map((ahead) => log.append(stream, revision + ahead, [anEvent()])),
+            )
+            won += outcomes.filter(({ status }) => status === 'fulfilled').length
+            for (const outcome of outcomes) {
+              if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(WrongExpectedRevision)
+            }
+          }
+        }),
+      )
+      const stored = await everything(logs[0]!)
+      expectIntactChains(stored)
+      expect(stored).toHaveLength(won)
+      expect(won).toBeGreaterThan(rounds)
+    })
+
+    test('are right about one that ignores the rules', async () => {
       const log = await openLog()
       const stream = aStream()
-      await log.append(stream, 'noStream', someEvents(1))
+      await log.append(stream, -1, someEvents(1))
       const foreign = await superuser()
       await foreign.query(
         `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
          VALUES (2, 1, gen_random_uuid(), $1, 'Foreign', '{}', $2)`,
         [stream, `{"hash":"${'a'.repeat(64)}"}`],
       )
-      await expect(log.append(stream, { exactly: 0 }, [anEvent()])).rejects.toMatchObject({ actual: 1 })
-      expect(log.soleWriter()).toBe(false)
-      expect(await log.append(stream, { exactly: 1 }, [anEvent()])).toMatchObject({
-        revision: 2,
-        position: 3n,
-      })
+      await expect(log.append(stream, 0, [anEvent()])).rejects.toThrow(WrongExpectedRevision)
+      expect(await log.append(stream, 1, [anEvent()])).toEqual({ position: 3n })
+
+      // even when it writes at the same moment
+      await foreign.query('BEGIN')
+      await foreign.query(
+        `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
+         VALUES (4, 3, gen_random_uuid(), $1, 'Foreign', '{}', $2)`,
+        [stream, `{"hash":"${'a'.repeat(64)}"}`],
+      )
+      const [taken, elsewhere] = [log.append(stream, 2, [anEvent()]), log.append(aStream(), -1, [anEvent()])]
+      taken.catch(() => undefined)
+      const isWaited = async () =>
+        (await foreign.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`))
+          .rowCount
+      await expect.poll(isWaited).toBe(1)
+      await foreign.query('COMMIT')
+      await expect(taken).rejects.toThrow(WrongExpectedRevision)
+      expect(await elsewhere).toEqual({ position: 5n })
     })
 
-    test('that does not make room is named, and the other process does not open', async () => {
-      const holder = await superuser()
-      await holder.query('SELECT pg_advisory_lock(7305420017320845002)')
-      const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-      await expect(openLog({ joinTimeoutMs: 600 })).rejects.toThrow(
-        `does not make room for another process (database session ${rows[0]!.pid})`,
+    test('need the right to insert: the function lends nobody its own', async () => {
+      const log = await openLog()
+      const client = await superuser()
+      await client.query('REVOKE INSERT ON event_log.events FROM compstream_service')
+      await expect(log.append(aStream(), -1, [anEvent()])).rejects.toThrow(/refused.*permission denied/)
+      await client.query('GRANT INSERT ON event_log.events TO compstream_service')
+      await log.append(aStream(), -1, [anEvent()])
+    })
+  })
+
+  describe('a log that is held exclusively', () => {
+    test('lets no other process open it, and is refused while another one has it open', async () => {
+      const lockWaitMs = 200
+      const exclusive = await openLog({ isExclusive: true })
+      expect(exclusive.isExclusive).toBe(true)
+      await expect(openLog({ lockWaitMs })).rejects.toThrow(
+        /the event log is held by a process that shares it with nobody \(database session \d+\)/,
       )
+      await expect(openLog({ isExclusive: true, lockWaitMs })).rejects.toThrow(
+        /the event log is in use \(database session \d+\): stop every service/,
+      )
+      await exclusive.append(aStream(), -1, [anEvent()])
+      expect(exclusive.isExclusive).toBe(true)
+      await exclusive.close()
+      const shared = await openLog()
+      expect(shared.isExclusive).toBe(false)
+      await expect(openLog({ isExclusive: true, lockWaitMs })).rejects.toThrow(DatabaseUnavailable)
+    })
+
+    test('waits for the session of a process that has just ended', async () => {
+      const before = await openLog()
+      const opening = openLog({ isExclusive: true })
+      await waitForLockWaiter(await superuser())
+      await before.close()
+      expect((await opening).isExclusive).toBe(true)
+    })
+
+    test('is followed live, as any other', async () => {
+      const log = await openLog({ isExclusive: true })
+      const watching = follow(log, {}, (all) => all.length >= 40)
+      for (let n = 0; n < 20; n += 1) await log.append(aStream(), -1, someEvents(2))
+      expect((await watching).events).toHaveLength(40)
+    })
+
+    test('does not claim to know everything once it has lost its connection', async () => {
+      const log = await openLog({ isExclusive: true })
+      await terminate('compstream event log writer')
+      await vi.waitUntil(() => !log.isExclusive, { timeout: 90_000 })
+      const stream = aStream()
+      await log.append(stream, -1, [anEvent()])
+      expect(log.isExclusive).toBe(false)
+      // it has taken the lock again
+      await expect(openLog({ lockWaitMs: 200 })).rejects.toThrow(/shares it with nobody/)
+    })
+
+    test('nor once an append may be stored after its sender gave it up, which is found all the same', async () => {
+      const log = await openLog({ isExclusive: true, patienceMs: 500 })
+      const stream = await untilAnswered(async () => {
+        const fresh = aStream()
+        await log.append(fresh, -1, [anEvent()])
+        return fresh
+      })
+      const holder = await superuser()
+      await holder.query('BEGIN; LOCK TABLE event_log.events IN SHARE MODE')
+      await expect(log.append(stream, 0, [anEvent({ type: 'Late' })])).rejects.toThrow(/outcome is unknown/)
+      // whoever keeps what it read of the stream has to look again
+      expect(log.isExclusive).toBe(false)
+      expect(await log.readStream(stream)).toHaveLength(1)
+      const watching = follow(log, {}, (all) => all.at(-1)?.type === 'Late')
+      await holder.query('COMMIT')
+      expectIntactChains((await watching).events)
     })
   })
 })

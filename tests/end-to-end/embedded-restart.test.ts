@@ -121,9 +121,7 @@ describe('a stopped service', () => {
     expect(new Set(answered.map((answer) => answer.status))).toEqual(new Set([202]))
 
     service = await startService({ dataDir })
-    const stored = new Set(
-      (await allEvents(service, 'PayrollPremiumCalculated')).map(({ data }) => data.file_id),
-    )
+    const stored = new Set((await allEvents(service, 'PayrollFileProcessed')).map(({ data }) => data.file_id))
     for (const { body } of answered) expect(stored.has(body.file_id)).toBe(true)
   })
 

@@ -125,9 +125,7 @@ if (await findEventStore()) {
       const database = await openDatabase({ url: installation.databaseUrl })
       const log = await openPostgresEventLog({ database })
       const metadata = JSON.stringify({ schema_version: 1 })
-      await log.append(parkedStream, 'noStream', [
-        { eventId: randomUUID(), type: 'EmployerRegistered', data: '{}', metadata },
-      ])
+      await log.append(parkedStream, -1, [{ type: 'EmployerRegistered', data: '{}', metadata }])
       await log.close()
       await database.close()
       await until(async () => (await operate(service, 'GET', '/projections/employers')).parked.length === 1)

@@ -305,10 +305,10 @@ describe('an erasure', () => {
     const file = await ops('GET', `/streams/payrollFile-${fileId}?reveal=true`)
     const namesIn = (type: string, list: string) => {
       const event = file.body.data.find((one: { type: string }) => one.type === type)
-      return JSON.parse(event.data[list][0].person).first_name
+      return JSON.parse({ ...event.data, ...event.data.validation }[list][0].person).first_name
     }
-    expect(namesIn('PayrollRowsRecorded', 'rows')).toBe('Forgettable')
-    expect(namesIn('PayrollRowsValidated', 'failures')).toBe('Forgettable')
+    expect(namesIn('PayrollFileReceived', 'rows')).toBe('Forgettable')
+    expect(namesIn('PayrollFileProcessed', 'failures')).toBe('Forgettable')
 
     const before = await erasures()
     const dry = await ops('POST', '/erasures', { subject: person.subject, dry_run: true })
@@ -347,7 +347,7 @@ describe('an erasure', () => {
     const { body } = await report(service, tenant, { employees: rows })
     const seen = async () => {
       const { body: shown } = await ops('GET', `/streams/payrollFile-${body.file_id}?reveal=true`)
-      const recorded = shown.data.find((event: { type: string }) => event.type === 'PayrollRowsRecorded')
+      const recorded = shown.data.find((event: { type: string }) => event.type === 'PayrollFileReceived')
       return recorded.data.rows.map(({ person }: { person: string }) =>
         person === '(erased)' ? person : JSON.parse(person).first_name,
       )

@@ -44,7 +44,7 @@ async function expectRefusedByName(fileId: string): Promise<void> {
     ['Ann Baker', ['employee_id']],
     ['Bob Baker', ['employee_id']],
   ])
-  const [stored] = (await allEvents(service, 'PayrollRowsRecorded')).filter(
+  const [stored] = (await allEvents(service, 'PayrollFileReceived')).filter(
     ({ data }: ShownEvent) => data.file_id === fileId,
   )
   expect(JSON.stringify(stored)).not.toContain('90071992547409')

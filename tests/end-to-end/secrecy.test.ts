@@ -4,12 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LOG_START } from '../../application/ports/event-log.ts'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import { employeeRecord, reportBody, serviceTime, sign } from '../support/core.ts'
 import { installationName, isLogInEventStore } from '../support/installation.ts'
 import { filesBelow, type LeakFinder, leakFinder, leaksInFiles, leaksInRows } from '../support/leaks.ts'
-import { openTestLog } from '../support/log.ts'
+import { readTestLog } from '../support/log.ts'
 import { type Answer, newPolicyNumber, payrollRow, policyDefaults, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
@@ -400,23 +399,15 @@ describe('what is secret or personal', () => {
 
   test('stands in no event as it is stored', async () => {
     const database = await openDatabase({ url: service.databaseUrl })
-    const log = await openTestLog(database, service.databaseUrl)
     try {
       const found = new Set<string>()
       const legal = leakFinder({ legalName })
-      let after = LOG_START
-      for (let atHead = false; !atHead; ) {
-        const page = await log.readAll({ after, maxCount: 1_000 })
-        for (const { stream, type, data, metadata } of page.events) {
-          const text = [stream, type, data, metadata].join('\n')
-          for (const value of [...finder.find(text), ...legal.find(text)]) found.add(value)
-        }
-        after = page.checkpoint
-        atHead = page.atHead
+      for (const { stream, type, data, metadata } of await readTestLog(database, service.databaseUrl)) {
+        const text = [stream, type, data, metadata].join('\n')
+        for (const value of [...finder.find(text), ...legal.find(text)]) found.add(value)
       }
       expect([...found]).toEqual(['legalName'])
     } finally {
-      await log.close()
       await database.close()
     }
   })

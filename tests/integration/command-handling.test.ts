@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type CommandContext, CommandHandler } from '../../application/command-handling/command-handler.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { virtualClock } from '../../domain/operations/virtual-clock.ts'
@@ -15,7 +16,7 @@ let other: Workbench
 beforeAll(async () => {
   database = await createTestDatabase()
   one = await openWorkbench(database.url)
-  // a second process on the same log: from here on nobody is the sole writer
+  // a second process on the same log
   other = await openWorkbench(database.url)
 })
 afterAll(async () => {
@@ -99,8 +100,112 @@ describe('a command', () => {
     const again = await commands.execute(tenant, id, register, context(commandId))
     expect(isRejection(again)).toBe(false)
     const [stored, ...more] = await eventsOf(id)
-    expect(again).toMatchObject({ revision: 0, position: stored!.position })
+    expect(again).toMatchObject({ revision: 0, position: stored!.position, state: { name: 'Once' } })
     expect(more).toEqual([])
     expect(await commands.execute(tenant, id, register, context())).toMatchObject({ code: 'tenant_exists' })
+  })
+
+  test('that is decided on a stale state is decided again: nobody is refused by it, and nothing is lost', async () => {
+    const id = randomUUID()
+    const moveTo = (to: number) => ({ type: 'MoveTo', to }) as const
+    for (const { commands } of [one, other]) {
+      await commands.execute(virtualClock, id, moveTo(1), context())
+      await commands.load(virtualClock, id)
+    }
+    // decided on 1: a move to 5 meets the other's 3, and one to 2 is refused by it
+    await other.commands.execute(virtualClock, id, moveTo(3), context())
+    expect(await one.commands.execute(virtualClock, id, moveTo(5), context())).toMatchObject({ revision: 2 })
+    expect(await other.commands.execute(virtualClock, id, moveTo(2), context())).toMatchObject({
+      code: 'clock_moves_forward',
+    })
+    expect(await other.commands.execute(virtualClock, id, moveTo(5), context())).toMatchObject({
+      ...{ position: null, revision: 2 },
+    })
+  })
+
+  test('that is stored needs no look at the log', async () => {
+    const id = randomUUID()
+    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, context())
+    const looks = [vi.spyOn(one.log, 'revision'), vi.spyOn(one.log, 'readStream')]
+    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 2 }, context())
+    await one.commands.create(
+      tenant,
+      tenantId(),
+      { type: 'Register', data: { tenant_id: tenantId(), name: 'New' } },
+      context(),
+    )
+    for (const look of looks) {
+      expect(look).not.toHaveBeenCalled()
+      look.mockRestore()
+    }
+  })
+
+  test('that comes again is done, however many came after it', async () => {
+    const id = randomUUID()
+    const first = context()
+    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, first)
+    const [stored] = await one.log.readStream(`virtualClock-${id}`)
+    for (let to = 2; to <= 300; to += 1) {
+      await one.commands.execute(virtualClock, id, { type: 'MoveTo', to }, context())
+    }
+    const again = { type: 'MoveTo', to: 1_000 } as const
+    for (const { commands } of [one, other]) {
+      const outcome = await commands.execute(virtualClock, id, again, { ...first, mayRepeat: true })
+      expect(outcome).toMatchObject({ events: [], position: stored!.position, state: { now: 300 } })
+    }
+    expect(await one.log.revision(`virtualClock-${id}`)).toBe(299)
+  })
+
+  test('is one of several of a request, each with an id of its own', async () => {
+    const id = randomUUID()
+    const request = context()
+    for (const [ordinal, to] of [1, 2, 2].entries()) {
+      await one.commands.execute(
+        virtualClock,
+        id,
+        { type: 'MoveTo', to },
+        { ...request, ordinal: Math.min(ordinal, 1) },
+      )
+    }
+    const ids = (await one.log.readStream(`virtualClock-${id}`)).map(
+      ({ metadata }) => (JSON.parse(metadata) as { command_id: string }).command_id,
+    )
+    expect(new Set(ids).size).toBe(2)
+    expect(ids).not.toContain(request.commandId)
+  })
+})
+
+describe('what reads several aggregates', () => {
+  test('looks once at all of them, and again only when one has gone on', async () => {
+    const ids = [randomUUID(), randomUUID(), randomUUID()]
+    const sum = () =>
+      one.commands.reading(async (commands) => {
+        let total = 0
+        for (const id of ids) total += (await commands.load(virtualClock, id)).state.now ?? 0
+        return total
+      })
+    for (const id of ids) await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, context())
+    const looks = vi.spyOn(one.log, 'revision')
+    const reads = vi.spyOn(one.log, 'readStream')
+    expect(await sum()).toBe(3)
+    expect([looks.mock.calls.length, reads.mock.calls.length]).toEqual([3, 0])
+    await other.commands.execute(virtualClock, ids[1]!, { type: 'MoveTo', to: 10 }, context())
+    expect(await sum()).toBe(12)
+    looks.mockRestore()
+    reads.mockRestore()
+  })
+
+  test('refuses only by what is so', async () => {
+    const id = randomUUID()
+    await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, context())
+    const atLeast = (wanted: number) =>
+      one.commands.reading(async (commands) => {
+        const { now } = (await commands.load(virtualClock, id)).state
+        if (now === null || now < wanted) throw new Error(`only ${now}`)
+        return now
+      })
+    await other.commands.execute(virtualClock, id, { type: 'MoveTo', to: 2 }, context())
+    expect(await atLeast(2)).toBe(2)
+    await expect(atLeast(3)).rejects.toThrow('only 2')
   })
 })

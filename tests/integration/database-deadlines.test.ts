@@ -83,9 +83,7 @@ describe('a database whose machine vanished from the network', () => {
     const log = await openPostgresEventLog({ database, patienceMs: SHORT_MS })
     cleanups.unshift(() => log.close())
     const append = () =>
-      log.append(`stream-${randomUUID()}`, 'noStream', [
-        { eventId: randomUUID(), type: 'Happened', data: '{}', metadata: '{}' },
-      ])
+      log.append(`stream-${randomUUID()}`, -1, [{ type: 'Happened', data: '{}', metadata: '{}' }])
     await untilAnswered(append)
     await untilAnswered(() => log.head())
     proxy.vanish()

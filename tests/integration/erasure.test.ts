@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { eraseSubject } from '../../application/commands/erasure.ts'
+import { eraseSubject } from '../../application/operations/erasure.ts'
 import { ERASED, type PersonalData } from '../../application/ports/personal-data.ts'
 import { erasure } from '../../application/process-managers/erasure.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -110,8 +110,8 @@ test('an erasure that names no key was of the first', async () => {
     ...{ correlation_id: 'c', causation_id: 'c', recorded_at: '2026-01-01T00:00:00.000Z', schema_version: 1 },
   }
   const data = JSON.stringify({ subject })
-  await bench.log.append(stream, 'noStream', [
-    { eventId: randomUUID(), type: 'PersonalDataErased', data, metadata: JSON.stringify(metadata) },
+  await bench.log.append(stream, -1, [
+    { type: 'PersonalDataErased', data, metadata: JSON.stringify(metadata) },
   ])
   await runToRest()
   expect(await open(first)).toBe(ERASED)

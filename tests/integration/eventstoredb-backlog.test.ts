@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
-import { MOST_IN_FLIGHT } from '../../infrastructure/event-store/eventstoredb/append-stream.ts'
+import { MOST_IN_FLIGHT } from '../../infrastructure/event-store/eventstoredb/appends.ts'
 import {
   type EventStoreEventLog,
   openEventStoreEventLog,
@@ -37,11 +37,11 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
       count: number,
       data: string,
     ): Promise<readonly StoredEvent[]> {
-      await log.append(aStream(), 'noStream', [anEvent()])
+      await log.append(aStream(), -1, [anEvent()])
       server.freeze()
       const outcomes = await Promise.allSettled(
         Array.from({ length: count }, (_, n) =>
-          log.append(`${type}-${String(n).padStart(5, '0')}`, 'noStream', [anEvent({ type, data })]),
+          log.append(`${type}-${String(n).padStart(5, '0')}`, -1, [anEvent({ type, data })]),
         ),
       )
       for (const outcome of outcomes) {
@@ -54,7 +54,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
         await expect
           .poll(
             () =>
-              log.append(aStream(), 'noStream', [anEvent()]).then(
+              log.append(aStream(), -1, [anEvent()]).then(
                 () => true,
                 () => false,
               ),

@@ -6,6 +6,7 @@ import { derivedId, EventRegistry } from '../../application/event-store.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Intent, ProcessManager } from '../../application/process-managers/process-manager.ts'
 import { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
+import { integer, table, text } from '../../application/read-models/table.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -18,7 +19,7 @@ import { openEventStoreEventLog } from '../../infrastructure/event-store/eventst
 import { InMemoryFaults } from '../../infrastructure/faults/in-memory-faults.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../../infrastructure/messaging/in-process/work-queue.ts'
-import { on, type Projection } from '../../projections/runtime/projection.ts'
+import { projection } from '../../projections/runtime/projection.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
@@ -40,20 +41,19 @@ const parcel: Decider<null, ParcelEvent, ParcelEvent> = {
 }
 
 /** Counts, so that an event that was applied twice shows. */
-const lanes: Projection = {
+const lanes = projection({
   name: 'lanes',
   version: 1,
-  tables: [{ name: 'lanes', key: ['lane'], columns: { lane: 'text', sent: 'integer' } }],
-  handlers: [
+  tables: [table('lanes', { key: ['lane'], columns: { lane: text(), sent: integer() } })],
+  handlers: (on) => [
     on(ParcelSent, {
       reads: ({ data }) => ({ lanes: [[data.lane]] }),
       apply({ data }, { lanes }) {
-        const row = lanes!.get(data.lane)
-        lanes!.put({ lane: data.lane, sent: ((row?.sent as number | undefined) ?? 0) + 1 })
+        lanes.put({ lane: data.lane, sent: (lanes.get(data.lane)?.sent ?? 0) + 1 })
       },
     }),
   ],
-}
+})
 
 const LANES = 10
 const LIMIT_MS = 90_000

@@ -1,15 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import {
-  type IdempotentAnswer,
-  type IdempotentOutcome,
-  type IdempotentRequest,
-  requestHash,
-  runIdempotent,
-} from '../../application/commands/idempotent.ts'
 import { EventRegistry } from '../../application/event-store.ts'
+import { type ClaimedCall, runClaimed } from '../../application/idempotency/claims.ts'
+import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
@@ -52,7 +49,7 @@ async function startProcess(): Promise<Process> {
 
 let one: Process
 let sequence = 0
-let request: IdempotentRequest
+let request: ClaimedCall
 
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -82,14 +79,15 @@ beforeEach(async () => {
 })
 
 /** Work with a trace in the log: registers a tenant whose id derives from the command id. */
-function register(process: Process, status = 201): (commandId: string) => Promise<IdempotentAnswer> {
-  return async (commandId) => {
+function register(process: Process, status = 201): (context: CommandContext) => Promise<IdempotentAnswer> {
+  return async (context) => {
+    const { commandId } = context
     const tenant_id = commandId.replaceAll('-', '').slice(0, 24)
     await process.commands.execute(
       tenant,
       tenant_id,
       { type: 'Register', data: { tenant_id, name: 'Once' } },
-      { ...request.context, commandId },
+      context,
     )
     return { status, body: { tenant_id }, createdId: tenant_id }
   }
@@ -108,26 +106,26 @@ function succeeded(outcome: IdempotentOutcome | Rejection): IdempotentOutcome {
 describe('the same request again', () => {
   test('is answered with the first answer; a creation reads 200 then', async () => {
     const before = await registered()
-    const first = succeeded(await runIdempotent(one, request, register(one)))
-    const again = succeeded(await runIdempotent(one, request, register(one)))
+    const first = succeeded(await runClaimed(one, request, register(one)))
+    const again = succeeded(await runClaimed(one, request, register(one)))
     expect(first).toEqual({ replayed: false, status: 201, body: { tenant_id: expect.any(String) } })
     expect(again).toEqual({ replayed: true, status: 200, body: first.body })
     expect(await registered()).toHaveLength(before.length + 1)
   })
 
   test('keeps every other status', async () => {
-    await runIdempotent(one, request, register(one, 202))
-    const again = await runIdempotent(one, request, register(one, 202))
+    await runClaimed(one, request, register(one, 202))
+    const again = await runClaimed(one, request, register(one, 202))
     expect(again).toMatchObject({ replayed: true, status: 202 })
   })
 
   test('is known to another caller or operation as nothing', async () => {
-    const first = succeeded(await runIdempotent(one, request, register(one)))
+    const first = succeeded(await runClaimed(one, request, register(one)))
     for (const other of [
       { ...request, caller: 'client-2' },
       { ...request, operation: 'other' },
     ]) {
-      const outcome = succeeded(await runIdempotent(one, other, register(one)))
+      const outcome = succeeded(await runClaimed(one, other, register(one)))
       expect(outcome.replayed).toBe(false)
       expect(outcome.body).not.toEqual(first.body)
     }
@@ -139,8 +137,8 @@ describe('the same request again', () => {
       restore: (stored: unknown) => ({ ...(stored as object), fein: '12-3456789' }),
     }
     const run = async () => ({ status: 202, body: { id: 'a', fein: '12-3456789' }, stored: { id: 'a' } })
-    const first = succeeded(await runIdempotent(one, restoring, run))
-    const again = succeeded(await runIdempotent(one, restoring, run))
+    const first = succeeded(await runClaimed(one, restoring, run))
+    const again = succeeded(await runClaimed(one, restoring, run))
     expect(again.body).toEqual(first.body)
     const page = await one.log.readAll({ after: 0n, maxCount: 1000 })
     expect(page.events.map((event) => event.data + event.metadata).join()).not.toContain('12-3456789')
@@ -151,9 +149,9 @@ describe('the same request again', () => {
     const work = register(one)
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () =>
-        runIdempotent(one, request, (commandId) => {
+        runClaimed(one, request, (context) => {
           runs += 1
-          return work(commandId)
+          return work(context)
         }),
       ),
     )
@@ -173,32 +171,29 @@ describe('another request under the same key', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    const first = runIdempotent(one, request, async (commandId) => {
+    const first = runClaimed(one, request, async (context) => {
       await held
-      return register(one)(commandId)
+      return register(one)(context)
     })
-    expect(await runIdempotent(one, other, never)).toMatchObject(conflict)
+    expect(await runClaimed(one, other, never)).toMatchObject(conflict)
     release()
     await first
-    expect(await runIdempotent(one, other, never)).toMatchObject(conflict)
-    expect(await runIdempotent(await startProcess(), other, never)).toMatchObject(conflict)
+    expect(await runClaimed(one, other, never)).toMatchObject(conflict)
+    expect(await runClaimed(await startProcess(), other, never)).toMatchObject(conflict)
   })
 })
 
 describe('an answer that holds a secret', () => {
   test('is not stored; the repeated key is a conflict that names what was created', async () => {
     const secret = { ...request, secretAnswer: true }
-    const run = async (commandId: string) => {
-      const answer = await register(one)(commandId)
+    const run = async (context: CommandContext) => {
+      const answer = await register(one)(context)
       return { ...answer, body: { api_key: 'mcp_very-secret' } }
     }
-    const [first, parallel] = await Promise.all([
-      runIdempotent(one, secret, run),
-      runIdempotent(one, secret, run),
-    ])
+    const [first, parallel] = await Promise.all([runClaimed(one, secret, run), runClaimed(one, secret, run)])
     expect(first).toMatchObject({ replayed: false, status: 201, body: { api_key: 'mcp_very-secret' } })
     const created = (await registered()).at(-1)
-    for (const repeated of [parallel, await runIdempotent(one, secret, run)]) {
+    for (const repeated of [parallel, await runClaimed(one, secret, run)]) {
       expect(repeated).toMatchObject({
         kind: 'conflict',
         code: 'idempotency_key_used',
@@ -216,15 +211,15 @@ describe('a failed attempt', () => {
     const ids: string[] = []
     const work = register(one)
     await expect(
-      runIdempotent(one, request, async (commandId) => {
-        ids.push(commandId)
-        await work(commandId)
+      runClaimed(one, request, async (context) => {
+        ids.push(context.commandId)
+        await work(context)
         throw new Error('crashed')
       }),
     ).rejects.toThrow('crashed')
-    const retry = await runIdempotent(one, request, (commandId) => {
-      ids.push(commandId)
-      return work(commandId)
+    const retry = await runClaimed(one, request, (context) => {
+      ids.push(context.commandId)
+      return work(context)
     })
     expect(retry).toMatchObject({ replayed: false, status: 201 })
     expect(ids[0]).toBe(ids[1])
@@ -233,30 +228,30 @@ describe('a failed attempt', () => {
 
   test('that was refused is asked again, and shared by those who waited', async () => {
     const refuse = async () => ({ status: 404, body: { error: 'Not found' } })
-    const refused = await Promise.all([1, 2].map(() => runIdempotent(one, request, refuse)))
+    const refused = await Promise.all([1, 2].map(() => runClaimed(one, request, refuse)))
     for (const outcome of refused) expect(outcome).toMatchObject({ replayed: false, status: 404 })
-    expect(await runIdempotent(one, request, register(one))).toMatchObject({ replayed: false, status: 201 })
+    expect(await runClaimed(one, request, register(one))).toMatchObject({ replayed: false, status: 201 })
   })
 
   test('that a check refused stores nothing and leaves the key to another request', async () => {
     const head = await one.log.head()
     const checked = { ...request, check: () => Promise.reject(new Error('no such policy')) }
-    await expect(runIdempotent(one, checked, register(one))).rejects.toThrow('no such policy')
+    await expect(runClaimed(one, checked, register(one))).rejects.toThrow('no such policy')
     expect(await one.log.head()).toBe(head)
     const corrected = { ...request, requestHash: await requestHash('corrected') }
-    expect(await runIdempotent(one, corrected, register(one))).toMatchObject({ status: 201 })
+    expect(await runClaimed(one, corrected, register(one))).toMatchObject({ status: 201 })
   })
 })
 
 describe('a request within another one', () => {
   test('claims the command id of the other; a key that was claimed before keeps its own', async () => {
     const seen: string[] = []
-    const dies = (commandId: string) => {
+    const dies = ({ commandId }: CommandContext) => {
       seen.push(commandId)
       return Promise.reject(new Error('died'))
     }
     const within = (key: string, commandId?: string) =>
-      runIdempotent(
+      runClaimed(
         one,
         { ...request, key: `${request.key}/${key}`, ...(commandId === undefined ? {} : { commandId }) },
         dies,
@@ -277,7 +272,7 @@ describe('a request within another one', () => {
     const check = async (claimedAs: string | null) => void checked.push(claimedAs)
     const ids: string[] = []
     for (const _attempt of [1, 2]) {
-      const died = runIdempotent(one, { ...request, check }, (commandId) => {
+      const died = runClaimed(one, { ...request, check }, ({ commandId }) => {
         ids.push(commandId)
         return Promise.reject(new Error('died'))
       })
@@ -300,17 +295,17 @@ describe('two processes', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    const first = runIdempotent(one, request, async (commandId) => {
+    const first = runClaimed(one, request, async (context) => {
       claimed()
       await held
-      return register(one)(commandId)
+      return register(one)(context)
     })
     await isClaimed
     const looks = [vi.spyOn(two.log, 'readStream'), vi.spyOn(two.log, 'revision')]
     let runsOfSecond = 0
-    const second = runIdempotent(two, request, (commandId) => {
+    const second = runClaimed(two, request, (context) => {
       runsOfSecond += 1
-      return register(two)(commandId)
+      return register(two)(context)
     })
     // it looks at the key before and for its claim; again and again means that it polls
     await vi.waitFor(() => {
@@ -336,14 +331,14 @@ describe('two processes', () => {
       const frozen = new Promise<void>((resolve) => {
         goOn = resolve
       })
-      const slow = runIdempotent(one, keyed, async () => {
+      const slow = runClaimed(one, keyed, async () => {
         start()
         await frozen
         return { status: 201, body: { by: 'the slow one' }, createdId: 'slow' }
       })
       await started
       const other = async () => ({ status: 201, body: { by: 'the other' }, createdId: 'other' })
-      const first = await runIdempotent(two, keyed, other)
+      const first = await runClaimed(two, keyed, other)
       expect(first).toMatchObject({ replayed: false, status: 201, body: { by: 'the other' } })
       goOn()
       const expected = secretAnswer
@@ -351,7 +346,7 @@ describe('two processes', () => {
         : { replayed: true, status: 200, body: { by: 'the other' } }
       expect(await slow).toMatchObject(expected)
       for (const process of [one, two]) {
-        expect(await runIdempotent(process, keyed, other)).toMatchObject(expected)
+        expect(await runClaimed(process, keyed, other)).toMatchObject(expected)
       }
     }
   })
@@ -360,21 +355,21 @@ describe('two processes', () => {
     const two = await startProcess()
     const before = await registered()
     let firstId = ''
-    const died = runIdempotent(one, request, async (commandId) => {
-      firstId = commandId
-      await register(one)(commandId)
+    const died = runClaimed(one, request, async (context) => {
+      firstId = context.commandId
+      await register(one)(context)
       throw new Error('died')
     })
     await expect(died).rejects.toThrow('died')
     let secondId = ''
-    const outcome = await runIdempotent(two, request, (commandId) => {
-      secondId = commandId
-      return register(two)(commandId)
+    const outcome = await runClaimed(two, request, (context) => {
+      secondId = context.commandId
+      return register(two)(context)
     })
     expect(outcome).toMatchObject({ replayed: false, status: 201 })
     expect(secondId).toBe(firstId)
     expect(await registered()).toHaveLength(before.length + 1)
-    expect(await runIdempotent(one, request, register(one))).toMatchObject({ replayed: true })
+    expect(await runClaimed(one, request, register(one))).toMatchObject({ replayed: true })
   })
 
   test('racing for one key from the start make one thing', async () => {
@@ -383,7 +378,7 @@ describe('two processes', () => {
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, (_, index) => {
         const process = index % 2 === 0 ? one : two
-        return runIdempotent(process, request, register(process))
+        return runClaimed(process, request, register(process))
       }),
     )
     const bodies = outcomes.map((outcome) => JSON.stringify(succeeded(outcome).body))

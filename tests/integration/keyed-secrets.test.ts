@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as agentCredentials from '../../application/access/agent-credentials.ts'
 import { apiKeyHash, authenticateAgent } from '../../application/access/agent-scope.ts'
+import * as apiClients from '../../application/access/api-clients.ts'
 import { authenticateClient } from '../../application/access/client-authentication.ts'
+import * as inboundConnections from '../../application/access/inbound-connections.ts'
 import type { Application } from '../../application/application.ts'
-import { issueApiClient, openInboundConnection } from '../../application/commands/access.ts'
-import { requestHash, runIdempotent } from '../../application/commands/idempotent.ts'
-import { issueAgentCredential } from '../../application/commands/issue-agent-credential.ts'
-import { registerTenant } from '../../application/commands/parties.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
+import * as tenants from '../../application/parties/tenants.ts'
 import { agentCredential } from '../../domain/access/agent-credential.ts'
 import { inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
@@ -38,7 +40,7 @@ beforeAll(async () => {
   database = await createTestDatabase()
   one = await openProcess()
   two = await openProcess()
-  const registered = await registerTenant(one, { name: 'Tenant' }, operatorContext())
+  const registered = await tenants.register(one, { name: 'Tenant' }, operatorContext())
   if (isRejection(registered)) throw new Error(registered.message)
   tenantId = registered.tenant_id
 })
@@ -67,7 +69,7 @@ const KINDS: readonly (readonly [string, Kind])[] = [
       category: 'agentCredential',
       type: 'AgentCredentialIssued',
       async create(app, commandId) {
-        const issued = await issueAgentCredential(
+        const issued = await agentCredentials.issue(
           app,
           {
             ...{ agentName: 'Agent', entityType: 'employer', entityId: 'nobody' },
@@ -86,7 +88,7 @@ const KINDS: readonly (readonly [string, Kind])[] = [
       category: 'apiClient',
       type: 'ApiClientIssued',
       async create(app, commandId) {
-        const issued = await issueApiClient(
+        const issued = await apiClients.issue(
           app,
           {
             ...{ tenantId, name: 'Client', environment: 'live', products: ['all'] },
@@ -105,7 +107,7 @@ const KINDS: readonly (readonly [string, Kind])[] = [
       category: 'inboundConnection',
       type: 'InboundConnectionOpened',
       async create(app, commandId) {
-        const opened = await openInboundConnection(
+        const opened = await inboundConnections.open(
           app,
           { tenantId, environment: 'live' },
           operatorContext(commandId),
@@ -136,10 +138,10 @@ describe.each(KINDS)('%s', (_, kind) => {
       key,
       requestHash: await requestHash({ category }),
     }
-    const outcome = await runIdempotent(
+    const outcome = await runClaimed(
       app,
       { ...request, context, secretAnswer: true },
-      async (commandId) => {
+      async ({ commandId }) => {
         const created = await kind.create(app, commandId)
         // as the interfaces do: a rejection is no answer
         if (isRejection(created)) throw Object.assign(new Error(created.message), { rejection: created })

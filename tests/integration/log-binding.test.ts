@@ -32,8 +32,8 @@ async function open(): Promise<{ pool: Database['pool']; log: EventLog }> {
 }
 
 async function append(log: EventLog): Promise<void> {
-  await log.append(`test-${randomUUID()}`, 'noStream', [
-    { eventId: randomUUID(), type: 'SomethingHappened', data: '{}', metadata: '{"schema_version":1}' },
+  await log.append(`test-${randomUUID()}`, -1, [
+    { type: 'SomethingHappened', data: '{}', metadata: '{"schema_version":1}' },
   ])
 }
 

@@ -21,7 +21,7 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
   beforeAll(async () => {
     server = await startEventStore()
     const log = await openEventStoreEventLog({ url: server.url })
-    await log.append('a-1', 'noStream', someEvents(3))
+    await log.append('a-1', -1, someEvents(3))
     await log.close()
   })
   afterAll(() => server?.stop())

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
-import { drain } from '../../application/commands/drain.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { EventRegistry } from '../../application/event-store.ts'
 import {
   INTEGRATION_EVENTS,
@@ -12,6 +11,8 @@ import {
   integrationMessage,
 } from '../../application/integration-events/messages.ts'
 import { IntegrationPublisher, type PublisherParts } from '../../application/integration-events/publisher.ts'
+import { drain } from '../../application/operations/drain.ts'
+import { phaseTerms } from '../../application/payroll/pipeline-steps.ts'
 import {
   type IntegrationEvent,
   type IntegrationEventChannel,
@@ -208,6 +209,16 @@ async function processFile(on: Awaited<ReturnType<typeof issuePolicy>>, isGood =
   return file_id
 }
 
+/** A file that is processed when it is received. */
+async function processAtOnce(on: Awaited<ReturnType<typeof issuePolicy>>, isRated = true): Promise<string> {
+  const file_id = newId()
+  const { data } = received(file_id, { rows: 2, chunks: 1 }, on)
+  const policyNow = { ...on, rates: isRated ? on.rates : on.rates.filter(({ state }) => state !== 'CA') }
+  const whole = { data, rows: twoRows, policyRevision: 0, ...phaseTerms(policyNow) }
+  await bench.commands.execute(payrollFile, file_id, { type: 'ReceiveAndProcess', ...whole }, context())
+  return file_id
+}
+
 describe.skipIf(natsSource === null)('integration events over NATS', () => {
   test('tell what happened, once, in the order of each stream, under the id of the event', async () => {
     publishFrom()
@@ -263,6 +274,33 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     }
   })
 
+  test('tell the same of a file that is processed when it is received', async () => {
+    publishFrom()
+    const terms = await issuePolicy()
+    const told = async (fileId: string) => {
+      await allPublished()
+      const messages = (await stored()).filter(({ body }) => body.data.file_id === fileId)
+      const inLog = await bench.log.readStream(`payrollFile-${fileId}`)
+      const ids = inLog.map(({ eventId }) => eventId)
+      for (const { id } of messages) expect(ids).toContain(id)
+      expect(new Set(messages.map(({ id }) => id)).size).toBe(messages.length)
+      return messages.map(({ body: { type, data } }) => [type, { ...data, file_id: null }])
+    }
+    const atOnce = await told(await processAtOnce(terms))
+    expect(atOnce).toHaveLength(2)
+    expect(atOnce).toEqual(await told(await processFile(terms)))
+
+    const [first, failed, ...more] = await told(await processAtOnce(terms, false))
+    expect(more).toEqual([])
+    expect(first).toEqual(atOnce[0])
+    const { employer_id, policy_id } = terms
+    const error = 'The policy has no rate for class code 8810 in CA (row 1)'
+    expect(failed).toEqual([
+      'payroll.file_failed',
+      { file_id: null, employer_id, policy_id, stage: 'premium_calculation', error },
+    ])
+  })
+
   test('a file that says itself what it came to is told of without being read', async () => {
     const channel = publishFrom()
     const terms = await issuePolicy()
@@ -297,8 +335,8 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(await drained).toBe(true)
     expect(channel.published).toHaveLength(1)
     // what is of no concern outside leaves nothing to wait for
-    await bench.log.append('other-1', 'noStream', [
-      { eventId: randomUUID(), type: 'NobodyKnowsIt', data: '{}', metadata: '{"schema_version":1}' },
+    await bench.log.append('other-1', -1, [
+      { type: 'NobodyKnowsIt', data: '{}', metadata: '{"schema_version":1}' },
     ])
     expect(await channel.events.hasPublished(await bench.log.head())).toBe(true)
   })

@@ -71,9 +71,8 @@ async function appendSealed(side: Side, log: EventLog, subject = 'person/0123456
   const personalData = await personalDataIn(side)
   const [value] = await personalData.seal([{ subject, context: 'c', plaintext: 'Ada' }])
   if (!value) throw new Error('nothing was sealed')
-  await log.append(`test-${randomUUID()}`, 'any', [
+  await log.append(`test-${randomUUID()}`, -1, [
     {
-      eventId: randomUUID(),
       type: 'SomethingHappened',
       data: JSON.stringify({ name: value }),
       metadata: '{"schema_version":1}',
@@ -129,13 +128,13 @@ test('the check value tells nothing of the root, and no two logs begin with the 
 test('what another program wrote behind the check value stops no start, in its place it is named in one line', async () => {
   const side = await open()
   await pair(side, side.log)
-  const foreign = () => [{ eventId: randomUUID(), type: 'SomethingForeign', data: '{}', metadata: '{}' }]
-  await side.log.append('installation-service', 'exists', foreign())
+  const foreign = () => [{ type: 'SomethingForeign', data: '{}', metadata: '{}' }]
+  await side.log.append('installation-service', 0, foreign())
   await pair(side, side.log)
   const other = await open()
   await pair(other, other.log)
   const first = await open()
-  await first.log.append('installation-service', 'noStream', foreign())
+  await first.log.append('installation-service', -1, foreign())
   await writeTables(first.url, await copyTables(other.url, ['runtime.secrets']))
   await expect(pair(first, first.log)).rejects.toThrow(
     new ConfigError(

@@ -25,7 +25,7 @@ afterEach(async () => {
 })
 
 async function append(stream: string, count: number): Promise<void> {
-  await bench.log.append(stream, 'noStream', someEvents(count, { type: 'Noted' }))
+  await bench.log.append(stream, -1, someEvents(count, { type: 'Noted' }))
 }
 
 /** Follows under the next epoch until it is ended or fails. */

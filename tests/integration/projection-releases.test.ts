@@ -115,12 +115,12 @@ describe('a process of an older release', () => {
 
   it('fails where columns that it reads are gone, and answers again when they are there', async () => {
     const newer = accounts({ version: 2, extra: true })
-    const older = { name: 'test/extra', text: 'SELECT extra FROM read_model.accounts' }
+    const older = { name: 'test/extra', text: 'SELECT extra FROM read_model.accounts', parameters: [] }
     const process = await start(accounts())
-    await expect(process.read.query(older, [])).rejects.toMatchObject({ code: '42703' })
+    await expect(process.read.query(older, {})).rejects.toMatchObject({ code: '42703' })
     await process.projections.stop()
     const next = await start(newer)
     await isSwitched(next)
-    expect(await process.read.query(older, [])).toEqual([])
+    expect(await process.read.query(older, {})).toEqual([])
   })
 })

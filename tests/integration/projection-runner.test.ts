@@ -2,8 +2,9 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
+import { table, text } from '../../application/read-models/table.ts'
 import { schemaName } from '../../infrastructure/database/projections/tables.ts'
-import { on, type Projection } from '../../projections/runtime/projection.ts'
+import { projection } from '../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accounts,
@@ -48,18 +49,18 @@ async function storedPosition(process: ProjectionProcess): Promise<bigint> {
 }
 
 /** Five hundred rows per account. */
-const members: Projection = {
+const members = projection({
   name: 'members',
   version: 1,
-  tables: [{ name: 'members', key: ['member'], columns: { member: 'text' } }],
-  handlers: [
+  tables: [table('members', { key: ['member'], columns: { member: text() } })],
+  handlers: (on) => [
     on(Opened, {
       apply({ data }, { members }) {
-        for (let n = 0; n < 500; n += 1) members!.put({ member: `${data.account}/${n}` })
+        for (let n = 0; n < 500; n += 1) members.put({ member: `${data.account}/${n}` })
       },
     }),
   ],
-}
+})
 
 describe('a projection that follows the log', () => {
   it('writes no more rows at once than it collects, however many one page of the log comes to', async () => {

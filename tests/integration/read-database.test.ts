@@ -24,7 +24,7 @@ describe('reading', () => {
       const text = `SELECT 9007199254740991::bigint AS big, 12::integer AS small, DATE '2026-02-28' AS day,
       TIMESTAMPTZ '2026-02-28 23:59:59.123456Z' AS moment, TIMESTAMPTZ '2026-07-01 00:00:00Z' AS whole,
       '{"a":[1]}'::jsonb AS json, NULL::bigint AS none, true AS yes, $1::text AS given`
-      expect(await read.query({ name: 'test/values', text }, ['x'])).toEqual([
+      expect(await read.query({ name: 'test/values', text, parameters: ['given'] }, { given: 'x' })).toEqual([
         {
           big: 9007199254740991,
           small: 12,
@@ -45,13 +45,13 @@ describe('reading', () => {
       await owner.query(`CREATE VIEW read_model.changing AS SELECT 1::integer AS value`)
     })
     const read = new PostgresReadDatabase(database.pool)
-    const statement = { name: 'test/changing', text: 'SELECT value FROM read_model.changing' }
-    expect(await read.query(statement, [])).toEqual([{ value: 1 }])
+    const statement = { name: 'test/changing', text: 'SELECT value FROM read_model.changing', parameters: [] }
+    expect(await read.query(statement, {})).toEqual([{ value: 1 }])
     await database.withOwner(async (owner) => {
       await owner.query(
         `DROP VIEW read_model.changing; CREATE VIEW read_model.changing AS SELECT 'one'::text AS value`,
       )
     })
-    expect(await read.query(statement, [])).toEqual([{ value: 'one' }])
+    expect(await read.query(statement, {})).toEqual([{ value: 'one' }])
   })
 })

@@ -1,15 +1,17 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { registerCarrier, registerEmployer, registerTenant } from '../../application/commands/parties.ts'
-import { cancelPolicy, issuePolicy } from '../../application/commands/policies.ts'
+import * as carriers from '../../application/parties/carriers.ts'
+import * as employers from '../../application/parties/employers.ts'
+import * as tenants from '../../application/parties/tenants.ts'
+import * as policies from '../../application/policies/policies.ts'
+import { isMovable } from '../../application/ports/clock.ts'
 import {
   feinReservation,
   policyNumberReservation,
   release,
   reserve,
-} from '../../application/commands/reservations.ts'
-import { isMovable } from '../../application/ports/clock.ts'
+} from '../../application/uniqueness/reservations.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
@@ -39,9 +41,9 @@ beforeAll(async () => {
   one = await openRegistrationProcess(database.url)
   // two processes share the clock, as they share the one that the operator moves
   two = await openRegistrationProcess(database.url, { clock: one.bench.clock })
-  tenantId = accepted(await registerTenant(one.app, { name: 'Tenant' }, operatorContext())).tenant_id
+  tenantId = accepted(await tenants.register(one.app, { name: 'Tenant' }, operatorContext())).tenant_id
   const carrier = { tenantId, name: 'Carrier', settlementType: null }
-  carrierId = accepted(await registerCarrier(one.app, carrier, operatorContext())).carrier_id
+  carrierId = accepted(await carriers.register(one.app, carrier, operatorContext())).carrier_id
   employerId = accepted(await FEIN.create(one.app, newFein())).employer_id
 })
 afterAll(async () => {
@@ -69,7 +71,7 @@ const FEIN = {
   newValue: newFein,
   idOf: (created: object) => (created as { employer_id: string }).employer_id,
   create: (app: Application, fein: string, commandId?: string) =>
-    registerEmployer(
+    employers.register(
       app,
       {
         ...{ tenantId, environment: 'live', legalName: `Employer ${fein}`, fein },
@@ -88,7 +90,7 @@ const POLICY_NUMBER = {
   newValue: newPolicyNumber,
   idOf: (created: object) => (created as { policy_id: string }).policy_id,
   create: (app: Application, policyNumber: string, commandId?: string) =>
-    issuePolicy(
+    policies.issue(
       app,
       {
         ...{ employerId, carrierId, policyNumber, status: 'active' },
@@ -238,13 +240,13 @@ describe('the number of a policy', () => {
     const [number, a] = [newPolicyNumber(), randomUUID()]
     await create(a, { category: 'policy', at: 'before' })
     const first = accepted(await POLICY_NUMBER.create(two.app, number)) as Policy
-    await cancelPolicy(one.app, first.policy_id, null, operatorContext())
+    await policies.cancel(one.app, first.policy_id, null, operatorContext())
     const value = POLICY_NUMBER.reservationOf(one.app, number)
     expect(await holderOf(value.id)).toBeNull()
     const second = accepted(await POLICY_NUMBER.create(two.app, number)) as Policy
     expect(second.policy_id).not.toBe(first.policy_id)
     expect(await create(a)).toMatchObject({ code: 'policy_number_taken' })
-    await cancelPolicy(one.app, first.policy_id, null, operatorContext())
+    await policies.cancel(one.app, first.policy_id, null, operatorContext())
     await release(one.app, value, first.policy_id, operatorContext())
     expect(await holderOf(value.id)).toBe(second.policy_id)
 
@@ -262,7 +264,7 @@ describe('the number of a policy', () => {
     const old = accepted(await POLICY_NUMBER.create(one.app, number)) as Policy
     // cancelled by a process that died before it gave the number back
     const dying = crashingAt(one.app, { category: 'reservation', at: 'before' })
-    await expect(cancelPolicy(dying, old.policy_id, null, operatorContext())).rejects.toThrow(Crashed)
+    await expect(policies.cancel(dying, old.policy_id, null, operatorContext())).rejects.toThrow(Crashed)
     const outcomes = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
         POLICY_NUMBER.create(index % 2 === 0 ? one.app : two.app, number),
@@ -275,7 +277,7 @@ describe('the number of a policy', () => {
 test('a command whose early reservation another has replaced does not hold it', async () => {
   const value = { kind: 'fein', fingerprint: randomUUID(), id: `fein_live_${randomUUID()}` } as const
   const a = operatorContext()
-  const holder = { decider: employer, id: '1'.repeat(24), hasLost: () => false }
+  const holder = { decider: employer, creates: 'Register', id: '1'.repeat(24), hasLost: () => false }
   expect(await reserve(one.app, value, holder, a)).toBe(holder.id)
   // as earlier releases took over what was abandoned
   const other = accepted(await FEIN.create(one.app, newFein())) as { employer_id: string }

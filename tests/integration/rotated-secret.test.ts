@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
-import { rotateApiClient } from '../../application/commands/access.ts'
+import * as apiClients from '../../application/access/api-clients.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { apiClient } from '../../domain/access/api-client.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { SystemRandomness } from '../../infrastructure/randomness.ts'
@@ -42,17 +42,21 @@ test('a rotation that is retried hands out no secret that does not work', async 
     secret_hash: sha256('the first one'),
   }
   await bench.commands.execute(apiClient, clientId, { type: 'Issue', data }, contextOf(randomUUID()))
-  const app = { commands: bench.commands, randomness: new SystemRandomness(bench.clock) }
+  const app = {
+    commands: bench.commands,
+    readModels: bench.drainParts({ positions: async () => new Map() }).readModels,
+    randomness: new SystemRandomness(bench.clock),
+  }
   const context = contextOf(randomUUID())
 
-  const rotated = await rotateApiClient(app, clientId, context)
+  const rotated = await apiClients.rotate(app, clientId, context)
   if (isRejection(rotated)) throw new Error(rotated.message)
-  const retried = await rotateApiClient(app, clientId, context)
+  const retried = await apiClients.rotate(app, clientId, context)
   expect(retried).toMatchObject({ rejected: true, kind: 'conflict', code: 'already_created' })
   expect(retried).toMatchObject({ message: expect.stringContaining(clientId) })
 
   const { state } = await bench.commands.load(apiClient, clientId)
   expect(state?.secret_hash).toBe(sha256(rotated.clientSecret))
-  const next = await rotateApiClient(app, clientId, contextOf(randomUUID()))
+  const next = await apiClients.rotate(app, clientId, contextOf(randomUUID()))
   expect(isRejection(next)).toBe(false)
 })

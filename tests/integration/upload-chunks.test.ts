@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { CommandContext } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { type UploadChunk, uploadChunks } from '../../application/commands/upload-chunks.ts'
 import { type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'

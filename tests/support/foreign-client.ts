@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { ANY, binaryEvent, EventStoreDBClient } from '@eventstore/db-client'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
@@ -37,11 +36,7 @@ export async function appendForeign(
   const database = await openDatabase({ url: databaseUrl })
   const log = await openPostgresEventLog({ database })
   try {
-    await log.append(
-      stream,
-      'any',
-      events.map((event) => ({ eventId: randomUUID(), ...event })),
-    )
+    await log.append(stream, await log.revision(stream), events)
   } finally {
     await log.close()
     await database.close()

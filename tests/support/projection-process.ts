@@ -1,17 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { derivedEventId, EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
+import type { Statement } from '../../application/ports/read-database.ts'
+import {
+  bigint,
+  integer,
+  orNull,
+  type RowOf,
+  table,
+  text,
+  timestamptz,
+} from '../../application/read-models/table.ts'
 import { type DomainEvent, eventType } from '../../domain/kernel/event-type.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
 import { PostgresProjectionStore } from '../../infrastructure/database/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/database/read-database.ts'
-import { on, type Projection } from '../../projections/runtime/projection.ts'
+import { type Projection, projection } from '../../projections/runtime/projection.ts'
 import type { ProjectionStatus } from '../../projections/runtime/projection-status.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import type { ProjectionStore } from '../../projections/runtime/store.ts'
@@ -42,43 +52,47 @@ export const paid = (account: string, cents = 100, note = '') => Paid.of({ accou
 /** The database refuses it: no text holds a NUL. */
 export const refused = (account: string) => paid(account, 100, 'NUL \u0000')
 
+const accountsTable = table('accounts', {
+  key: ['account'],
+  columns: {
+    account: text(),
+    owner: text(),
+    balance: bigint(),
+    payments: integer(),
+    note: orNull(text()),
+    updated_at: timestamptz(),
+  },
+  indexes: [['owner', 'balance desc']],
+})
+const withExtra = table('accounts', {
+  key: accountsTable.key,
+  columns: { ...accountsTable.columns, extra: orNull(text()) },
+  indexes: [['owner', 'balance desc']],
+})
+export type AccountRow = RowOf<typeof accountsTable>
+
 /** One row per account. `breaks` makes the handler of a payment throw. */
 export function accounts(
   options: { version?: number; breaks?: (account: string) => boolean; extra?: boolean; times?: number } = {},
 ): Projection {
   const times = options.times ?? 1
-  return {
+  return projection({
     name: 'accounts',
     version: options.version ?? 1,
-    tables: [
-      {
-        name: 'accounts',
-        key: ['account'],
-        columns: {
-          account: 'text',
-          owner: 'text',
-          balance: 'bigint',
-          payments: 'integer',
-          note: 'text',
-          updated_at: 'timestamptz',
-          ...(options.extra ? { extra: 'text' as const } : {}),
-        },
-        indexes: [['owner', 'balance desc']],
-      },
-    ],
-    handlers: [
+    tables: [options.extra ? withExtra : (accountsTable as typeof withExtra)],
+    handlers: (on) => [
       on(Opened, {
         apply: ({ data, metadata }, { accounts }) =>
-          accounts!.put({ ...data, balance: 0, payments: 0, updated_at: metadata.recorded_at }),
+          accounts.put({ ...data, balance: 0, payments: 0, updated_at: metadata.recorded_at }),
       }),
       on(Paid, {
         reads: ({ data }) => ({ accounts: [[data.account]] }),
         apply({ data, metadata }, { accounts }) {
           if (options.breaks?.(data.account)) throw new Error(`the secret of ${data.account}`)
-          const row = accounts!.get(data.account)!
-          accounts!.change([data.account], {
-            balance: (row.balance as number) + data.cents * times,
-            payments: (row.payments as number) + 1,
+          const row = accounts.get(data.account)!
+          accounts.change([data.account], {
+            balance: row.balance + data.cents * times,
+            payments: row.payments + 1,
             note: `${row.note ?? ''}${data.note}`,
             updated_at: metadata.recorded_at,
             ...(options.extra ? { extra: 'more' } : {}),
@@ -86,10 +100,16 @@ export function accounts(
         },
       }),
     ],
-  }
+  })
 }
 
 // ---- processes
+
+const ALL_ACCOUNTS: Statement<object, AccountRow> = {
+  name: 'test/accounts',
+  text: 'SELECT account, owner, balance, payments, note, updated_at FROM read_model.accounts ORDER BY account',
+  parameters: [],
+}
 
 /** One process of the service, as far as projections go. */
 export interface ProjectionProcess {
@@ -109,15 +129,6 @@ export interface ProjectionProcess {
   until(what: (status: ProjectionStatus) => boolean, timeoutMs?: number): Promise<ProjectionStatus>
   accounts(): Promise<readonly AccountRow[]>
   close(): Promise<void>
-}
-
-export interface AccountRow {
-  readonly account: string
-  readonly owner: string
-  readonly balance: number
-  readonly payments: number
-  readonly note: string | null
-  readonly updated_at: string
 }
 
 export async function openProcess(
@@ -160,8 +171,8 @@ export async function openProcess(
   return {
     ...{ owner, database, log, registry, store, read, projections, status },
     async append(account, ...events) {
-      const encoded = events.map((event, index) =>
-        registry.encode(event, derivedEventId(randomUUID(), index), {
+      const encoded = events.map((event) =>
+        registry.encode(event, {
           tenant_id: null,
           environment: null,
           actor: { type: 'system', id: 'test' },
@@ -170,7 +181,8 @@ export async function openProcess(
           recorded_at: new Date(systemClock.now()).toISOString(),
         }),
       )
-      return (await log.append(`account-${account}`, 'any', encoded)).position
+      const stream = `account-${account}`
+      return (await log.append(stream, await log.revision(stream), encoded)).position
     },
     async caughtUp(timeoutMs = 90_000) {
       const head = await log.head()
@@ -182,14 +194,7 @@ export async function openProcess(
       await expect.poll(async () => what(await status()), { timeout: timeoutMs, interval: 10 }).toBe(true)
       return status()
     },
-    accounts: () =>
-      read.query<AccountRow>(
-        {
-          name: 'test/accounts',
-          text: 'SELECT account, owner, balance, payments, note, updated_at FROM read_model.accounts ORDER BY account',
-        },
-        [],
-      ),
+    accounts: () => read.query(ALL_ACCOUNTS, {}),
     async close() {
       await projections.stop()
       await log.close()

@@ -65,7 +65,7 @@ export function recorded(registry: EventRegistry, history: readonly Happened[]):
       const recordedAt = new Date(Date.parse(at ?? STARTED) + index * 1000).toISOString()
       const position = BigInt(events.length + 1)
       const eventId = `00000000-0000-8000-8000-${String(position).padStart(12, '0')}`
-      const encoded = registry.encode(event, eventId, {
+      const encoded = registry.encode(event, {
         tenant_id: TENANT,
         environment: 'live',
         actor: { type: 'system', id: 'test' },
@@ -73,7 +73,7 @@ export function recorded(registry: EventRegistry, history: readonly Happened[]):
         causation_id: 'test',
         recorded_at: recordedAt,
       })
-      events.push(registry.decode({ ...encoded, position, stream, revision }))
+      events.push(registry.decode({ ...encoded, eventId, position, stream, revision }))
     }
   }
   return events

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Application } from '../../application/application.ts'
-import { type CommandContext, CommandHandler } from '../../application/command-handling/command-handler.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { EncryptedPersonalData } from '../../infrastructure/crypto/personal-data.ts'
 import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
@@ -28,7 +29,7 @@ export async function openRegistrationProcess(
   const app = {
     ...{ log, registry, clock, commands, faults, vault, personalData },
     randomness: new SystemRandomness(clock),
-    readModels: { reached: async () => true },
+    readModels: { reached: async () => true, tellOf: async () => true },
   } as unknown as Application
   return { app, bench }
 }

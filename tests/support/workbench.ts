@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import { type DrainParts, drain } from '../../application/commands/drain.ts'
 import { EventRegistry } from '../../application/event-store.ts'
+import { type DrainParts, drain } from '../../application/operations/drain.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Faults } from '../../application/ports/faults.ts'
@@ -96,7 +96,7 @@ export async function openWorkbench(
   const drainParts = (runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts => ({
     ...{ log, clock, faults, notices, work: store, processManagers: runner },
     projections: { names: () => [] },
-    readModels: { reached: async () => true },
+    readModels: { reached: async () => true, tellOf: async () => true },
   })
   return {
     ...{ database, log, registry, clock, store, leases, notices, faults, reports, drainParts },

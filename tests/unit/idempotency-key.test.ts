@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isIdempotencyKey, requestHash } from '../../application/commands/idempotent.ts'
+import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import {
   IdempotencyKeyAnswered,

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { inlinePhases, pipelineTerms, wagesRevision } from '../../application/payroll/pipeline-steps.ts'
+import { phaseTerms, wagesRevision } from '../../application/payroll/pipeline-steps.ts'
 import { fold } from '../../domain/kernel/decider.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
   type PayrollFileCommand,
   type PayrollFileEvent,
   PayrollFileFailed,
   PayrollFileNormalized,
+  PayrollFileProcessed,
+  PayrollFileReceived,
   PayrollPremiumCalculated,
   PayrollRowsValidated,
   PayrollWagesCalculated,
@@ -19,7 +20,7 @@ import { newId, policyTerms, received, recorded, row } from '../support/payroll.
 const { given } = specify(payrollFile)
 const id = newId()
 const policy = policyTerms()
-const { terms, table } = pipelineTerms(policy)
+const { terms, table } = phaseTerms(policy)
 const OUT_OF_ORDER = { kind: 'conflict', code: 'out_of_order' } as const
 
 // a file of two chunks: a green and a red row, then a green one
@@ -199,7 +200,7 @@ describe('a payroll file', () => {
   })
 
   test('fails for a class code and state without a rate, and charges nothing instead', () => {
-    const { table: gap } = pipelineTerms({
+    const { table: gap } = phaseTerms({
       ...policy,
       rates: policy.rates.filter(({ state }) => state !== 'NV'),
     })
@@ -215,7 +216,7 @@ describe('a payroll file', () => {
   })
 
   test('costs nothing under a policy that carries no rates at all', () => {
-    const { table: none } = pipelineTerms({ ...policy, rates: [] })
+    const { table: none } = phaseTerms({ ...policy, rates: [] })
     const [event] = given(...upTo(lastWages))
       .when({ type: 'CalculatePremium', calculated: firstWages.data, table: none })
       .events()
@@ -246,29 +247,87 @@ describe('a payroll file', () => {
   })
 })
 
-describe('the inline pipeline', () => {
-  const decide = (events: readonly PayrollFileEvent[], on = policy) => {
-    const decided = inlinePhases(events, on, 7)
-    if (isRejection(decided)) throw new Error(decided.message)
-    return decided
+describe('a file that is processed at once', () => {
+  const rows = [...firstRows.data.rows, ...lastRows.data.rows]
+  const { data } = received(id, { rows: 3, chunks: 1 }, policy)
+  const at = (on = policy): PayrollFileCommand => ({
+    ...{ type: 'ReceiveAndProcess', data, rows, policyRevision: 7 },
+    ...phaseTerms(on),
+  })
+  const { file_id, employer_id, policy_id, policy_number, row_count, period } = data
+  const whole = PayrollFileReceived.of({ ...data, rows })
+  const processed = PayrollFileProcessed.of({
+    ...{ file_id, employer_id, policy_id, policy_number, row_count, period, policy_revision: 7 },
+    validation: {
+      ...{ green: 2, red: 1, failures: firstValidated.data.failures, valid: firstValidated.data.valid },
+    },
+    wages: {
+      ...{ rows_processed: 2, auditable_cents: 102_025 },
+      wages: [...firstWages.data.wages, ...lastWages.data.wages],
+    },
+    premium: {
+      ...{ rows_processed: 2, premium_cents: 301 },
+      premiums: [...firstPremium.data.premiums, ...lastPremium.data.premiums],
+    },
+  })
+  /** The same rows, phase by phase, as the pipeline and earlier releases store them. */
+  function phaseByPhase(on = policy): readonly PayrollFileEvent[] {
+    const { terms, table, overtimeExclusion } = phaseTerms(on)
+    const all = recorded(id, 0, true, rows)
+    const events: PayrollFileEvent[] = []
+    const take = (command: PayrollFileCommand) => {
+      const decided = given(...events)
+        .when(command)
+        .events()
+      events.push(...decided)
+      return decided[0]!
+    }
+    take({ type: 'Receive', data })
+    take({ type: 'RecordRows', rows })
+    take({ type: 'Normalize', policyRevision: 7 })
+    take({ type: 'ValidateChunk', recorded: all.data, terms })
+    const calculated = take({ type: 'CalculateWages', recorded: all.data, terms, overtimeExclusion })
+    if (calculated.type !== 'PayrollWagesCalculated') throw new Error(calculated.type)
+    take({ type: 'CalculatePremium', calculated: calculated.data, table })
+    return events
   }
 
-  test('takes a file through the same steps that the background pipeline takes', () => {
-    expect(decide([file, firstRows, lastRows])).toEqual(story.slice(3))
+  test('is received with its rows and processed, once', () => {
+    given().when(at()).thenEvents(whole, processed)
+    given(whole, processed).when(at()).thenRejection({ kind: 'conflict', code: 'file_exists' })
+    given(whole, processed).when({ type: 'Fail', stage: 'validation', error: 'late' }).thenEvents()
   })
 
-  test('ends where the file fails', () => {
+  test('says what the phases say one by one, and comes to the same state', () => {
+    const events = phaseByPhase()
+    expect(events).toHaveLength(6)
+    const said = (type: PayrollFileEvent['type']) => events.find((event) => event.type === type)?.data
+    const { validation, wages, premium } = processed.data
+    expect(said('PayrollRowsValidated')).toMatchObject(validation)
+    expect(said('PayrollWagesCalculated')).toMatchObject(wages)
+    expect(said('PayrollPremiumCalculated')).toMatchObject(premium!)
+    expect(fold(payrollFile, [whole, processed])).toEqual(fold(payrollFile, events))
+    expect(nextStep(fold(payrollFile, events))).toEqual({ step: 'complete' })
+  })
+
+  test('fails where a rate is missing, with what was found before', () => {
     const gap = { ...policy, rates: policy.rates.filter(({ state }) => state !== 'NV') }
-    const events = decide([file, firstRows, lastRows], gap)
-    expect(events.map(({ type }) => type).slice(-2)).toEqual([
-      'PayrollPremiumCalculated',
-      'PayrollFileFailed',
-    ])
-    expect(decide([file, firstRows])).toEqual([])
+    given()
+      .when(at(gap))
+      .thenEvents(
+        whole,
+        PayrollFileProcessed.of({ ...processed.data, premium: null }),
+        PayrollFileFailed.of({
+          ...{ file_id: id, stage: 'premium_calculation' },
+          error: 'The policy has no rate for class code 5606 in NV (row 3)',
+        }),
+      )
+    const events = given().when(at(gap)).events()
+    expect(fold(payrollFile, events)).toEqual(fold(payrollFile, phaseByPhase(gap)))
   })
+})
 
-  test('knows where a chunk has its wages', () => {
-    expect(story.indexOf(firstWages)).toBe(wagesRevision(2, 0))
-    expect(story.indexOf(lastWages)).toBe(wagesRevision(2, 1))
-  })
+test('the pipeline knows where a chunk has its wages', () => {
+  expect(story.indexOf(firstWages)).toBe(wagesRevision(2, 0))
+  expect(story.indexOf(lastWages)).toBe(wagesRevision(2, 1))
 })

@@ -6,14 +6,13 @@ import {
   PayrollFileFailed,
   PayrollPremiumCalculated,
 } from '../../domain/payroll/payroll-file.ts'
-import { newId, received, recorded, row } from '../support/payroll.ts'
+import { newId, recorded, row } from '../support/payroll.ts'
 
 const RECORDED_AT = '2026-03-01T12:00:00.000Z'
 // reacting is pure: whatever the work needs is not touched
-const { react } = payrollPipeline({} as Parameters<typeof payrollPipeline>[0])
+const { react, handles } = payrollPipeline({} as Parameters<typeof payrollPipeline>[0])
 
 const id = newId()
-const file = received(id, { rows: 2, chunks: 2 })
 const firstRows = recorded(id, 0, false, [row()])
 const lastRows = recorded(id, 1, true, [row({}, 2)])
 const premium = (last: boolean) =>
@@ -50,25 +49,31 @@ const TIMER = `do abandoned-upload in ${UPLOAD_TIMEOUT_MS} ms`
 
 test('a file whose rows are still to come gets a timer', () => {
   expect(UPLOAD_TIMEOUT_MS).toBe(60_000)
-  expect(intentsOf(file)).toEqual([TIMER])
-  expect(intentsOf(file, firstRows)).toEqual([TIMER])
+  expect(intentsOf(firstRows)).toEqual([TIMER])
 })
 
 test('the last rows set the timer off and the processing going', () => {
-  expect(intentsOf(firstRows)).toEqual([])
   expect(intentsOf(lastRows)).toEqual(['cancel abandoned-upload', 'do process-file'])
-  expect(intentsOf(firstRows, lastRows)).toEqual(['cancel abandoned-upload', 'do process-file'])
 })
 
 test('a file that came whole needs no timer', () => {
-  expect(intentsOf(file, firstRows, lastRows)).toEqual(['do process-file'])
+  expect(intentsOf(firstRows, lastRows)).toEqual(['do process-file'])
+  expect(intentsOf(recorded(id, 0, true, [row()]))).toEqual(['do process-file'])
 })
 
-test('a file that was stored together with its results needs nothing', () => {
-  expect(intentsOf(file, firstRows, lastRows, premium(false), premium(true))).toEqual([])
-  expect(intentsOf(file, firstRows, lastRows, failed)).toEqual([])
-  expect(intentsOf(file, firstRows, failed)).toEqual([])
-  expect(intentsOf(file, firstRows, lastRows, premium(false))).toEqual(['do process-file'])
+test('only what may leave work behind is followed', () => {
+  expect(handles.map(({ name }) => name)).toEqual([
+    'PayrollRowsRecorded',
+    'PayrollPremiumCalculated',
+    'PayrollFileFailed',
+  ])
+})
+
+test('a file that came to rest within a page needs nothing', () => {
+  expect(intentsOf(firstRows, lastRows, premium(false), premium(true))).toEqual([])
+  expect(intentsOf(firstRows, lastRows, failed)).toEqual([])
+  expect(intentsOf(firstRows, failed)).toEqual([])
+  expect(intentsOf(firstRows, lastRows, premium(false))).toEqual(['do process-file'])
 })
 
 test('a failed upload leaves no timer behind', () => {

@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { EventRegistry, type RecordedEvent } from '../../application/event-store.ts'
+import { bigint, orNull, table, text } from '../../application/read-models/table.ts'
 import { eventType } from '../../domain/kernel/event-type.ts'
 import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import { employeeRegister } from '../../projections/employee-register.ts'
 import { Fold } from '../../projections/runtime/fold.ts'
-import { on, type Projection, type Row } from '../../projections/runtime/projection.ts'
+import { type Handler, projection, type Row } from '../../projections/runtime/projection.ts'
 import { recorded, specifyProjection } from '../support/projection-spec.ts'
 
 const Counted = eventType({ name: 'Counted', schema: z.object({ counter: z.string(), by: z.number() }) })
@@ -14,25 +15,27 @@ const Cleared = eventType({ name: 'Cleared', schema: z.object({ counter: z.strin
 const aggregate = { category: 'counter', events: [Counted, Cleared], initialState: null, evolve: () => null }
 const registry = new EventRegistry([aggregate])
 
-const counters: Projection = {
+const countersTable = table('counters', {
+  key: ['counter'],
+  columns: { counter: text(), total: bigint(), note: orNull(text()) },
+})
+const counters = projection({
   name: 'counters',
   version: 1,
-  tables: [
-    { name: 'counters', key: ['counter'], columns: { counter: 'text', total: 'bigint', note: 'text' } },
-  ],
-  handlers: [
+  tables: [countersTable],
+  handlers: (on) => [
     on(Counted, {
       reads: ({ data }) => ({ counters: [[data.counter]] }),
       apply({ data }, { counters }) {
-        const row = counters!.get(data.counter)
-        if (row) counters!.change([data.counter], { total: (row.total as number) + data.by })
-        else counters!.put({ counter: data.counter, total: data.by })
+        const row = counters.get(data.counter)
+        if (row) counters.change([data.counter], { total: row.total + data.by })
+        else counters.put({ counter: data.counter, total: data.by })
         if (data.by < 0) throw new Error('negative')
       },
     }),
-    on(Cleared, { apply: ({ data }, { counters }) => counters!.remove(data.counter) }),
+    on(Cleared, { apply: ({ data }, { counters }) => counters.remove(data.counter) }),
   ],
-}
+})
 
 const counted = (counter: string, by: number) => Counted.of({ counter, by })
 const events = (...happened: Parameters<typeof recorded>[1][number]['events']) =>
@@ -105,11 +108,53 @@ describe('folding events into tables', () => {
   it('refuses a row that the reads do not name, an unknown column and an unknown table', () => {
     const fold = new Fold(counters.tables)
     expect(() => apply(fold, events(counted('a', 1))[0]!)).toThrow(/reads do not name/)
-    const bad = (row: Row) => on(Cleared, { apply: (_, tables) => tables.counters!.put(row) })
+    const bad = (row: Row): Handler => ({
+      type: Cleared.name,
+      reads: () => ({}),
+      apply: (_, tables) => tables.counters!.put(row),
+    })
     const [event] = events(Cleared.of({ counter: 'a' }))
     expect(() => fold.apply([bad({ counter: 'a', nonsense: 1 })], event!)).toThrow(/no column nonsense/)
     expect(() => fold.apply([bad({ total: 1 })], event!)).toThrow(/key counter is null/)
     expect(() => fold.holds({ elsewhere: [['a']] })).toThrow(/no table elsewhere/)
+  })
+
+  it('types rows by the tables: columns, what they hold, and keys', () => {
+    const checked = projection({
+      name: 'counters',
+      version: 1,
+      tables: [countersTable],
+      handlers: (on) => [
+        on(Counted, {
+          // @ts-expect-error a key of another length
+          reads: ({ data }) => ({ counters: [[data.counter, 1]] }),
+          apply({ data: { counter, by } }, { counters }) {
+            // @ts-expect-error a number where the key is text
+            counters.get(by)
+            // @ts-expect-error no such column
+            counters.get(counter)?.sum
+            // @ts-expect-error `total` is missing
+            counters.put({ counter })
+            const row = { counter, total: by, sum: 1 }
+            // @ts-expect-error no such column, however the row was made
+            counters.put(row)
+            // @ts-expect-error a text where the column holds numbers
+            counters.change([counter], { total: counter })
+            // @ts-expect-error no such column
+            counters.change([counter], { sum: by })
+            // @ts-expect-error keys do not change
+            counters.change([counter], { counter })
+            counters.put({ counter, total: 1n })
+            counters.change([counter], { note: null })
+          },
+        }),
+      ],
+    })
+    expect(checked.handlers).toHaveLength(1)
+    // @ts-expect-error no such column
+    table('other', { key: ['id'], columns: { counter: text() } })
+    // @ts-expect-error no such column
+    table('other', { key: ['counter'], columns: { counter: text() }, indexes: [['total desc']] })
   })
 
   it('forgets the longest unused rows and fetches them again', () => {

@@ -7,6 +7,7 @@ import { logBinding } from './0006-log-binding.ts'
 import { sessions } from './0007-sessions.ts'
 import { knownServers } from './0008-known-servers.ts'
 import { movedTo } from './0009-moved-to.ts'
+import { append } from './0010-append.ts'
 import { parkedStreams } from './0012-parked-streams.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
@@ -21,5 +22,6 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0007-sessions': sessions,
   '0008-known-servers': knownServers,
   '0009-moved-to': movedTo,
+  '0010-append': append,
   '0012-parked-streams': parkedStreams,
 }

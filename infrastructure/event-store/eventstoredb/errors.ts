@@ -1,3 +1,10 @@
+import {
+  AccessDeniedError,
+  convertToCommandError,
+  MaxAppendSizeExceededError,
+  StreamDeletedError,
+  WrongExpectedVersionError,
+} from '@eventstore/db-client'
 import { EventLogUnavailable } from '../../../application/ports/event-log.ts'
 
 /** EventStoreDB cannot be reached or used; the message is one clear line without credentials. */
@@ -19,11 +26,6 @@ export class EventStoreRefused extends EventStoreUnavailable {
   }
 }
 
-/** The server says that the stream is not at the expected revision. */
-export class Conflict extends Error {
-  override readonly name = 'Conflict'
-}
-
 /**
  * A stream is not as the log leaves streams: it was deleted or cut, or another program wrote to it. The message says
  * which; nobody but a person can mend that.
@@ -35,32 +37,42 @@ export class StreamTampered extends Error {
   }
 }
 
-const PERMISSION_DENIED = 7
-const UNAUTHENTICATED = 16
-const INVALID_ARGUMENT = 3
-const UNIMPLEMENTED = 12
-const ABORTED = 10
+/** gRPC's status codes that mean no: INVALID_ARGUMENT, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED. */
+const REFUSALS: readonly unknown[] = [3, 7, 12, 16]
+/** gRPC's status code for whatever the server failed at. */
 const UNKNOWN = 2
 
-/** What the server answered, as far as it is an answer and not a lost connection. */
-export function isRefusal(error: unknown): boolean {
-  const { code, type } = error as { code?: unknown; type?: unknown }
-  if (type === 'access-denied' || type === 'invalid-argument') return true
-  return (
-    code === PERMISSION_DENIED ||
-    code === UNAUTHENTICATED ||
-    code === INVALID_ARGUMENT ||
-    code === UNIMPLEMENTED
-  )
+/** What an error of the client means. A {@link WrongExpectedVersionError} is left as it is. */
+export function failureOf(target: string, error: unknown): Error {
+  if (error instanceof EventLogUnavailable || error instanceof StreamTampered) return error
+  const known = commandError(error)
+  if (known instanceof WrongExpectedVersionError) return known
+  if (known instanceof StreamDeletedError) return new StreamTampered(known.streamName, 'it was deleted')
+  if (known instanceof MaxAppendSizeExceededError) {
+    return new EventStoreRefused(target, 'its limit for one append is below 1 MiB')
+  }
+  const isRefusal =
+    known instanceof AccessDeniedError || REFUSALS.includes((known as { code?: unknown }).code)
+  return new (isRefusal ? EventStoreRefused : EventStoreUnavailable)(target, oneLine(known))
 }
 
-/**
- * Whether an error says nothing about the connection: so end a subscription that was too slow, and one that begins at
- * a place that is none.
- */
-export function isOfOneCall(error: unknown): boolean {
-  const { code, details } = error as { code?: unknown; details?: unknown }
-  return code === ABORTED || (code === UNKNOWN && details === 'Exception was thrown by handler.')
+/** Whether trying again may help. */
+export function passes(error: unknown): error is EventStoreUnavailable {
+  return error instanceof EventStoreUnavailable && error.passes
+}
+
+/** The server reads only from positions of events; asked for another, it fails in its own ways. */
+export function mayBeUnknownPosition(error: unknown): boolean {
+  return (error as { code?: unknown }).code === UNKNOWN
+}
+
+function commandError(error: unknown): Error {
+  try {
+    return error instanceof Error ? convertToCommandError(error) : new Error(String(error))
+  } catch {
+    // the client expects more of an answer than there is
+    return error as Error
+  }
 }
 
 const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
@@ -74,14 +86,11 @@ const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
 
 /** What went wrong in one line; never the connection string. */
 export function oneLine(error: unknown): string {
-  const { message, details, code, type } = error as {
-    message?: string
-    details?: string
-    code?: number
-    type?: string
-  }
-  const said = details || message || type || `gRPC status ${code ?? 'unknown'}`
-  const text = IN_OTHER_WORDS.reduce((words, [theirs, ours]) => words.replace(theirs, ours), said)
+  const { message, type } = error as { message?: string; type?: string }
+  const text = IN_OTHER_WORDS.reduce(
+    (words, [theirs, ours]) => words.replace(theirs, ours),
+    message || type || 'no reason was given',
+  )
     .replace(/\s*Resolution note:.*$/s, '')
     .replace(/\s+/g, ' ')
     .trim()

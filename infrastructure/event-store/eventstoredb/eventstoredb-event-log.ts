@@ -3,38 +3,31 @@ import {
   type AppendResult,
   type EventLog,
   type EventToAppend,
-  type ExpectedRevision,
   LOG_START,
   type LogPage,
   type StoredEvent,
-  UnknownPosition,
 } from '../../../application/ports/event-log.ts'
 import { checkAppend } from '../check-append.ts'
-import { AppendStream } from './append-stream.ts'
+import { Gathered } from '../gathered.ts'
 import { Appender } from './appender.ts'
-import { catchUp } from './catch-up.ts'
-import { Confirmations } from './confirmations.ts'
-import { EventStoreConnection } from './connection.ts'
-import { EventStoreRefused, EventStoreUnavailable, oneLine, StreamTampered } from './errors.ts'
-import { KnownStreams } from './known-streams.ts'
-import { LogReader, retryPause } from './log-reader.ts'
-import { Tail, type TailLog } from './tail.ts'
-import { storedEvent } from './wire.ts'
+import { shareAppends } from './appends.ts'
+import { type Connection, connect, retryPause } from './client.ts'
+import { failureOf, mayBeUnknownPosition, oneLine, passes } from './errors.ts'
+import { Live, type LiveLog } from './live.ts'
+import { LogReader } from './log-reader.ts'
+import { Subscription } from './subscription.ts'
 
 const PATIENCE_MS = 10_000
 const OPENING_PATIENCE_MS = 3_000
 /** The last events of the log, so many, are counted; how far they are apart tells how many stand before them. */
 const SAMPLE = 200
 const SAMPLE_LASTS_MS = 1_000
-/** A name that no event type can have: the server tells of checkpoints only. */
-const NO_TYPE = 'no event at all'
-const PASSED_AT_ONCE = 1_000
 
 /** How the log is opened. */
 export interface EventStoreEventLogOptions {
   /** `esdb://user:password@host:2113?tls=true`, `esdb+discover://…` for a cluster, or the same with `kurrentdb`. */
   readonly url: string
-  readonly log?: TailLog
+  readonly log?: LiveLog
   /** How long appends and reads wait for a lost server to come back, in milliseconds, default 10000. */
   readonly patienceMs?: number
   /** How long to wait for a server that is not there at the start, in milliseconds, default 3000. */
@@ -43,37 +36,19 @@ export interface EventStoreEventLogOptions {
   readonly onAppend?: (events: number, ms: number) => void
 }
 
-/**
- * Connects and begins to follow the log.
- * @throws EventStoreUnavailable when the server cannot be reached, or refuses.
- */
+/** @throws EventStoreUnavailable when the server cannot be reached, or refuses. */
 export async function openEventStoreEventLog(
   options: EventStoreEventLogOptions,
 ): Promise<EventStoreEventLog> {
   // long reads must not hold up appends, nor their failures end them
-  const reading = new EventStoreConnection(options.url)
-  const writing = new EventStoreConnection(options.url)
-  const opening = new LogReader(
-    reading,
-    options.openingPatienceMs ?? OPENING_PATIENCE_MS,
-    new AbortController().signal,
-  )
+  const connection = connect(options.url)
+  const never = new AbortController().signal
+  const patience = options.openingPatienceMs ?? OPENING_PATIENCE_MS
   try {
-    const head = await opening.head()
-    const eventLog = new EventStoreEventLog(
-      {
-        reading,
-        writing,
-        log: options.log ?? { warn: () => undefined },
-        patienceMs: options.patienceMs ?? PATIENCE_MS,
-        onAppend: options.onAppend ?? (() => undefined),
-      },
-      head,
-    )
-    await eventLog.start()
-    return eventLog
+    const head = await new LogReader(connection, patience, never).head()
+    return new EventStoreEventLog(options, connection, head)
   } catch (error) {
-    await Promise.all([reading.close(), writing.close()])
+    await connection.client.dispose()
     throw error
   }
 }
@@ -83,67 +58,45 @@ export async function openEventStoreEventLog(
  * the server, places in its files: they grow by an event's size.
  */
 export class EventStoreEventLog implements EventLog {
-  readonly #reading: EventStoreConnection
-  readonly #writing: EventStoreConnection
+  /** Other processes may append at any time. */
+  readonly isExclusive = false
+  readonly #connection: Connection
   readonly #reader: LogReader
-  readonly #known = new KnownStreams()
-  readonly #appends: AppendStream
+  readonly #appends: ReturnType<typeof shareAppends>
   readonly #appender: Appender
-  readonly #tail: Tail
-  readonly #log: TailLog
+  readonly #live: Live
+  readonly #log: LiveLog
   readonly #onAppend: (events: number, ms: number) => void
   readonly #closing = new AbortController()
+  readonly #revisions = new Gathered((streams: readonly string[]) => this.#lastRevisions(streams))
   #sample: { readonly at: number; readonly positions: Promise<readonly bigint[]> } | undefined
   #closed: Promise<void> | undefined
 
-  constructor(
-    parts: {
-      reading: EventStoreConnection
-      writing: EventStoreConnection
-      log: TailLog
-    } & Required<Pick<EventStoreEventLogOptions, 'patienceMs' | 'onAppend'>>,
-    head: bigint,
-  ) {
-    this.#onAppend = parts.onAppend
-    const { reading, writing, log, patienceMs } = parts
-    this.#reading = reading
-    this.#writing = writing
-    this.#log = log
-    const { signal } = this.#closing
+  /** @param head of the log, at some time. */
+  constructor(options: EventStoreEventLogOptions, connection: Connection, head: bigint) {
+    const { url, patienceMs = PATIENCE_MS } = options
+    this.#connection = connection
+    this.#log = options.log ?? { warn: () => undefined }
+    this.#onAppend = options.onAppend ?? (() => undefined)
+    const closing = this.#closing.signal
     // everything that waits for the server's return listens
-    setMaxListeners(0, signal)
-    const confirmations = new Confirmations()
-    this.#reader = new LogReader(reading, patienceMs, signal)
-    this.#appends = new AppendStream(writing)
+    setMaxListeners(0, closing)
+    const reader = new LogReader(connection, patienceMs, closing)
+    this.#reader = reader
+    this.#appends = shareAppends(url)
+    const live = new Live({ connection, reader, log: this.#log, closing }, head)
+    this.#live = live
     this.#appender = new Appender({
-      target: writing.target,
-      appends: this.#appends,
-      reader: this.#reader,
-      known: this.#known,
-      confirmations,
-      patienceMs,
+      ...{ appends: this.#appends.appends, reader, patienceMs },
+      onSend: (eventId, event, metadata) => live.willShow(eventId, event, metadata),
     })
-    this.#tail = new Tail(
-      { connection: reading, reader: this.#reader, confirmations, log, closing: signal },
-      head,
-    )
   }
 
-  /** Begins to follow the log. */
-  start(): Promise<void> {
-    return this.#tail.start()
-  }
-
-  async append(
-    stream: string,
-    expected: ExpectedRevision,
-    events: readonly EventToAppend[],
-  ): Promise<AppendResult> {
-    checkAppend(stream, events)
-    checkJson(events)
+  async append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {
+    const bytes = checkAppend(stream, events)
     const began = performance.now()
-    const result = await this.#appender.append(stream, expected, events)
-    if (events.length > 0 && !result.repeated) this.#onAppend(events.length, performance.now() - began)
+    const result = await this.#appender.append(stream, revision, events, bytes)
+    this.#onAppend(events.length, performance.now() - began)
     return result
   }
 
@@ -157,51 +110,18 @@ export class EventStoreEventLog implements EventLog {
       maxCount: options.maxCount ?? 1000,
       backwards,
     })
-    const stored = events.map(storedEvent)
-    // whoever reads a stream from its beginning is about to append to it
-    if (!backwards && stored.length > 0) this.#learn(stream, stored)
-    return stored
+    // whoever reads a stream is often about to append to it
+    const last = events.at(backwards ? 0 : -1)
+    if (last) this.#appender.learn(last)
+    return events
   }
 
-  revision(stream: string): Promise<number> {
-    return this.#tail.revision(stream)
+  async revision(stream: string): Promise<number> {
+    return (await this.#revisions.ask(stream)).get(stream) ?? -1
   }
 
-  async readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
-    try {
-      return await this.#reader.page(options)
-    } catch (error) {
-      if (error instanceof UnknownPosition) return this.#pageAfterAny(options)
-      throw error
-    }
-  }
-
-  /** A page after a position between events, which the server itself cannot read from. */
-  async #pageAfterAny(options: {
-    after: bigint
-    maxCount: number
-    types?: readonly string[]
-  }): Promise<LogPage> {
-    const { after } = options
-    let from = await this.#placeBefore(after)
-    for (let passedAll = false; !passedAll; ) {
-      const { events, atHead } = await this.#reader.page({ after: from, maxCount: PASSED_AT_ONCE })
-      // nothing lies between the last event before the position and the position
-      from = events.findLast(({ position }) => position <= after)?.position ?? from
-      passedAll = atHead || events.at(-1)!.position > after
-    }
-    const page = await this.#reader.page({ ...options, after: from })
-    return page.checkpoint < after ? { ...page, checkpoint: after } : page
-  }
-
-  /** A place before a position that the server can read from: found by having it look through the log from its start. */
-  async #placeBefore(position: bigint): Promise<bigint> {
-    let place = LOG_START
-    const looking = catchUp(this.#reading, {
-      ...{ after: LOG_START, upTo: position, types: [NO_TYPE], pageSize: 1, signal: this.#closing.signal },
-    })
-    for await (const { checkpoint } of looking) if (checkpoint < position) place = checkpoint
-    return place
+  readAll(options: { after: bigint; maxCount: number; types?: readonly string[] }): Promise<LogPage> {
+    return this.#reader.page(options)
   }
 
   async *subscribe(options: {
@@ -211,55 +131,89 @@ export class EventStoreEventLog implements EventLog {
     signal: AbortSignal
   }): AsyncGenerator<LogPage, void, undefined> {
     const { types, pageSize } = options
-    const wanted = types && new Set(types)
     const signal = AbortSignal.any([options.signal, this.#closing.signal])
-    const { feed } = this.#tail
-    let position = options.after
-    let toldOfHead = false
-    for (let attempt = 0; !signal.aborted; ) {
-      const known = feed.after(position, pageSize, wanted)
-      if (known === 'behind') {
-        try {
-          const pages = catchUp(this.#reading, { after: position, upTo: feed.to, types, pageSize, signal })
-          for await (const page of pages) {
-            attempt = 0
-            position = page.checkpoint
-            yield page
-            if (signal.aborted) return
+    const { feed } = this.#live
+    const wanted = types && new Set(types)
+    // a feed that rested goes on where the log ends now
+    const head = await this.#headWhenReachable(signal)
+    if (signal.aborted) return
+    if (feed.types?.length === 0) feed.announce(head)
+    const release = this.#live.want(types)
+    // a consumer that is ended while it works on a page may never come back to say so
+    signal.addEventListener('abort', release)
+    try {
+      let position = options.after
+      let hasToldOfHead = false
+      while (!signal.aborted) {
+        const page = feed.after(position, pageSize, wanted)
+        if (page === 'behind') {
+          for await (const one of this.#catchUp(position, feed.to, types, pageSize, signal)) {
+            position = one.checkpoint
+            yield one
           }
-        } catch (error) {
-          if (signal.aborted) return
-          if (attempt === 0)
-            this.#log.warn({ reason: oneLine(error) }, 'reading the event log failed, trying again')
-          // a subscription does not tell that its position is none; a read does
-          else if (attempt === 1) await this.#confirm(position, signal)
-          await retryPause(attempt, signal)
-          attempt += 1
+        } else if (page !== 'nothing') {
+          position = page.checkpoint
+          hasToldOfHead ||= page.atHead
+          yield page
+        } else if (hasToldOfHead) {
+          await feed.beyond(position, signal)
+          if (feed.closed) return
+        } else {
+          // the feed may be a moment behind, and being at the head is to be true when first told
+          const end = await this.#headWhenReachable(signal)
+          feed.announce(end)
+          await feed.beyond(end - 1n, signal)
+          if (signal.aborted || feed.after(position, pageSize, wanted) !== 'nothing') continue
+          hasToldOfHead = true
+          yield { events: [], checkpoint: position, atHead: true }
         }
-        continue
       }
-      if (!toldOfHead) {
-        // the feed may be a moment behind, and being at the head is to be true when first told
-        const head = await this.#headWhenReachable(signal)
+    } finally {
+      release()
+    }
+  }
+
+  /**
+   * Reads from a position to another that the log is known to reach, page by page, however often the server is lost.
+   * @throws UnknownPosition
+   */
+  async *#catchUp(
+    after: bigint,
+    upTo: bigint,
+    types: readonly string[] | undefined,
+    pageSize: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<LogPage, void, undefined> {
+    let checkpoint = after
+    for (let attempt = 0; checkpoint < upTo && !signal.aborted; ) {
+      const subscription = new Subscription(this.#connection.client, { after: checkpoint, types })
+      const end = () => subscription.end()
+      signal.addEventListener('abort', end)
+      try {
+        while (checkpoint < upTo) {
+          const stretch = await subscription.next(pageSize)
+          if (!stretch || signal.aborted) return
+          attempt = 0
+          const { events } = stretch
+          // the server's own events may stand behind the log's last one: a checkpoint never lies behind its end
+          checkpoint = later(
+            events.at(-1)?.position ?? checkpoint,
+            earlier(subscription.isLive ? upTo : stretch.checkpoint, upTo),
+          )
+          yield { events, checkpoint, atHead: false }
+          if (signal.aborted) return
+        }
+      } catch (error) {
         if (signal.aborted) return
-        feed.announce(head)
-        if (head > feed.to) await feed.beyond(head - 1n, signal)
-        if (signal.aborted) return
-        const now = feed.after(position, pageSize, wanted)
-        if (now === 'behind') continue
-        const page = now === 'nothing' ? { events: [], checkpoint: position, atHead: true } : now
-        position = page.checkpoint
-        toldOfHead = page.atHead
-        yield page
-        continue
+        const reason = oneLine(failureOf(this.#connection.target, error))
+        if (attempt === 0) this.#log.warn({ reason }, 'reading the event log failed, trying again')
+        if (mayBeUnknownPosition(error)) await this.#confirm(checkpoint)
+        await retryPause(attempt, signal)
+        attempt += 1
+      } finally {
+        signal.removeEventListener('abort', end)
+        subscription.end()
       }
-      if (known === 'nothing') {
-        await feed.beyond(position, signal)
-        if (feed.closed) return
-        continue
-      }
-      position = known.checkpoint
-      yield known
     }
   }
 
@@ -269,46 +223,33 @@ export class EventStoreEventLog implements EventLog {
 
   async count(after: bigint, upTo: bigint): Promise<number> {
     if (upTo <= after) return 0
-    const known = this.#tail.feed.countAfter(after)
-    if (known !== undefined && upTo >= this.#tail.feed.to) return known
     const positions = await this.#latestPositions()
     const counted = positions.filter((position) => position > after && position <= upTo).length
     const first = positions[0] ?? LOG_START
     const last = positions.at(-1) ?? LOG_START
     const spacing = positions.length < 2 ? 1_000 : Number(last - first) / (positions.length - 1)
     const about = (from: bigint, to: bigint) => (to > from ? Math.round(Number(to - from) / spacing) : 0)
-    const earliest = upTo < first ? upTo : first
     // fewer than were asked for are the whole log
-    const before = positions.length < SAMPLE ? 0 : about(after, earliest)
-    return Math.max(1, before + counted + about(after > last ? after : last, upTo))
-  }
-
-  /** Never: other processes may append at any time. */
-  soleWriter(): boolean {
-    return false
+    const before = positions.length < SAMPLE ? 0 : about(after, earlier(upTo, first))
+    return Math.max(1, before + counted + about(later(after, last), upTo))
   }
 
   close(): Promise<void> {
     this.#closed ??= (async () => {
       await this.#appender.close()
       this.#closing.abort()
-      this.#appends.close()
-      await Promise.all([this.#reading.close(), this.#writing.close()])
+      await Promise.all([this.#appends.release(), this.#connection.client.dispose()])
     })()
     return this.#closed
   }
 
-  #learn(stream: string, events: readonly StoredEvent[]): void {
-    const revision = this.#known.get(stream)?.revision ?? -1
-    if (events[0]!.revision > revision + 1 || events.at(-1)!.revision <= revision) return
-    const known = this.#known.open(stream)
-    try {
-      for (const event of events) known.add(event)
-    } catch (error) {
-      // to be read by whoever wants to; appends are refused
-      if (!(error instanceof StreamTampered)) throw error
-    }
-    this.#known.grew(known.revision - revision)
+  async #lastRevisions(streams: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const looks = [...new Set(streams)].map(async (stream): Promise<[string, number]> => {
+      const [last] = await this.#reader.stream(stream, { from: 'end', maxCount: 1, backwards: true })
+      if (last) this.#appender.learn(last)
+      return [stream, last?.revision ?? -1]
+    })
+    return new Map(await Promise.all(looks))
   }
 
   #latestPositions(): Promise<readonly bigint[]> {
@@ -323,36 +264,40 @@ export class EventStoreEventLog implements EventLog {
   }
 
   /** @throws UnknownPosition when the log cannot be read from there. */
-  async #confirm(position: bigint, signal: AbortSignal): Promise<void> {
+  async #confirm(position: bigint): Promise<void> {
     try {
-      await this.#reader.page({ after: position, maxCount: 1 })
+      await this.#reader.confirm(position)
     } catch (error) {
-      if (error instanceof UnknownPosition && !signal.aborted) throw error
+      if (!passes(error)) throw error
     }
   }
 
   /** @returns the log's start when `signal` aborts first. */
   async #headWhenReachable(signal: AbortSignal): Promise<bigint> {
-    for (let attempt = 0; ; attempt += 1) {
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
       try {
         return await orAborted(this.#reader.head(), signal, LOG_START)
       } catch (error) {
-        if (signal.aborted) return LOG_START
-        if (!(error instanceof EventStoreUnavailable)) throw error
-        if (error instanceof EventStoreRefused)
-          this.#log.warn({ reason: error.message }, 'reading was refused')
+        const failure = failureOf(this.#connection.target, error)
+        if (attempt === 0)
+          this.#log.warn({ reason: failure.message }, 'reading the event log failed, trying again')
         await retryPause(attempt, signal)
       }
     }
+    return LOG_START
   }
+}
+
+function earlier(one: bigint, other: bigint): bigint {
+  return one < other ? one : other
+}
+
+function later(one: bigint, other: bigint): bigint {
+  return one > other ? one : other
 }
 
 /** What a promise brings, or `instead` when the signal aborts first. */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal, instead: T): Promise<T> {
-  if (signal.aborted) {
-    promise.catch(() => undefined)
-    return instead
-  }
   let onAbort: () => void = () => undefined
   const aborted = new Promise<T>((resolve) => {
     onAbort = () => resolve(instead)
@@ -362,19 +307,5 @@ async function orAborted<T>(promise: Promise<T>, signal: AbortSignal, instead: T
     return await Promise.race([promise, aborted])
   } finally {
     signal.removeEventListener('abort', onAbort)
-  }
-}
-
-/** The server stores any bytes as JSON; what is no JSON would be found by readers only. */
-function checkJson(events: readonly EventToAppend[]): void {
-  for (const { type, data, metadata, writtenFrom } of events) {
-    // written by JSON.stringify a moment ago
-    if (writtenFrom?.text === data) continue
-    try {
-      JSON.parse(data)
-      JSON.parse(metadata)
-    } catch {
-      throw new TypeError(`The data or metadata of an event of type ${type} is refused: it is no JSON`)
-    }
   }
 }

@@ -1,10 +1,11 @@
+import { WrongExpectedVersionError } from '@eventstore/db-client'
 import { MAX_APPEND_BYTES, type StoredEvent } from '../../../application/ports/event-log.ts'
 import { type MovableLog, MoveInterrupted } from '../../../application/ports/movable-log.ts'
-import { AppendStream } from './append-stream.ts'
-import { EventStoreConnection } from './connection.ts'
-import { Conflict, EventStoreRefused, EventStoreUnavailable, StreamTampered } from './errors.ts'
+import { type Appends, shareAppends } from './appends.ts'
+import { connect } from './client.ts'
+import { passes } from './errors.ts'
 import { LogReader } from './log-reader.ts'
-import { storedEvent } from './wire.ts'
+import { eventToSend, parsed } from './stored-texts.ts'
 
 const PATIENCE_MS = 10_000
 const OPENING_PATIENCE_MS = 3_000
@@ -18,50 +19,48 @@ const EVENT_OVERHEAD_BYTES = 1_200
  * @throws EventStoreUnavailable when the server cannot be reached, or refuses.
  */
 export async function openMovableEventStoreLog(url: string): Promise<MovableLog> {
-  const reading = new EventStoreConnection(url)
-  const writing = new EventStoreConnection(url)
+  const connection = connect(url)
   const closing = new AbortController()
-  const reader = new LogReader(reading, PATIENCE_MS, closing.signal)
-  const appends = new AppendStream(writing)
-  const close = async () => {
-    closing.abort()
-    appends.close()
-    await Promise.all([reading.close(), writing.close()])
-  }
+  const reader = new LogReader(connection, PATIENCE_MS, closing.signal)
   try {
-    await new LogReader(reading, OPENING_PATIENCE_MS, closing.signal).head()
+    await new LogReader(connection, OPENING_PATIENCE_MS, closing.signal).head()
   } catch (error) {
-    await close()
+    await connection.client.dispose()
     throw error
   }
+  const { appends, release } = shareAppends(url)
   return {
-    name: `EventStoreDB at ${reading.target}`,
+    name: `EventStoreDB at ${connection.target}`,
     readPage: (options) => orInterrupted(() => reader.page(options)),
     eventAt: (stream, revision) =>
       orInterrupted(async () => {
         const [event] = await reader.stream(stream, { from: revision, maxCount: 1 })
-        return event?.revision === revision ? storedEvent(event) : null
+        return event?.revision === revision ? event : null
       }),
     head: () => orInterrupted(() => reader.head()),
     write: (events) => orInterrupted(() => writeInOrder(appends, events)),
-    close,
+    async close() {
+      closing.abort()
+      await Promise.all([release(), connection.client.dispose()])
+    },
   }
 }
 
 /**
- * Sends all events at once over the one stream of appends, whose order the server keeps. Nothing is sent again here:
- * after a failure it has to be looked at what was stored, lest something overtakes what was lost.
+ * Sends all events at once in their order, which client and server keep. Nothing is sent again here: after a failure it
+ * has to be looked at what was stored, lest something overtakes what was lost.
  */
-async function writeInOrder(appends: AppendStream, events: readonly StoredEvent[]): Promise<void> {
-  const sent = runsOf(events).map(async (run) => {
-    const first = run[0]!
-    const last = run.at(-1)!
-    const { revision } = await appends.append(first.stream, first.revision - 1, run)
-    if (revision !== last.revision) {
-      throw new StreamTampered(first.stream, `revision ${last.revision} came out as ${revision}`)
-    }
+async function writeInOrder(appends: Appends, events: readonly StoredEvent[]): Promise<void> {
+  const runs = runsOf(events).map((run) => {
+    const { stream, revision } = run[0]!
+    const sent = run.map(({ eventId, type, data, metadata }) =>
+      eventToSend(eventId, type, parsed(type, data), parsed(type, metadata) as object),
+    )
+    const bytes = run.reduce((sum, event) => sum + bytesOf(event), 0)
+    return { stream, revision: revision - 1, events: sent, bytes }
   })
-  const failed = (await Promise.allSettled(sent)).find((one) => one.status === 'rejected')
+  const outcomes = await Promise.allSettled(runs.map((run) => appends.append(run)))
+  const failed = outcomes.find((one) => one.status === 'rejected')
   if (failed) throw failed.reason
 }
 
@@ -71,7 +70,7 @@ function runsOf(events: readonly StoredEvent[]): StoredEvent[][] {
   let run: StoredEvent[] = []
   let bytes = 0
   for (const event of events) {
-    const size = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata) + EVENT_OVERHEAD_BYTES
+    const size = bytesOf(event)
     const isNext = run.at(-1)?.stream === event.stream && run.length < MOST_EVENTS
     if (!isNext || bytes + size > MAX_APPEND_BYTES) {
       run = []
@@ -84,15 +83,16 @@ function runsOf(events: readonly StoredEvent[]): StoredEvent[][] {
   return runs
 }
 
+function bytesOf({ data, metadata }: StoredEvent): number {
+  return Buffer.byteLength(data) + Buffer.byteLength(metadata) + EVENT_OVERHEAD_BYTES
+}
+
 async function orInterrupted<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof EventStoreRefused) throw error
     // a conflict: an append of before was on its way still
-    if (error instanceof EventStoreUnavailable || error instanceof Conflict) {
-      throw new MoveInterrupted(error.message)
-    }
+    if (passes(error) || error instanceof WrongExpectedVersionError) throw new MoveInterrupted(error.message)
     throw error
   }
 }

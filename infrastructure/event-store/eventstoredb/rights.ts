@@ -1,6 +1,6 @@
-import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client'
-import { readConnectionString } from './connection-string.ts'
-import { EventStoreRefused, EventStoreUnavailable, oneLine } from './errors.ts'
+import { jsonEvent } from '@eventstore/db-client'
+import { connect } from './client.ts'
+import { EventStoreUnavailable, oneLine } from './errors.ts'
 
 const ADMINS = '$admins'
 
@@ -11,7 +11,7 @@ const ADMINS = '$admins'
  * @throws EventStoreUnavailable in one line, without the address.
  */
 export async function giveRights(url: string, user: string): Promise<void> {
-  const { target, client } = open(url)
+  const { target, client } = connect(url)
   const both = [ADMINS, user]
   try {
     await client.setStreamMetadata('$all', { acl: { readRoles: both } })
@@ -29,16 +29,5 @@ export async function giveRights(url: string, user: string): Promise<void> {
     throw new EventStoreUnavailable(target, oneLine(error))
   } finally {
     await client.dispose()
-  }
-}
-
-function open(url: string): { readonly target: string; readonly client: EventStoreDBClient } {
-  let target = 'the given address'
-  try {
-    const address = readConnectionString(url)
-    target = address.target
-    return { target, client: EventStoreDBClient.connectionString(address.forClient(1)) }
-  } catch (error) {
-    throw new EventStoreRefused(target, oneLine(error))
   }
 }

@@ -1,95 +1,89 @@
-import type pg from 'pg'
+import { randomUUID } from 'node:crypto'
 import { RecentlyUsed } from '../../../application/command-handling/recently-used.ts'
-import type {
-  AppendResult,
-  EventToAppend,
-  ExpectedRevision,
-  StoredEvent,
-} from '../../../application/ports/event-log.ts'
-import { DatabaseUnavailable, isConnectionLoss, oneLine, orUnavailable } from '../../database/connection.ts'
-import { ABSENT, Batch, batchLength, idsOf, idTaken, isLoose, type Pending } from './batch.ts'
 import {
-  type EventPlace,
-  findEvents,
-  type Queryable,
-  readHead,
-  readStreamHeads,
-  type StreamHead,
-} from './event-queries.ts'
-import { APPEND_LOCK, type WriterSession } from './writer-session.ts'
+  type AppendResult,
+  type EventToAppend,
+  type StoredEvent,
+  WrongExpectedRevision,
+} from '../../../application/ports/event-log.ts'
+import { NO_PREDECESSOR } from '../../../application/ports/hash-chain.ts'
+import { DatabaseUnavailable, isConnectionLoss, oneLine, orUnavailable } from '../../database/connection.ts'
+import { Gathered } from '../gathered.ts'
+import { Batch, type BatchResult, type Pending, type StreamHead } from './batch.ts'
+import { type ChainLink, type EventPlace, type Queryable, readLinks } from './event-queries.ts'
+import type { WriterSession } from './writer-session.ts'
 
-/** Tells other processes how far the log reaches: `<position> <writer id>`. */
-export const APPENDED_CHANNEL = 'event_log_appended'
-
-const CACHED_HEADS = 50_000
-/** Appends that may be ready beyond the batch that is being written. */
-const READY_LIMIT = 2_048
-/** From so many appends on, what arrived at once is written in two halves: one is prepared while the other commits. */
+const CACHED_HEADS = 20_000
+/** From so many events on, what is ready is sent in two halves: one is prepared while the other is on its way. */
 const WORTH_HALVING = 64
-const MISPLACED_RETRIES = 5
-const INTRUDER = 'somebody else appends, whatever the lock says'
+const UNIQUE_VIOLATION = '23505'
 
-/** Hears of a commit: the position before its first event, its events, the real milliseconds it took. */
-type Committed = (base: bigint, events: readonly StoredEvent[], ms: number) => void
-
-const NOTHING_FOUND: ReadonlyMap<string, EventPlace> = new Map()
+/** What hears of appends that are stored. */
+export interface AppendListener {
+  /** A batch of this process, in order: the position before its first event, its events, the real milliseconds it took. */
+  committed(base: bigint, events: readonly StoredEvent[], ms: number): void
+  /** An append whose answer was lost is found at this position. */
+  found(position: bigint): void
+}
 
 /**
- * Writes appends by group commit: while one batch is being committed the next one collects, and each batch is one
- * transaction. The appends of a batch succeed or fail each for itself; those to one stream see each other in order.
+ * Writes appends by group commit: one batch is on its way at a time, and what arrives meanwhile is hashed and encoded
+ * for the next one. The appends of a batch succeed or fail each for itself; those to one stream see each other in order.
  *
- * Positions are assigned under the append lock, which is held until the commit, so that they become visible in order
- * and without gaps. A sole writer knows the heads of the log and of its streams beforehand: it prepares the next batch
- * during the commit and needs one statement. With several writers the heads are read under the lock.
+ * The hash of an event stands for ever, so an append can be prepared on any predecessor that was read or stored once;
+ * the database proves that the predecessor is still the last one, whoever else writes.
  */
 export class Appender {
   readonly #session: WriterSession
   readonly #readers: Queryable
   readonly #patienceMs: number
-  readonly #committed: Committed
-  /** Arrived; heads of their streams not yet looked up. */
-  readonly #arrived: Pending[] = []
+  readonly #listener: AppendListener
+  readonly #links = new Gathered((places: readonly EventPlace[]) => this.#readLinks(places))
   /** To be put into a batch, in order. */
   #ready: Pending[] = []
-  /** The batch that is being prepared while another one commits. */
-  #next: Batch | undefined
-  #looking = false
-  #writing = false
-  #checking = 0
-  /** Heads of streams as they are when all that is prepared is written; right only for the sole writer. */
+  /** Being prepared while another one is on its way. */
+  #next = new Batch()
+  /** Ends of streams with all that is prepared or on its way, for streams of which something is. */
+  readonly #pendingHeads = new Map<string, StreamHead>()
+  /** Ends of streams as they once were for certain. */
   readonly #heads = new RecentlyUsed<string, StreamHead>(CACHED_HEADS)
-  /** Position of the log's last event when all that is prepared is written; undefined when not known. */
-  #head: bigint | undefined
+  /** Appends in a batch at the most: fewer while one is looked for that the database refuses. */
+  #mostAppends = Number.POSITIVE_INFINITY
+  #isScheduled = false
+  #writing = false
+  #looking = 0
   #closed = false
   readonly #idle: (() => void)[] = []
 
   /**
    * @param readers for look-ups beside the writer's connection.
-   * @param patienceMs how long an append waits for the database to come back.
-   * @param committed hears of every batch after its commit, in order.
+   * @param patienceMs how long an append waits for its turn, for an answer and for the database to come back.
    */
-  constructor(session: WriterSession, readers: Queryable, patienceMs: number, committed: Committed) {
+  constructor(session: WriterSession, readers: Queryable, patienceMs: number, listener: AppendListener) {
     this.#session = session
     this.#readers = readers
     this.#patienceMs = patienceMs
-    this.#committed = committed
+    this.#listener = listener
   }
 
-  /** @param bytes size of data and metadata. @throws DatabaseUnavailable when the outcome is unknown. */
+  /**
+   * @param revision of the stream's last event, -1 for a new stream.
+   * @param bytes size of data and metadata.
+   * @throws WrongExpectedRevision, or DatabaseUnavailable when the outcome is unknown.
+   */
   append(
     stream: string,
-    expected: ExpectedRevision,
+    revision: number,
     events: readonly EventToAppend[],
     bytes: number,
   ): Promise<AppendResult> {
-    if (this.#closed) return Promise.reject(new DatabaseUnavailable('the event log', 'it is closed'))
+    if (this.#closed) return Promise.reject(unavailable('it is closed'))
     return new Promise((settle, fail) => {
       const deadline = performance.now() + this.#patienceMs
       // whatever becomes of the connection, and of what stands before it
       const timer = setTimeout(() => {
-        // it may still be stored, after somebody has read its stream without it
-        this.#session.makeRoom('the outcome of an append is unknown')
-        reject(new DatabaseUnavailable('the event log', 'no answer to an append, its outcome is unknown'))
+        this.#session.doubt()
+        fail(unavailable('no answer to an append, its outcome is unknown'))
       }, this.#patienceMs)
       const resolve = (result: AppendResult) => {
         clearTimeout(timer)
@@ -99,273 +93,251 @@ export class Appender {
         clearTimeout(timer)
         fail(error)
       }
-      this.#arrived.push({ stream, expected, events, bytes, deadline, resolve, reject })
-      this.#lookUp()
+      const ids = events.map(() => randomUUID())
+      const isRepeated = false
+      const predecessor = undefined
+      this.#enqueue({
+        stream,
+        revision,
+        events,
+        ids,
+        bytes,
+        deadline,
+        predecessor,
+        isRepeated,
+        resolve,
+        reject,
+      })
     })
   }
 
   /** Takes no more appends and waits for those under way. */
   async close(): Promise<void> {
     this.#closed = true
-    if (!this.#busy) return
-    await new Promise<void>((resolve) => this.#idle.push(resolve))
+    if (this.#isBusy) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 
-  get #busy(): boolean {
-    return this.#looking || this.#writing || this.#checking > 0
+  get #isBusy(): boolean {
+    return this.#isScheduled || this.#writing || this.#looking > 0
   }
 
   #tellWhenIdle(): void {
-    if (!this.#busy) for (const resolve of this.#idle.splice(0)) resolve()
+    if (!this.#isBusy) for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  /** Reads the heads that the sole writer does not know yet, beside the batch that is being committed. */
-  #lookUp(): void {
-    if (this.#looking || this.#arrived.length === 0 || this.#ready.length > READY_LIMIT) return
-    this.#looking = true
+  #enqueue(append: Pending): void {
+    this.#ready.push(append)
+    if (this.#isScheduled) return
+    this.#isScheduled = true
     // everything that arrives in this turn of the event loop goes together
-    setImmediate(async () => {
-      const appends = this.#arrived.splice(0)
-      if (this.#session.sole) {
-        try {
-          await this.#learnHeads(this.#readers, this.#unknownStreams(appends, false))
-        } catch {
-          // looked up again when written
-        }
-      }
-      this.#ready.push(...appends)
-      this.#looking = false
-      this.#lookUp()
+    setImmediate(() => {
+      this.#isScheduled = false
       if (this.#writing) this.#prepare()
-      else {
-        this.#writing = true
-        void this.#write()
-      }
+      else void this.#write()
     })
   }
 
-  async #write(): Promise<void> {
-    let flight: Flight | undefined
-    while (flight || this.#next || this.#ready.length > 0) {
-      if (!flight) {
-        if (this.#session.sole) this.#head ??= await readHead(this.#readers).catch(() => undefined)
-        flight = this.#launch()
-        if (!flight) {
-          this.#undo()
-          this.#forgetLate()
-          await this.#persist(this.#ready.splice(0, batchLength(this.#ready)))
-          continue
+  /** Lines an append up again when its predecessor is read. */
+  #readPredecessor(append: Pending): void {
+    void this.#lookFor(append, append.revision, (link) => {
+      if (link?.hash === null) {
+        append.reject(new Error(`The last event of stream ${append.stream} carries no hash`))
+        return
+      }
+      // where there is none, another append that waits may become it
+      append.predecessor = link?.hash ?? null
+      this.#enqueue(append)
+    })
+  }
+
+  /** Tells what stands at a revision of an append's stream; rejects the append when nobody answers in its time. */
+  async #lookFor(
+    append: Pending,
+    revision: number,
+    found: (link: ChainLink | undefined) => void,
+  ): Promise<void> {
+    this.#looking += 1
+    try {
+      for (let attempt = 0; !this.#isLate(append); attempt += 1) {
+        try {
+          const links = await this.#links.ask({ stream: append.stream, revision })
+          found(links.get(`${revision}@${append.stream}`))
+          return
+        } catch (error) {
+          if (!isConnectionLoss(error) || this.#closed) {
+            append.reject(explain(error, append))
+            return
+          }
+          await this.#session.retryPause(attempt)
         }
       }
-      const { batch, sentAt, failure }: Flight = flight
-      const error = await failure
-      const ms = performance.now() - sentAt
-      if (error === undefined) {
-        this.#session.alive()
-        // on its way before the callers of this one go on
+    } finally {
+      this.#looking -= 1
+      this.#tellWhenIdle()
+    }
+  }
+
+  async #readLinks(places: readonly EventPlace[]): Promise<ReadonlyMap<string, ChainLink | undefined>> {
+    const links = await readLinks(this.#readers, places)
+    return new Map(places.map(({ stream, revision }, n) => [`${revision}@${stream}`, links[n]]))
+  }
+
+  async #write(): Promise<void> {
+    this.#writing = true
+    let flight = this.#launch()
+    for (let failures = 0; flight; ) {
+      const { batch, sentAt, outcome }: Flight = flight
+      // an answer that nobody waits for any more will not come on this connection
+      const limit = setTimeout(() => this.#session.cut(), this.#patienceMs)
+      const result = await outcome
+      clearTimeout(limit)
+      if (result instanceof Error) {
+        failures += 1
+        this.#takeBack(batch, result)
+        if (isConnectionLoss(result) || isTaken(result)) await this.#session.retryPause(failures)
         flight = this.#launch()
-        this.#finish({ batch, ms })
-      } else {
-        flight = undefined
-        this.#undo(batch)
-        // a stream believed absent explains a taken revision, nothing explains a taken position
-        if (takenPlace(error) === 'position') this.#session.makeRoom(INTRUDER)
-        await this.#persist(batch.appends)
+        continue
       }
+      failures = 0
+      const ms = performance.now() - sentAt
+      this.#learn(result)
+      // on its way before the callers of this one go on
+      flight = this.#launch()
+      if (result.events.length > 0) this.#listener.committed(result.base, result.events, ms)
+      for (const { append, position } of result.stored) append.resolve({ position })
+      for (const append of result.conflicts) this.#refuse(append)
+      // the revision they name may be another process's
+      for (const append of result.dependents) {
+        append.predecessor = undefined
+        this.#enqueue(append)
+      }
+      flight ??= this.#launch()
     }
     this.#writing = false
     this.#tellWhenIdle()
   }
 
-  /**
-   * Sends the next batch, when this is the sole writer and knows enough; then prepares the one after it.
-   * Nothing else can run between the check and the sending.
-   */
+  /** Sends the next batch, and prepares the one after it. */
   #launch(): Flight | undefined {
-    const { connected } = this.#session
-    if (!connected || !this.#session.sole) return undefined
-    const halving = !this.#next && this.#ready.length >= WORTH_HALVING
-    this.#prepare(halving ? this.#ready.length >>> 1 : undefined)
+    const ready = this.#ready.reduce((sum, { events }) => sum + events.length, 0)
+    const isHalved = this.#next.size === 0 && ready >= WORTH_HALVING
+    this.#prepare(isHalved ? Math.ceil(ready / 2) : undefined)
     const batch = this.#next
-    if (!batch) return undefined
-    this.#next = undefined
+    if (batch.size === 0) return undefined
+    this.#next = new Batch()
     const sentAt = performance.now()
-    const failure = batch.insert(connected).then(
-      () => undefined,
-      (error: Error) => error,
-    )
-    this.#prepare()
-    return { batch, sentAt, failure }
+    const outcome = this.#send(batch).catch((error: Error) => error)
+    // hashing and encoding take their time: the request leaves first
+    setImmediate(() => this.#prepare())
+    return { batch, sentAt, outcome }
   }
 
-  /** Puts what is ready into the next batch, as far as what is known suffices. */
-  #prepare(limit = Number.POSITIVE_INFINITY): void {
-    if (this.#head === undefined || !this.#session.sole) return
-    this.#forgetLate()
-    const batch = this.#next ?? new Batch(this.#head)
-    let count = 0
-    for (const append of this.#ready) {
-      if (count >= limit || !batch.fits(append) || (isLoose(append.expected) && append.events.length > 0))
-        break
-      const head = this.#heads.get(append.stream) ?? (append.expected === 'noStream' ? ABSENT : undefined)
-      if (!head) break
-      this.#heads.set(append.stream, batch.add(append, head, NOTHING_FOUND))
-      count += 1
+  async #send(batch: Batch): Promise<BatchResult> {
+    const client = this.#session.connected ?? (await this.#session.client())
+    // nobody listens where nobody else may write
+    const writer = this.#session.isExclusive ? null : this.#session.id
+    return batch.insert(client, writer)
+  }
+
+  /** Puts what is ready into the next batch. @param mostEvents how many it takes, the batch's own limit where not given. */
+  #prepare(mostEvents?: number): void {
+    const ready = this.#ready
+    const waiting: Pending[] = []
+    let index = 0
+    for (; index < ready.length; index += 1) {
+      const append = ready[index]!
+      if (this.#isLate(append)) continue
+      if (!this.#next.fits(append, mostEvents) || this.#next.size >= this.#mostAppends) break
+      const pending = this.#pendingHeads.get(append.stream)
+      if (pending && pending.revision !== append.revision) {
+        // it is decided when that is stored or refused
+        waiting.push(append)
+        continue
+      }
+      const predecessor = pending?.hash ?? this.#predecessorOf(append)
+      if (predecessor === undefined) this.#readPredecessor(append)
+      else if (predecessor === null) this.#refuse(append)
+      else this.#pendingHeads.set(append.stream, this.#next.add(append, predecessor))
     }
-    if (count === 0) return
-    this.#ready = this.#ready.slice(count)
-    this.#next = batch
-    this.#head = batch.head
-    this.#lookUp()
+    this.#ready = waiting.concat(ready.slice(index))
   }
 
-  /** Takes back what was prepared on a batch that failed, and forgets what would be true after it. */
-  #undo(failed?: Batch): void {
-    const next = this.#next
-    this.#next = undefined
-    for (const batch of [failed, next]) {
-      for (const { stream } of batch?.appends ?? []) this.#heads.delete(stream)
-    }
-    this.#head = undefined
-    if (next) this.#ready.unshift(...next.appends)
+  /** Hash of the event that an append follows; null: its stream has gone on, or does not reach there. */
+  #predecessorOf({ stream, revision, predecessor }: Pending): string | null | undefined {
+    const head = this.#heads.get(stream)
+    if (head && head.revision >= revision) return head.revision === revision ? head.hash : null
+    return revision < 0 ? NO_PREDECESSOR : predecessor
   }
 
-  /** Publishes a committed batch and settles its appends. */
-  #finish({ batch, ms }: Written): void {
-    if (batch.stored.length > 0) this.#committed(batch.base, batch.stored, ms)
-    batch.settle()
-    if (batch.missed.length > 0) void this.#check(batch)
-  }
-
-  /** Tells repetitions among the appends that missed their expectation. */
-  async #check(batch: Batch): Promise<void> {
-    this.#checking += 1
-    try {
-      batch.settleMissed(await findEvents(this.#readers, batch.missed.flatMap(idsOf)))
-    } catch (error) {
-      for (const append of batch.missed) append.reject(await explain(error, append, this.#readers))
-    } finally {
-      this.#checking -= 1
-      this.#tellWhenIdle()
-    }
-  }
-
-  /**
-   * Writes appends whatever happens to the connection, with all heads read before. After a commit of unknown outcome
-   * the same appends are tried again: those that were stored are then found by their ids.
-   */
-  async #persist(appends: readonly Pending[]): Promise<void> {
-    let rest = appends
-    let misplaced = 0
-    for (let attempt = 0; rest.length > 0; attempt += 1) {
-      try {
-        const client = await this.#session.client()
-        const written = this.#session.sole
-          ? await this.#writeAsSoleWriter(client, rest)
-          : await this.#writeUnderLock(client, rest)
-        this.#session.alive()
-        this.#finish(written)
-        return
-      } catch (error) {
-        if (isConnectionLoss(error)) {
-          rest = this.#giveUpLate(rest, error)
-          if (rest.length > 0) await this.#session.retryPause(attempt)
-        } else if (takenPlace(error) && misplaced < MISPLACED_RETRIES) {
-          misplaced += 1
-          this.#session.makeRoom(INTRUDER)
-        } else if (rest.length > 1 && isDataError(error)) {
-          // one of them cannot be stored; the others must not suffer
-          await this.#persist(rest.slice(0, rest.length >>> 1))
-          rest = rest.slice(rest.length >>> 1)
-        } else {
-          for (const append of rest) append.reject(await explain(error, append, this.#readers))
-          return
-        }
+  #learn({ stored, conflicts, dependents }: BatchResult): void {
+    this.#mostAppends = Number.POSITIVE_INFINITY
+    for (const { append, head } of stored) {
+      this.#heads.set(append.stream, head)
+      if (this.#pendingHeads.get(append.stream)?.revision === head.revision) {
+        this.#pendingHeads.delete(append.stream)
       }
     }
-  }
-
-  /** Drops those that were given up before their turn. */
-  #forgetLate(): void {
-    const now = performance.now()
-    if (this.#ready.some(({ deadline }) => deadline <= now)) {
-      this.#ready = this.#ready.filter(({ deadline }) => deadline > now)
+    if (conflicts.length === 0) return
+    for (const { stream } of [...conflicts, ...dependents]) {
+      this.#heads.delete(stream)
+      this.#pendingHeads.delete(stream)
     }
+    this.#prepareAnew()
   }
 
-  /** Rejects the appends that have waited too long. @returns the others. */
-  #giveUpLate(appends: readonly Pending[], error: unknown): readonly Pending[] {
-    const now = performance.now()
-    const isLate = (append: Pending) => this.#closed || append.deadline <= now
-    const why = error instanceof DatabaseUnavailable ? error.message : 'the connection was lost'
-    for (const append of appends.filter(isLate)) {
-      append.reject(new DatabaseUnavailable('the event log', `outcome of an append unknown, ${why}`))
+  /** Takes back what was prepared on a batch that was not stored, in part or as far as anybody knows. */
+  #prepareAnew(...before: readonly Pending[]): void {
+    this.#ready.unshift(...before, ...this.#next.appends)
+    this.#next = new Batch()
+    this.#pendingHeads.clear()
+  }
+
+  /** Has the appends of a batch that failed sent again where that may help, and tells the others why not. */
+  #takeBack(batch: Batch, error: Error): void {
+    const { appends } = batch
+    const isLost = isConnectionLoss(error)
+    if (isLost && this.#closed) {
+      const error = unavailable('it is closed, outcome of an append unknown')
+      for (const append of [...appends, ...this.#next.appends, ...this.#ready]) append.reject(error)
+      this.#next = new Batch()
+      this.#ready = []
+      return
     }
-    return appends.filter((append) => !isLate(append))
-  }
-
-  async #writeAsSoleWriter(client: pg.Client, appends: readonly Pending[]): Promise<Written> {
-    await this.#learnHeads(client, this.#unknownStreams(appends, true))
-    const base = await readHead(client)
-    const found = await findEvents(client, looseIds(appends))
-    // it may have ended meanwhile; from here to the query nothing else can run
-    if (!this.#session.sole) return this.#writeUnderLock(client, appends)
-    const heads = new Map(appends.map(({ stream }) => [stream, this.#heads.get(stream) ?? ABSENT]))
-    const batch = fill(new Batch(base), appends, heads, found)
-    const sentAt = performance.now()
-    await batch.insert(client)
-    const ms = performance.now() - sentAt
-    for (const [stream, head] of heads) this.#heads.set(stream, head)
-    return { batch, ms }
-  }
-
-  /** Several writers: everything is read after the lock was taken and before it is given back at the commit. */
-  async #writeUnderLock(client: pg.Client, appends: readonly Pending[]): Promise<Written> {
-    const begunAt = performance.now()
-    await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${APPEND_LOCK})`)
-    try {
-      const known = await readStreamHeads(client, [...new Set(appends.map(({ stream }) => stream))])
-      const found = await findEvents(client, looseIds(appends))
-      const batch = fill(new Batch(known.head), appends, known.streams, found)
-      if (batch.stored.length > 0) {
-        await batch.insert(client)
-        const payload = `${batch.head} ${this.#session.id}`
-        await client.query(`SELECT pg_notify('${APPENDED_CHANNEL}', '${payload}'); COMMIT`)
-      } else await client.query('ROLLBACK')
-      return { batch, ms: performance.now() - begunAt }
-    } catch (error) {
-      if (!isConnectionLoss(error)) await client.query('ROLLBACK').catch(() => undefined)
-      throw error
+    if (isLost) {
+      for (const append of appends) append.isRepeated = true
+    } else if (isDataError(error) && !isTaken(error) && appends.length > 1) {
+      // one of them cannot be stored; the others must not suffer
+      this.#mostAppends = Math.ceil(appends.length / 2)
+    } else if (!isTaken(error)) {
+      for (const append of appends) append.reject(explain(error, append))
+      this.#prepareAnew()
+      return
     }
+    this.#prepareAnew(...appends)
   }
 
-  /**
-   * Streams whose heads must be read first. One that its writer believes absent need not be, unless `all`: should it
-   * exist after all, the insert fails on its unique index and is repeated with all heads read.
-   */
-  #unknownStreams(appends: readonly Pending[], all: boolean): string[] {
-    const unknown = new Set<string>()
-    for (const { stream, expected } of appends) {
-      if (!this.#heads.get(stream) && (all || expected !== 'noStream')) unknown.add(stream)
+  /** Its place is taken: by itself, where it was sent before and its own event stands there. */
+  #refuse(append: Pending): void {
+    const { stream, revision, events, ids } = append
+    const conflict = new WrongExpectedRevision(stream, revision)
+    if (!append.isRepeated) {
+      append.reject(conflict)
+      return
     }
-    return [...unknown]
+    void this.#lookFor(append, revision + events.length, (link) => {
+      if (link?.eventId !== ids.at(-1)) {
+        append.reject(conflict)
+        return
+      }
+      this.#listener.found(link!.position)
+      append.resolve({ position: link!.position })
+    })
   }
 
-  async #learnHeads(db: Queryable, unknown: readonly string[]): Promise<void> {
-    if (unknown.length === 0) return
-    const { streams } = await readStreamHeads(db, unknown)
-    // what was written meanwhile is younger
-    for (const stream of unknown) {
-      if (!this.#heads.get(stream)) this.#heads.set(stream, streams.get(stream) ?? ABSENT)
-    }
+  /** It was given up by its time. */
+  #isLate({ deadline }: Pending): boolean {
+    return deadline <= performance.now()
   }
-}
-
-/** A batch that was committed, or that had nothing to commit. */
-interface Written {
-  readonly batch: Batch
-  /** Real milliseconds of its transaction. */
-  readonly ms: number
 }
 
 /** A batch on its way. */
@@ -373,33 +345,13 @@ interface Flight {
   readonly batch: Batch
   /** On the clock of `performance.now()`. */
   readonly sentAt: number
-  /** Why it was not committed, or nothing when it was. */
-  readonly failure: Promise<Error | undefined>
+  /** What became of it, or why it failed. */
+  readonly outcome: Promise<BatchResult | Error>
 }
 
-/** Adds appends to a batch; `heads` moves on with them. */
-function fill(
-  batch: Batch,
-  appends: readonly Pending[],
-  heads: Map<string, StreamHead>,
-  found: ReadonlyMap<string, EventPlace>,
-): Batch {
-  for (const append of appends) {
-    heads.set(append.stream, batch.add(append, heads.get(append.stream) ?? ABSENT, found))
-  }
-  return batch
-}
-
-function looseIds(appends: readonly Pending[]): string[] {
-  return appends.flatMap((append) => (isLoose(append.expected) ? idsOf(append) : []))
-}
-
-/** What another session has taken, if that is what went wrong. */
-function takenPlace(error: unknown): 'position' | 'revision' | undefined {
-  const { code, constraint } = error as { code?: string; constraint?: string }
-  if (code !== '23505') return undefined
-  if (constraint === 'events_position') return 'position'
-  return constraint === 'events_stream_revision' ? 'revision' : undefined
+/** Somebody who does not take the lock was faster. */
+function isTaken(error: unknown): boolean {
+  return (error as { code?: string }).code === UNIQUE_VIOLATION
 }
 
 /** An error that lies in what is stored (data exception, constraint, limit), not in the server's condition. */
@@ -407,16 +359,15 @@ function isDataError(error: unknown): boolean {
   return /^(22|23|54)/.test((error as { code?: string }).code ?? '')
 }
 
+function unavailable(why: string): DatabaseUnavailable {
+  return new DatabaseUnavailable('the event log', why)
+}
+
 /** The error of an append that cannot be stored, without the values that PostgreSQL's own errors quote. */
-async function explain(error: unknown, append: Pending, readers: Queryable): Promise<Error> {
-  const { code, constraint } = error as { code?: string; constraint?: string }
+function explain(error: unknown, append: Pending): Error {
+  const { code } = error as { code?: string }
   const told = orUnavailable('the event log', error)
   if (told instanceof DatabaseUnavailable) return told
   if (code === undefined) return error as Error
-  if (code === '23505' && constraint === 'events_event_id') {
-    const found = await findEvents(readers, idsOf(append)).catch(() => NOTHING_FOUND)
-    const one = idsOf(append).find((id) => found.has(id))
-    if (one !== undefined) return idTaken(one, found)
-  }
   return new Error(`The event log refused an append to ${append.stream}: ${oneLine(error)} (${code})`)
 }

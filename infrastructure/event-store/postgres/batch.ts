@@ -1,218 +1,186 @@
 import type pg from 'pg'
 import {
   type AppendResult,
-  EventIdTaken,
   type EventToAppend,
-  type ExpectedRevision,
   LOG_START,
   type StoredEvent,
-  WrongExpectedRevision,
 } from '../../../application/ports/event-log.ts'
-import { chainHash, NO_PREDECESSOR, withHash } from '../../../application/ports/hash-chain.ts'
-import { int4Array, textArray, uuidArray } from './binary-arrays.ts'
-import type { EventPlace, StreamHead } from './event-queries.ts'
-import { APPEND_LOCK } from './writer-session.ts'
-
-/** The head of a stream without events. */
-export const ABSENT: StreamHead = { revision: -1, hash: NO_PREDECESSOR, position: LOG_START }
-
-/** An append on its way. */
-export interface Pending {
-  readonly stream: string
-  readonly expected: ExpectedRevision
-  readonly events: readonly EventToAppend[]
-  readonly bytes: number
-  /** On the clock of `performance.now()`. */
-  readonly deadline: number
-  readonly resolve: (result: AppendResult) => void
-  readonly reject: (error: Error) => void
-}
+import { chainHash, withHash } from '../../../application/ports/hash-chain.ts'
+import { BinaryArray } from './binary-arrays.ts'
 
 const BATCH_EVENTS = 1024
 const BATCH_BYTES = 4 * 1024 * 1024
 
-/** Appends that are written together, each decided in order on what the ones before it leave behind. */
-export class Batch {
+/** An append on its way. */
+export interface Pending {
+  readonly stream: string
+  /** Of the stream's last event, -1 for a new stream. */
+  readonly revision: number
+  readonly events: readonly EventToAppend[]
+  /** Of its events, one each. The same ones however often it is sent. */
+  readonly ids: readonly string[]
+  readonly bytes: number
+  /** On the clock of `performance.now()`. */
+  readonly deadline: number
+  /** Hash of the event at `revision`, where it was read; null: there was none. */
+  predecessor: string | null | undefined
+  /** It was sent before, and may be stored. */
+  isRepeated: boolean
+  readonly resolve: (result: AppendResult) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Where a stream ends. */
+export interface StreamHead {
+  readonly revision: number
+  readonly hash: string
+}
+
+/** An append that was stored. */
+export interface Stored {
+  readonly append: Pending
+  readonly head: StreamHead
+  /** Of its last event. */
+  readonly position: bigint
+}
+
+/** What became of a batch. */
+export interface BatchResult {
   /** Position of the log's last event before those of the batch. */
   readonly base: bigint
-  readonly appends: Pending[] = []
-  readonly stored: StoredEvent[] = []
-  readonly #succeeded: { append: Pending; result: AppendResult }[] = []
-  readonly #missed: { append: Pending; actual: number }[] = []
-  readonly #failed: { append: Pending; error: Error }[] = []
-  #bytes = 0
+  readonly events: readonly StoredEvent[]
+  readonly stored: readonly Stored[]
+  /** The first ones to streams that are at another revision. */
+  readonly conflicts: readonly Pending[]
+  /** Prepared on one of those. */
+  readonly dependents: readonly Pending[]
+}
 
-  constructor(base: bigint) {
-    this.base = base
-  }
+/** Tells other processes how far the log reaches: `<position> <writer id>`. */
+export const APPENDED_CHANNEL = 'event_log_appended'
 
-  /** Position of the log's last event when the batch is written. */
-  get head(): bigint {
-    return this.stored.at(-1)?.position ?? this.base
-  }
+/** Events for one call of the database's function, encoded as they are added. Those of a stream follow each other. */
+export class EncodedEvents {
+  readonly #expectedStreams = new BinaryArray('text')
+  readonly #expectedRevisions = new BinaryArray('int4')
+  readonly #streams = new BinaryArray('text')
+  readonly #revisions = new BinaryArray('int4')
+  readonly #ids = new BinaryArray('uuid')
+  readonly #types = new BinaryArray('text')
+  readonly #data = new BinaryArray('json')
+  readonly #metadata = new BinaryArray('json')
+  readonly #known = new Set<string>()
 
-  /** Whether there is room for one more append; a batch takes at least one. */
-  fits(append: Pending): boolean {
-    return (
-      this.appends.length === 0 ||
-      (this.stored.length + append.events.length <= BATCH_EVENTS && this.#bytes + append.bytes <= BATCH_BYTES)
-    )
+  add(event: Omit<StoredEvent, 'position'>): void {
+    const { stream, revision } = event
+    if (!this.#known.has(stream)) {
+      this.#known.add(stream)
+      this.#expectedStreams.addText(stream)
+      this.#expectedRevisions.addInteger(revision - 1)
+    }
+    this.#streams.addText(stream)
+    this.#revisions.addInteger(revision)
+    this.#ids.addUuid(event.eventId)
+    this.#types.addText(event.type)
+    this.#data.addText(event.data)
+    this.#metadata.addText(event.metadata)
   }
 
   /**
-   * Decides an append.
-   * @param head of its stream, after the appends before.
-   * @param found where those of its events stand that exist; needed when {@link isLoose} only.
-   * @returns the head of the stream after it.
+   * Stores them behind the log's last event, but for streams that are at another revision.
+   * @param writer who tells other processes; null tells nobody.
+   * @returns the last position before them, and the streams that were refused.
    */
-  add(append: Pending, head: StreamHead, found: ReadonlyMap<string, EventPlace>): StreamHead {
-    const { stream, expected, events } = append
-    this.appends.push(append)
-    this.#bytes += append.bytes
-    if (isLoose(expected) && events.some(({ eventId }) => found.has(eventId))) {
-      const repetition = repetitionOf(append, found)
-      const elsewhere = events.find(({ eventId }) => (found.get(eventId)?.stream ?? stream) !== stream)
-      if (repetition) this.#succeeded.push({ append, result: repetition })
-      else if (elsewhere) this.#failed.push({ append, error: idTaken(elsewhere.eventId, found) })
-      else this.#missed.push({ append, actual: head.revision })
-      return head
-    }
-    if (!holds(expected, head.revision)) {
-      if (events.length > 0) this.#missed.push({ append, actual: head.revision })
-      else this.#failed.push({ append, error: new WrongExpectedRevision(stream, expected, head.revision) })
-      return head
-    }
-    if (head.hash === null && events.length > 0) {
-      this.#failed.push({ append, error: new Error(`The last event of stream ${stream} carries no hash`) })
-      return head
-    }
-    const after = events.length > 0 ? this.#store(stream, events, { ...head, hash: head.hash! }) : head
-    const result = { revision: after.revision, position: after.position, repeated: false }
-    this.#succeeded.push({ append, result })
-    return after
+  async insert(
+    client: pg.Client,
+    writer: string | null,
+  ): Promise<{ base: bigint; refused: ReadonlySet<string> }> {
+    const { rows } = await client.query<{ base: string; refused: string[] }>({
+      name: 'event_log/append',
+      text: 'SELECT base, refused FROM event_log.append($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+      values: [
+        this.#expectedStreams.encoded(),
+        this.#expectedRevisions.encoded(),
+        this.#streams.encoded(),
+        this.#revisions.encoded(),
+        this.#ids.encoded(),
+        this.#types.encoded(),
+        this.#data.encoded(),
+        this.#metadata.encoded(),
+        writer,
+      ],
+    })
+    const { base, refused } = rows[0]!
+    return { base: BigInt(base), refused: new Set(refused) }
+  }
+}
+
+/** Appends that are sent together. Those to one stream are each prepared on the one before. */
+export class Batch {
+  readonly #appends: { readonly append: Pending; readonly head: StreamHead }[] = []
+  /** Their positions are known when they are stored. */
+  readonly #events: (StoredEvent & { position: bigint })[] = []
+  readonly #encoded = new EncodedEvents()
+  #bytes = 0
+
+  /** How many appends it has. */
+  get size(): number {
+    return this.#appends.length
   }
 
-  /** Tells the outcome of everything that is settled by the commit. */
-  settle(): void {
-    for (const { append, result } of this.#succeeded) append.resolve(result)
-    for (const { append, error } of this.#failed) append.reject(error)
+  get appends(): readonly Pending[] {
+    return this.#appends.map(({ append }) => append)
   }
 
-  /** Appends whose expectation failed; they may be repetitions of what is stored. */
-  get missed(): readonly Pending[] {
-    return this.#missed.map(({ append }) => append)
+  /** Whether there is room for one more append; a batch takes at least one. */
+  fits({ events, bytes }: Pending, mostEvents = BATCH_EVENTS): boolean {
+    const count = this.#events.length
+    return count === 0 || (count + events.length <= mostEvents && this.#bytes + bytes <= BATCH_BYTES)
   }
 
-  /** Tells the outcome of the missed ones. @param found where their events stand. */
-  settleMissed(found: ReadonlyMap<string, EventPlace>): void {
-    for (const { append, actual } of this.#missed) {
-      const repetition = repetitionOf(append, found)
-      if (repetition) append.resolve(repetition)
-      else append.reject(new WrongExpectedRevision(append.stream, append.expected, actual))
-    }
-  }
-
-  /** Inserts the events. */
-  async insert(client: pg.Client): Promise<void> {
-    if (this.stored.length > 0) await insertEvents(client, this.base, this.stored)
-  }
-
-  #store(
-    stream: string,
-    events: readonly EventToAppend[],
-    head: StreamHead & { readonly hash: string },
-  ): StreamHead {
-    let { revision, hash } = head
-    let position = this.head
-    for (const event of events) {
-      position += 1n
+  /** Hashes and encodes an append. @param predecessor hash of the event before. @returns its stream's head after it. */
+  add(append: Pending, predecessor: string): StreamHead {
+    const { stream, ids } = append
+    let { revision } = append
+    let hash = predecessor
+    for (const [index, event] of append.events.entries()) {
       revision += 1
-      hash = chainHash(hash, stream, revision, event)
-      const { eventId, type, data, writtenFrom } = event
+      const { type, data, writtenFrom } = event
+      const eventId = ids[index]!
+      hash = chainHash(hash, stream, revision, { eventId, type, data, metadata: event.metadata })
       const metadata = withHash(event.metadata, hash)
-      const stored = { position, stream, revision, eventId, type, data, metadata }
-      this.stored.push(writtenFrom === undefined ? stored : { ...stored, writtenFrom })
+      const chained = { position: LOG_START, stream, revision, eventId, type, data, metadata }
+      this.#encoded.add(chained)
+      this.#events.push(writtenFrom === undefined ? chained : { ...chained, writtenFrom })
     }
-    return { revision, hash, position }
+    const head = { revision, hash }
+    this.#appends.push({ append, head })
+    this.#bytes += append.bytes
+    return head
   }
-}
 
-/**
- * Inserts events behind a position: one statement, in which the append lock is taken first and held until the commit.
- */
-export async function insertEvents(
-  client: pg.Client,
-  base: bigint,
-  events: readonly StoredEvent[],
-): Promise<void> {
-  await client.query({
-    name: 'event_log/insert',
-    text: `INSERT INTO event_log.events (position, revision, event_id, stream, type, data, metadata)
-           SELECT $1::bigint + n, revision, event_id, stream, type, data, metadata
-             FROM pg_advisory_xact_lock(${APPEND_LOCK}),
-                  unnest($2::int[], $3::uuid[], $4::text[], $5::text[], $6::json[], $7::json[])
-                    WITH ORDINALITY AS event (revision, event_id, stream, type, data, metadata, n)`,
-    values: [
-      base,
-      int4Array(events.map((event) => event.revision)),
-      uuidArray(events.map((event) => event.eventId)),
-      textArray(events.map((event) => event.stream)),
-      textArray(events.map((event) => event.type)),
-      textArray(
-        events.map((event) => event.data),
-        'json',
-      ),
-      textArray(
-        events.map((event) => event.metadata),
-        'json',
-      ),
-    ],
-  })
-}
-
-/** How many of the first appends go into one batch, at least one. */
-export function batchLength(appends: readonly Pending[]): number {
-  let events = 0
-  let bytes = 0
-  for (const [index, append] of appends.entries()) {
-    events += append.events.length
-    bytes += append.bytes
-    if (index > 0 && (events > BATCH_EVENTS || bytes > BATCH_BYTES)) return index
+  /** Stores it. @throws what the database says; then none of it is stored, or nobody knows. */
+  async insert(client: pg.Client, writer: string | null): Promise<BatchResult> {
+    const { base, refused } = await this.#encoded.insert(client, writer)
+    const events: StoredEvent[] = []
+    const stored: Stored[] = []
+    const conflicts = new Map<string, Pending>()
+    const dependents: Pending[] = []
+    let position = base
+    let first = 0
+    for (const { append, head } of this.#appends) {
+      const end = first + append.events.length
+      if (!refused.has(append.stream)) {
+        for (const event of this.#events.slice(first, end)) {
+          position += 1n
+          event.position = position
+          events.push(event)
+        }
+        stored.push({ append, head, position })
+      } else if (conflicts.has(append.stream)) dependents.push(append)
+      else conflicts.set(append.stream, append)
+      first = end
+    }
+    return { base, events, stored, conflicts: [...conflicts.values()], dependents }
   }
-  return appends.length
-}
-
-/** Such an expectation names no place, so a repetition is found by its ids before anything is decided. */
-export function isLoose(expected: ExpectedRevision): boolean {
-  return expected === 'any' || expected === 'exists'
-}
-
-/** The ids of the events of an append. */
-export function idsOf(append: Pending): string[] {
-  return append.events.map(({ eventId }) => eventId)
-}
-
-/** The error for an event id that stands somewhere else. */
-export function idTaken(eventId: string, found: ReadonlyMap<string, EventPlace>): EventIdTaken {
-  const { stream, revision } = found.get(eventId)!
-  return new EventIdTaken(eventId, stream, revision)
-}
-
-function holds(expected: ExpectedRevision, revision: number): boolean {
-  if (expected === 'any') return true
-  if (expected === 'noStream') return revision === -1
-  if (expected === 'exists') return revision >= 0
-  return revision === expected.exactly
-}
-
-/** The first result when exactly these events stand where the append would have put them. */
-function repetitionOf(append: Pending, found: ReadonlyMap<string, EventPlace>): AppendResult | null {
-  const { expected, events, stream } = append
-  const start = typeof expected === 'object' ? expected.exactly + 1 : expected === 'noStream' ? 0 : undefined
-  const places = events.map(({ eventId }) => found.get(eventId))
-  const first = start ?? places[0]?.revision
-  if (first === undefined) return null
-  const repeats = places.every((place, index) => place?.stream === stream && place.revision === first + index)
-  const last = places.at(-1)
-  return repeats && last ? { revision: last.revision, position: last.position, repeated: true } : null
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
-import { textArray, uuidArray } from './binary-arrays.ts'
+import { integerArray, textArray } from './binary-arrays.ts'
 
 /** Anything that runs a query: a pool or a client. */
 export interface Queryable {
@@ -15,21 +15,18 @@ export const LOG_SESSION: Readonly<Record<string, string>> = {
   plan_cache_mode: 'force_generic_plan',
 }
 
-/** Where a stream ends. */
-export interface StreamHead {
-  /** Revision of the last event, -1 when there is none. */
-  readonly revision: number
-  /** Hash of the last event; null: another program wrote it without, and nothing can be chained to it. */
-  readonly hash: string | null
-  /** Position of the last event. */
+/** An event as a place in the hash chain. */
+export interface ChainLink {
+  readonly eventId: string
   readonly position: bigint
+  /** Null: another program wrote the event without, and nothing can be chained to it. */
+  readonly hash: string | null
 }
 
 /** Where an event stands. */
 export interface EventPlace {
   readonly stream: string
   readonly revision: number
-  readonly position: bigint
 }
 
 // the text of every column as it came: json is not parsed, and numbers are turned where needed
@@ -136,33 +133,31 @@ export async function readHead(db: Queryable): Promise<bigint> {
   return BigInt(rows[0]![0])
 }
 
-/** The heads of those of the given streams that have events, and the head of the log as of the same snapshot. */
-export async function readStreamHeads(
+/** The events at the given places, in their order; undefined where none stands. */
+export async function readLinks(
   db: Queryable,
-  streams: readonly string[],
-): Promise<{ streams: Map<string, StreamHead>; head: bigint }> {
-  type Row = [position: string, n: string | null, revision: string, hash: string]
-  const { rows } = await db.query<Row>({
-    name: 'event_log/stream_heads',
-    text: `SELECT last.position, wanted.n, last.revision, right(last.metadata::text, 66)
-             FROM unnest($1::text[]) WITH ORDINALITY AS wanted (stream, n)
+  places: readonly EventPlace[],
+): Promise<readonly (ChainLink | undefined)[]> {
+  const { rows } = await db.query<[n: string, eventId: string, position: string, end: string]>({
+    name: 'event_log/links',
+    text: `SELECT wanted.n, found.event_id, found.position, right(found.metadata::text, 66)
+             FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS wanted (stream, revision, n)
                   CROSS JOIN LATERAL
-                  (SELECT position, revision, metadata FROM event_log.events
-                    WHERE stream = wanted.stream COLLATE "C" ORDER BY revision DESC LIMIT 1) AS last
-           UNION ALL
-           SELECT COALESCE(max(position), 0), NULL, NULL, NULL FROM event_log.events`,
-    values: [textArray(streams)],
+                  (SELECT event_id, position, metadata FROM event_log.events
+                    WHERE stream = wanted.stream COLLATE "C" AND revision = wanted.revision LIMIT 1) AS found`,
+    values: [
+      textArray(places.map(({ stream }) => stream)),
+      integerArray(places.map(({ revision }) => revision)),
+    ],
     rowMode: 'array',
     types: AS_TEXT,
   })
-  const head = BigInt(rows.pop()![0])
-  const heads = new Map<string, StreamHead>()
-  for (const [position, n, revision, end] of rows) {
-    const stream = streams[Number(n) - 1]!
+  const links = new Array<ChainLink | undefined>(places.length)
+  for (const [n, eventId, position, end] of rows) {
     const hash = /^([0-9a-f]{64})"\}$/.exec(end)?.[1] ?? null
-    heads.set(stream, { revision: Number(revision), hash, position: BigInt(position) })
+    links[Number(n) - 1] = { eventId, position: BigInt(position), hash }
   }
-  return { streams: heads, head }
+  return links
 }
 
 /** Revisions of the last events of those of the given streams that have events. */
@@ -182,27 +177,4 @@ export async function readRevisions(
     types: AS_TEXT,
   })
   return new Map(rows.map(([n, revision]) => [streams[Number(n) - 1]!, Number(revision)]))
-}
-
-/** Where the events with the given ids stand, for those that exist. */
-export async function findEvents(
-  db: Queryable,
-  eventIds: readonly string[],
-): Promise<Map<string, EventPlace>> {
-  if (eventIds.length === 0) return new Map()
-  type Row = [eventId: string, stream: string, revision: string, position: string]
-  const { rows } = await db.query<Row>({
-    name: 'event_log/find',
-    text: `SELECT event_id, stream, revision, position FROM event_log.events
-            WHERE event_id IN (SELECT unnest($1::uuid[]))`,
-    values: [uuidArray(eventIds)],
-    rowMode: 'array',
-    types: AS_TEXT,
-  })
-  return new Map(
-    rows.map(([id, stream, revision, position]) => [
-      id,
-      { stream, revision: Number(revision), position: BigInt(position) },
-    ]),
-  )
 }

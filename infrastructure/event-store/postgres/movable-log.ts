@@ -6,13 +6,12 @@ import {
   STATEMENT_LIMIT_MS,
 } from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
-import { insertEvents } from './batch.ts'
+import { EncodedEvents } from './batch.ts'
 import { LOG_SESSION, readHead, readPage, readStream } from './event-queries.ts'
 import { WriterSession } from './writer-session.ts'
 
 /** Sessions of a process that was killed are gone by then. */
 const WAIT_MS = 3_000
-const SILENT = { info: () => undefined, warn: () => undefined }
 
 /**
  * Opens the log of a database to be moved. As long as it is open no service can append to it, and none can start.
@@ -20,8 +19,8 @@ const SILENT = { info: () => undefined, warn: () => undefined }
  * @throws DatabaseUnavailable, also while a service runs on the log.
  */
 export async function openMovablePostgresLog(database: Database): Promise<MovableLog> {
-  const session = new WriterSession(database, SILENT, WAIT_MS, { alone: true })
-  await session.open()
+  const session = new WriterSession({ database, isExclusive: true, lockWaitMs: WAIT_MS })
+  await session.client()
   const readers = database.openPool({
     purpose: 'event log',
     poolSize: 2,
@@ -41,11 +40,14 @@ export async function openMovablePostgresLog(database: Database): Promise<Movabl
         return event?.revision === revision ? event : null
       }),
     head: () => orInterrupted(() => readHead(readers)),
-    // one transaction: all of them or none
+    // one transaction: all of them or, of a stream that has gone on, none
     write: (events) =>
       orInterrupted(async () => {
-        const client = await session.client()
-        await insertEvents(client, await readHead(client), events)
+        const encoded = new EncodedEvents()
+        for (const event of events) encoded.add(event)
+        const { refused } = await encoded.insert(await session.client(), null)
+        const [stream] = refused
+        if (stream !== undefined) throw new Error(`An event of stream ${stream} does not follow its last one`)
       }),
     async close() {
       await session.close()

@@ -4,7 +4,6 @@ import {
   type AppendResult,
   type EventLog,
   type EventToAppend,
-  type ExpectedRevision,
   LOG_START,
   type LogPage,
   type StoredEvent,
@@ -20,7 +19,8 @@ import type { Database, DatabaseLog } from '../../database/database.ts'
 import { checkAppend } from '../check-append.ts'
 import { Gathered } from '../gathered.ts'
 import { LiveFeed } from '../live-feed.ts'
-import { APPENDED_CHANNEL, Appender } from './appender.ts'
+import { Appender } from './appender.ts'
+import { APPENDED_CHANNEL } from './batch.ts'
 import {
   LOG_SESSION,
   type Queryable,
@@ -32,7 +32,7 @@ import {
 import { WriterSession } from './writer-session.ts'
 
 const READERS = 4
-const JOIN_TIMEOUT_MS = 15_000
+const LOCK_WAIT_MS = 15_000
 const PATIENCE_MS = 10_000
 const READ_RETRIES = 3
 const POLL_MS = 1_000
@@ -44,8 +44,10 @@ export interface PostgresEventLogOptions {
   /** A database with the log's schema. Stays open when the log is closed. */
   readonly database: Database
   readonly log?: DatabaseLog
-  /** How long to wait for the sole writer to make room, in milliseconds, default 15000. */
-  readonly joinTimeoutMs?: number
+  /** Shares the log with no other process as long as it is open: a second one is refused. Default false. */
+  readonly isExclusive?: boolean
+  /** How long to wait for processes that do not let this one in, in milliseconds, default 15000. */
+  readonly lockWaitMs?: number
   /**
    * How long an append waits for its turn, for an answer, and for a lost database to come back, in milliseconds,
    * default 10000. A read that failed is repeated for no longer.
@@ -56,14 +58,18 @@ export interface PostgresEventLogOptions {
 }
 
 /**
- * Opens the log and joins its writers.
- * @throws DatabaseUnavailable when the database is, or when the sole writer makes no room for this process.
+ * Opens the log.
+ * @throws DatabaseUnavailable when the database is, or when another process holds the log exclusively, or at all where
+ *   this one wants to.
  */
 export async function openPostgresEventLog(options: PostgresEventLogOptions): Promise<PostgresEventLog> {
   const { database } = options
   const log = options.log ?? { info: () => undefined, warn: () => undefined }
-  const session = new WriterSession(database, log, options.joinTimeoutMs ?? JOIN_TIMEOUT_MS)
-  await session.open()
+  const session = new WriterSession({
+    ...{ database, log, isExclusive: options.isExclusive ?? false },
+    lockWaitMs: options.lockWaitMs ?? LOCK_WAIT_MS,
+  })
+  await session.client()
   const readers = new Readers(
     database.openPool({
       purpose: 'event log',
@@ -155,9 +161,12 @@ export class PostgresEventLog implements EventLog {
         this.#closing.signal,
       ),
     )
-    this.#appender = new Appender(session, readers, patienceMs, (base, events, ms) => {
-      this.#feed.publish(base, events)
-      onAppend(events.length, ms)
+    this.#appender = new Appender(session, readers, patienceMs, {
+      committed: (base, events, ms) => {
+        this.#feed.publish(base, events)
+        onAppend(events.length, ms)
+      },
+      found: (position) => this.#feed.announce(position),
     })
   }
 
@@ -174,18 +183,13 @@ export class PostgresEventLog implements EventLog {
     // what was appended before listening began was told to nobody
     this.#askForHead()
     this.#poll = setInterval(() => {
-      // nobody else appends while this process is the sole writer
-      if (!this.#session.sole) this.#askForHead()
+      if (!this.isExclusive) this.#askForHead()
     }, POLL_MS)
     this.#poll.unref()
   }
 
-  async append(
-    stream: string,
-    expected: ExpectedRevision,
-    events: readonly EventToAppend[],
-  ): Promise<AppendResult> {
-    return this.#appender.append(stream, expected, events, checkAppend(stream, events))
+  async append(stream: string, revision: number, events: readonly EventToAppend[]): Promise<AppendResult> {
+    return this.#appender.append(stream, revision, events, checkAppend(stream, events))
   }
 
   async readStream(
@@ -234,15 +238,8 @@ export class PostgresEventLog implements EventLog {
         let known = ahead ?? this.#feed.after(position, pageSize, wanted)
         ahead = undefined
         // the feed may be a moment behind other processes, and being at the head is to be true when first told
-        if (
-          !toldOfHead &&
-          !this.#session.sole &&
-          typeof known === 'object' &&
-          'atHead' in known &&
-          known.atHead
-        ) {
-          known = 'nothing'
-        }
+        const isAtHead = typeof known === 'object' && 'atHead' in known && known.atHead
+        if (isAtHead && !toldOfHead && !this.isExclusive) known = 'nothing'
         let page: LogPage
         if (known === 'behind' || (known === 'nothing' && !toldOfHead)) {
           page = await read(position).catch(() => NO_PAGE)
@@ -273,8 +270,8 @@ export class PostgresEventLog implements EventLog {
     return upTo > after ? Number(upTo - after) : 0
   }
 
-  soleWriter(): boolean {
-    return this.#session.sole
+  get isExclusive(): boolean {
+    return this.#session.isExclusive && !this.#session.inDoubt
   }
 
   close(): Promise<void> {

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { type ApiClient, apiClient } from '../../domain/access/api-client.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { carrier } from '../../domain/parties/carrier.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { unknownTenant } from '../parties/tenants.ts'
+import { secretGone } from './secret-gone.ts'
+
+export interface NewApiClient {
+  readonly tenantId: string
+  readonly name: string
+  readonly environment: Environment
+  readonly products: ApiClient['products']
+  readonly carrierIds: 'all' | readonly string[]
+  readonly employerIds: 'all' | readonly string[]
+  readonly requestSigning: ApiClient['request_signing']
+}
+
+/** A key pair with its secret, which is shown this once and kept only as a hash. */
+export interface IssuedApiClient {
+  readonly client: ApiClient
+  readonly clientSecret: string
+}
+
+/** Issues a key pair for the REST APIs, scoped to products, carriers and employers of one tenant. */
+export async function issue(
+  app: Application,
+  input: NewApiClient,
+  context: CommandContext,
+): Promise<IssuedApiClient | Rejection> {
+  const unknown = (await unknownTenant(app, input.tenantId)) ?? (await outOfScope(app, input))
+  if (unknown) return unknown
+  const clientId = `service_${word(input.environment)}_cli_${sha256(`${context.commandId}/${apiClient.category}`).slice(0, 32)}`
+  const clientSecret = newClientSecret(app, input.environment)
+  const outcome = await app.commands.execute(
+    apiClient,
+    clientId,
+    {
+      type: 'Issue',
+      data: {
+        client_id: clientId,
+        tenant_id: input.tenantId,
+        name: input.name,
+        environment: input.environment,
+        products: [...input.products],
+        carrier_ids: input.carrierIds === 'all' ? 'all' : [...new Set(input.carrierIds)],
+        employer_ids: input.employerIds === 'all' ? 'all' : [...new Set(input.employerIds)],
+        request_signing: input.requestSigning,
+        secret_hash: sha256(clientSecret),
+      },
+    },
+    { ...context, tenantId: input.tenantId, environment: input.environment },
+  )
+  if (isRejection(outcome)) return outcome
+  if (outcome.state!.secret_hash !== sha256(clientSecret)) return secretGone('client', clientId)
+  return { client: outcome.state!, clientSecret }
+}
+
+/**
+ * Gives a client a new secret; the old one is refused from the next request on.
+ * @returns a conflict when an earlier attempt under the same command did: its secret is gone.
+ */
+export async function rotate(
+  app: Pick<Application, 'commands' | 'readModels' | 'randomness'>,
+  clientId: string,
+  context: CommandContext,
+): Promise<IssuedApiClient | Rejection> {
+  const { state } = await app.commands.load(apiClient, clientId)
+  if (!state) return reject('not_found', 'client_not_found', 'No such API client', 'client_id')
+  const clientSecret = newClientSecret(app, state.environment)
+  const secretHash = sha256(clientSecret)
+  const client = await changed(app, apiClient, clientId, { type: 'RotateSecret', secretHash }, context)
+  if (isRejection(client)) return client
+  if (client.secret_hash !== secretHash) return secretGone('client', clientId, 'rotated')
+  return { client, clientSecret }
+}
+
+/** Switches a client off for good. Doing it again changes nothing. */
+export function deactivate(
+  app: Application,
+  clientId: string,
+  context: CommandContext,
+): Promise<ApiClient | Rejection> {
+  return changed(app, apiClient, clientId, { type: 'Deactivate' }, context)
+}
+
+/** Rejects a scope of which one id names nothing of the tenant. */
+async function outOfScope(app: Application, input: NewApiClient): Promise<Rejection | null> {
+  const { tenantId, environment, carrierIds, employerIds } = input
+  const [carriers, employers] = await Promise.all([
+    Promise.all(listed(carrierIds).map((id) => app.commands.load(carrier, id))),
+    Promise.all(listed(employerIds).map((id) => app.commands.load(employer, id))),
+  ])
+  const noCarrier = carriers.findIndex(({ state }) => state?.tenant_id !== tenantId)
+  if (noCarrier >= 0) {
+    const why = `carrier_ids: the tenant has no carrier ${carrierIds[noCarrier]}`
+    return reject('not_found', 'carrier_not_found', why, 'carrier_ids')
+  }
+  const noEmployer = employers.findIndex(
+    ({ state }) => state?.tenant_id !== tenantId || state.environment !== environment,
+  )
+  if (noEmployer < 0) return null
+  const why = `employer_ids: the tenant has no ${environment} employer ${employerIds[noEmployer]}`
+  return reject('not_found', 'employer_not_found', why, 'employer_ids')
+}
+
+function listed(ids: 'all' | readonly string[]): readonly string[] {
+  return ids === 'all' ? [] : ids
+}
+
+function newClientSecret(app: Pick<Application, 'randomness'>, environment: Environment): string {
+  return `service_${word(environment)}_sec_${app.randomness.hex(32)}`
+}
+
+/** How ids and secrets spell their environment. */
+function word(environment: Environment): 'live' | 'test' {
+  return environment === 'live' ? 'live' : 'test'
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

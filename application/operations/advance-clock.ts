@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { VIRTUAL_CLOCK_ID, virtualClock } from '../../domain/operations/virtual-clock.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import type { CommandHandler } from '../command-handling/command-handler.ts'
+import { type Clock, isMovable, type MovableClock } from '../ports/clock.ts'
+import type { Lease, Leases } from '../ports/leases.ts'
+import type { Notices } from '../ports/notices.ts'
+import type { WorkStore } from '../process-managers/work-store.ts'
+
+export interface AdvanceClockParts {
+  readonly commands: CommandHandler
+  readonly clock: Clock
+  readonly work: Pick<WorkStore, 'nextDue'>
+  readonly leases: Leases
+  readonly notices: Notices
+  /** Waits until the service has come to rest at the present clock, see `drain`. */
+  readonly settle: (timeoutMs: number) => Promise<boolean>
+}
+
+/** How long one timer and what follows from it may take before the clock moves on, in real milliseconds. */
+const SETTLE_MS = 15_000
+const IMPATIENT_MS = 500
+const LEASE = 'virtual-clock'
+const LEASE_RETRY_MS = 50
+
+/** Latest time that a JavaScript date can show. */
+const LATEST = 8_640_000_000_000_000
+
+/** The last move of each clock in this process that was asked for. */
+const lastMoves = new WeakMap<MovableClock, Promise<unknown>>()
+
+/**
+ * Moves the virtual clock on. Timers that the move passes run in order, each with the clock standing
+ * at its own due time and with everything that follows from it done before the next. Work that does
+ * not come to rest in time (a retry that goes on failing) does not stop the clock.
+ * @param by `seconds` from now, or the new time `to` in milliseconds since the epoch.
+ * @returns the new time; a rejection when the clock is the machine's, or would not move forward.
+ */
+export function advanceClock(
+  parts: AdvanceClockParts,
+  by: { readonly seconds: number } | { readonly to: number },
+  context: CommandContext,
+): Promise<{ readonly now: number } | Rejection> {
+  const { clock } = parts
+  if (!isMovable(clock)) {
+    const why = 'The clock is the system clock; only a virtual clock can be moved'
+    return Promise.resolve(reject('conflict', 'clock_not_virtual', why))
+  }
+  // one after the other: the second counts its seconds from where the first ends
+  const before = lastMoves.get(clock) ?? Promise.resolve()
+  const move = before.then(() => underLease(parts, () => advance(parts, clock, by, context)))
+  lastMoves.set(
+    clock,
+    move.catch(() => undefined),
+  )
+  return move
+}
+
+async function advance(
+  parts: AdvanceClockParts,
+  clock: MovableClock,
+  by: { readonly seconds: number } | { readonly to: number },
+  context: CommandContext,
+): Promise<{ readonly now: number } | Rejection> {
+  let now = (await parts.commands.load(virtualClock, VIRTUAL_CLOCK_ID)).state.now ?? clock.now()
+  clock.moveTo(now)
+  const field = 'seconds' in by ? 'seconds' : 'to'
+  const target = 'seconds' in by ? now + Math.round(by.seconds * 1000) : by.to
+  if (!Number.isSafeInteger(target) || target > LATEST) {
+    return reject('invalid', 'invalid_time', `${field} must be a time that exists`, field)
+  }
+  if (target < now) return reject('conflict', 'clock_moves_forward', 'The clock only moves forward', field)
+
+  if (target === now) return { now }
+
+  // what is under way may still set timers before the target
+  let patience = await settle(parts, SETTLE_MS)
+  for (let step = 0; now < target; step += 1) {
+    const due = await parts.work.nextDue(now)
+    const isStop = due !== null && due <= target
+    const to = isStop ? due : target
+    const moved = await parts.commands.execute(
+      virtualClock,
+      VIRTUAL_CLOCK_ID,
+      { type: 'MoveTo', to },
+      { ...context, ordinal: step },
+    )
+    if (isRejection(moved)) return moved
+    clock.moveTo(to)
+    parts.notices.wake('work')
+    now = to
+    if (isStop) patience = await settle(parts, patience)
+  }
+  return { now }
+}
+
+/** @returns how long the next wait may take: what did not come to rest once is not waited for long again. */
+async function settle(parts: AdvanceClockParts, patienceMs: number): Promise<number> {
+  return (await parts.settle(patienceMs)) ? patienceMs : IMPATIENT_MS
+}
+
+/** Across processes: only one moves the clock at a time. */
+async function underLease<Result>(parts: AdvanceClockParts, run: () => Promise<Result>): Promise<Result> {
+  let lease: Lease | null = null
+  while (!lease) {
+    lease = await parts.leases.acquire(LEASE)
+    if (!lease) await delay(LEASE_RETRY_MS)
+  }
+  try {
+    return await run()
+  } finally {
+    await lease.release()
+  }
+}

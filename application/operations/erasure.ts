@@ -1,0 +1,85 @@
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { dataSubject, dataSubjectId } from '../../domain/operations/data-subject.ts'
+import { normalizeRow, REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { personSubject } from '../sealing.ts'
+
+/** What is known of a person to be erased; each that is given leads to one data subject. */
+export interface PersonIdentity {
+  readonly employeeId: string | null
+  readonly ssn: string | null
+  readonly firstName: string | null
+  readonly lastName: string | null
+}
+
+/**
+ * The data subjects under which an employer's reports have sealed a person: one by employee id, one
+ * by national identifier, one by name, as far as they are given and known.
+ */
+export async function personSubjects(
+  app: Application,
+  employerId: string,
+  { employeeId, ssn, firstName, lastName }: PersonIdentity,
+): Promise<readonly string[]> {
+  const named = firstName === null && lastName === null ? {} : { first_name: firstName, last_name: lastName }
+  const candidates = [{ employee_id: employeeId }, { ssn }, named]
+    .map((row) => normalizeRow(row, 1, REPORT_RECORDS).identity)
+    .filter((identity) => identity !== null)
+    .map((identity) => personSubject(app.personalData, employerId, identity))
+  const generations = await Promise.all(candidates.map((subject) => app.personalData.keyGeneration(subject)))
+  return candidates.filter((_, index) => generations[index] !== null)
+}
+
+/**
+ * What {@link eraseSubject} would destroy; nothing is recorded or changed.
+ * @returns the number of data keys that still open something, or why the subject cannot be erased.
+ */
+export async function dataKeysToErase(app: Application, subject: string): Promise<number | Rejection> {
+  const generation = await latestGeneration(app, subject)
+  if (isRejection(generation)) return generation
+  const { state } = await app.commands.load(dataSubject, dataSubjectId(subject))
+  return generation > state.erasedUpTo ? 1 : 0
+}
+
+const SUBJECT = /^(?:person|employer)\/[0-9a-f]{24}$/
+
+/**
+ * Erases a data subject: the erasure is recorded first, then the subject's data key is destroyed,
+ * after which every copy of its values reads as erased. Whoever was erased and reported again since
+ * is erased again; what broke off after it was recorded is finished by the process manager `erasure`.
+ * A subject that never had a data key is not found, and nothing is recorded of it.
+ * @param subject `person/<24 hex>` or `employer/<24 hex>`.
+ * @returns `position` null when the subject was erased before and not reported since.
+ */
+export async function eraseSubject(
+  app: Application,
+  subject: string,
+  context: CommandContext,
+): Promise<{ readonly subject: string; readonly position: bigint | null } | Rejection> {
+  const generation = await latestGeneration(app, subject)
+  if (isRejection(generation)) return generation
+  const outcome = await app.commands.execute(
+    dataSubject,
+    dataSubjectId(subject),
+    { type: 'Erase', subject, generation },
+    context,
+  )
+  if (isRejection(outcome)) return outcome
+  await app.personalData.destroyKey(subject, generation)
+  return { subject, position: outcome.position }
+}
+
+/** Which data key of a subject is its latest, destroyed or not. */
+async function latestGeneration(app: Application, subject: string): Promise<number | Rejection> {
+  if (!SUBJECT.test(subject)) {
+    return reject(
+      'invalid',
+      'invalid_subject',
+      'subject must be person/<24 hex> or employer/<24 hex>',
+      'subject',
+    )
+  }
+  const generation = await app.personalData.keyGeneration(subject)
+  return generation ?? reject('not_found', 'subject_not_found', 'No such data subject', 'subject')
+}

@@ -1,0 +1,26 @@
+import type { Rejection } from '../../domain/kernel/rejection.ts'
+import { type Carrier, carrier } from '../../domain/parties/carrier.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import { unknownTenant } from './tenants.ts'
+
+export interface NewCarrier {
+  readonly tenantId: string
+  readonly name: string
+  readonly settlementType: Carrier['settlement_type']
+}
+
+/** Registers a carrier of a tenant. */
+export async function register(
+  app: Application,
+  { tenantId: tenant_id, name, settlementType: settlement_type }: NewCarrier,
+  context: CommandContext,
+): Promise<Carrier | Rejection> {
+  const unknown = await unknownTenant(app, tenant_id)
+  if (unknown) return unknown
+  const carrier_id = createdId(context, carrier)
+  const command = { type: 'Register', data: { carrier_id, tenant_id, name, settlement_type } } as const
+  const outcome = await app.commands.create(carrier, carrier_id, command, within(context, { tenant_id }))
+  return readable(app, carrier, outcome)
+}

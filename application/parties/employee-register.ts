@@ -1,0 +1,69 @@
+import { sealContext } from '../../domain/kernel/sealed.ts'
+import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
+import type { Application } from '../application.ts'
+import { ERASED } from '../ports/personal-data.ts'
+import type { ResultOf } from '../ports/read-database.ts'
+import type { ListPage, PageRequest } from '../queries/operator-lists.ts'
+import { MASK, openAll, UNREADABLE } from '../queries/sealed-fields.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+
+const REGISTER = statement(
+  'operator-employee-register',
+  (db, $: Parameter<{ employerId: string; limit: number; offset: number }>) =>
+    db
+      .selectFrom('employee_register')
+      .select(['subject', 'status', 'hire_date', 'termination_date', 'last_action', 'changes'])
+      .select(['updated_at', 'record', 'record_stream', 'record_field'])
+      .where('employer_id', '=', $('employerId'))
+      .orderBy('subject')
+      .limit($('limit'))
+      .offset($('offset')),
+)
+const REGISTER_COUNT = statement(
+  'operator-employee-register-count',
+  (db, $: Parameter<{ employerId: string }>) =>
+    db
+      .selectFrom('employee_register')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('employer_id', '=', $('employerId')),
+)
+
+/** One person in an employer's register, as employee syncs reported; `subject` is what an erasure names. */
+export interface RegisteredEmployee
+  extends Omit<ResultOf<typeof REGISTER>, 'record' | 'record_stream' | 'record_field'> {
+  /** The last change record: masked, as reported, or `(erased)`. */
+  readonly record: unknown
+}
+
+/** The employee register of an employer, by data subject; `reveal` opens the reported records. */
+export async function employeeRegister(
+  app: Pick<Application, 'read' | 'readModels' | 'log' | 'personalData'>,
+  employerId: string,
+  { page, limit, reveal }: PageRequest & { readonly reveal: boolean },
+): Promise<ListPage<RegisteredEmployee>> {
+  await app.readModels.reached(['employee-register'], await app.log.head())
+  const [rows, counted] = await Promise.all([
+    app.read.query(REGISTER, { employerId, limit, offset: (page - 1) * limit }),
+    app.read.query(REGISTER_COUNT, { employerId }),
+  ])
+  const records = reveal
+    ? await openAll(
+        app.personalData,
+        rows.map(({ record, record_stream, record_field }) => ({
+          value: record,
+          context: sealContext(record_stream, EmployeeChangesRecorded.name, record_field),
+        })),
+      )
+    : rows.map(() => MASK)
+  const items = rows.map(
+    ({ record: _record, record_stream: _stream, record_field: _field, ...row }, index) => ({
+      ...row,
+      record: recordOf(records[index]!),
+    }),
+  )
+  return { items, total: counted[0]!.total }
+}
+
+function recordOf(text: string): unknown {
+  return text === MASK || text === ERASED || text === UNREADABLE ? text : JSON.parse(text)
+}

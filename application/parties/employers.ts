@@ -1,0 +1,135 @@
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import {
+  type Employer,
+  EmployerDetailsChanged,
+  EmployerRegistered,
+  employer,
+} from '../../domain/parties/employer.ts'
+import { normalizeFein } from '../../domain/parties/fein.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { changed, readable, within } from '../command-handling/verbs.ts'
+import { employerSubject, sealFields } from '../sealing.ts'
+import { feinReservation, reserve } from '../uniqueness/reservations.ts'
+import { unknownPayrollCompany } from './payroll-companies.ts'
+import { unknownTenant } from './tenants.ts'
+
+/** A postal address: text by part, `line1`, `city`, `state`, `zip` and whatever else it has. */
+export type Address = Readonly<Record<string, string>>
+
+export interface NewEmployer {
+  readonly tenantId: string
+  readonly environment: Environment
+  readonly legalName: string
+  /** 9 digits, with or without a hyphen after the second. */
+  readonly fein: string
+  readonly address: Address | null
+  readonly contactEmail: string | null
+  readonly payrollCompanyIds: readonly string[]
+}
+
+/**
+ * Registers an employer. Its FEIN is reserved first, so that of two parallel registrations one wins;
+ * FEIN, address and contact are sealed under the employer's data key before anything is decided.
+ */
+export async function register(
+  app: Application,
+  input: NewEmployer,
+  context: CommandContext,
+): Promise<Employer | Rejection> {
+  const { tenantId, environment, address, contactEmail } = input
+  const fein = normalizeFein(input.fein)
+  if (fein === null) {
+    return reject(
+      'invalid',
+      'invalid_fein',
+      'fein must be 9 digits, with or without a hyphen after the second',
+      'fein',
+    )
+  }
+  const unknown =
+    (await unknownTenant(app, tenantId)) ??
+    (await unknownPayrollCompany(app, tenantId, input.payrollCompanyIds))
+  if (unknown) return unknown
+
+  const scoped = within(context, { tenant_id: tenantId, environment })
+  const employerId = await reserve(
+    app,
+    feinReservation(app.personalData, environment, fein),
+    { decider: employer, creates: 'Register', id: createdId(context, employer), hasLost: () => false },
+    scoped,
+  )
+  if (employerId === null) return feinTaken()
+
+  const data = await sealFields(
+    app.personalData,
+    EmployerRegistered,
+    {
+      employer_id: employerId,
+      tenant_id: tenantId,
+      environment,
+      legal_name: input.legalName,
+      fein,
+      address: textOf(address),
+      contact_email: contactEmail || null,
+      payroll_company_ids: [...new Set(input.payrollCompanyIds)],
+    },
+    () => employerSubject(app.personalData, employerId),
+  )
+  const outcome = await app.commands.execute(employer, employerId, { type: 'Register', data }, scoped)
+  if (isRejection(outcome) && outcome.code === 'employer_exists') return feinTaken()
+  return readable(app, employer, outcome)
+}
+
+function feinTaken(): Rejection {
+  return reject('conflict', 'fein_taken', 'An employer with this fein is registered already', 'fein')
+}
+
+/** What may change about an employer; what is left out stays as it is. */
+export interface EmployerChanges {
+  readonly legalName?: string
+  readonly address?: Address | null
+  readonly contactEmail?: string | null
+  /** The whole new set of links. */
+  readonly payrollCompanyIds?: readonly string[]
+}
+
+/** Changes an employer's details and its links to payroll companies, in one append. */
+export async function change(
+  app: Application,
+  employerId: string,
+  changes: EmployerChanges,
+  context: CommandContext,
+): Promise<Employer | Rejection> {
+  const { state } = await app.commands.load(employer, employerId)
+  if (!state) return reject('not_found', 'employer_not_found', 'No such employer', 'employer_id')
+  if (changes.payrollCompanyIds) {
+    const unknown = await unknownPayrollCompany(app, state.tenant_id, changes.payrollCompanyIds)
+    if (unknown) return unknown
+  }
+  const { legalName, address, contactEmail, payrollCompanyIds } = changes
+  const { employer_id: _id, ...details } = await sealFields(
+    app.personalData,
+    EmployerDetailsChanged,
+    {
+      employer_id: employerId,
+      ...(legalName !== undefined && legalName !== state.legal_name && { legal_name: legalName }),
+      ...(address !== undefined && { address: textOf(address) }),
+      ...(contactEmail !== undefined && { contact_email: contactEmail || null }),
+    },
+    () => employerSubject(app.personalData, employerId),
+  )
+  return changed(
+    app,
+    employer,
+    employerId,
+    { type: 'Change', details, ...(payrollCompanyIds && { payrollCompanyIds }) },
+    context,
+  )
+}
+
+/** An address as it is sealed. */
+function textOf(address: Address | null): string | null {
+  return address === null ? null : JSON.stringify(address)
+}

@@ -1,0 +1,41 @@
+import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { type PayrollCompany, payrollCompany } from '../../domain/parties/payroll-company.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import { unknownTenant } from './tenants.ts'
+
+/** Registers a payroll company of a tenant. */
+export async function register(
+  app: Application,
+  { tenantId: tenant_id, name }: { readonly tenantId: string; readonly name: string },
+  context: CommandContext,
+): Promise<PayrollCompany | Rejection> {
+  const unknown = await unknownTenant(app, tenant_id)
+  if (unknown) return unknown
+  const payroll_company_id = createdId(context, payrollCompany)
+  const command = { type: 'Register', data: { payroll_company_id, tenant_id, name } } as const
+  return readable(
+    app,
+    payrollCompany,
+    await app.commands.create(payrollCompany, payroll_company_id, command, within(context, { tenant_id })),
+  )
+}
+
+/** Rejects ids of which one names no payroll company of the tenant. */
+export async function unknownPayrollCompany(
+  { commands }: Reads,
+  tenantId: string,
+  ids: readonly string[],
+): Promise<Rejection | null> {
+  const found = await Promise.all(ids.map((id) => commands.load(payrollCompany, id)))
+  const unknown = ids.find((_, index) => found[index]!.state?.tenant_id !== tenantId)
+  if (unknown === undefined) return null
+  return reject(
+    'not_found',
+    'payroll_company_not_found',
+    `payroll_company_ids: the tenant has no payroll company ${unknown}`,
+    'payroll_company_ids',
+  )
+}

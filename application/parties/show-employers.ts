@@ -1,0 +1,59 @@
+import { type Employer, EmployerRegistered, employer } from '../../domain/parties/employer.ts'
+import type { Application } from '../application.ts'
+import { opened } from '../queries/sealed-fields.ts'
+import { employerSubject } from '../sealing.ts'
+
+/** An employer as operators see it, personal fields opened; `(erased)` where its data key was destroyed. */
+export interface ShownEmployer
+  extends Pick<Employer, 'employer_id' | 'tenant_id' | 'environment' | 'legal_name' | 'payroll_company_ids'> {
+  readonly fein: string
+  /** Parts by name; text when it was erased. */
+  readonly address: unknown
+  readonly contact_email: string | null
+  /** What an erasure of the employer's personal data names. */
+  readonly data_subject: string
+}
+
+interface PlainEmployer extends Omit<Employer, 'fein' | 'address' | 'contact_email'> {
+  readonly fein: string
+  readonly address: string | null
+  readonly contact_email: string | null
+}
+
+/** Opens the personal fields of employers, all in one go. */
+export async function showEmployers(
+  app: Pick<Application, 'personalData'>,
+  employers: readonly Employer[],
+): Promise<readonly ShownEmployer[]> {
+  const { data } = await opened(
+    app.personalData,
+    employers.map((one) => ({ schema: EmployerRegistered.schema, data: one })),
+  )
+  return (data as readonly PlainEmployer[]).map((one) => ({
+    employer_id: one.employer_id,
+    tenant_id: one.tenant_id,
+    environment: one.environment,
+    legal_name: one.legal_name,
+    fein: one.fein,
+    address: one.address?.startsWith('{') ? (JSON.parse(one.address) as unknown) : one.address,
+    contact_email: one.contact_email,
+    payroll_company_ids: one.payroll_company_ids,
+    data_subject: employerSubject(app.personalData, one.employer_id),
+  }))
+}
+
+/** One employer as operators see it. */
+export async function showEmployer(
+  app: Pick<Application, 'personalData'>,
+  one: Employer,
+): Promise<ShownEmployer> {
+  return (await showEmployers(app, [one]))[0]!
+}
+
+/** An employer as it was registered. */
+export async function employerAsRegistered(
+  app: Pick<Application, 'personalData' | 'commands'>,
+  employerId: string,
+): Promise<ShownEmployer> {
+  return showEmployer(app, (await app.commands.loadAt(employer, employerId, 0)).state!)
+}

@@ -1,0 +1,133 @@
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { carrier } from '../../domain/parties/carrier.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/policies/policy.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { changed, readable, within } from '../command-handling/verbs.ts'
+import { policyNumberReservation, release, reserve } from '../uniqueness/reservations.ts'
+
+export interface NewPolicy {
+  readonly employerId: string
+  readonly carrierId: string
+  readonly policyNumber: string
+  readonly status: 'active' | 'in_progress'
+  /** YYYY-MM-DD. */
+  readonly effectiveDate: string
+  /** YYYY-MM-DD, after the effective date; the policy reads expired from the day after. */
+  readonly expirationDate: string
+  readonly terms: PolicyTerms
+  readonly annualPremiumCents: number | null
+  readonly overtimeExclusion: boolean
+}
+
+/**
+ * Issues a policy in the tenant and environment of its employer. The number of a policy in force is
+ * reserved first; one that is cancelled, past its term or not active yet holds no number.
+ */
+export async function issue(
+  app: Application,
+  input: NewPolicy,
+  context: CommandContext,
+): Promise<Policy | Rejection> {
+  const [{ state: insured }, { state: insurer }] = await Promise.all([
+    app.commands.load(employer, input.employerId),
+    app.commands.load(carrier, input.carrierId),
+  ])
+  if (!insured)
+    return reject('not_found', 'employer_not_found', 'employer_id: no such employer', 'employer_id')
+  const { tenant_id, environment } = insured
+  if (insurer?.tenant_id !== tenant_id) {
+    return reject(
+      'not_found',
+      'carrier_not_found',
+      "carrier_id: the employer's tenant has no such carrier",
+      'carrier_id',
+    )
+  }
+  if (input.expirationDate <= input.effectiveDate) {
+    return reject(
+      'invalid',
+      'term_ends_before_start',
+      'expiration_date must lie after effective_date',
+      'expiration_date',
+    )
+  }
+
+  const ownId = createdId(context, policy)
+  const scoped = within(context, insured)
+  const inForce = statusOn({ status: input.status, expiration_date: input.expirationDate }, app.clock.now())
+  const policyId =
+    inForce === 'active'
+      ? await reserve(
+          app,
+          policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber),
+          {
+            decider: policy,
+            creates: 'Issue',
+            id: ownId,
+            hasLost: (holder: Policy) => statusOn(holder, app.clock.now()) !== 'active',
+          },
+          scoped,
+        )
+      : ownId
+  if (policyId === null) return policyNumberTaken()
+  const outcome = await app.commands.execute(
+    policy,
+    policyId,
+    {
+      type: 'Issue',
+      data: {
+        ...input.terms,
+        policy_id: policyId,
+        tenant_id,
+        environment,
+        employer_id: input.employerId,
+        carrier_id: input.carrierId,
+        policy_number: input.policyNumber,
+        status: input.status,
+        effective_date: input.effectiveDate,
+        expiration_date: input.expirationDate,
+        annual_premium_cents: input.annualPremiumCents,
+        overtime_exclusion: input.overtimeExclusion,
+      },
+    },
+    scoped,
+  )
+  if (isRejection(outcome) && outcome.code === 'policy_exists') return policyNumberTaken()
+  return readable(app, policy, outcome)
+}
+
+function policyNumberTaken(): Rejection {
+  return reject(
+    'conflict',
+    'policy_number_taken',
+    'An active policy with this policy_number exists already',
+    'policy_number',
+  )
+}
+
+/** Changes terms of a policy; values equal to the present ones are no change. */
+export function change(
+  app: Application,
+  policyId: string,
+  terms: Partial<PolicyTerms>,
+  context: CommandContext,
+): Promise<Policy | Rejection> {
+  return changed(app, policy, policyId, { type: 'ChangeTerms', terms }, context)
+}
+
+/** Cancels a policy and frees its number. Cancelling it again changes nothing. */
+export async function cancel(
+  app: Application,
+  policyId: string,
+  reason: string | null,
+  context: CommandContext,
+): Promise<Policy | Rejection> {
+  const cancelled = await changed(app, policy, policyId, { type: 'Cancel', reason }, context)
+  if (isRejection(cancelled)) return cancelled
+  const { tenant_id, environment, policy_number } = cancelled
+  const number = policyNumberReservation(app.personalData, tenant_id, environment, policy_number)
+  await release(app, number, policyId, within(context, cancelled))
+  return cancelled
+}

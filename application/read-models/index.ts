@@ -1,0 +1,22 @@
+import { agentCredentials } from './agent-credentials.ts'
+import { employeeRegister } from './employee-register.ts'
+import { employers } from './employers.ts'
+import { payrollFiles, payrollRowErrors } from './payroll-files.ts'
+import { carriers, policies } from './policies.ts'
+import type { RowOf } from './table.ts'
+
+/** The tables of every read model there is. */
+export const readModels = [
+  payrollFiles,
+  payrollRowErrors,
+  policies,
+  carriers,
+  agentCredentials,
+  employeeRegister,
+  employers,
+] as const
+
+/** Rows by table, as queries see them. */
+export type ReadModels = {
+  [T in (typeof readModels)[number] as T['name']]: RowOf<T>
+}

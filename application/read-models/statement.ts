@@ -1,0 +1,79 @@
+import {
+  type CompiledQuery,
+  DummyDriver,
+  type Expression,
+  type ExpressionBuilder,
+  ExpressionWrapper,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryCreator,
+  type SqlBool,
+  type StringReference,
+  ValueNode,
+} from 'kysely'
+import type { Statement } from '../ports/read-database.ts'
+import type { ReadModels } from './index.ts'
+
+/** What queries are built from; it reads only. */
+export type Reading = Pick<QueryCreator<ReadModels>, 'selectFrom'>
+
+/** Names a parameter where a query takes a value. */
+export type Parameter<Parameters> = <Name extends keyof Parameters & string>(
+  name: Name,
+) => Expression<Parameters[Name]>
+
+/** A query that was built, whatever tables it reads. */
+interface Query<Row> {
+  compile(): CompiledQuery
+  execute(): Promise<Row[]>
+}
+
+class Named {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+/** Builds texts of queries; it has no connection. */
+const builder = new Kysely<ReadModels>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+}).withSchema('read_model')
+
+const names = new Set<string>()
+
+/**
+ * A query on the read models, compiled here and once: declare it where modules are loaded.
+ * @param name what the database knows it by; no two are alike.
+ * @param build the query; values come from `$('<name of the parameter>')`, constants from `lit`.
+ * @throws Error when the name is taken, or the query carries a value of its own.
+ */
+export function statement<Parameters, Row>(
+  name: string,
+  build: (db: Reading, $: Parameter<Parameters>) => Query<Row>,
+): Statement<Parameters, Row> {
+  if (names.has(name)) throw new Error(`There are two statements ${name}`)
+  names.add(name)
+  const query = build(builder, (name) => new ExpressionWrapper(ValueNode.create(new Named(name)))).compile()
+  const parameters = query.parameters.map((value) => {
+    if (!(value instanceof Named)) throw new Error(`Statement ${name} has a value that is no parameter`)
+    return value.name as keyof Parameters & string
+  })
+  return { name, text: query.sql, parameters }
+}
+
+/** Holds where a column has the value of a parameter, or the parameter is null. */
+export function equalsIfGiven<Table extends keyof ReadModels>(
+  eb: ExpressionBuilder<ReadModels, Table>,
+  column: StringReference<ReadModels, Table>,
+  parameter: Expression<string | null>,
+): Expression<SqlBool> {
+  return eb.or([eb(eb.cast(parameter, 'text'), 'is', null), eb(column, '=', parameter as Expression<never>)])
+}

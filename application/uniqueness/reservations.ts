@@ -1,0 +1,106 @@
+import type { Decider } from '../../domain/kernel/decider.ts'
+import type { DomainEvent } from '../../domain/kernel/event-type.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { type ReservationKind, reservation } from '../../domain/uniqueness/reservation.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import type { PersonalData } from '../ports/personal-data.ts'
+
+/** A value that one owner at a time may hold. */
+interface ReservedValue {
+  readonly kind: ReservationKind
+  readonly fingerprint: string
+  /** Id of the reservation's stream. */
+  readonly id: string
+}
+
+/** The reservation of a FEIN: one employer per FEIN in an environment, across all tenants. */
+export function feinReservation(
+  personalData: PersonalData,
+  environment: Environment,
+  fein: string,
+): ReservedValue {
+  const fingerprint = personalData.fingerprint('fein', fein)
+  return { kind: 'fein', fingerprint, id: `fein_${environment}_${fingerprint}` }
+}
+
+/** The reservation of a policy number: one active policy per number, tenant and environment. */
+export function policyNumberReservation(
+  personalData: PersonalData,
+  tenantId: string,
+  environment: Environment,
+  policyNumber: string,
+): ReservedValue {
+  const fingerprint = personalData.fingerprint('policy_number', policyNumber)
+  return { kind: 'policy_number', fingerprint, id: `policy_number_${tenantId}_${environment}_${fingerprint}` }
+}
+
+/** The reservation of an agent's key, by which a presented key leads to its credential. */
+export function agentKeyReservation(keyHash: string): ReservedValue {
+  const fingerprint = keyHash.slice(0, 24)
+  return { kind: 'agent_key', fingerprint, id: `agent_key_${fingerprint}` }
+}
+
+/** Whoever is to hold a value: the aggregate that a command is about to create. */
+interface NewHolder<State, Command, Event extends DomainEvent> {
+  readonly decider: Decider<State | null, Command, Event>
+  /** Type of the command that creates it. */
+  readonly creates: string
+  /** The id that it has unless the value waits for another. */
+  readonly id: string
+  /** Whether a holder that exists has lost its claim, as an expired policy has. */
+  readonly hasLost: (holder: State) => boolean
+}
+
+/**
+ * Reserves a value for an aggregate that the context's command creates next. A reservation is an id:
+ * whoever creates the aggregate of that id holds the value, and of several who try the aggregate's stream
+ * lets one win. One that was left without its aggregate, because its command died, is thus open to
+ * everybody at once, and cannot be lost to a command that goes on late.
+ * @returns the id to create the aggregate under; null when the value is held by another.
+ */
+export async function reserve<State, Command, Event extends DomainEvent>(
+  app: Pick<Application, 'commands'>,
+  value: ReservedValue,
+  { decider, creates, id, hasLost }: NewHolder<State, Command, Event>,
+  context: CommandContext,
+): Promise<string | null> {
+  const { commands } = app
+  const isOurs = (one: string) => commands.isDone(decider, one, creates, context)
+  const own = await commands.load(decider, id)
+  // created by an earlier attempt under the same command, or by another one in its place
+  if (own.state !== null) return (await isOurs(id)) ? id : null
+
+  const holder = (await commands.load(reservation, value.id)).state.owner_id
+  if (holder !== null) {
+    const { state } = await commands.load(decider, holder)
+    if (state === null || (await isOurs(holder))) return holder
+    if (!hasLost(state)) return null
+  }
+  const { kind, fingerprint } = value
+  const data = { kind, fingerprint, owner_id: id }
+  const outcome = await commands.execute(
+    reservation,
+    value.id,
+    holder === null ? { type: 'Reserve', data } : { type: 'Reserve', data, replaces: holder },
+    context,
+  )
+  return !isRejection(outcome) && outcome.state.owner_id === id ? id : null
+}
+
+/** Gives a value back, if the owner holds it. */
+export async function release(
+  app: Pick<Application, 'commands'>,
+  value: ReservedValue,
+  ownerId: string,
+  context: CommandContext,
+): Promise<void> {
+  const { kind, fingerprint } = value
+  await app.commands.execute(
+    reservation,
+    value.id,
+    { type: 'Release', data: { kind, fingerprint, owner_id: ownerId } },
+    context,
+  )
+}

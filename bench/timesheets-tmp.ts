@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { EventRegistry } from '../application/event-store.ts'
+import type { EventToAppend } from '../application/ports/event-log.ts'
+import type { Decider } from '../domain/kernel/decider.ts'
+import { type EventOf, eventType } from '../domain/kernel/event-type.ts'
+import { id } from '../domain/kernel/ids.ts'
+import { on, type Projection } from '../projections/runtime/projection.ts'
+
+/** An aggregate to measure with: a timesheet that hours are recorded on, some 300 bytes an event. */
+export const HoursRecorded = eventType({
+  name: 'HoursRecorded',
+  schema: z.object({
+    timesheet_id: id(),
+    employer_id: id(),
+    policy_id: id(),
+    class_code: z.string(),
+    state: z.string(),
+    period: z.object({ start: z.string(), end: z.string() }),
+    check_date: z.string(),
+    hours: z.number().positive(),
+    rate: z.number().positive(),
+    gross_cents: z.number().int(),
+  }),
+})
+export type HoursRecorded = EventOf<typeof HoursRecorded>
+export type Hours = HoursRecorded['data']
+
+export interface Timesheet {
+  readonly entries: number
+  readonly gross_cents: number
+  readonly last_check_date: string | null
+}
+
+export const timesheet: Decider<Timesheet, { readonly hours: Hours }, HoursRecorded> = {
+  category: 'timesheet',
+  events: [HoursRecorded],
+  initialState: { entries: 0, gross_cents: 0, last_check_date: null },
+  evolve: (state, { data }) => ({
+    entries: state.entries + 1,
+    gross_cents: state.gross_cents + data.gross_cents,
+    last_check_date: data.check_date,
+  }),
+  decide: ({ hours }) => [HoursRecorded.of(hours)],
+}
+
+export const registry = new EventRegistry([timesheet])
+
+/** One row per timesheet. @param table its table; the projection is called alike. */
+export function timesheetsProjection(table: string): Projection {
+  return {
+    name: table.replaceAll('_', '-'),
+    version: 1,
+    tables: [
+      {
+        name: table,
+        key: ['timesheet_id'],
+        columns: {
+          timesheet_id: 'text',
+          employer_id: 'text',
+          entries: 'integer',
+          gross_cents: 'bigint',
+          last_check_date: 'date',
+        },
+      },
+    ],
+    handlers: [
+      on(HoursRecorded, {
+        reads: ({ data }) => ({ [table]: [[data.timesheet_id]] }),
+        apply({ data }, tables) {
+          const rows = tables[table]!
+          const row = rows.get(data.timesheet_id)
+          rows.put({
+            timesheet_id: data.timesheet_id,
+            employer_id: data.employer_id,
+            entries: Number(row?.entries ?? 0) + 1,
+            gross_cents: Number(row?.gross_cents ?? 0) + data.gross_cents,
+            last_check_date: data.check_date,
+          })
+        },
+      }),
+    ],
+  }
+}
+
+/** A stable id from a text. */
+export function idOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 24)
+}
+
+const EMPLOYER = idOf('employer')
+const POLICY = idOf('policy')
+const PERIOD = { start: '2026-08-01', end: '2026-08-15' }
+
+/** The metadata that the service writes with every event. */
+export const METADATA = {
+  tenant_id: idOf('tenant'),
+  environment: 'live',
+  actor: { type: 'api_client', id: idOf('client') },
+  correlation_id: '0197c1de-5b0c-7d8e-9a51-3f2b6c7d8e90',
+  causation_id: '0197c1de-5b0c-7d8e-9a51-3f2b6c7d8e90',
+  recorded_at: '2026-08-14T16:20:31.402Z',
+} as const
+
+export function hoursEvent(timesheetId: string, entry: number): HoursRecorded {
+  const hours = 60 + (entry % 25)
+  return HoursRecorded.of({
+    timesheet_id: timesheetId,
+    employer_id: EMPLOYER,
+    policy_id: POLICY,
+    class_code: '5403',
+    state: 'CA',
+    period: PERIOD,
+    check_date: '2026-08-14',
+    hours,
+    rate: 24.75,
+    gross_cents: hours * 2475,
+  })
+}
+
+/**
+ * Events of one timesheet ready to append, encoded as every command's events are.
+ * @param from number of the first one.
+ */
+export function encodedEvents(timesheetId: string, count: number, from = 0): EventToAppend[] {
+  return Array.from({ length: count }, (_, n) => registry.encode(hoursEvent(timesheetId, from + n), METADATA))
+}

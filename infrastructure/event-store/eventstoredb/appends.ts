@@ -1,0 +1,231 @@
+import { type EventData, NO_STREAM, NotLeaderError, WrongExpectedVersionError } from '@eventstore/db-client'
+import { type Connection, connect } from './client.ts'
+import { EventStoreRefused, EventStoreUnavailable, failureOf, StreamTampered } from './errors.ts'
+
+/** How long the server may take over an append before its outcome counts as unknown, in milliseconds. */
+const APPEND_LIMIT_MS = 8_000
+const SWEEP_MS = 500
+/**
+ * Appends that may be unanswered at once, and their bytes; more wait for their turn. A server that is behind is not
+ * given more than it answers in time, else all of it would be given up and sent again.
+ */
+export const MOST_IN_FLIGHT = 256
+const MOST_BYTES_IN_FLIGHT = 8 * 1024 * 1024
+/**
+ * The client holds 16 messages that gRPC has not taken; what it holds beyond them it rejects, when the connection breaks,
+ * where nobody can catch it. gRPC takes at once what fits into its 1 MiB, so fewer appends than that at a time, or
+ * of few bytes together, are never held.
+ */
+const MOST_AT_A_TIME = 15
+const BYTES_TAKEN_AT_ONCE = 512 * 1024
+/** Server and client may disagree about what time it is; how long an append is waited for is decided here. */
+const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER
+
+/** What the server says of an append that stands in the log. */
+export interface Appended {
+  /** Of the last event. */
+  readonly revision: number
+  /** Of the last event; a repeated append may be answered without. */
+  readonly position: bigint | undefined
+}
+
+interface Queued {
+  readonly stream: string
+  readonly revision: number
+  readonly events: EventData[]
+  readonly bytes: number
+  /** On the clock of `performance.now()`: it is sent by then, or not at all. */
+  readonly deadline: number
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: Error) => void
+  sentAt: number
+}
+
+/**
+ * All appends of this process to one server: the client keeps those of all its instances in one map, which the failure
+ * of one empties for all. The server takes them in the order in which they are sent and answers each for itself. When
+ * the connection breaks, the outcome of all that are unanswered is unknown.
+ */
+export class Appends {
+  readonly #url: string
+  #connection: Connection
+  readonly #inFlight = new Set<Queued>()
+  #bytesInFlight = 0
+  /** Not sent yet, in order. */
+  #queue: Queued[] = []
+  /** Sent in this turn of the event loop. */
+  #sentNow = 0
+  /** Whether the connection has answered: until then the client would mix up the order. */
+  #hasAnswered = false
+  /** While a broken connection ends: what still came from it would be taken for answers to what is sent next. */
+  #ending: Promise<void> | undefined
+  #closed = false
+  readonly #sweep: NodeJS.Timeout
+
+  /** @throws EventStoreRefused when the address cannot be used. */
+  constructor(url: string) {
+    this.#url = url
+    this.#connection = connect(url)
+    this.#sweep = setInterval(() => this.#giveUpOld(), SWEEP_MS).unref()
+  }
+
+  /** `host:port`, for messages. */
+  get target(): string {
+    return this.#connection.target
+  }
+
+  /**
+   * Appends events at exactly a revision, once.
+   * @param revision of the event before them, -1 for none.
+   * @param bytes of their data and metadata.
+   * @param deadline on the clock of `performance.now()`: not sent by then, it is given up.
+   * @throws WrongExpectedVersionError, StreamTampered, EventStoreRefused (nothing was stored), EventStoreUnavailable
+   *   (outcome unknown).
+   */
+  async append(append: {
+    stream: string
+    revision: number
+    events: EventData[]
+    bytes: number
+    deadline?: number
+  }): Promise<Appended> {
+    if (this.#closed) throw new EventStoreUnavailable(this.target, 'the event log is closed')
+    const { stream, revision, events } = append
+    const appended = await new Promise<Appended>((resolve, reject) => {
+      this.#queue.push({ deadline: Number.POSITIVE_INFINITY, ...append, resolve, reject, sentAt: 0 })
+      this.#sendOn()
+    })
+    const last = revision + events.length
+    if (appended.revision === last) return appended
+    throw new StreamTampered(stream, `revision ${last} came out as ${appended.revision}`)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#sweep)
+    this.#break(new EventStoreUnavailable(this.target, 'the event log is closed'))
+    await this.#ending
+  }
+
+  /** Sends what waits, as far as there is room. */
+  #sendOn(): void {
+    this.#giveUpLate()
+    while (this.#queue[0] && this.#hasRoomFor(this.#queue[0])) {
+      if (this.#sentNow === 0) {
+        setImmediate(() => {
+          this.#sentNow = 0
+          this.#sendOn()
+        })
+      }
+      this.#sentNow += 1
+      this.#send(this.#queue.shift()!)
+      // deadlines are each append's own: the next one may be late though this was not
+      this.#giveUpLate()
+    }
+  }
+
+  #hasRoomFor({ bytes }: Queued): boolean {
+    if (this.#ending) return false
+    if (this.#inFlight.size === 0) return true
+    if (!this.#hasAnswered || this.#sentNow >= MOST_AT_A_TIME) return false
+    const bytesThen = this.#bytesInFlight + bytes
+    if (this.#inFlight.size < MOST_AT_A_TIME) return bytesThen <= MOST_BYTES_IN_FLIGHT
+    return this.#inFlight.size < MOST_IN_FLIGHT && bytesThen <= BYTES_TAKEN_AT_ONCE
+  }
+
+  #send(queued: Queued): void {
+    const { stream, revision, events, resolve } = queued
+    queued.sentAt = performance.now()
+    this.#inFlight.add(queued)
+    this.#bytesInFlight += queued.bytes
+    this.#connection.client
+      .appendToStream(stream, events, {
+        expectedRevision: revision < 0 ? NO_STREAM : BigInt(revision),
+        ...{ requiresLeader: true, deadline: NO_DEADLINE_MS },
+      })
+      .then(
+        ({ nextExpectedRevision, position }) => {
+          if (!this.#settle(queued)) return
+          resolve({ revision: Number(nextExpectedRevision), position: position?.commit })
+        },
+        (error: Error) => this.#failed(queued, error),
+      )
+  }
+
+  /** @returns false when it was given up before. */
+  #settle(queued: Queued): boolean {
+    if (!this.#inFlight.delete(queued)) return false
+    this.#bytesInFlight -= queued.bytes
+    this.#hasAnswered = true
+    this.#sendOn()
+    return true
+  }
+
+  #failed(queued: Queued, error: Error): void {
+    if (!this.#inFlight.has(queued)) return
+    const failure = failureOf(this.target, error)
+    const isAnswer =
+      failure instanceof WrongExpectedVersionError ||
+      failure instanceof StreamTampered ||
+      failure instanceof EventStoreRefused ||
+      (error as { type?: string }).type === 'deadline-exceeded'
+    // all others are of the connection, or of a node that leads no more
+    if (!isAnswer) this.#break(error)
+    else if (this.#settle(queued)) queued.reject(failure)
+  }
+
+  /** Gives up everything unanswered and unsent: what was not sent yet must not overtake what is sent again. */
+  #break(error: Error): void {
+    const failure = failureOf(this.target, error)
+    const lost = [...this.#inFlight, ...this.#queue]
+    this.#inFlight.clear()
+    this.#bytesInFlight = 0
+    this.#queue = []
+    this.#hasAnswered = false
+    for (const { reject } of lost) reject(failure)
+    this.#ending ??= this.#connectAnew(error)
+  }
+
+  async #connectAnew(error: Error): Promise<void> {
+    await this.#connection.client.dispose()
+    // the client goes to the leader that the answer names
+    if (!(error instanceof NotLeaderError) && !this.#closed) this.#connection = connect(this.#url)
+    this.#ending = undefined
+    this.#sendOn()
+  }
+
+  /** A server that is there and silent: everything unanswered is given up, and the connection with it. */
+  #giveUpOld(): void {
+    this.#giveUpLate()
+    const oldest = this.#inFlight.values().next().value
+    if (!oldest || performance.now() - oldest.sentAt < APPEND_LIMIT_MS) return
+    this.#break(new Error('no answer to an append'))
+  }
+
+  /** Who waits behind others has no more time than they had. */
+  #giveUpLate(): void {
+    const now = performance.now()
+    while (this.#queue[0] && this.#queue[0].deadline <= now) {
+      const { reject } = this.#queue.shift()!
+      reject(new EventStoreUnavailable(this.target, 'too many appends before this one'))
+    }
+  }
+}
+
+const open = new Map<string, { readonly appends: Appends; users: number }>()
+
+/** The appends of this process to a server. @returns them, and how to let go of them. @throws EventStoreRefused */
+export function shareAppends(url: string): { readonly appends: Appends; release(): Promise<void> } {
+  const shared = open.get(url) ?? { appends: new Appends(url), users: 0 }
+  shared.users += 1
+  open.set(url, shared)
+  return {
+    appends: shared.appends,
+    async release() {
+      shared.users -= 1
+      if (shared.users > 0) return
+      open.delete(url)
+      await shared.appends.close()
+    },
+  }
+}

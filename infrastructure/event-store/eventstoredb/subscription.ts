@@ -1,0 +1,194 @@
+import {
+  type AllStreamSubscription,
+  END,
+  EVENT_TYPE,
+  type EventStoreDBClient,
+  type Filter,
+  type Position,
+  type ResolvedEvent,
+  START,
+  STREAM_NAME,
+} from '@eventstore/db-client'
+import { LOG_START, type StoredEvent } from '../../../application/ports/event-log.ts'
+import { storedEvent } from './stored-texts.ts'
+
+/** Size of the data and metadata, in characters, from which on the server is held back. */
+const READY_CHARACTERS = 8 * 1024 * 1024
+/** Events that may be ready, for the same. */
+const READY_EVENTS = 2_000
+/** Messages that the client's stream holds beyond those. */
+const CLIENT_BUFFER = 64
+/** Events that the server looks at in one go while a reader catches up, and such goes between two checkpoints. */
+const FAR = { maxSearchWindow: 1_000, checkpointInterval: 10 }
+/** Live readers hear at once of every event that passed them by. */
+const NEAR = { maxSearchWindow: 1, checkpointInterval: 1 }
+
+/** What a subscription has had since the last time. */
+export interface Stretch {
+  readonly events: readonly StoredEvent[]
+  /** Everything wanted up to here has been delivered. */
+  readonly checkpoint: bigint
+}
+
+/**
+ * A subscription to the log at the server, from after a position on, first catching up and then live. It holds the
+ * server back while nobody takes what has arrived; one that is live and too slow is cut off by the server. It ends with
+ * the first failure: whoever wants more subscribes again, from the last checkpoint.
+ */
+export class Subscription {
+  /** `catching up` until everything was told that was in the log at the start, then `live`. */
+  #state: 'catching up' | 'live' | 'failed' | 'ended' = 'catching up'
+  readonly #subscription: AllStreamSubscription
+  readonly #stored: (event: ResolvedEvent) => StoredEvent
+  #events: StoredEvent[] = []
+  #characters = 0
+  #checkpoint: bigint
+  /** As of the last time that something was taken. */
+  #told: bigint
+  #toldState: 'catching up' | 'live' = 'catching up'
+  /** What the server said behind events that the client still holds: after how many it is to be heard. */
+  #marks: { left: number; readonly hear: () => void }[] = []
+  #failure: unknown
+  #wake: () => void = () => undefined
+
+  /**
+   * @param options.types all where none are given; the server's own events are left out.
+   * @param options.near whether to hear of every event that passes by, for readers near the head.
+   * @param options.stored what is made of an event.
+   */
+  constructor(
+    client: EventStoreDBClient,
+    options: {
+      after: bigint
+      types?: readonly string[] | undefined
+      near?: boolean
+      stored?: (event: ResolvedEvent) => StoredEvent
+    },
+  ) {
+    const { after, types, near = false } = options
+    this.#checkpoint = after
+    this.#told = after
+    this.#stored = options.stored ?? storedEvent
+    const filter: Filter = {
+      ...(types
+        ? { filterOn: EVENT_TYPE, regex: anyOf(types) }
+        : // by stream: the server's settings are events of a type like any other
+          { filterOn: STREAM_NAME, regex: '^[^\\$]' }),
+      ...(near ? NEAR : FAR),
+      checkpointReached: (_, { commit }) => this.#inOrder(() => this.#reach(commit)),
+    }
+    this.#subscription = client.subscribeToAll(
+      { fromPosition: placeOf(after), filter, requiresLeader: true },
+      { highWaterMark: CLIENT_BUFFER },
+    )
+    this.#subscription
+      .on('data', (event: ResolvedEvent) => this.#take(event))
+      .on('caughtUp', () => this.#inOrder(() => this.#catchUp()))
+      .on('error', (error: unknown) => this.#fail(error))
+      .on('end', () => this.#fail(new Error('the subscription ended')))
+  }
+
+  /** Whether everything that stood in the log at the start was among what {@link next} has told. */
+  get isLive(): boolean {
+    return this.#toldState === 'live'
+  }
+
+  /**
+   * What has arrived, as soon as there is something: events, a checkpoint, or having caught up.
+   * @param maxCount events at the most.
+   * @returns undefined when it was ended.
+   * @throws what the client failed with; everything that arrived before has been told then.
+   */
+  async next(maxCount: number): Promise<Stretch | undefined> {
+    while (this.#state !== 'ended') {
+      const isNews = this.#checkpoint > this.#told || (this.#state === 'live' && !this.isLive)
+      if (this.#events.length > 0 || isNews) return this.#stretch(maxCount)
+      if (this.#state === 'failed') throw this.#failure
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+      // what arrives in one go is told as one stretch
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return undefined
+  }
+
+  /** Ends it; what {@link next} waits for comes to nothing. */
+  end(): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    this.#events = []
+    this.#subscription.resume()
+    this.#subscription.unsubscribe().catch(() => undefined)
+    this.#wake()
+  }
+
+  #stretch(maxCount: number): Stretch {
+    const isAll = this.#events.length <= maxCount
+    const events = isAll ? this.#events : this.#events.slice(0, maxCount)
+    this.#events = isAll ? [] : this.#events.slice(maxCount)
+    for (const event of events) this.#characters -= sizeOf(event)
+    this.#told = isAll ? this.#checkpoint : events.at(-1)!.position
+    if (isAll && this.#state === 'live') this.#toldState = 'live'
+    if (this.#subscription.isPaused() && !this.#isFull()) this.#subscription.resume()
+    return { events, checkpoint: this.#told }
+  }
+
+  #take(resolved: ResolvedEvent): void {
+    if (this.#state === 'ended') return
+    const event = this.#stored(resolved)
+    this.#events.push(event)
+    this.#characters += sizeOf(event)
+    this.#reach(event.position)
+    if (this.#isFull()) this.#subscription.pause()
+    if (this.#marks.length === 0) return
+    for (const mark of this.#marks) {
+      mark.left -= 1
+      if (mark.left === 0) mark.hear()
+    }
+    this.#marks = this.#marks.filter(({ left }) => left > 0)
+  }
+
+  /** Hears what the server said when the events before it have been taken. */
+  #inOrder(hear: () => void): void {
+    const left = this.#subscription.readableLength
+    if (left === 0) hear()
+    else this.#marks.push({ left, hear })
+  }
+
+  #reach(position: bigint): void {
+    if (position > this.#checkpoint) this.#checkpoint = position
+    this.#wake()
+  }
+
+  #catchUp(): void {
+    if (this.#state === 'catching up') this.#state = 'live'
+    this.#wake()
+  }
+
+  #fail(error: unknown): void {
+    if (this.#state === 'ended' || this.#state === 'failed') return
+    this.#state = 'failed'
+    this.#failure = error
+    this.#wake()
+  }
+
+  #isFull(): boolean {
+    return this.#events.length >= READY_EVENTS || this.#characters >= READY_CHARACTERS
+  }
+}
+
+/** Where the server begins to read. */
+export function placeOf(position: bigint | 'end'): typeof START | typeof END | Position {
+  if (position === 'end') return END
+  return position === LOG_START ? START : { commit: position, prepare: position }
+}
+
+function sizeOf({ data, metadata }: StoredEvent): number {
+  return data.length + metadata.length
+}
+
+/** A regular expression of the server's that matches exactly these texts. */
+function anyOf(texts: readonly string[]): string {
+  return `^(?:${texts.map((text) => text.replace(/[\\^$.*+?()[\]{}|#\s-]/g, '\\$&')).join('|')})$`
+}

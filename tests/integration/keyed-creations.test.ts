@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import type { IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
+import * as tenants from '../../application/parties/tenants.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  Crashed,
+  crashingAt,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+  waitingBefore,
+} from '../support/registrations.ts'
+
+let database: TestDatabase
+let one: RegistrationProcess
+let two: RegistrationProcess
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  one = await openRegistrationProcess(database.url)
+  two = await openRegistrationProcess(database.url, { clock: one.bench.clock })
+})
+afterAll(async () => {
+  await two?.bench.close()
+  await one?.bench.close()
+  await database?.drop()
+})
+
+const newKey = () => randomUUID()
+
+/** Registers a tenant under a key. @param refuse what a check says before anything is stored. */
+async function register(
+  app: Application,
+  key: string,
+  name: string,
+  refuse?: Error,
+): Promise<IdempotentOutcome | Rejection> {
+  const { commandId: _id, ...context } = operatorContext()
+  return createOnce(
+    app,
+    { caller: 'operator', operation: 'register', key, requestHash: await requestHash({ name }), context },
+    {
+      decider: tenant,
+      create: async (within) => {
+        if (refuse) throw refuse
+        const created = await tenants.register(app, { name }, within)
+        if (isRejection(created)) throw new Error(created.message)
+        return { status: 201, body: created }
+      },
+      answerOf: ({ state }) => ({ status: 201, body: state }),
+    },
+  )
+}
+
+function succeeded(outcome: IdempotentOutcome | Rejection): IdempotentOutcome & { body: Tenant } {
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return outcome as IdempotentOutcome & { body: Tenant }
+}
+
+async function streams(): Promise<number> {
+  return (await one.app.log.readAll({ after: 0n, maxCount: 10_000 })).events.length
+}
+
+describe('a creation with a key', () => {
+  test('is one append, and the same request again gets the first answer', async () => {
+    const key = newKey()
+    const before = await streams()
+    const first = succeeded(await register(one.app, key, 'A'))
+    expect(first).toMatchObject({ replayed: false, status: 201, body: { name: 'A' } })
+    for (const { app } of [one, two]) {
+      expect(await register(app, key, 'A')).toEqual({ replayed: true, status: 200, body: first.body })
+    }
+    expect(await streams()).toBe(before + 1)
+  })
+
+  test('is a conflict with another body, and nothing is added', async () => {
+    const key = newKey()
+    await register(one.app, key, 'A')
+    const before = await streams()
+    for (const { app } of [one, two]) {
+      expect(await register(app, key, 'B')).toMatchObject({ code: 'idempotency_key_reused' })
+    }
+    expect(await streams()).toBe(before)
+  })
+
+  test('is answered although what it needed has changed since, and refuses another body all the same', async () => {
+    const key = newKey()
+    const refusal = new Error('gone meanwhile')
+    const first = succeeded(await register(one.app, key, 'A'))
+    const again = succeeded(await register(two.app, key, 'A', refusal))
+    expect(again).toEqual({ replayed: true, status: 200, body: first.body })
+    expect(await register(two.app, key, 'B', refusal)).toMatchObject({ code: 'idempotency_key_reused' })
+  })
+
+  test('that was refused leaves its key to another request', async () => {
+    const key = newKey()
+    const before = await streams()
+    await expect(register(one.app, key, 'A', new Error('refused'))).rejects.toThrow('refused')
+    expect(await streams()).toBe(before)
+    expect(succeeded(await register(two.app, key, 'B')).body.name).toBe('B')
+    expect(await register(one.app, key, 'A')).toMatchObject({ code: 'idempotency_key_reused' })
+  })
+
+  test('whose process died is done, or free, as the log says', async () => {
+    for (const at of ['before', 'after'] as const) {
+      const key = newKey()
+      const dying = crashingAt(one.app, { category: 'tenant', at })
+      // what was stored before the process died is found by the very attempt that a test lets live on
+      const attempt = register(dying, key, 'A')
+      if (at === 'before') await expect(attempt).rejects.toThrow(Crashed)
+      else await attempt
+      const retried = succeeded(await register(two.app, key, 'A'))
+      expect(retried.replayed).toBe(at === 'after')
+      expect(await register(one.app, key, 'A')).toMatchObject({ replayed: true, body: retried.body })
+    }
+  })
+
+  test('that goes on late finds the other, and adds nothing', async () => {
+    for (const name of ['A', 'B']) {
+      const key = newKey()
+      const late = waitingBefore(one.app, 'tenant')
+      const slow = register(late.app, key, name)
+      await late.arrived
+      const first = succeeded(await register(two.app, key, 'A'))
+      const before = await streams()
+      late.goOn()
+      if (name === 'A') expect(await slow).toEqual({ replayed: true, status: 200, body: first.body })
+      else expect(await slow).toMatchObject({ code: 'idempotency_key_reused' })
+      expect(await streams()).toBe(before)
+    }
+  })
+
+  test('sent 50 times at once, half of them with another body, is one', async () => {
+    const key = newKey()
+    const before = await streams()
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, async (_, index) => {
+        const name = index % 2 === 0 ? 'even' : 'odd'
+        return { name, outcome: await register((index % 4 < 2 ? one : two).app, key, name) }
+      }),
+    )
+    const done = outcomes.filter(({ outcome }) => !isRejection(outcome))
+    const fresh = done.filter(({ outcome }) => !succeeded(outcome).replayed)
+    expect(fresh).toHaveLength(1)
+    expect(done).toHaveLength(25)
+    for (const { name, outcome } of done) {
+      expect(name).toBe(fresh[0]!.name)
+      expect(succeeded(outcome).body).toEqual(succeeded(fresh[0]!.outcome).body)
+    }
+    for (const { outcome } of outcomes) {
+      if (isRejection(outcome)) expect(outcome.code).toBe('idempotency_key_reused')
+    }
+    expect(await streams()).toBe(before + 1)
+  })
+
+  test('keeps a fingerprint of its body, not the body’s hash', async () => {
+    const append = vi.spyOn(one.app.log, 'append')
+    await register(one.app, newKey(), 'Hashed')
+    const { metadata } = append.mock.calls[0]![2][0]!
+    append.mockRestore()
+    expect(JSON.parse(metadata)).toMatchObject({
+      command_id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      keyed_request: { body_fingerprint: expect.stringMatching(/^[0-9a-f]{24}$/) },
+    })
+    expect(metadata).not.toContain((await requestHash({ name: 'Hashed' })).slice(0, 24))
+  })
+})
