@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,6 +24,7 @@ import { openWorkbench } from '../support/workbench.ts'
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND
 const DAY = 24 * HOUR
+const MASTER_KEY = randomBytes(32).toString('base64')
 
 let dataDir: string
 /** Given to the service: an embedded one has its log for itself, and some events come from another process. */
@@ -33,7 +35,7 @@ let tenant: SeededTenant
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'compstream-clock-'))
   database = await createTestDatabase()
-  service = await start()
+  service = await startHere()
   tenant = await seedTenant(service)
 })
 afterAll(async () => {
@@ -42,8 +44,8 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-function start(): Promise<RunningService> {
-  return startService({ dataDir, env: { DATABASE_URL: database.url } })
+function startHere(): Promise<RunningService> {
+  return startService({ dataDir, env: { DATABASE_URL: database.url, MASTER_KEY } })
 }
 
 function ops(method: string, path: string, body?: unknown): Promise<Answer> {
@@ -100,7 +102,7 @@ describe('time', () => {
   ])('is the same after %s', async (_what, end) => {
     const before = await advance({ seconds: 12.345 })
     await end()
-    service = await start()
+    service = await startHere()
     expect(await serviceTime(service)).toBe(before)
     expect(await advance({ seconds: 1 })).toBe(before + SECOND)
   })
@@ -201,7 +203,7 @@ describe('timers', () => {
     expect(await givenUp([first, second])).toEqual([])
     // timers are in the database, not in the process
     await service.kill()
-    service = await start()
+    service = await startHere()
     await advanceTo(start + HOUR)
     expect(await givenUp([first, second])).toEqual([
       [first, start + 60_000],

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { EventRegistry } from '../../application/event-store.ts'
 import type { Clock } from '../../application/ports/clock.ts'
-import type { EventLog } from '../../application/ports/event-log.ts'
+import { type EventLog, WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
 import type { Statement } from '../../application/ports/read-database.ts'
 import {
@@ -182,7 +182,14 @@ export async function openProcess(
         }),
       )
       const stream = `account-${account}`
-      return (await log.append(stream, await log.revision(stream), encoded)).position
+      for (;;) {
+        try {
+          return (await log.append(stream, await log.revision(stream), encoded)).position
+        } catch (error) {
+          // others append to it at the same time
+          if (!(error instanceof WrongExpectedRevision)) throw error
+        }
+      }
     },
     async caughtUp(timeoutMs = 90_000) {
       const head = await log.head()
