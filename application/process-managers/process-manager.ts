@@ -128,11 +128,11 @@ export function processManager<const Work extends Readonly<Record<string, WorkKi
 }
 
 /** What a process manager does about an event. @param react pure. */
-export function on<Type extends EventType, I extends Intent = never>(
+export function on<Type extends EventType, Intents extends readonly Intent[]>(
   type: Type,
-  react: (event: RecordedEvent<EventOf<Type>>) => readonly I[],
-): Reaction<I> {
-  return { type, react: react as Reaction<I>['react'] }
+  react: (event: RecordedEvent<EventOf<Type>>) => Intents,
+): Reaction<Intents[number]> {
+  return { type, react: react as (event: RecordedEvent) => Intents }
 }
 
 /**

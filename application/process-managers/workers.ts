@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { derivedId } from '../event-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { WorkQueue } from '../ports/work-queue.ts'
+import { itemOf, orAborted, TimeLimitExceeded } from './attempt.ts'
 import { describeError } from './describe-error.ts'
-import { type ProcessManager, triesOf, type WorkItem, type WorkOutcome } from './process-manager.ts'
+import { type ProcessManager, triesOf, type WorkOutcome } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots } from './slots.ts'
 import type { ClaimedWork, WorkEnd, WorkStore, WorkToStore } from './work-store.ts'
@@ -57,9 +57,6 @@ class LeaseLost extends Error {
 }
 class Stopping extends Error {
   override readonly name = 'Stopping'
-}
-class TimeLimitExceeded extends Error {
-  override readonly name = 'TimeLimitExceeded'
 }
 
 /** How a claim ends, and what that is told as. */
@@ -388,39 +385,4 @@ export class Workers {
 
 function kindName(processManager: string, kind: string): string {
   return `${processManager}/${kind}`
-}
-
-function itemOf(
-  claim: ClaimedWork,
-  { declared }: KindSlots,
-  payload: unknown,
-  signal: AbortSignal,
-): WorkItem {
-  const { processManager, kind, key, attempt, dueAt } = claim
-  const { correlationId, causationId, tenantId, environment } = claim
-  const commandId = derivedId(`${processManager}/${kind}/${key}/${causationId}`, 'work')
-  return {
-    ...{ processManager, kind, key, commandId, payload, attempt, dueAt, signal },
-    isLastTry: attempt >= triesOf(declared.retry),
-    ...{ correlationId, causationId, tenantId, environment },
-  }
-}
-
-/** Does not wait for work that goes on although its time is up. */
-async function orAborted(
-  work: Promise<WorkOutcome<unknown>>,
-  signal: AbortSignal,
-): Promise<WorkOutcome<unknown>> {
-  let end: () => void = () => undefined
-  const timeIsUp = new Promise<never>((_, reject) => {
-    end = () => {
-      if (signal.reason instanceof TimeLimitExceeded) reject(signal.reason)
-    }
-    signal.addEventListener('abort', end)
-  })
-  try {
-    return await Promise.race([work, timeIsUp])
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
 }

@@ -1,0 +1,45 @@
+import { derivedId } from '../event-store.ts'
+import { triesOf, type WorkItem, type WorkOutcome } from './process-manager.ts'
+import type { KindSlots } from './slots.ts'
+import type { ClaimedWork } from './work-store.ts'
+
+/** An attempt took longer than its kind of work allows. */
+export class TimeLimitExceeded extends Error {
+  override readonly name = 'TimeLimitExceeded'
+}
+
+/** What the handler of a claimed piece is given. */
+export function itemOf(
+  claim: ClaimedWork,
+  { declared }: KindSlots,
+  payload: unknown,
+  signal: AbortSignal,
+): WorkItem {
+  const { processManager, kind, key, attempt, dueAt } = claim
+  const { correlationId, causationId, tenantId, environment } = claim
+  const commandId = derivedId(`${processManager}/${kind}/${key}/${causationId}`, 'work')
+  return {
+    ...{ processManager, kind, key, commandId, payload, attempt, dueAt, signal },
+    isLastTry: attempt >= triesOf(declared.retry),
+    ...{ correlationId, causationId, tenantId, environment },
+  }
+}
+
+/** Does not wait for work that goes on although its time is up. */
+export async function orAborted(
+  work: Promise<WorkOutcome<unknown>>,
+  signal: AbortSignal,
+): Promise<WorkOutcome<unknown>> {
+  let end: () => void = () => undefined
+  const timeIsUp = new Promise<never>((_, reject) => {
+    end = () => {
+      if (signal.reason instanceof TimeLimitExceeded) reject(signal.reason)
+    }
+    signal.addEventListener('abort', end)
+  })
+  try {
+    return await Promise.race([work, timeIsUp])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
