@@ -8,7 +8,6 @@ import {
   type PayrollFileCommand,
   type PayrollFileEvent,
   PayrollFileFailed,
-  PayrollPremiumCalculated,
   PayrollRowsRecorded,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
@@ -76,9 +75,6 @@ export function payrollPipeline(parts: Parts) {
           ...(last ? [perform('process-file', file_id, {})] : []),
         ]
       }),
-      on(PayrollPremiumCalculated, (event) =>
-        event.data.last && !isOwn(event) ? [cancel('process-file', event.data.file_id)] : [],
-      ),
       on(PayrollFileFailed, (event) => {
         if (isOwn(event)) return []
         const { file_id } = event.data

@@ -625,8 +625,10 @@ describe('working', () => {
   })
 
   test.skipIf(isLogInEventStore)(
-    'the sole process takes over what a dead predecessor held, at once',
+    'a process that has the log for itself takes over what a dead predecessor held, at once',
     async () => {
+      await bench.close()
+      bench = await openWorkbench(testDatabase.url, { aggregates: [parcel], isExclusive: true })
       expect(bench.log.isExclusive).toBe(true)
       await storeWork(bench.store, { ...work('orphan'), dueAt: 0 })
       expect(await claimAll(bench.store, 'dead', 3_600_000)).toHaveLength(1)

@@ -65,6 +65,7 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * @param options.eventStoreUrl where the log is, when another process has started its server.
  * @param options.leaseMs time to live of leases, default 1500.
  * @param options.queue default: this process's own.
+ * @param options.isExclusive a log in PostgreSQL is shared with nobody.
  */
 export async function openWorkbench(
   url: string,
@@ -75,10 +76,11 @@ export async function openWorkbench(
     eventStoreUrl?: string | undefined
     queue?: WorkQueue
     leaseMs?: number
+    isExclusive?: boolean
   } = {},
 ): Promise<Workbench> {
   const database = await openDatabase({ url })
-  const log = await openTestLog(database, url, options.eventStoreUrl)
+  const log = await openTestLog(database, url, options)
   const registry = new EventRegistry([...aggregates, ...(options.aggregates ?? [])])
   const notices = options.notices ?? new InProcessNotices()
   const clock = options.clock ?? (await VirtualClock.open(log, registry, notices))

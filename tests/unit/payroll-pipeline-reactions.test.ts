@@ -1,11 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RecordedEvent } from '../../application/event-store.ts'
 import { payrollPipeline, UPLOAD_TIMEOUT_MS } from '../../application/process-managers/payroll-pipeline.ts'
-import {
-  type PayrollFileEvent,
-  PayrollFileFailed,
-  PayrollPremiumCalculated,
-} from '../../domain/payroll/payroll-file.ts'
+import { type PayrollFileEvent, PayrollFileFailed } from '../../domain/payroll/payroll-file.ts'
 import { newId, recorded, row } from '../support/payroll.ts'
 
 let by = 'test'
@@ -17,10 +13,6 @@ const id = newId()
 const onlyRows = recorded(id, 0, true, [row()])
 const firstRows = recorded(id, 0, false, [row()])
 const lastRows = recorded(id, 1, true, [row({}, 2)])
-const premium = (last: boolean) =>
-  PayrollPremiumCalculated.of({
-    ...{ file_id: id, chunk: last ? 1 : 0, last, rows_processed: 1, premium_cents: 1, premiums: [] },
-  })
 const failed = PayrollFileFailed.of({ file_id: id, stage: 'file_creation', error: 'x' })
 
 function intentsOf(...events: readonly PayrollFileEvent[]): readonly string[] {
@@ -69,17 +61,7 @@ test('a file of one chunk needs no timer', () => {
 })
 
 test('only what may leave work behind is followed', () => {
-  expect(on.map(({ type }) => type.name)).toEqual([
-    'PayrollRowsRecorded',
-    'PayrollPremiumCalculated',
-    'PayrollFileFailed',
-  ])
-})
-
-test('a file that an earlier build stored together with its results leaves nothing to do', () => {
-  expect(intentsOf(onlyRows, premium(false))).toEqual(['perform process-file'])
-  expect(intentsOf(onlyRows, premium(false), premium(true))).toEqual(['cancel process-file'])
-  expect(intentsOf(onlyRows, failed)).toEqual(['cancel abandoned-upload', 'cancel process-file'])
+  expect(on.map(({ type }) => type.name)).toEqual(['PayrollRowsRecorded', 'PayrollFileFailed'])
 })
 
 test('a failed upload leaves no timer behind', () => {
@@ -88,5 +70,5 @@ test('a failed upload leaves no timer behind', () => {
 
 test('what the pipeline itself stored ends none of its work', () => {
   by = 'payroll-pipeline'
-  expect(intentsOf(premium(true), failed)).toEqual([])
+  expect(intentsOf(failed)).toEqual([])
 })
