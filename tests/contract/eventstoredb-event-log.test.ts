@@ -404,5 +404,32 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       for await (const { event } of others.readAll({ fromPosition: START })) server.push(event?.type ?? '')
       expect(server.filter((type) => type.startsWith('$')).length).toBeGreaterThan(0)
     })
+
+    test.each([
+      ['of one type', { types: [`Rare${randomUUID()}`] }],
+      ['of all types', {}],
+    ])('they move no checkpoint beyond the last event, for who is live on events %s', async (_, filter) => {
+      const [log, writer] = [await openLog(), await openLog()]
+      let head = await log.head()
+      const ended = new AbortController()
+      cleanup(async () => ended.abort())
+      let rounds = 0
+      for await (const page of log.subscribe({
+        after: head,
+        ...filter,
+        pageSize: 10,
+        signal: ended.signal,
+      })) {
+        expect(page.checkpoint).toBeLessThanOrEqual(head)
+        if (page.checkpoint < head) continue
+        if (rounds === 20) break
+        rounds += 1
+        const by = rounds % 2 === 0 ? log : writer
+        head = (await by.append(aStream(), -1, [anEvent()])).position
+        // what the server tells of them comes behind this event, or with the next one
+        await others.setStreamMetadata(aStream(), { maxAge: 100 })
+        await others.setStreamMetadata(aStream(), { maxAge: 100 })
+      }
+    })
   })
 })

@@ -97,6 +97,7 @@ export class EventStoreEventLog implements EventLog {
     const began = performance.now()
     const result = await this.#appender.append(stream, revision, events, bytes)
     this.#onAppend(events.length, performance.now() - began)
+    this.#live.reaches(result.position)
     return result
   }
 
@@ -217,8 +218,10 @@ export class EventStoreEventLog implements EventLog {
     }
   }
 
-  head(): Promise<bigint> {
-    return this.#reader.head()
+  async head(): Promise<bigint> {
+    const head = await this.#reader.head()
+    this.#live.reaches(head)
+    return head
   }
 
   async count(after: bigint, upTo: bigint): Promise<number> {

@@ -1,10 +1,10 @@
-import type { EventToAppend } from '../../../application/ports/event-log.ts'
+import { type EventToAppend, LOG_START } from '../../../application/ports/event-log.ts'
 import { LiveFeed } from '../live-feed.ts'
 import { type Connection, retryPause } from './client.ts'
 import { failureOf, oneLine } from './errors.ts'
 import type { LogReader } from './log-reader.ts'
 import { RecentlySent } from './stored-texts.ts'
-import { Subscription } from './subscription.ts'
+import { type Stretch, Subscription } from './subscription.ts'
 
 const FEED_PAGE = 1_000
 const BEAT_MS = 2_000
@@ -25,6 +25,11 @@ export class Live {
   readonly #log: LiveLog
   readonly #closing: AbortSignal
   #subscription: Subscription | undefined
+  /** Everything wanted up to here has come from the subscription. */
+  #told = LOG_START
+  /** An event of the log stands here, or further on. */
+  #end: bigint
+  #isLooking = false
   #isRunning = false
   /** Where the feed stood at the beat before, when the log was ahead of it. */
   #stoodAt: bigint | undefined
@@ -42,6 +47,7 @@ export class Live {
     this.#reader = parts.reader
     this.#log = parts.log
     this.#closing = parts.closing
+    this.#end = head
     this.feed = new LiveFeed(head, (after, types) =>
       this.#reader.page({ after, maxCount: FEED_PAGE, ...(types && { types }) }),
     )
@@ -70,6 +76,13 @@ export class Live {
     }
   }
 
+  /** Learns that an event of the log stands at a position. */
+  reaches(position: bigint): void {
+    if (position <= this.#end) return
+    this.#end = position
+    this.#publish()
+  }
+
   get #isResting(): boolean {
     return this.feed.types?.length === 0
   }
@@ -79,6 +92,7 @@ export class Live {
     // what it has yet to tell lacks the new types
     this.#subscription?.end()
     this.#subscription = undefined
+    this.#told = LOG_START
     if (this.#isRunning) return
     this.#isRunning = true
     void this.#run().finally(() => {
@@ -98,10 +112,7 @@ export class Live {
           const stretch = await subscription.next(FEED_PAGE)
           if (!stretch || subscription !== this.#subscription) break
           attempt = 0
-          const { to } = this.feed
-          // the feed may have read on by itself
-          const fresh = stretch.events.filter(({ position }) => position > to)
-          if (stretch.checkpoint > to) this.feed.publish(to, fresh, stretch.checkpoint)
+          this.#take(stretch)
         }
       } catch (error) {
         if (this.#closing.aborted) return
@@ -112,6 +123,41 @@ export class Live {
       } finally {
         subscription.end()
       }
+    }
+  }
+
+  #take({ events, checkpoint }: Stretch): void {
+    this.#told = checkpoint
+    const last = events.at(-1)
+    if (last && last.position > this.#end) this.#end = last.position
+    this.#publish(events)
+    if (this.#told > this.#end && !this.#isLooking) void this.#findEnd()
+  }
+
+  /**
+   * The server tells of checkpoints at events of its own too, which are none of the log's: the feed goes no further than
+   * the log is known to.
+   */
+  #publish(events: Stretch['events'] = []): void {
+    const { to } = this.feed
+    const checkpoint = this.#told < this.#end ? this.#told : this.#end
+    // the feed may have read on by itself
+    const fresh = events.filter(({ position }) => position > to)
+    if (checkpoint > to) this.feed.publish(to, fresh, checkpoint)
+  }
+
+  /** Looks where the log ends, once for all that is told meanwhile. */
+  async #findEnd(): Promise<void> {
+    this.#isLooking = true
+    try {
+      for (let looked = LOG_START; this.#told > this.#end && this.#told !== looked; ) {
+        looked = this.#told
+        this.reaches(await this.#reader.head())
+      }
+    } catch {
+      // the server is away: the next beat sees whether the log is ahead
+    } finally {
+      this.#isLooking = false
     }
   }
 
