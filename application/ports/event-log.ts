@@ -52,7 +52,10 @@ export interface AppendResult {
   readonly position: bigint
 }
 
-/** The stream's last event is not at the revision that the append was decided on. Nothing was written. */
+/**
+ * The stream's last event is not at the revision that the append was decided on. Nothing was written; who reads the
+ * stream then finds what stands there.
+ */
 export class WrongExpectedRevision extends Error {
   readonly stream: string
   /** What was expected; -1 a new stream. */

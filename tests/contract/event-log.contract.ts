@@ -506,6 +506,21 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
         }
       })
 
+      test('who is told of a conflict finds what it is with', async () => {
+        for (let round = 0; round < 50; round += 1) {
+          const stream = aStream()
+          for (const revision of [-1, 0, 1]) {
+            const appends = [log, other].map(async (one) => {
+              await one.append(stream, revision, [anEvent()]).catch(async (error: unknown) => {
+                expect(error).toBeInstanceOf(WrongExpectedRevision)
+                expect(await one.readStream(stream, { from: revision + 1 })).toHaveLength(1)
+              })
+            })
+            await Promise.all(appends)
+          }
+        }
+      })
+
       test('one reads what the other has written, and writes on', async () => {
         const stream = aStream()
         await log.append(stream, -1, someEvents(2))

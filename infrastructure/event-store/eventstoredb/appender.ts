@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { WrongExpectedVersionError } from '@eventstore/db-client'
 import { RecentlyUsed } from '../../../application/command-handling/recently-used.ts'
 import {
@@ -21,6 +22,8 @@ import type { LogReader } from './log-reader.ts'
 import { eventToSend, valuesOf } from './stored-texts.ts'
 
 const STREAMS = 50_000
+/** Between two looks for what an append is in conflict with; the first ones follow soon. */
+const LONGEST_LOOK_PAUSE_MS = 100
 
 interface Pending {
   readonly stream: string
@@ -122,6 +125,7 @@ export class Appender {
         return this.#stored(pending, hash, position ?? (await this.#positionOf(pending, lastId)))
       } catch (error) {
         if (error instanceof WrongExpectedVersionError) {
+          await this.#untilMoved(pending)
           if (attempt === 0) throw new WrongExpectedRevision(stream, revision)
           return this.#stored(pending, hash, await this.#positionOf(pending, lastId))
         }
@@ -142,6 +146,18 @@ export class Appender {
     if (!splitHash(last.metadata)) throw new StreamTampered(stream, `revision ${revision} carries no hash`)
     this.learn(last)
     return hashOf(last.metadata)
+  }
+
+  /**
+   * The server refuses an append for another one that is on its way still: whoever hears of a conflict finds what it is
+   * with.
+   */
+  async #untilMoved({ stream, revision, deadline }: Pending): Promise<void> {
+    for (let look = 0; performance.now() < deadline; look += 1) {
+      const [last] = await this.#reader.stream(stream, { from: 'end', maxCount: 1, backwards: true })
+      if ((last?.revision ?? -1) !== revision) return
+      await delay(Math.min(2 ** look, LONGEST_LOOK_PAUSE_MS))
+    }
   }
 
   /** Where an append stands that was sent more than once. @throws WrongExpectedRevision when another stands there. */
