@@ -42,6 +42,8 @@ export interface EmbeddedPostgresOptions {
   readonly log?: (line: string) => void
   /** default true; false turns fsync off, for tests only: commits then survive a kill -9, but no power failure */
   readonly durable?: boolean
+  /** Sessions at the most, default 120: several processes on one server, as tests have them, may need more. */
+  readonly maxConnections?: number
 }
 
 const role = 'compstream'
@@ -71,18 +73,20 @@ interface RunningServer {
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)
   const log = options.log ?? (() => undefined)
-  const durable = options.durable ?? true
+  const { durable = true, maxConnections = 120 } = options
   await ensureDataDirectory(dataDir)
   try {
-    return await start(dataDir, durable, log)
+    return await start(dataDir, { durable, maxConnections }, log)
   } catch (error) {
     throw pathError(dataDir, error)
   }
 }
 
+type Tuning = Required<Pick<EmbeddedPostgresOptions, 'durable' | 'maxConnections'>>
+
 async function start(
   dataDir: string,
-  durable: boolean,
+  tuning: Tuning,
   log: (line: string) => void,
 ): Promise<EmbeddedPostgres> {
   const clusterDir = join(dataDir, 'postgres')
@@ -102,10 +106,10 @@ async function start(
     }
   } else {
     if (known === null) await savePassword(dataDir, password)
-    await createCluster(dataDir, clusterDir, account, password, durable)
+    await createCluster(dataDir, clusterDir, account, password, tuning.durable)
   }
   for (let attempt = 1; ; attempt += 1) {
-    const server = await launch(clusterDir, account, durable, log)
+    const server = await launch(clusterDir, account, tuning, log)
     const failure = await becomeReady(server, clusterDir, password, isNew)
     if (failure === null) return handle(server, dataDir, password)
     const output = server.recentLines.join('\n')
@@ -120,12 +124,12 @@ async function start(
   }
 }
 
-function serverSettings(port: number, durable: boolean): string[] {
+function serverSettings(port: number, { durable, maxConnections }: Tuning): string[] {
   const settings: Record<string, string | number> = {
     listen_addresses: '127.0.0.1',
     port,
     unix_socket_directories: '',
-    max_connections: 120,
+    max_connections: maxConnections,
     shared_buffers: '128MB',
     jit: 'off',
     timezone: 'UTC',
@@ -324,14 +328,14 @@ async function freePort(): Promise<number> {
 async function launch(
   clusterDir: string,
   account: ServerAccount,
-  durable: boolean,
+  tuning: Tuning,
   log: (line: string) => void,
 ): Promise<RunningServer> {
   const port = await freePort()
   const recentLines: string[] = []
   const child = account.spawn(
     account.binaries.postgres,
-    ['-D', clusterDir, ...serverSettings(port, durable)],
+    ['-D', clusterDir, ...serverSettings(port, tuning)],
     {
       stdio: ['ignore', 'ignore', 'pipe'],
       // its own process group: Ctrl-C in a terminal must reach the service only, which stops the server last

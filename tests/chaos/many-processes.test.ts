@@ -73,7 +73,8 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       // killing a session restarts the whole server, so it is this test's own
       dataDir = await mkdtemp(join(tmpdir(), 'compstream-chaos-'))
       ;[postgres, nats, store] = await Promise.all([
-        startEmbeddedPostgres({ dataDir, durable: false }),
+        // six processes of up to 21 sessions, those of a restart counted twice
+        startEmbeddedPostgres({ dataDir, durable: false, maxConnections: 300 }),
         startNats(),
         engine === 'EventStoreDB' ? startEventStore() : null,
       ])

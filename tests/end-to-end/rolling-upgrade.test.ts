@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
@@ -22,7 +22,7 @@ let dataDir: string
 const running: RunningService[] = []
 let env: Record<string, string>
 
-beforeAll(async () => {
+beforeEach(async () => {
   database = await createTestDatabase({ migrate: false })
   dataDir = await mkdtemp(join(tmpdir(), 'compstream-rolling-'))
   env = {
@@ -34,8 +34,6 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await Promise.all(running.splice(0).map((service) => service.stop({ keepData: true })))
-})
-afterAll(async () => {
   await database?.drop()
   await rm(dataDir, { recursive: true, force: true })
 })
@@ -87,14 +85,26 @@ test('processes restarted one after another on a new release lose, double and re
     for (const service of [newProjector, newWorker, ...apis]) expect(service.process.exitCode).toBeNull()
   })
 
-  const refused = [...answers.values()].filter((answer) => answer.status !== 202)
-  expect(refused.map((answer) => [answer.status, answer.text])).toEqual([])
-  await operate(apis[0]!, 'POST', '/drain')
-  await everyFileIsThere(apis[0]!, tenant, [...answers.values()])
-  for (const projection of await operate(apis[1]!, 'GET', '/projections')) {
-    expect(projection).toMatchObject({ state: 'active', lag: { events: 0 }, parked_streams: 0 })
-  }
-  expect(await operate(apis[1]!, 'POST', '/audit/verify')).toMatchObject({ verified: true })
+  await everythingIsThere(apis[0]!, tenant, [...answers.values()])
+}, 180_000)
+
+test('an installation that was stopped as a whole goes on with a new release', async () => {
+  const roles = ['projector', 'worker', 'api']
+  const before = await Promise.all(roles.map((role) => start(role, BEFORE)))
+  const api = before[2]!
+  const tenant = await seedTenant(api)
+  const reportOf = (service: RunningService, rows: number) =>
+    report(service, tenant, {
+      employees: Array.from({ length: rows }, (_, i) => employeeRecord({ employee_id: `E-${i}` })),
+    })
+  const answers: Answer[] = []
+  for (const rows of [1, 1, 1, LARGE, LARGE, LARGE]) answers.push(await reportOf(api, rows))
+  // what is in hand is left for the next release
+  for (const service of before) expect(await service.stop({ keepData: true })).toBe(0)
+
+  const after = await Promise.all(roles.map((role) => start(role, resolve('.'))))
+  for (const rows of [1, LARGE]) answers.push(await reportOf(after[2]!, rows))
+  await everythingIsThere(after[2]!, tenant, answers)
 }, 180_000)
 
 test('a process of the older release leaves read models alone that a newer one has built', async () => {
@@ -188,13 +198,21 @@ async function buildNewer(): Promise<string> {
   return folder
 }
 
-async function everyFileIsThere(
+/** Every report was taken and has become one file, and nothing is behind or broken. */
+async function everythingIsThere(
   service: RunningService,
   tenant: SeededTenant,
   answers: readonly Answer[],
 ): Promise<void> {
+  const refused = answers.filter((answer) => answer.status !== 202)
+  expect(refused.map((answer) => [answer.status, answer.text])).toEqual([])
+  await operate(service, 'POST', '/drain')
   const ids = answers.map(({ body }) => String(body.file_id ?? body.report_id))
   const received = await allEvents(service, 'PayrollFileReceived')
   expect(received.map(({ data }) => data.file_id).sort()).toEqual(ids.sort())
   for (const id of ids) expect((await status(service, tenant, id)).body.status, id).toBe('NORMALIZED')
+  for (const projection of await operate(service, 'GET', '/projections')) {
+    expect(projection).toMatchObject({ state: 'active', lag: { events: 0 }, parked_streams: 0 })
+  }
+  expect(await operate(service, 'POST', '/audit/verify')).toMatchObject({ verified: true })
 }

@@ -53,7 +53,8 @@ async function start(): Promise<Server> {
     return { url: given, template, stop }
   }
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-test-'))
-  const server = await startEmbeddedPostgres({ dataDir, durable: false })
+  // several suites at once, each with processes of up to 21 sessions
+  const server = await startEmbeddedPostgres({ dataDir, durable: false, maxConnections: 500 })
   const stop = async () => {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
