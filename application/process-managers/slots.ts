@@ -78,8 +78,8 @@ export class KindSlots {
     this.#taken -= 1
     if (taken > 1) this.#takenByKey.set(concurrencyKey, taken - 1)
     else this.#takenByKey.delete(concurrencyKey)
-    // claims have passed by what waits for this key
-    if (taken >= (this.declared.perKey?.slots ?? Number.POSITIVE_INFINITY)) this.#wanted += 1
+    // claims have passed by what waits for this key, or what another claim had locked for its own choice
+    if (this.declared.perKey) this.#wanted += 1
   }
 }
 
