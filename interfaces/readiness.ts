@@ -6,7 +6,6 @@ import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
 import type { ProcessManagerRunner, ProcessManagerStatus } from '../application/process-managers/runner.ts'
 import type { WorkStore } from '../application/process-managers/work-store.ts'
-import type { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { type Lag, LogLag } from '../projections/runtime/log-lag.ts'
 import type { Projections } from '../projections/runtime/projections.ts'
@@ -20,7 +19,6 @@ interface Parts {
   readonly clock: Clock
   /** Null where NATS is not configured. */
   readonly nats: { readonly connected: boolean } | null
-  readonly workQueue: Pick<JetStreamWorkQueue, 'depth'> | null
   readonly integrationEvents: IntegrationPublisher | null
 }
 
@@ -162,7 +160,7 @@ export class Readiness {
    * away: an old figure would look like a new one.
    */
   async measure(metrics: Metrics): Promise<void> {
-    const { log, projections, nats, workQueue, integrationEvents } = this.#parts
+    const { log, projections, nats, integrationEvents } = this.#parts
     if (nats) metrics.nats(nats.connected)
     const set = async <T>(reading: Promise<T>, gauges: (figures: T | null) => void) =>
       gauges(await within(PROBE_MS, reading))
@@ -173,10 +171,6 @@ export class Readiness {
         (figures) => metrics.processManagers(figures),
       ),
       set(this.#counts(), (figures) => metrics.work('process-managers', figures)),
-      workQueue &&
-        set(nats?.connected ? workQueue.depth() : Promise.resolve(null), (figures) =>
-          metrics.workQueue(figures),
-        ),
       integrationEvents &&
         set(this.#unpublished(integrationEvents), (figures) => {
           metrics.integrationEventsBehind(figures?.behind ?? null)

@@ -189,7 +189,6 @@ async function compose(
 
   const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
   const workStore = new PostgresWorkStore(background, database.leases)
-  const workQueue = nats && new JetStreamWorkQueue(nats)
   const runner = new ProcessManagerRunner(
     {
       log,
@@ -198,7 +197,7 @@ async function compose(
       store: workStore,
       leases,
       notices,
-      queue: workQueue ?? new InProcessWorkQueue(),
+      queue: nats ? new JetStreamWorkQueue(nats) : new InProcessWorkQueue(),
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
@@ -250,7 +249,7 @@ async function compose(
     readModels: projections,
   }
   const readiness = new Readiness({
-    ...{ log: failFast, projections, runner, work: workStore, clock, nats, workQueue },
+    ...{ log: failFast, projections, runner, work: workStore, clock, nats },
     integrationEvents,
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))

@@ -1,6 +1,6 @@
 /** What a notice is about. */
 export type Topic =
-  /** Work may be due that nobody was offered: the clock moved, a hold was cleared, failed work is tried again. */
+  /** Work may be due that the work queue does not tell of: the clock moved, a hold was cleared, failed work is tried again. */
   | 'work'
   /** A projection moved on: for who waits to read. */
   | 'position'

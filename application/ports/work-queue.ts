@@ -1,26 +1,16 @@
-/** A piece of due work as workers are offered it: what names it, nothing else. */
-export interface OfferedWork {
+/** Says that a piece of this kind of work is due, whichever it is. */
+export interface WorkHint {
   readonly processManager: string
   readonly kind: string
-  readonly key: string
-  /** Tells one storing of a piece from the next; the same version again is the same offer. */
-  readonly version: string
-}
-
-/** An offer that a worker took. */
-export interface TakenOffer {
-  readonly work: OfferedWork
-  /** There is nothing left to do about it: the outcome is stored, or it was not due. */
-  acknowledge(): void
 }
 
 /**
- * Brings due work to workers with a free hand, each piece to one. It carries and never holds truth: whether
- * a piece is due says the work store, under whose lease it is done. Offers may be lost, doubled or late.
+ * Shares hints among the worker processes, each hint with one that has a free slot, so that they share the work, too.
+ * Hints may be lost, doubled or late: what is due says the work store alone, which workers also poll.
  */
 export interface WorkQueue {
-  /** Offers pieces that are stored and due. @returns false when some may not have come into the queue. */
-  offer(work: readonly OfferedWork[]): Promise<boolean>
-  /** The next offer, for a hand that is free now. @returns null when the signal aborts first. */
-  next(signal: AbortSignal): Promise<TakenOffer | null>
+  /** One hint for each piece that was stored and is due. @returns false when some may be lost. */
+  offer(hints: readonly WorkHint[]): Promise<boolean>
+  /** The next hint, for a slot that is free now. @returns null when the signal aborts first. */
+  next(signal: AbortSignal): Promise<WorkHint | null>
 }

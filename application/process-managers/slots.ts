@@ -34,8 +34,8 @@ export class KindSlots {
     return this.declared.slots - this.#taken
   }
 
-  /** Somebody has stored a piece. */
-  offered(): void {
+  /** A piece is due. */
+  hinted(): void {
     this.#wanted += 1
   }
 
@@ -48,7 +48,7 @@ export class KindSlots {
   request(): KindToClaim {
     const { processManager, kind, declared, toClaim: slots } = this
     this.#asked = { slots, wanted: this.#wanted }
-    // what is offered from now on may be stored too late for this claim
+    // what is hinted at from now on may be stored too late for this claim
     this.#wanted = 0
     const { perKey } = declared
     return perKey
@@ -78,8 +78,8 @@ export class KindSlots {
     this.#taken -= 1
     if (taken > 1) this.#takenByKey.set(concurrencyKey, taken - 1)
     else this.#takenByKey.delete(concurrencyKey)
-    // claims have passed by what waits for this key
-    if (taken >= (this.declared.perKey?.slots ?? Number.POSITIVE_INFINITY)) this.#wanted += 1
+    // claims have passed by what waits for this key, or what another claim had locked for its own choice
+    if (this.declared.perKey) this.#wanted += 1
   }
 }
 

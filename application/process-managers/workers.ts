@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
 import { isAway } from '../ports/unavailable.ts'
-import type { WorkQueue } from '../ports/work-queue.ts'
+import type { WorkHint, WorkQueue } from '../ports/work-queue.ts'
 import { itemOf, orAborted, TimeLimitExceeded } from './attempt.ts'
 import { describeError } from './describe-error.ts'
 import { type ProcessManager, triesOf, type WorkOutcome } from './process-manager.ts'
@@ -32,7 +32,7 @@ export interface WorkersParts {
   readonly store: WorkStore
   readonly leases: Leases
   readonly notices: Notices
-  /** Tells the workers of all processes of what is due; what it loses they find by polling. */
+  /** Shares hints of what is due among the workers of all processes; what it loses they find by polling. */
   readonly queue: WorkQueue
   readonly report: WorkersReport
   /** Told of every piece of work that ended, for now or for good; must not throw. Interruptions do not count. */
@@ -103,7 +103,7 @@ export class Workers {
   start(): void {
     const stopListening = this.#parts.notices.onWake('work', () => this.poll())
     this.#heartbeat = setInterval(() => void this.#beat(), this.#options.workLeaseMs / 3)
-    this.#loops = [this.#look().finally(stopListening), this.#takeOffers()]
+    this.#loops = [this.#look().finally(stopListening), this.#takeHints()]
   }
 
   /** Tells what is running to stop; resolves when it has. */
@@ -126,8 +126,7 @@ export class Workers {
     if (work.length === 0) return
     // what falls due later needs its timer
     if (work.some(({ isLater }) => isLater)) this.poll()
-    const due = work.filter(({ isLater, kind }) => !isLater && !kind.startsWith('$'))
-    void this.#offer(due.map((one) => ({ ...one, version: `${one.causationId}@${one.dueAt}` })))
+    void this.#offer(work.filter(({ isLater, kind }) => !isLater && !kind.startsWith('$')))
   }
 
   /** Looks at the table now. */
@@ -136,15 +135,12 @@ export class Workers {
     this.#wakeLoop()
   }
 
-  async #offer(work: readonly (WorkToStore & { version: string })[]): Promise<void> {
-    const offers = work.map(({ processManager, kind, key, version }) => ({
-      ...{ processManager, kind, key, version },
-    }))
-    if (offers.length > 0 && !(await this.#parts.queue.offer(offers))) this.poll()
+  async #offer(due: readonly WorkHint[]): Promise<void> {
+    if (due.length > 0 && !(await this.#parts.queue.offer(due))) this.poll()
   }
 
-  /** Takes offers one by one while a slot is free, so that the workers of all processes share them. */
-  async #takeOffers(): Promise<void> {
+  /** Takes hints one by one while a slot is free, so that the workers of all processes share them. */
+  async #takeHints(): Promise<void> {
     const stopping = this.#stopping.signal
     for (;;) {
       while (!stopping.aborted && ![...this.#kinds.values()].some(({ isIdle }) => isIdle)) {
@@ -152,12 +148,9 @@ export class Workers {
           this.#slotIsFree = resolve
         })
       }
-      const offer = await this.#parts.queue.next(stopping)
-      if (!offer) return
-      const { processManager, kind } = offer.work
-      // the piece itself may be somebody else's by now: any that is due will do
-      this.#kinds.get(kindName(processManager, kind))?.offered()
-      offer.acknowledge()
+      const hint = await this.#parts.queue.next(stopping)
+      if (!hint) return
+      this.#kinds.get(kindName(hint.processManager, hint.kind))?.hinted()
       this.#wakeLoop()
     }
   }
@@ -221,10 +214,7 @@ export class Workers {
     try {
       const left = abort.signal.reason instanceof LeaseLost ? 'lost' : await store.end(claim, end)
       if (left !== 'lost' && ended.as !== null) onEnded?.(claim.processManager, ended.as)
-      if (left === 'due') {
-        this.poll()
-        await this.#offer([{ ...claim, version: `${claim.causationId}@${claim.token}` }])
-      }
+      if (left === 'due') await this.#offer([claim])
     } catch (error) {
       // the lease runs out by itself, then the work is done again
       report('workers_disturbed', { error: describeError(error) })

@@ -91,7 +91,7 @@ async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Pr
       const changes = { store: [{ ...piece, ...because }], cancel: [] }
       await store.advance('bench-sender', from, from.position, changes)
       const committed = performance.now()
-      await tell.offer([{ ...piece, version: '1' }])
+      await tell.offer([piece])
       times.push((await start) - committed)
     }
     await runner.stop()

@@ -20,8 +20,10 @@ export const MAKE_DUE = `
 
 /**
  * Goes from one concurrency key that has due work to the next, over as many as can give a piece, and those that are
- * busy; takes the first piece of each, then the second, as far as the slots go. Rows are locked and changed one by one where
- * they lie: no estimate of how many there are leads to a look at all of them.
+ * busy; takes the first piece of each, then the second, as far as the slots go. Rows are changed where they lie: no
+ * estimate of how many there are leads to a look at all of them. Candidates are locked as they are found, so that what
+ * somebody else claims at the same time makes room for the next: without concurrency keys, fewer pieces than slots
+ * means that there are no more.
  */
 export const CLAIM = `
   WITH RECURSIVE asked AS (
@@ -45,21 +47,20 @@ export const CLAIM = `
     SELECT first.place_on_disk, slots,
       row_number() OVER (PARTITION BY process_manager, kind ORDER BY place, visit) AS turn
     FROM visited CROSS JOIN LATERAL (
-      SELECT ctid AS place_on_disk, row_number() OVER (ORDER BY due_at, stored_order) AS place FROM runtime.work
-      WHERE state = 'due' AND process_manager = visited.process_manager AND kind = visited.kind
-        AND concurrency_key = visited.concurrency_key
-      ORDER BY due_at, stored_order
-      LIMIT GREATEST(0, LEAST(slots, per_key - COALESCE((busy ->> visited.concurrency_key)::integer, 0)))
+      SELECT ctid AS place_on_disk, row_number() OVER (ORDER BY due_at, stored_order) AS place FROM (
+        SELECT ctid, due_at, stored_order FROM runtime.work
+        WHERE state = 'due' AND process_manager = visited.process_manager AND kind = visited.kind
+          AND concurrency_key = visited.concurrency_key
+        ORDER BY due_at, stored_order
+        LIMIT GREATEST(0, LEAST(slots, per_key - COALESCE((busy ->> visited.concurrency_key)::integer, 0)))
+        FOR UPDATE SKIP LOCKED
+      ) AS locked
     ) AS first
   )
   UPDATE runtime.work SET
     state = 'leased', lease_owner = $2, lease_token = nextval('runtime.work_claims'),
     lease_until = clock_timestamp() + $3 * interval '1 millisecond', attempts = attempts + 1, again = false
-  WHERE ctid = ANY (ARRAY(
-    SELECT locked.ctid FROM found CROSS JOIN LATERAL (
-      SELECT ctid FROM runtime.work WHERE ctid = found.place_on_disk AND state = 'due' FOR UPDATE SKIP LOCKED
-    ) AS locked
-    WHERE turn <= slots))
+  WHERE ctid = ANY (ARRAY(SELECT place_on_disk FROM found WHERE turn <= slots))
   RETURNING *`
 
 /** The parameters of {@link CLAIM}. */

@@ -74,8 +74,8 @@ export class Metrics {
   ])
   /** Whose parked streams are shown beside those of other readers. */
   #projections: readonly string[] = []
+  #processManagers: readonly string[] = []
   #natsConnected: Gauge | undefined
-  #queueMessages: Gauge<'state'> | undefined
   #integrationPublished: Counter<'type'> | undefined
   #integrationBehind: Gauge | undefined
 
@@ -156,8 +156,10 @@ export class Metrics {
   ): void {
     if (all === null) {
       for (const gauge of [this.#managerUp, this.#managerLagEvents, this.#managerLagSeconds]) gauge.reset()
+      for (const reader of this.#processManagers) this.parked(reader, null)
       return
     }
+    this.#processManagers = all.map(({ name }) => name)
     for (const { name: process_manager, state, lag, parkedStreams } of all) {
       this.#managerUp.set({ process_manager }, state === 'active' ? 1 : 0)
       this.#managerLagEvents.set({ process_manager }, lag.events)
@@ -195,18 +197,6 @@ export class Metrics {
   nats(connected: boolean): void {
     this.#natsConnected ??= this.#gauge('nats_connected', 'Whether NATS is connected: 1 or 0', [])
     this.#natsConnected.set(connected ? 1 : 0)
-  }
-
-  /** What stands in the work queue of NATS, common to all processes; null while that is not known. */
-  workQueue(
-    depth: { readonly waiting: number; readonly taken: number; readonly redelivered: number } | null,
-  ): void {
-    if (depth === null) {
-      this.#queueMessages?.reset()
-      return
-    }
-    this.#queueMessages ??= this.#gauge('work_queue_messages', 'Offers in the work queue of NATS', ['state'])
-    for (const [state, messages] of Object.entries(depth)) this.#queueMessages.set({ state }, messages)
   }
 
   /** An integration event was published. */

@@ -186,6 +186,22 @@ describe('slots', () => {
     await runner.stop()
   })
 
+  test('of processes that claim at the same time, one that gets fewer pieces than slots leaves none behind', async () => {
+    await storeLetters(Array.from({ length: 200 }, (_, n) => ({ key: `${n}`, host: 'one' })))
+    const claimed: string[] = []
+    const claimAll = async (owner: string) => {
+      const kinds = [{ processManager: 'post', kind: 'deliver', slots: 3 }]
+      for (;;) {
+        const claims = await bench.store.claim({ owner, leaseMs: 60_000, kinds })
+        claimed.push(...claims.map(({ key }) => key))
+        if (claims.length < 3) return
+      }
+    }
+    await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(claimAll))
+    expect(new Set(claimed).size).toBe(200)
+    expect(claimed).toHaveLength(200)
+  })
+
   test('a claim looks at few pages, however much work of a busy key is due', async () => {
     const all = Array.from({ length: 20_000 }, (_, n) => ({ key: `${n}`, host: 'busy' }))
     await storeLetters([...all, { key: 'last', host: 'other' }])

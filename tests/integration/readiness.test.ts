@@ -76,7 +76,7 @@ describe('readiness of a process manager', () => {
     const readiness = new Readiness(
       {
         ...{ log: bench.log, runner, work: bench.store, clock: bench.clock },
-        ...{ nats: null, workQueue: null, integrationEvents: null },
+        ...{ nats: null, integrationEvents: null },
         projections: { list: async () => [] } as unknown as Projections,
       },
       { standsStillS: 0.2 },
@@ -135,7 +135,7 @@ test('the figure of parked integration events is gone while their source does no
   let status: () => Promise<Awaited<ReturnType<typeof parked>>> = parked
   const readiness = new Readiness({
     ...{ log: bench.log, runner, work: bench.store, clock: bench.clock },
-    ...{ nats: null, workQueue: null, projections: { list: async () => [] } as unknown as Projections },
+    ...{ nats: null, projections: { list: async () => [] } as unknown as Projections },
     integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
   })
   const metrics = new Metrics({ process: false })

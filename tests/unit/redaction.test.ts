@@ -234,17 +234,15 @@ describe('metrics', () => {
       { name: 'webhooks', state: 'idle', lag: { events: 8, seconds: 2 }, parkedStreams: 1 },
     ])
     metrics.work('webhooks', { due: 2, failed: 1, leased: 4 })
-    metrics.workQueue({ waiting: 1, taken: 2, redelivered: 0 })
     metrics.integrationEventsBehind(5)
     const figures = async () =>
       (await metrics.text()).match(
         /^compstream_(projection_lag|projection_up|process_manager|parked|work|integration_events_behind)\S* \S+$/gm,
       )
-    expect(await figures()).toHaveLength(15)
+    expect(await figures()).toHaveLength(12)
     metrics.projections(null)
     metrics.processManagers(null)
     metrics.work('webhooks', null)
-    metrics.workQueue(null)
     metrics.integrationEventsBehind(null)
     expect(await figures()).toBeNull()
     metrics.integrationEventsBehind(6)

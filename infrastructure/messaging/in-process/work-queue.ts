@@ -1,33 +1,26 @@
-import type { OfferedWork, TakenOffer, WorkQueue } from '../../../application/ports/work-queue.ts'
+import { EventEmitter, once } from 'node:events'
+import type { WorkHint, WorkQueue } from '../../../application/ports/work-queue.ts'
 
-/** Offers kept at the most; the store has the others. */
+/** Hints kept at the most; polling finds the rest. */
 const LIMIT = 10_000
 
 /** The work queue of a process that works alone. */
 export class InProcessWorkQueue implements WorkQueue {
-  readonly #offers: OfferedWork[] = []
-  readonly #waiting = new Set<() => void>()
+  readonly #hints: WorkHint[] = []
+  readonly #emitter = new EventEmitter()
 
-  async offer(work: readonly OfferedWork[]): Promise<boolean> {
-    const fitting = work.slice(0, LIMIT - this.#offers.length)
-    this.#offers.push(...fitting)
-    for (const wake of [...this.#waiting].slice(0, fitting.length)) wake()
-    return fitting.length === work.length
+  async offer(hints: readonly WorkHint[]): Promise<boolean> {
+    const fitting = hints.slice(0, LIMIT - this.#hints.length)
+    this.#hints.push(...fitting)
+    this.#emitter.emit('offered')
+    return fitting.length === hints.length
   }
 
-  async next(signal: AbortSignal): Promise<TakenOffer | null> {
+  async next(signal: AbortSignal): Promise<WorkHint | null> {
     while (!signal.aborted) {
-      const work = this.#offers.shift()
-      if (work) return { work, acknowledge: () => undefined }
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          this.#waiting.delete(done)
-          signal.removeEventListener('abort', done)
-          resolve()
-        }
-        this.#waiting.add(done)
-        signal.addEventListener('abort', done)
-      })
+      const hint = this.#hints.shift()
+      if (hint) return hint
+      await once(this.#emitter, 'offered', { signal }).catch(() => undefined)
     }
     return null
   }

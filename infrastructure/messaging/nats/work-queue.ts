@@ -4,6 +4,7 @@ import {
   type Consumer,
   type ConsumerConfig,
   DiscardPolicy,
+  Empty,
   type JetStreamClient,
   type JsMsg,
   nanos,
@@ -11,56 +12,42 @@ import {
   StorageType,
   type StreamConfig,
 } from 'nats'
-import type { OfferedWork, TakenOffer, WorkQueue } from '../../../application/ports/work-queue.ts'
+import type { WorkHint, WorkQueue } from '../../../application/ports/work-queue.ts'
 import type { Nats } from './connection.ts'
 
 export const WORK_STREAM = 'COMPSTREAM_WORK'
 export const WORK_CONSUMER = 'workers'
 
+const SUBJECT = 'compstream.work'
 const REQUEST_MS = 2_000
 const RETRY_MS = 500
-/** How long one request for the next offer stands at the server. */
+/** How long one request for the next hint stands at the server. */
 const PULL_MS = 30_000
-/** An offer whose worker is not heard of for so long goes to another one. */
-const ACK_WAIT_MS = 30_000
 
 /** How the stream is made where there is none; one that exists is used as it is. */
 const STREAM: Partial<StreamConfig> & { name: string } = {
   name: WORK_STREAM,
-  description: 'compstream work that is due, as workers are offered it',
-  subjects: ['compstream.work.>'],
+  description: 'one empty message for each piece of work that is due',
+  subjects: [`${SUBJECT}.>`],
   retention: RetentionPolicy.Workqueue,
   storage: StorageType.File,
   discard: DiscardPolicy.Old,
-  // whoever looks into the database has found it long before
+  // polling has found it long before
   max_age: nanos(10 * 60_000),
   max_bytes: 64 * 1024 ** 2,
-  duplicate_window: nanos(2 * 60_000),
 }
 
 const CONSUMER: Partial<ConsumerConfig> = {
   durable_name: WORK_CONSUMER,
   ack_policy: AckPolicy.Explicit,
-  ack_wait: nanos(ACK_WAIT_MS),
-  max_ack_pending: 10_000,
 }
 
-/** What stands in the queue. */
-export interface QueueDepth {
-  /** Offers that nobody has taken. */
-  readonly waiting: number
-  /** Offers that workers have taken and not acknowledged. */
-  readonly taken: number
-  /** Of those, how many were delivered before. */
-  readonly redelivered: number
+/** The subject of a kind of work, which is all that a message says: `compstream.work.<process manager>.<kind>`. */
+export function workSubject({ processManager, kind }: WorkHint): string {
+  return `${SUBJECT}.${processManager}.${kind}`
 }
 
-/** The subject of a piece: `compstream.work.<process manager>.<kind>`. */
-export function workSubject({ processManager, kind }: OfferedWork): string {
-  return `compstream.work.${processManager}.${kind}`
-}
-
-/** The work queue between processes: a JetStream stream that forgets a message when it is acknowledged. */
+/** The work queue between processes: a JetStream stream that forgets a message as soon as it was taken. */
 export class JetStreamWorkQueue implements WorkQueue {
   readonly #nats: Nats
   #jetStream: JetStreamClient | undefined
@@ -79,11 +66,12 @@ export class JetStreamWorkQueue implements WorkQueue {
     return this.#jetStream
   }
 
-  async offer(work: readonly OfferedWork[]): Promise<boolean> {
+  async offer(hints: readonly WorkHint[]): Promise<boolean> {
     if (!this.#nats.connected) return false
+    const options = { expect: { streamName: WORK_STREAM }, timeout: REQUEST_MS }
     try {
       await this.#ready()
-      await Promise.all(work.map((one) => this.#publish(one)))
+      await Promise.all(hints.map((hint) => this.#client.publish(workSubject(hint), Empty, options)))
       return true
     } catch {
       this.#consumer = undefined
@@ -91,37 +79,25 @@ export class JetStreamWorkQueue implements WorkQueue {
     }
   }
 
-  async next(signal: AbortSignal): Promise<TakenOffer | null> {
+  async next(signal: AbortSignal): Promise<WorkHint | null> {
     while (!signal.aborted) {
       await this.#nats.available(signal)
       try {
         const message = await this.#pull(signal)
-        const offer = message && taken(message)
-        if (offer) return offer
         // a server answers nothing about a consumer that was deleted
         if (!message) this.#consumer = undefined
+        else {
+          // a process that dies now loses a hint, no work
+          message.ack()
+          const [processManager, kind] = message.subject.slice(SUBJECT.length + 1).split('.')
+          if (processManager && kind) return { processManager, kind }
+        }
       } catch {
         this.#consumer = undefined
         await delay(RETRY_MS, null, { signal }).catch(() => undefined)
       }
     }
     return null
-  }
-
-  /** @throws while NATS does not answer. */
-  async depth(): Promise<QueueDepth> {
-    const manager = await this.#nats.connection.jetstreamManager({ timeout: REQUEST_MS, checkAPI: false })
-    const info = await manager.consumers.info(WORK_STREAM, WORK_CONSUMER)
-    return { waiting: info.num_pending, taken: info.num_ack_pending, redelivered: info.num_redelivered }
-  }
-
-  async #publish(work: OfferedWork): Promise<void> {
-    const { processManager, kind, key, version } = work
-    await this.#client.publish(workSubject(work), JSON.stringify([processManager, kind, key, version]), {
-      msgID: `${processManager}/${kind}/${key}/${version}`,
-      expect: { streamName: WORK_STREAM },
-      timeout: REQUEST_MS,
-    })
   }
 
   /**
@@ -156,36 +132,5 @@ export class JetStreamWorkQueue implements WorkQueue {
       return this.#client.consumers.get(WORK_STREAM, WORK_CONSUMER)
     })()
     return this.#consumer
-  }
-}
-
-/** While the worker lives the server hears of it, so that the message stays with it. */
-function taken(message: JsMsg): TakenOffer | null {
-  const work = offered(message)
-  if (work === null) {
-    // not from here: nobody is to be bothered with it again
-    message.term()
-    return null
-  }
-  const working = setInterval(() => message.working(), ACK_WAIT_MS / 3)
-  working.unref()
-  return {
-    work,
-    acknowledge() {
-      clearInterval(working)
-      message.ack()
-    },
-  }
-}
-
-/** @returns null when the message is none of {@link JetStreamWorkQueue.offer}. */
-function offered(message: JsMsg): OfferedWork | null {
-  try {
-    const parts = message.json<readonly unknown[]>()
-    if (parts.length !== 4 || parts.some((part) => typeof part !== 'string')) return null
-    const [processManager, kind, key, version] = parts as [string, string, string, string]
-    return { processManager, kind, key, version }
-  } catch {
-    return null
   }
 }
