@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '../infrastructure/embedded-postgres/embedded-postgres.ts'
 
 /** What runs beside this process and has to end with it. */
 export const running = new Set<{ stop(): Promise<void> }>()

@@ -1,11 +1,14 @@
 import type { EventLog } from '../application/ports/event-log.ts'
 import type { Config } from '../infrastructure/config/config.ts'
 import { type Database, type DatabaseLog, openDatabase } from '../infrastructure/database/database.ts'
-import { lockDataDirectory, startEmbeddedPostgres } from '../infrastructure/database/embedded-postgres.ts'
-import type { LogEngine } from '../infrastructure/database/log-binding.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'
+import {
+  lockDataDirectory,
+  startEmbeddedPostgres,
+} from '../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
+import type { LogEngine } from '../infrastructure/installation/log-binding.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 
 /** The database that holds the read models, and the event log unless EventStoreDB does, ready to use. */

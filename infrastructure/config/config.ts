@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { ConfigError } from '../config-error.ts'
 import { readConnectionString } from '../event-store/eventstoredb/connection-string.ts'
-import { ConfigError } from './config-error.ts'
 import { readSecretFiles } from './secret-files.ts'
 import {
   type AddressRange,
@@ -27,7 +27,7 @@ import {
   word,
 } from './settings.ts'
 
-export { ConfigError } from './config-error.ts'
+export { ConfigError } from '../config-error.ts'
 export type { AddressRange } from './settings.ts'
 
 export type Role = 'api' | 'projector' | 'worker'

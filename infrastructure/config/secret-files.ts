@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { ConfigError } from './config-error.ts'
+import { ConfigError } from '../config-error.ts'
 
 /** Settings that hold secrets, or addresses that may have a password in them: each may be given as a file. */
 export const SECRET_SETTINGS = [

@@ -1,5 +1,5 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config-error.ts'
 import { decrypt, encrypt, KEY_BYTES, OVERHEAD_BYTES } from './aes-gcm.ts'
 
 /** Bytes of a data key wrapped by a master key. */

@@ -10,17 +10,17 @@ import {
 import { MoveInterrupted } from '../../application/ports/movable-log.ts'
 import { ConfigError } from '../../infrastructure/config/config.ts'
 import { DatabaseUnavailable, isSameDatabase } from '../../infrastructure/database/database.ts'
-import { EmbeddedPostgresError } from '../../infrastructure/database/embedded-postgres.ts'
-import { OtherEventLog } from '../../infrastructure/database/log-binding.ts'
-import {
-  DatabaseInUse,
-  DatabasesApart,
-  PostgresMovedDatabase,
-} from '../../infrastructure/database/moved-database.ts'
+import { EmbeddedPostgresError } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import {
   EventStoreUnavailable,
   StreamTampered,
 } from '../../infrastructure/event-store/eventstoredb/errors.ts'
+import { OtherEventLog } from '../../infrastructure/installation/log-binding.ts'
+import {
+  DatabaseInUse,
+  DatabasesApart,
+  PostgresMovedDatabase,
+} from '../../infrastructure/installation/moved-database.ts'
 import { CliError, UsageError } from './io.ts'
 import {
   type DatabasePlace,

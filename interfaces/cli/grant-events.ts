@@ -1,4 +1,4 @@
-import { ConfigError } from '../../infrastructure/config/config-error.ts'
+import { ConfigError } from '../../infrastructure/config-error.ts'
 import { EventStoreUnavailable } from '../../infrastructure/event-store/eventstoredb/errors.ts'
 import { giveRights } from '../../infrastructure/event-store/eventstoredb/rights.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'

@@ -6,8 +6,11 @@ import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
 import { parseKeys } from '../../infrastructure/config/settings.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { lockDataDirectory, startEmbeddedPostgres } from '../../infrastructure/database/embedded-postgres.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
+import {
+  lockDataDirectory,
+  startEmbeddedPostgres,
+} from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { openMovableEventStoreLog } from '../../infrastructure/event-store/eventstoredb/movable-log.ts'
 import { openMovablePostgresLog } from '../../infrastructure/event-store/postgres/movable-log.ts'
 import { UsageError } from './io.ts'

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { ConfigError } from '../../infrastructure/config/config-error.ts'
 import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
+import { ConfigError } from '../../infrastructure/config-error.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
 
 /** Where a secret may come from. */

@@ -11,7 +11,7 @@ import { openDatabase } from '../../infrastructure/database/database.ts'
 import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
-} from '../../infrastructure/database/embedded-postgres.ts'
+} from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { INTEGRATION_STREAM } from '../../infrastructure/messaging/nats/integration-events.ts'
 import { createLogger } from '../../infrastructure/telemetry/logger.ts'
 import { openEventLog } from '../../interfaces/storage.ts'

@@ -8,14 +8,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { build } from 'esbuild'
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { copyBinaries } from '../../infrastructure/database/embedded-binaries.ts'
+import { copyBinaries } from '../../infrastructure/embedded-postgres/binaries.ts'
 import {
   type EmbeddedPostgres,
   EmbeddedPostgresError,
   lockDataDirectory,
   startEmbeddedPostgres,
-} from '../../infrastructure/database/embedded-postgres.ts'
-import { listServerProcesses, processIdentity } from '../../infrastructure/database/embedded-processes.ts'
+} from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
+import { listServerProcesses, processIdentity } from '../../infrastructure/embedded-postgres/processes.ts'
 
 // real servers on a busy machine take longer than vitest's five seconds
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -187,7 +187,7 @@ describe('after a crash', () => {
     const result = await build({
       stdin: {
         contents: `
-          import { startEmbeddedPostgres } from './infrastructure/database/embedded-postgres.ts'
+          import { startEmbeddedPostgres } from './infrastructure/embedded-postgres/embedded-postgres.ts'
           const server = await startEmbeddedPostgres({ dataDir: process.argv[2], durable: false })
           process.stdout.write(server.url + '\\n')
           setInterval(() => undefined, 60_000)

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Faults } from '../../application/ports/faults.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { PostgresFaults } from '../../infrastructure/database/faults.ts'
-import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
 import { InProcessNotices } from '../../infrastructure/messaging/in-process/notices.ts'
+import { PostgresFaults } from '../../infrastructure/work/faults.ts'
+import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { storeWork } from '../support/workbench.ts'
 

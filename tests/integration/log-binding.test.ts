@@ -8,7 +8,7 @@ import {
   LogTooShort,
   OtherEventLog,
   refuseOtherLog,
-} from '../../infrastructure/database/log-binding.ts'
+} from '../../infrastructure/installation/log-binding.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { isLogInEventStore } from '../support/installation.ts'
 import { openTestLog } from '../support/log.ts'

@@ -5,17 +5,17 @@ import type { EventLog } from '../../application/ports/event-log.ts'
 import { ERASED } from '../../application/ports/personal-data.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
-import { ConfigError } from '../../infrastructure/config/config-error.ts'
+import { ConfigError } from '../../infrastructure/config-error.ts'
 import { MasterKeyError, MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
+import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
+import { type LogEngine, OtherEventLog, readBinding } from '../../infrastructure/installation/log-binding.ts'
+import { KeysMissing, pairWithLog } from '../../infrastructure/installation/pairing.ts'
 import {
   EncryptedPersonalData,
   FINGERPRINT_ROOT,
   SealedValueError,
-} from '../../infrastructure/crypto/personal-data.ts'
-import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { type LogEngine, OtherEventLog, readBinding } from '../../infrastructure/database/log-binding.ts'
-import { KeysMissing, pairWithLog } from '../../infrastructure/database/pairing.ts'
-import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
+} from '../../infrastructure/secrets/personal-data.ts'
+import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { isLogInEventStore } from '../support/installation.ts'
 import { openTestLog } from '../support/log.ts'

@@ -18,7 +18,7 @@ import type { ProcessManagerRunner } from '../../application/process-managers/ru
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { CLAIM, claimParameters } from '../../infrastructure/database/work-claims.ts'
+import { CLAIM, claimParameters } from '../../infrastructure/work/work-claims.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 

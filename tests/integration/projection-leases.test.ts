@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/database/leases.ts'
-import { openOwnerSession } from '../../infrastructure/database/owner-session.ts'
-import { PostgresWorkStore } from '../../infrastructure/database/work-store.ts'
+import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
+import { openOwnerSession } from '../../infrastructure/ownership/owner-session.ts'
+import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let test: TestDatabase

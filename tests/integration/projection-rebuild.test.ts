@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { schemaName } from '../../infrastructure/database/projections/tables.ts'
+import { schemaName } from '../../infrastructure/read-models/tables.ts'
 import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
 import type { ProjectionRequest } from '../../projections/runtime/store.ts'

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { LeaseStore } from '../../application/ports/leases.ts'
 import { table, text } from '../../application/read-models/table.ts'
-import { schemaName } from '../../infrastructure/database/projections/tables.ts'
+import { schemaName } from '../../infrastructure/read-models/tables.ts'
 import { projection } from '../../projections/runtime/projection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {

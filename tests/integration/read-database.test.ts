@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { PostgresReadDatabase } from '../../infrastructure/database/read-database.ts'
+import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let test: TestDatabase

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Clock } from '../../application/ports/clock.ts'
+import { PostgresLastUsed } from '../../infrastructure/access/last-used.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
-import { PostgresLastUsed } from '../../infrastructure/database/last-used.ts'
-import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
+import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 const clock: Clock = { kind: 'virtual', now: () => Date.UTC(2026, 0, 2) }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '../../infrastructure/database/embedded-postgres.ts'
-import { listServerProcesses, signal } from '../../infrastructure/database/embedded-processes.ts'
+import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
+import { listServerProcesses, signal } from '../../infrastructure/embedded-postgres/processes.ts'
 import type { RunningService } from './service.ts'
 
 /** The processes of the embedded server of a data directory. */

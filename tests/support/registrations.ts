@@ -3,9 +3,9 @@ import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
-import { EncryptedPersonalData } from '../../infrastructure/crypto/personal-data.ts'
-import { PostgresSecretVault } from '../../infrastructure/database/vault.ts'
 import { SystemRandomness } from '../../infrastructure/randomness.ts'
+import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
+import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import { openWorkbench, type Workbench } from './workbench.ts'
 
 const masterKeys = new MasterKeys([randomBytes(32)])

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Config, ConfigError, loadConfig } from '../../infrastructure/config/config.ts'
-import { prepareDataDirectory } from '../../infrastructure/config/data-directory.ts'
+import { prepareDataDirectory } from '../../infrastructure/installation/data-directory.ts'
 
 const key = randomBytes(32).toString('base64')
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { rowsAsJson } from '../../infrastructure/database/rows-as-json.ts'
+import { rowsAsJson } from '../../infrastructure/read-models/rows-as-json.ts'
 
 describe('rows as JSON', () => {
   it.each([0, 1, 50, 51, 1234])('are what JSON.stringify gives, %i of them', async (count) => {

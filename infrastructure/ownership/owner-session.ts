@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { endClient } from './connection.ts'
-import type { Database } from './database.ts'
+import { endClient } from '../database/connection.ts'
+import type { Database } from '../database/database.ts'
 
 /** The class of the advisory locks that sessions hold; no other lock of the service has two numbers. */
 const LOCK_CLASS = 1_129_270_864

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
-import { ProjectionStoreError } from '../../../projections/runtime/failures.ts'
-import type { Comparison, GenerationRef } from '../../../projections/runtime/store.ts'
+import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
+import type { Comparison, GenerationRef } from '../../projections/runtime/store.ts'
 import { quoted, schemaOf } from './tables.ts'
 
 /** Compares two generations in one snapshot, in a session of its own: its end ends the transaction. */

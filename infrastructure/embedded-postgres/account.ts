@@ -1,8 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { access, constants, readFile, realpath, stat } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
+import { copyBinaries, type EmbeddedBinaries } from './binaries.ts'
 import { EmbeddedPostgresError } from './data-directory-lock.ts'
-import { copyBinaries, type EmbeddedBinaries } from './embedded-binaries.ts'
 
 export interface ToolResult {
   readonly code: number | null

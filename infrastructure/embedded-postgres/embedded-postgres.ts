@@ -18,10 +18,10 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { chooseAccount, lastError, run, type ServerAccount } from './account.ts'
+import { binariesDraftPrefix, prepareBinaries, removeDrafts } from './binaries.ts'
 import { EmbeddedPostgresError, ensureDataDirectory, pathError } from './data-directory-lock.ts'
-import { chooseAccount, lastError, run, type ServerAccount } from './embedded-account.ts'
-import { binariesDraftPrefix, prepareBinaries, removeDrafts } from './embedded-binaries.ts'
-import { endPreviousServer, errorCode, readPostmasterFile, signal } from './embedded-processes.ts'
+import { endPreviousServer, errorCode, readPostmasterFile, signal } from './processes.ts'
 
 export { EmbeddedPostgresError, lockDataDirectory } from './data-directory-lock.ts'
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { access, constants, link, mkdir, open, readFile, rename, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { errorCode, processIdentity } from './embedded-processes.ts'
+import { errorCode, processIdentity } from './processes.ts'
 
 /** A refusal or failure of the embedded server; the message is one line that says what to do about it. */
 export class EmbeddedPostgresError extends Error {

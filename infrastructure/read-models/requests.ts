@@ -4,8 +4,8 @@ import type {
   RequestKind,
   RequestOutcome,
   RequestStore,
-} from '../../../projections/runtime/store.ts'
-import type { Database } from '../database.ts'
+} from '../../projections/runtime/store.ts'
+import type { Database } from '../database/database.ts'
 import { run } from './errors.ts'
 
 const REQUEST_EXPIRES_S = 60

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
-import type { Row, TableDefinition } from '../../../projections/runtime/projection.ts'
+import type { Row, TableDefinition } from '../../projections/runtime/projection.ts'
 import type {
   GenerationRef,
   PageOfChanges,
   PageStore,
   ParkedStream,
-} from '../../../projections/runtime/store.ts'
-import { plainTypes } from '../plain-types.ts'
-import { rowsAsJson } from '../rows-as-json.ts'
+} from '../../projections/runtime/store.ts'
+import { plainTypes } from '../database/plain-types.ts'
 import { fenced, run, WAITED_FOR } from './errors.ts'
+import { rowsAsJson } from './rows-as-json.ts'
 import { quoted, schemaOf } from './tables.ts'
 
 /**

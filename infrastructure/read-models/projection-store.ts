@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import type { ProjectionStore } from '../../projections/runtime/store.ts'
-import type { Database } from './database.ts'
-import { PostgresGenerationStore } from './projections/generations.ts'
-import { PostgresPageStore } from './projections/pages.ts'
-import { PostgresRequestStore } from './projections/requests.ts'
+import type { Database } from '../database/database.ts'
+import { PostgresGenerationStore } from './generations.ts'
+import { PostgresPageStore } from './pages.ts'
+import { PostgresRequestStore } from './requests.ts'
 
 /**
  * Projections in PostgreSQL. Each generation has a schema of its own; `read_model.<table>` are views

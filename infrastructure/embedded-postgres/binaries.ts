@@ -14,7 +14,7 @@ import {
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { EmbeddedPostgresError } from './data-directory-lock.ts'
-import { errorCode } from './embedded-processes.ts'
+import { errorCode } from './processes.ts'
 
 export interface EmbeddedBinaries {
   /** directory that holds bin, lib and share */

@@ -1,5 +1,5 @@
 import type { KindToClaim, WorkStore } from '../../application/process-managers/work-store.ts'
-import { isGone } from './owner-session.ts'
+import { isGone } from '../ownership/owner-session.ts'
 
 /** Three ways to wait, each found by an index of its own. What somebody else holds a lock on is left to the next look. */
 export const MAKE_DUE = `

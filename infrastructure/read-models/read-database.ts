@@ -1,6 +1,6 @@
 import type { Pool, QueryConfig, QueryResultRow } from 'pg'
 import type { ReadDatabase, Statement } from '../../application/ports/read-database.ts'
-import { plainTypes } from './plain-types.ts'
+import { plainTypes } from '../database/plain-types.ts'
 
 const PLAN_OUTDATED = '0A000'
 

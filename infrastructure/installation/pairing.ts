@@ -10,12 +10,12 @@ import {
   installation,
 } from '../../domain/operations/installation.ts'
 import { systemClock } from '../clock/system-clock.ts'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
-import { FINGERPRINT_ROOT, openFingerprints } from '../crypto/personal-data.ts'
+import { FINGERPRINT_ROOT, openFingerprints } from '../secrets/personal-data.ts'
+import { PersonalDataKeys } from '../secrets/personal-data-keys.ts'
+import { PostgresSecretVault } from '../secrets/vault.ts'
 import { bindToLog, type LogEngine, refuseOtherLog } from './log-binding.ts'
-import { PersonalDataKeys } from './personal-data-keys.ts'
-import { PostgresSecretVault } from './vault.ts'
 
 /** A database lacks the keys that a log was written with; the message is one clear line. */
 export class KeysMissing extends ConfigError {

@@ -3,14 +3,14 @@ import type pg from 'pg'
 import { LOG_START } from '../../application/ports/event-log.ts'
 import type { LogIdentity, Moved, MovedDatabase } from '../../application/ports/moved-database.ts'
 import { systemClock } from '../clock/system-clock.ts'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
-import { FINGERPRINT_ROOT, fingerprintsOf } from '../crypto/personal-data.ts'
+import type { Database } from '../database/database.ts'
+import { FINGERPRINT_ROOT, fingerprintsOf } from '../secrets/personal-data.ts'
+import { PostgresSecretVault } from '../secrets/vault.ts'
 import { carryTables, knowsAllKeysOf } from './carried-tables.ts'
-import type { Database } from './database.ts'
 import { type LogEngine, OtherEventLog, readBinding, storeBinding } from './log-binding.ts'
 import { KeysMissing } from './pairing.ts'
-import { PostgresSecretVault } from './vault.ts'
 
 /** Sessions of a service that has just ended are gone by then. */
 const WAIT_MS = 3_000

@@ -1,9 +1,9 @@
 import { RecentlyUsed } from '../../application/command-handling/recently-used.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
-import { keyPurpose, type NewDataKey, type PersonalDataKeys } from '../database/personal-data-keys.ts'
-import { newKey } from './aes-gcm.ts'
-import type { MasterKeys } from './master-keys.ts'
+import { keyPurpose, type NewDataKey, type PersonalDataKeys } from './personal-data-keys.ts'
+import { newKey } from '../crypto/aes-gcm.ts'
+import type { MasterKeys } from '../crypto/master-keys.ts'
 
 /** A usable data key. */
 export interface DataKey {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { access, chmod, link, open, readFile, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { type Config, ConfigError } from '../config/config.ts'
+import { OPERATOR_TOKEN, OPERATOR_TOKEN_EXPECTED, parseKeys } from '../config/settings.ts'
 import { MasterKeys } from '../crypto/master-keys.ts'
-import { ensureDataDirectory, pathError } from '../database/data-directory-lock.ts'
-import { errorCode } from '../database/embedded-processes.ts'
-import { type Config, ConfigError } from './config.ts'
-import { OPERATOR_TOKEN, OPERATOR_TOKEN_EXPECTED, parseKeys } from './settings.ts'
+import { ensureDataDirectory, pathError } from '../embedded-postgres/data-directory-lock.ts'
+import { errorCode } from '../embedded-postgres/processes.ts'
 
 /** The secrets that the service itself lives by, given or kept in the data directory. */
 export interface ServiceSecrets {

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { FaultMode, FaultPoint, Faults } from '../../application/ports/faults.ts'
 import type { Notices } from '../../application/ports/notices.ts'
-import type { Database } from './database.ts'
+import type { Database } from '../database/database.ts'
 
 /**
  * Faults of all processes that share a database, in the table `runtime.faults`. A `hold` stands until

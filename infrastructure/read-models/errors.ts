@@ -1,7 +1,7 @@
 import type { Pool, QueryConfig } from 'pg'
-import { ProjectionStoreError } from '../../../projections/runtime/failures.ts'
-import { DatabaseUnavailable, orUnavailable } from '../connection.ts'
-import { STATEMENT_LIMIT_MS } from '../database.ts'
+import { ProjectionStoreError } from '../../projections/runtime/failures.ts'
+import { DatabaseUnavailable, orUnavailable } from '../database/connection.ts'
+import { STATEMENT_LIMIT_MS } from '../database/database.ts'
 
 /** What somebody waits for is given up like any request, although it shares the connections of what nobody waits for. */
 export const WAITED_FOR = { query_timeout: STATEMENT_LIMIT_MS.request }

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
-import type { Failure } from '../../../projections/runtime/failures.ts'
-import type { TableDefinition } from '../../../projections/runtime/projection.ts'
+import type { Failure } from '../../projections/runtime/failures.ts'
+import type { TableDefinition } from '../../projections/runtime/projection.ts'
 import {
   type Comparison,
   type GenerationRecord,
@@ -8,10 +8,10 @@ import {
   type GenerationStore,
   type RequestOutcome,
   shapeOf,
-} from '../../../projections/runtime/store.ts'
-import { endClient } from '../connection.ts'
-import { type Database, STATEMENT_LIMIT_MS } from '../database.ts'
-import { grantSchemaToServiceRole } from '../service-role.ts'
+} from '../../projections/runtime/store.ts'
+import { endClient } from '../database/connection.ts'
+import { type Database, STATEMENT_LIMIT_MS } from '../database/database.ts'
+import { grantSchemaToServiceRole } from '../database/service-role.ts'
 import { compareIn } from './comparison.ts'
 import { classified, fenced, run, WAITED_FOR } from './errors.ts'
 import { answerStatement } from './requests.ts'

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
-import type { TableDefinition } from '../../../projections/runtime/projection.ts'
-import type { GenerationRef } from '../../../projections/runtime/store.ts'
+import type { TableDefinition } from '../../projections/runtime/projection.ts'
+import type { GenerationRef } from '../../projections/runtime/store.ts'
 
 export function quoted(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import type { Carried } from '../../application/ports/moved-database.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
-import { keyPurpose } from './personal-data-keys.ts'
-import { secretPurpose } from './vault.ts'
+import { keyPurpose } from '../secrets/personal-data-keys.ts'
+import { secretPurpose } from '../secrets/vault.ts'
 
 /** A row as PostgreSQL writes it, by column. */
 type Row = Record<string, string | null>
