@@ -1,5 +1,5 @@
 import type { CommandHandler } from './command-handling/command-handler.ts'
-import type { EventRegistry } from './event-store.ts'
+import type { EventRegistry } from './event-registry.ts'
 import type { Clock } from './ports/clock.ts'
 import type { EventLog } from './ports/event-log.ts'
 import type { Faults } from './ports/faults.ts'

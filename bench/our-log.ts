@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
+import { chainHash, NO_PREDECESSOR, withHash } from '../application/hash-chain.ts'
 import type { EventLog, EventToAppend } from '../application/ports/event-log.ts'
-import { chainHash, NO_PREDECESSOR, withHash } from '../application/ports/hash-chain.ts'
 import { type Database, openDatabase } from '../infrastructure/database/database.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'
 import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'

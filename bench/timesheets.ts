@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { EventRegistry } from '../application/event-store.ts'
+import { EventRegistry } from '../application/event-registry.ts'
 import { bigint, date, integer, table, text } from '../application/read-models/table.ts'
 import type { Decider } from '../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../domain/kernel/event-type.ts'

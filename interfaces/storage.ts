@@ -8,7 +8,7 @@ import {
 } from '../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
-import type { LogEngine } from '../infrastructure/installation/log-binding.ts'
+import type { LogEngine } from '../infrastructure/installation/log-pairing.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 
 /** The database that holds the read models, and the event log unless EventStoreDB does, ready to use. */

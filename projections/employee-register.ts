@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../application/event-store.ts'
+import type { RecordedEvent } from '../application/event-registry.ts'
 import { employeeRegister as table } from '../application/read-models/employee-register.ts'
 import type { RowOf } from '../application/read-models/table.ts'
 import type { DomainEvent } from '../domain/kernel/event-type.ts'

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../application/event-store.ts'
+import type { RecordedEvent } from '../application/event-registry.ts'
 import { payrollFiles as filesTable, payrollRowErrors } from '../application/read-models/payroll-files.ts'
 import type { ChangedColumns, RowOf } from '../application/read-models/table.ts'
 import { EmployeeChangesRecorded, EmployeeSyncReceived } from '../domain/parties/employee-sync.ts'

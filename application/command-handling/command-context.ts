@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { type Actor, derivedId, type KeyedRequest } from '../event-store.ts'
+import { type Actor, derivedId, type KeyedRequest } from '../event-registry.ts'
 
 /** On whose behalf and because of what a command runs. */
 export interface CommandContext {

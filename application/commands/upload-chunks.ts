@@ -4,7 +4,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { decideAll, type Loaded } from '../command-handling/command-handler.ts'
-import { APPEND_BYTES } from '../event-store.ts'
+import { APPEND_BYTES } from '../event-registry.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 
 /** What the stream of an upload says so far. */

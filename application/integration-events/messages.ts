@@ -17,7 +17,7 @@ import {
 } from '../../domain/payroll/payroll-file.ts'
 import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../../domain/policies/policy.ts'
 import type { CommandHandler } from '../command-handling/command-handler.ts'
-import { type RecordedEvent, UnreadableEvent } from '../event-store.ts'
+import { type RecordedEvent, UnreadableEvent } from '../event-registry.ts'
 import type { IntegrationEvent } from '../ports/integration-events.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { CommandHandler } from '../command-handling/command-handler.ts'
-import type { EventRegistry } from '../event-store.ts'
+import type { EventRegistry } from '../event-registry.ts'
 import { whileOwned } from '../ownership/while-owned.ts'
 import { type EventLog, EventLogUnavailable, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type ChainProblem, HashChains } from '../hash-chains.ts'
+import { type ChainProblem, HashChains } from '../chain-verification.ts'
+import { hashOf } from '../hash-chain.ts'
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
-import { hashOf } from '../ports/hash-chain.ts'
 import type { MovableLog } from '../ports/movable-log.ts'
 import { LogCursor } from './log-cursor.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { INSTALLATION_ID, installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
-import { HashChains } from '../hash-chains.ts'
+import { HashChains } from '../chain-verification.ts'
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import { type MovableLog, MoveInterrupted } from '../ports/movable-log.ts'
 import type { LogIdentity, Moved, MovedDatabase } from '../ports/moved-database.ts'

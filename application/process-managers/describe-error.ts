@@ -1,4 +1,4 @@
-import { UnreadableEvent } from '../event-store.ts'
+import { UnreadableEvent } from '../event-registry.ts'
 import { EventTooLarge, WrongExpectedRevision } from '../ports/event-log.ts'
 import { IntegrationEventRefused } from '../ports/integration-events.ts'
 import { UnfitPayload } from './reactions.ts'

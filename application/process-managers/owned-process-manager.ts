@@ -1,4 +1,4 @@
-import type { EventRegistry } from '../event-store.ts'
+import type { EventRegistry } from '../event-registry.ts'
 import { whileOwned } from '../ownership/while-owned.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'

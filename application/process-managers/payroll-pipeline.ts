@@ -15,7 +15,7 @@ import type { PhaseTerms } from '../../domain/payroll/phases.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
-import { APPEND_BYTES, type RecordedEvent } from '../event-store.ts'
+import { APPEND_BYTES, type RecordedEvent } from '../event-registry.ts'
 import {
   type CalculatedWages,
   type ChunkStep,

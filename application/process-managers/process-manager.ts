@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { EventOf, EventType } from '../../domain/kernel/event-type.ts'
-import type { RecordedEvent } from '../event-store.ts'
+import type { RecordedEvent } from '../event-registry.ts'
 import type { FaultPoint } from '../ports/faults.ts'
 
 /**

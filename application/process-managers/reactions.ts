@@ -1,4 +1,4 @@
-import type { EventRegistry, RecordedEvent } from '../event-store.ts'
+import type { EventRegistry, RecordedEvent } from '../event-registry.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
 import type { Intent, ProcessManager, Reaction, WorkKind } from './process-manager.ts'

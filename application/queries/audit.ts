@@ -6,7 +6,7 @@ import {
   checkLink,
   HashChains,
   linkOf,
-} from '../hash-chains.ts'
+} from '../chain-verification.ts'
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
 
 /** What a check of the hash chains found. */

@@ -4,7 +4,7 @@ import { type Aggregate, parseStream } from '../../domain/kernel/decider.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import { sensitiveValues } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../application.ts'
-import type { EventMetadata, RecordedEvent } from '../event-store.ts'
+import type { EventMetadata, RecordedEvent } from '../event-registry.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
 import { MASK, masked, maskedState, opened } from './sealed-fields.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-registry.ts'
 import type { WorkQueue } from '../../application/ports/work-queue.ts'
 import { backoff, work } from '../../application/process-managers/process-manager.ts'
 import { ProcessManagerRunner } from '../../application/process-managers/runner.ts'

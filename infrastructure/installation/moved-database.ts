@@ -9,7 +9,7 @@ import type { Database } from '../database/database.ts'
 import { FINGERPRINT_ROOT, fingerprintsOf } from '../secrets/personal-data.ts'
 import { PostgresSecretVault } from '../secrets/vault.ts'
 import { carryTables, knowsAllKeysOf } from './carried-tables.ts'
-import { type LogEngine, OtherEventLog, readBinding, storeBinding } from './log-binding.ts'
+import { type LogEngine, OtherEventLog, readPairing, storePairing } from './log-pairing.ts'
 import { KeysMissing } from './pairing.ts'
 
 /** Sessions of a service that has just ended are gone by then. */
@@ -53,17 +53,17 @@ export class PostgresMovedDatabase implements MovedDatabase {
     keyCheckValue: string | null,
   ): Promise<'source' | 'target' | 'either'> {
     const { from, to, engines } = this.#options
-    const bound = await readBinding(from.pool)
+    const paired = await readPairing(from.pool)
     const is = (engine: LogEngine, log: LogIdentity) =>
-      bound?.engine === engine &&
+      paired?.engine === engine &&
       log.firstEventId !== null &&
-      bound.firstEventId === log.firstEventId &&
-      bound.firstPosition === log.firstPosition
+      paired.firstEventId === log.firstEventId &&
+      paired.firstPosition === log.firstPosition
     const [isSource, isTarget] = [is(engines.source, source), is(engines.target, target)]
-    // bound to a log that was empty then, or to none: right only for what has not got beyond its start
+    // paired to a log that was empty then, or to none: right only for what has not got beyond its start
     const isOpen =
-      bound?.firstEventId == null &&
-      (bound?.engine === engines.source ||
+      paired?.firstEventId == null &&
+      (paired?.engine === engines.source ||
         (await this.positions()).every((position) => position === LOG_START))
     if (!isSource && !isTarget && !isOpen) {
       throw new OtherEventLog(
@@ -138,7 +138,7 @@ export class PostgresMovedDatabase implements MovedDatabase {
             : null
         await translate(client, translated)
         await dropReadModels(client)
-        await storeBinding(client, { engine: engines.target, ...log })
+        await storePairing(client, { engine: engines.target, ...log })
         return { outcome: 'moved', carried: rows }
       }),
     )
@@ -157,7 +157,7 @@ export class PostgresMovedDatabase implements MovedDatabase {
    */
   async #hasMoved(client: pg.Client, log: LogIdentity): Promise<boolean> {
     const { from, engines } = this.#options
-    const [left, reached] = [await readBinding(from.pool), await readBinding(client)]
+    const [left, reached] = [await readPairing(from.pool), await readPairing(client)]
     const isPaired =
       log.firstEventId !== null &&
       reached?.engine === engines.target &&

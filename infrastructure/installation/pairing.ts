@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import { type EventRegistry, UnreadableEvent } from '../../application/event-store.ts'
+import { type EventRegistry, UnreadableEvent } from '../../application/event-registry.ts'
 import { type EventLog, LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -15,7 +15,7 @@ import type { MasterKeys } from '../crypto/master-keys.ts'
 import { FINGERPRINT_ROOT, openFingerprints } from '../secrets/personal-data.ts'
 import { PersonalDataKeys } from '../secrets/personal-data-keys.ts'
 import { PostgresSecretVault } from '../secrets/vault.ts'
-import { bindToLog, type LogEngine, refuseOtherLog } from './log-binding.ts'
+import { type LogEngine, refuseOtherLog, rememberLog } from './log-pairing.ts'
 
 /** A database lacks the keys that a log was written with; the message is one clear line. */
 export class KeysMissing extends ConfigError {
@@ -86,7 +86,7 @@ export async function pairWithLog(parts: {
     )
     if (isRejection(recorded)) throw othersKeys
   }
-  await bindToLog(pool, engine, log)
+  await rememberLog(pool, engine, log)
 }
 
 /**

@@ -15,7 +15,7 @@ import {
   EventStoreUnavailable,
   StreamTampered,
 } from '../../infrastructure/event-store/eventstoredb/errors.ts'
-import { OtherEventLog } from '../../infrastructure/installation/log-binding.ts'
+import { OtherEventLog } from '../../infrastructure/installation/log-pairing.ts'
 import {
   DatabaseInUse,
   DatabasesApart,

@@ -1,7 +1,7 @@
 import type express from 'express'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { UnreadableEvent } from '../../application/event-store.ts'
+import { UnreadableEvent } from '../../application/event-registry.ts'
 import { runClaimed } from '../../application/idempotency/claims.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
 import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'

@@ -1,4 +1,4 @@
-import { UnreadableEvent } from '../../application/event-store.ts'
+import { UnreadableEvent } from '../../application/event-registry.ts'
 
 /**
  * `transient` passes by itself, `data` belongs to one event (it does not fit the tables), `handler`

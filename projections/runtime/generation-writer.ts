@@ -1,4 +1,4 @@
-import type { EventRegistry } from '../../application/event-store.ts'
+import type { EventRegistry } from '../../application/event-registry.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { TimeSlice } from '../../application/time-slices.ts'
 import { categoryOf, type FailureCategory, ProjectionStoreError, safeMessage } from './failures.ts'

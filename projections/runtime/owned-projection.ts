@@ -1,4 +1,4 @@
-import type { EventRegistry } from '../../application/event-store.ts'
+import type { EventRegistry } from '../../application/event-registry.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { categoryOf, ProjectionStoreError, safeMessage } from './failures.ts'
 import { Generations } from './generations.ts'

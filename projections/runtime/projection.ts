@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../application/event-store.ts'
+import type { RecordedEvent } from '../../application/event-registry.ts'
 import type {
   ChangedColumns,
   KeyOf,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import {
   type EventLog,
   LOG_START,
   type LogPage,
   type StoredEvent,
 } from '../../application/ports/event-log.ts'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 import { anEvent, aStream, type LogUnderTest, someEvents } from './event-log.contract.ts'
 
 /** A log whose server can fail. */

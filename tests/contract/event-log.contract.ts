@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import {
   type AppendResult,
   type EventLog,
@@ -12,7 +13,6 @@ import {
   type StoredEvent,
   WrongExpectedRevision,
 } from '../../application/ports/event-log.ts'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 
 /** One log that several adapter instances, as in several processes, can open. */
 export interface LogUnderTest {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { binaryEvent, EventStoreDBClient, jsonEvent, START } from '@eventstore/db-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import {
   type EventLog,
   type EventToAppend,
@@ -9,7 +10,6 @@ import {
   UnknownPosition,
   WrongExpectedRevision,
 } from '../../application/ports/event-log.ts'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 import { connect } from '../../infrastructure/event-store/eventstoredb/client.ts'
 import {
   EventStoreUnavailable,

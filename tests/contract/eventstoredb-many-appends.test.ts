@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import { type EventLog, WrongExpectedRevision } from '../../application/ports/event-log.ts'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { anEvent, aStream, follow } from './event-log.contract.ts'

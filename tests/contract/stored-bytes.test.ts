@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import type { EventLog, EventToAppend } from '../../application/ports/event-log.ts'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/ports/hash-chain.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'

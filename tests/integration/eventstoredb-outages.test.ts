@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import { EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-registry.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import {
   backoff,

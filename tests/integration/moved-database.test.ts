@@ -4,7 +4,7 @@ import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { openDatabase } from '../../infrastructure/database/database.ts'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
-import { bindToLog } from '../../infrastructure/installation/log-binding.ts'
+import { rememberLog } from '../../infrastructure/installation/log-pairing.ts'
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
@@ -45,7 +45,7 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
     const database = await openDatabase({ url, applicationName: 'test' })
     const log = await openEventStoreEventLog({ url: server.url })
     try {
-      await bindToLog(database.pool, 'eventstoredb', log)
+      await rememberLog(database.pool, 'eventstoredb', log)
       const masterKeys = new MasterKeys([MASTER_KEY])
       const vault = new PostgresSecretVault(database.pool, masterKeys, systemClock)
       const parts = { pool: database.pool, vault, masterKeys, clock: systemClock }

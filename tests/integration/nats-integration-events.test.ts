@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-registry.ts'
 import {
   INTEGRATION_EVENTS,
   INTEGRATION_SOURCES,

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, expect, test } from 'vitest'
-import { EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-registry.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { ERASED } from '../../application/ports/personal-data.ts'
 import { aggregates } from '../../domain/catalogue.ts'
@@ -8,7 +8,7 @@ import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { ConfigError } from '../../infrastructure/config-error.ts'
 import { MasterKeyError, MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
-import { type LogEngine, OtherEventLog, readBinding } from '../../infrastructure/installation/log-binding.ts'
+import { type LogEngine, OtherEventLog, readPairing } from '../../infrastructure/installation/log-pairing.ts'
 import { KeysMissing, pairWithLog } from '../../infrastructure/installation/pairing.ts'
 import {
   EncryptedPersonalData,
@@ -87,7 +87,7 @@ const KEYS = ['runtime.data_keys', 'runtime.secrets']
 async function expectRefused(side: Side, log: EventLog, message: RegExp | typeof KeysMissing) {
   const before = await typesIn(log)
   const secrets = async () => (await side.pool.query('SELECT ref FROM runtime.secrets')).rows
-  const [kept, binding] = [await secrets(), await readBinding(side.pool)]
+  const [kept, binding] = [await secrets(), await readPairing(side.pool)]
   for (let start = 0; start < 2; start += 1) {
     const refused = await pair(side, log).then(
       () => null,
@@ -99,7 +99,7 @@ async function expectRefused(side: Side, log: EventLog, message: RegExp | typeof
   }
   expect(await typesIn(log)).toEqual(before)
   expect(await secrets()).toEqual(kept)
-  expect(await readBinding(side.pool)).toEqual(binding)
+  expect(await readPairing(side.pool)).toEqual(binding)
 }
 
 test('an empty log and an empty database become a pair; several processes may start at once', async () => {
@@ -107,7 +107,7 @@ test('an empty log and an empty database become a pair; several processes may st
   await Promise.all(Array.from({ length: 5 }, () => pair(side, side.log)))
   await pair(side, side.log)
   expect(await typesIn(side.log)).toEqual([KEY_CHECK_VALUE])
-  expect(await readBinding(side.pool)).toMatchObject({ engine: ENGINE, firstEventId: expect.any(String) })
+  expect(await readPairing(side.pool)).toMatchObject({ engine: ENGINE, firstEventId: expect.any(String) })
 })
 
 test('the check value tells nothing of the root, and no two logs begin with the same event', async () => {

@@ -1,15 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type EventMetadata, EventRegistry } from '../../application/event-store.ts'
+import { type EventMetadata, EventRegistry } from '../../application/event-registry.ts'
+import { chainHash, NO_PREDECESSOR, splitHash, verifyEvent, withHash } from '../../application/hash-chain.ts'
 import type { EventToAppend, StoredEvent } from '../../application/ports/event-log.ts'
-import {
-  chainHash,
-  NO_PREDECESSOR,
-  splitHash,
-  verifyEvent,
-  withHash,
-} from '../../application/ports/hash-chain.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { eventType } from '../../domain/kernel/event-type.ts'
 import { anyFitting } from '../support/schema-values.ts'

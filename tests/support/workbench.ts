@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
-import { EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-registry.ts'
 import { type DrainParts, drain } from '../../application/operations/drain.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'

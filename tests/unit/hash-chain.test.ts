@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { chainHash, NO_PREDECESSOR, splitHash, verifyEvent, withHash } from '../../application/hash-chain.ts'
 import type { StoredEvent } from '../../application/ports/event-log.ts'
-import {
-  chainHash,
-  NO_PREDECESSOR,
-  splitHash,
-  verifyEvent,
-  withHash,
-} from '../../application/ports/hash-chain.ts'
 
 const event = {
   eventId: '00000000-0000-8000-8000-000000000001',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RecordedEvent } from '../../application/event-store.ts'
+import type { RecordedEvent } from '../../application/event-registry.ts'
 import { payrollPipeline, UPLOAD_TIMEOUT_MS } from '../../application/process-managers/payroll-pipeline.ts'
 import { type PayrollFileEvent, PayrollFileFailed } from '../../domain/payroll/payroll-file.ts'
 import { newId, recorded, row } from '../support/payroll.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { EventRegistry, type RecordedEvent } from '../../application/event-store.ts'
+import { EventRegistry, type RecordedEvent } from '../../application/event-registry.ts'
 import { bigint, orNull, table, text } from '../../application/read-models/table.ts'
 import { eventType } from '../../domain/kernel/event-type.ts'
 import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'

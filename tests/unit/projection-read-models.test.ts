@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { EventRegistry } from '../../application/event-store.ts'
+import { EventRegistry } from '../../application/event-registry.ts'
 import { AgentCredentialIssued, AgentCredentialRevoked } from '../../domain/access/agent-credential.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'

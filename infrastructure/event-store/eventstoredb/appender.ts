@@ -2,19 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { WrongExpectedVersionError } from '@eventstore/db-client'
 import { RecentlyUsed } from '../../../application/command-handling/recently-used.ts'
+import { chainHash, hashOf, NO_PREDECESSOR, splitHash, withHash } from '../../../application/hash-chain.ts'
 import {
   type AppendResult,
   type EventToAppend,
   type StoredEvent,
   WrongExpectedRevision,
 } from '../../../application/ports/event-log.ts'
-import {
-  chainHash,
-  hashOf,
-  NO_PREDECESSOR,
-  splitHash,
-  withHash,
-} from '../../../application/ports/hash-chain.ts'
 import type { Appends } from './appends.ts'
 import { retryPause } from './client.ts'
 import { EventStoreUnavailable, passes, StreamTampered } from './errors.ts'

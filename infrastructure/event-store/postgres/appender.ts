@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { RecentlyUsed } from '../../../application/command-handling/recently-used.ts'
+import { NO_PREDECESSOR } from '../../../application/hash-chain.ts'
 import {
   type AppendResult,
   type EventToAppend,
   type StoredEvent,
   WrongExpectedRevision,
 } from '../../../application/ports/event-log.ts'
-import { NO_PREDECESSOR } from '../../../application/ports/hash-chain.ts'
 import { DatabaseUnavailable, isConnectionLoss, oneLine, orUnavailable } from '../../database/connection.ts'
 import { Gathered } from '../gathered.ts'
 import { Batch, type BatchResult, type Pending, type StreamHead } from './batch.ts'

@@ -1,11 +1,11 @@
 import type pg from 'pg'
+import { chainHash, withHash } from '../../../application/hash-chain.ts'
 import {
   type AppendResult,
   type EventToAppend,
   LOG_START,
   type StoredEvent,
 } from '../../../application/ports/event-log.ts'
-import { chainHash, withHash } from '../../../application/ports/hash-chain.ts'
 import { BinaryArray } from './binary-arrays.ts'
 
 const BATCH_EVENTS = 1024

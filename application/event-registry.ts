@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { Aggregate } from '../domain/kernel/decider.ts'
 import { type DomainEvent, type EventType, upcast } from '../domain/kernel/event-type.ts'
 import type { Environment } from '../domain/kernel/ids.ts'
+import { hashOf } from './hash-chain.ts'
 import type { EventToAppend, StoredEvent } from './ports/event-log.ts'
-import { hashOf } from './ports/hash-chain.ts'
 
 /** Bytes of event data in one append of several; leaves room for metadata below the log's limit. */
 export const APPEND_BYTES = 800 * 1024

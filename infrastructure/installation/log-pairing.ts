@@ -7,11 +7,11 @@ export type LogEngine = 'postgresql' | 'eventstoredb'
 const NAMES: Readonly<Record<LogEngine, string>> = { postgresql: 'PostgreSQL', eventstoredb: 'EventStoreDB' }
 
 /** The log that the checkpoints of a database stand in. */
-interface LogBinding extends LogIdentity {
+interface LogPairing extends LogIdentity {
   readonly engine: LogEngine
 }
 
-interface StoredBinding extends LogBinding {
+interface StoredPairing extends LogPairing {
   /** Where the installation was moved to from this database; null while it is this one. */
   readonly movedTo: string | null
 }
@@ -33,26 +33,26 @@ export class LogTooShort extends Error {
  * @throws OtherEventLog, LogTooShort
  */
 export async function refuseOtherLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
-  const bound = await readBinding(pool)
-  if (bound?.movedTo) {
+  const paired = await readPairing(pool)
+  if (paired?.movedTo) {
     throw new OtherEventLog(
-      `the installation of this database was moved to ${bound.movedTo}: start it there, or move it back with ` +
+      `the installation of this database was moved to ${paired.movedTo}: start it there, or move it back with ` +
         '"compstream events copy"',
     )
   }
-  if (bound && bound.firstEventId === null) {
-    // bound by an earlier release while the log was empty: what was read by now was read in its engine
-    if (bound.engine !== engine && (await reachedBy(pool)) > LOG_START) {
-      throw new OtherEventLog(refusal(engine, bound.engine))
+  if (paired && paired.firstEventId === null) {
+    // paired by an earlier release while the log was empty: what was read by now was read in its engine
+    if (paired.engine !== engine && (await reachedBy(pool)) > LOG_START) {
+      throw new OtherEventLog(refusal(engine, paired.engine))
     }
-  } else if (bound) {
+  } else if (paired) {
     const here = await beginningOf(engine, log)
     if (
-      bound.engine !== engine ||
-      bound.firstEventId !== here.firstEventId ||
-      bound.firstPosition !== here.firstPosition
+      paired.engine !== engine ||
+      paired.firstEventId !== here.firstEventId ||
+      paired.firstPosition !== here.firstPosition
     ) {
-      throw new OtherEventLog(refusal(engine, bound.engine))
+      throw new OtherEventLog(refusal(engine, paired.engine))
     }
   }
   const tooShort = await findLogTooShort(pool, log)
@@ -60,10 +60,10 @@ export async function refuseOtherLog(pool: Pool, engine: LogEngine, log: EventLo
 }
 
 /**
- * Binds a database to a log that has its first event; the first caller's log counts.
+ * Pairs a database with a log that has its first event; the first caller's log counts.
  * @throws OtherEventLog, LogTooShort
  */
-export async function bindToLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
+export async function rememberLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
   await refuseOtherLog(pool, engine, log)
   await pool.query(
     `${INSERT} WHERE log_binding.first_event_id IS NULL`,
@@ -72,10 +72,10 @@ export async function bindToLog(pool: Pool, engine: LogEngine, log: EventLog): P
   await refuseOtherLog(pool, engine, log)
 }
 
-function refusal(engine: LogEngine, bound: LogEngine): string {
-  return bound === engine
+function refusal(engine: LogEngine, paired: LogEngine): string {
+  return paired === engine
     ? `EVENTSTORE_URL, DATABASE_URL: the read models of this database follow another log in ${NAMES[engine]}`
-    : `EVENTSTORE_URL: the read models of this database follow the log in ${NAMES[bound]}; ` +
+    : `EVENTSTORE_URL: the read models of this database follow the log in ${NAMES[paired]}; ` +
         'move it with "compstream events copy", or take the database that belongs to this log'
 }
 
@@ -100,8 +100,8 @@ export async function findLogTooShort(pool: Pool, log: Pick<EventLog, 'head'>): 
   )
 }
 
-/** @returns null when the database was never bound. */
-export async function readBinding(db: Pick<Pool | ClientBase, 'query'>): Promise<StoredBinding | null> {
+/** @returns null when the database was never paired. */
+export async function readPairing(db: Pick<Pool | ClientBase, 'query'>): Promise<StoredPairing | null> {
   const { rows } = await db.query<{
     engine: LogEngine
     first_event_id: string | null
@@ -114,9 +114,9 @@ export async function readBinding(db: Pick<Pool | ClientBase, 'query'>): Promise
   return { engine, firstEventId, firstPosition: position === null ? null : BigInt(position), movedTo }
 }
 
-/** Binds a database to a log, whatever it was bound to. */
-export async function storeBinding(client: Pick<ClientBase, 'query'>, binding: LogBinding): Promise<void> {
-  await client.query(INSERT, valuesOf(binding))
+/** Binds a database to a log, whatever it was paired to. */
+export async function storePairing(client: Pick<ClientBase, 'query'>, pairing: LogPairing): Promise<void> {
+  await client.query(INSERT, valuesOf(pairing))
 }
 
 const INSERT = `
@@ -124,12 +124,12 @@ const INSERT = `
   ON CONFLICT (one) DO UPDATE SET engine = excluded.engine, first_event_id = excluded.first_event_id,
     first_position = excluded.first_position, moved_to = NULL`
 
-function valuesOf({ engine, firstEventId, firstPosition }: LogBinding): (string | null)[] {
+function valuesOf({ engine, firstEventId, firstPosition }: LogPairing): (string | null)[] {
   return [engine, firstEventId, firstPosition?.toString() ?? null]
 }
 
 /** What a log is known by. */
-async function beginningOf(engine: LogEngine, log: EventLog): Promise<LogBinding> {
+async function beginningOf(engine: LogEngine, log: EventLog): Promise<LogPairing> {
   const { events } = await log.readAll({ after: LOG_START, maxCount: 1 })
   return { engine, firstEventId: events[0]?.eventId ?? null, firstPosition: events[0]?.position ?? null }
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { StoredEvent } from './event-log.ts'
+import type { StoredEvent } from './ports/event-log.ts'
 
 /**
  * Tamper evidence. Every stored event carries, as the last member of its metadata, the SHA-256 over

@@ -3,12 +3,12 @@ import { afterAll, expect, test } from 'vitest'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import {
-  bindToLog,
   type LogEngine,
   LogTooShort,
   OtherEventLog,
   refuseOtherLog,
-} from '../../infrastructure/installation/log-binding.ts'
+  rememberLog,
+} from '../../infrastructure/installation/log-pairing.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { isLogInEventStore } from '../support/installation.ts'
 import { openTestLog } from '../support/log.ts'
@@ -41,16 +41,16 @@ test('a database is bound to its log and takes no other one', async () => {
   const [{ pool, log }, other] = await Promise.all([open(), open()])
   await append(log)
   await append(other.log)
-  for (let start = 0; start < 2; start += 1) await bindToLog(pool, ENGINE, log)
-  await expect(bindToLog(pool, ENGINE, other.log)).rejects.toThrow(OtherEventLog)
+  for (let start = 0; start < 2; start += 1) await rememberLog(pool, ENGINE, log)
+  await expect(rememberLog(pool, ENGINE, other.log)).rejects.toThrow(OtherEventLog)
   const engine = ENGINE === 'postgresql' ? 'eventstoredb' : 'postgresql'
-  await expect(bindToLog(pool, engine, log)).rejects.toThrow(OtherEventLog)
+  await expect(rememberLog(pool, engine, log)).rejects.toThrow(OtherEventLog)
 })
 
 test('an installation that was moved is refused where it was, naming where it went', async () => {
   const { pool, log } = await open()
   await append(log)
-  await bindToLog(pool, ENGINE, log)
+  await rememberLog(pool, ENGINE, log)
   await pool.query(`UPDATE runtime.log_binding SET moved_to = 'PostgreSQL at db.internal:5432/compstream'`)
   await expect(refuseOtherLog(pool, ENGINE, log)).rejects.toThrow(
     /was moved to PostgreSQL at db\.internal:5432\/compstream: start it there/,
@@ -73,10 +73,10 @@ test('what an earlier release read of a log that was empty at first belongs to i
   await readUpTo(pool, await log.head())
   const otherEngine = ENGINE === 'postgresql' ? 'eventstoredb' : 'postgresql'
   for (let start = 0; start < 2; start += 1) {
-    await expect(bindToLog(pool, otherEngine, other.log)).rejects.toThrow(OtherEventLog)
+    await expect(rememberLog(pool, otherEngine, other.log)).rejects.toThrow(OtherEventLog)
   }
-  await expect(bindToLog(pool, ENGINE, other.log)).rejects.toThrow(LogTooShort)
-  await bindToLog(pool, ENGINE, log)
+  await expect(rememberLog(pool, ENGINE, other.log)).rejects.toThrow(LogTooShort)
+  await rememberLog(pool, ENGINE, log)
   await append(other.log)
-  await expect(bindToLog(pool, ENGINE, other.log)).rejects.toThrow(OtherEventLog)
+  await expect(rememberLog(pool, ENGINE, other.log)).rejects.toThrow(OtherEventLog)
 })
