@@ -110,10 +110,10 @@ describe('a stream behind an event that cannot be handled', () => {
   test('is freed by nobody but the owner of the checkpoint', async () => {
     let isBroken = true
     const handle = async (events: readonly StoredEvent[]): Promise<Handled> => {
-      if (isBroken && events[0])
-        return { changes: null, stops: [{ at: events[0], error: new Error('broken') }] }
-      // another owner takes over while this one replays
-      await bench.store.takeOver(NAME, 99)
+      const [at] = events
+      if (at && isBroken) return { changes: null, stops: [{ at, error: new Error('broken') }] }
+      // another owner takes over while this one replays; a page at the head may be empty
+      if (at) await bench.store.takeOver(NAME, 99)
       return { changes: null, stops: [] }
     }
     const { running } = await follow(handle)
