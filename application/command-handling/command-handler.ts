@@ -112,7 +112,7 @@ export class CommandHandler {
         const stream = streamOf(decider, id)
         const cached = this.#cached<never>(stream)
         if (!cached) return this.load(decider, id)
-        used.set(stream, cached.revision)
+        if (!used.has(stream)) used.set(stream, cached.revision)
         return cached
       },
     }

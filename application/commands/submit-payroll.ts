@@ -1,4 +1,5 @@
 import { utcDate } from '../../domain/kernel/calendar.ts'
+import { streamOf } from '../../domain/kernel/decider.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
@@ -183,6 +184,10 @@ async function uploadFile(
   let cut = first
   for (let uploads = 1; uploads <= UPLOADS; uploads += 1) {
     const { givenUp } = await openUpload(app, context)
+    // what was given up is a stored first append, too: whose body it had is for the key to tell
+    if (givenUp > 0 && context.keyedRequest) {
+      throw new WrongExpectedRevision(streamOf(payrollFile, fileIdOf(context, 0)), -1)
+    }
     // sealed rows are bound to their file
     if (givenUp !== cut.givenUp) cut = await cutFile(app, submission, context, givenUp)
     const stored = await uploadChunks(app, payrollFile, cut.fileId, cut.received, cut.chunks, context)
@@ -395,6 +400,8 @@ function isSettled(file: PayrollFile, waitFor: PayrollSubmission['waitFor']): bo
 
 function outcomeOf(file: PayrollFile, waitFor: PayrollSubmission['waitFor']): SubmittedPayroll['outcome'] {
   if (file.failed) return 'failed'
-  if (nextStep(file).step === 'complete') return 'complete'
+  // the answer for so many rows is that they are processed in the background, also to who asks when that is done
+  const isBackground = waitFor === 'complete' && file.received!.row_count > SYNCHRONOUS_ROWS
+  if (nextStep(file).step === 'complete') return isBackground ? 'background' : 'complete'
   return isSettled(file, waitFor) ? 'validated' : 'background'
 }

@@ -47,10 +47,9 @@ export function fingerprintsOf(
   { personalData }: Pick<Application, 'personalData'>,
   { caller, operation, key, requestHash }: KeyedCall,
 ): { readonly ofKey: string; readonly ofBody: string } {
-  return {
-    ofKey: personalData.fingerprint('idempotency', `${caller}|${operation}|${key}`),
-    ofBody: personalData.fingerprint('idempotent_request', requestHash),
-  }
+  const ofKey = personalData.fingerprint('idempotency', `${caller}|${operation}|${key}`)
+  // bound to the key: equal bodies of others, or under other keys, do not show
+  return { ofKey, ofBody: personalData.fingerprint('idempotent_request', `${ofKey}|${requestHash}`) }
 }
 
 /** The first answer, given now. */

@@ -3,7 +3,7 @@ import { ServiceUnavailable } from './unavailable.ts'
 /**
  * The event log port: an append-only log of streams with one total order over all of them.
  * Adapters (PostgreSQL, EventStoreDB) store and return JSON texts as `JSON.stringify` writes them, byte for byte; the
- * codec above them (event-store.ts) turns those into typed events.
+ * codec above them (event-registry.ts) turns those into typed events.
  */
 
 /**

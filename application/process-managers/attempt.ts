@@ -8,6 +8,11 @@ export class TimeLimitExceeded extends Error {
   override readonly name = 'TimeLimitExceeded'
 }
 
+/** Another process may work on the piece by now. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
+
 /** What the handler of a claimed piece is given. */
 export function itemOf(
   claim: ClaimedWork,
@@ -25,20 +30,21 @@ export function itemOf(
   }
 }
 
-/** Does not wait for work that goes on although its time is up. */
-export async function orAborted(
+/** Does not wait for work that goes on although its time is up, or its lease was lost. */
+export async function orGivenUp(
   work: Promise<WorkOutcome<unknown>>,
   signal: AbortSignal,
 ): Promise<WorkOutcome<unknown>> {
   let end: () => void = () => undefined
-  const timeIsUp = new Promise<never>((_, reject) => {
+  const givenUp = new Promise<never>((_, reject) => {
     end = () => {
-      if (signal.reason instanceof TimeLimitExceeded) reject(signal.reason)
+      const { reason } = signal
+      if (reason instanceof TimeLimitExceeded || reason instanceof LeaseLost) reject(reason)
     }
     signal.addEventListener('abort', end)
   })
   try {
-    return await Promise.race([work, timeIsUp])
+    return await Promise.race([work, givenUp])
   } finally {
     signal.removeEventListener('abort', end)
   }

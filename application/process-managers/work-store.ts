@@ -172,10 +172,10 @@ export interface WorkStore {
   renew(tokens: readonly bigint[], leaseMs: number): Promise<ReadonlySet<bigint>>
   /**
    * Ends a claim.
-   * @returns `due` when the piece is to be done again at once: it was interrupted, its hold is cleared, or it was stored
-   *   again meanwhile; `lost` when the claim was lost, cancelled or taken over, and nothing was written.
+   * @returns `due` when the piece is to be done again at once: it was interrupted, or its hold is cleared; `again` when
+   *   it was stored again meanwhile, and is done again at its new time; `lost` when the claim was lost, cancelled or taken over, and nothing was written.
    */
-  end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'lost'>
+  end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'>
   /** Makes leased work due at once; only where its owners are known to be dead. @returns how much it was. */
   releaseAll(processManagers: readonly string[]): Promise<number>
 

@@ -5,7 +5,7 @@ import type { Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { WorkHint, WorkQueue } from '../ports/work-queue.ts'
-import { itemOf, orAborted, TimeLimitExceeded } from './attempt.ts'
+import { itemOf, LeaseLost, orGivenUp, TimeLimitExceeded } from './attempt.ts'
 import { describeError } from './describe-error.ts'
 import { type ProcessManager, triesOf, type WorkOutcome } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
@@ -52,9 +52,6 @@ export interface WorkersOptions {
 /** Pause before work is tried again that found log or database away, in milliseconds. */
 const AWAY_MS = 100
 
-class LeaseLost extends Error {
-  override readonly name = 'LeaseLost'
-}
 class Stopping extends Error {
   override readonly name = 'Stopping'
 }
@@ -166,7 +163,8 @@ export class Workers {
           const now = clock.now()
           await store.makeDue(now, leases.owner)
           for (const kind of this.#kinds.values()) kind.polled()
-          this.#pollAt = Math.min(this.#pollAt, performance.now() + (await this.#untilTimerAfter(now)))
+          const untilTimer = await this.#untilTimerAfter(now)
+          this.#pollAt = Math.min(this.#pollAt, performance.now() + untilTimer)
         }
         const hasClaimed = await this.#claim()
         failures = 0
@@ -215,6 +213,7 @@ export class Workers {
       const left = abort.signal.reason instanceof LeaseLost ? 'lost' : await store.end(claim, end)
       if (left !== 'lost' && ended.as !== null) onEnded?.(claim.processManager, ended.as)
       if (left === 'due') await this.#offer([claim])
+      if (left === 'again') this.poll()
     } catch (error) {
       // the lease runs out by itself, then the work is done again
       report('workers_disturbed', { error: describeError(error) })
@@ -244,7 +243,7 @@ export class Workers {
       // tries that ended neither well nor badly took their workers with them
       if (claim.attempt > triesOf(retry)) return this.#retry(claim, slots, 'every try was cut short')
       const { payload } = fitPayload(slots.declared, claim.kind, claim.payload)
-      const outcome = await orAborted(slots.declared.run(itemOf(claim, slots, payload, signal)), signal)
+      const outcome = await orGivenUp(slots.declared.run(itemOf(claim, slots, payload, signal)), signal)
       this.#isAway = false
       return this.#endOf(claim, slots, outcome)
     } catch (error) {

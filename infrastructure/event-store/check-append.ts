@@ -6,6 +6,8 @@ import {
 } from '../../application/ports/event-log.ts'
 
 const LARGEST_NAME = 512
+/** It would come back as another name. */
+const LONE_SURROGATE = /\p{Surrogate}/u
 
 /** Refuses what the log cannot take. @returns the size of the append in bytes. */
 export function checkAppend(stream: string, events: readonly EventToAppend[]): number {
@@ -26,7 +28,12 @@ export function checkAppend(stream: string, events: readonly EventToAppend[]): n
 }
 
 function checkName(what: string, name: string): void {
-  if (name === '' || Buffer.byteLength(name) > LARGEST_NAME || name.includes('\0')) {
-    throw new TypeError(`A ${what} must be 1 to ${LARGEST_NAME} bytes without NUL`)
+  if (
+    name === '' ||
+    Buffer.byteLength(name) > LARGEST_NAME ||
+    name.includes('\0') ||
+    LONE_SURROGATE.test(name)
+  ) {
+    throw new TypeError(`A ${what} must be 1 to ${LARGEST_NAME} bytes of well-formed text without NUL`)
   }
 }

@@ -70,7 +70,7 @@ export async function pairWithLog(parts: {
     )
   }
   if (keyCheckValue === null) {
-    // a log of an earlier release gets its check value now; event ids derive from it, so that no two logs begin alike
+    // a log of an earlier release gets its check value now
     const commandId = `installation/${fingerprints.keyCheckValue}`
     const recorded = await commands.execute(
       installation,

@@ -1,6 +1,10 @@
 import type { KindToClaim, WorkStore } from '../../application/process-managers/work-store.ts'
 import { isGone } from '../ownership/owner-session.ts'
 
+/** What somebody had leased is due again; unless it was stored again meanwhile, which has a time of its own. */
+export const LEFT_BEHIND = `
+  state = CASE WHEN again THEN 'later' ELSE 'due' END, attempts = CASE WHEN again THEN 0 ELSE attempts END`
+
 /** Three ways to wait, each found by an index of its own. What somebody else holds a lock on is left to the next look. */
 export const MAKE_DUE = `
   WITH later AS (
@@ -14,7 +18,7 @@ export const MAKE_DUE = `
       AND (lease_until <= clock_timestamp() OR ${isGone('lease_owner')} AND NOT ${isGone('$2')})
     FOR UPDATE SKIP LOCKED
   )
-  UPDATE runtime.work SET state = 'due', paused_until = NULL, again = false,
+  UPDATE runtime.work SET ${LEFT_BEHIND}, paused_until = NULL, again = false,
     lease_owner = NULL, lease_until = NULL, lease_token = NULL
   WHERE ctid = ANY (ARRAY(TABLE later UNION ALL TABLE paused UNION ALL TABLE lost))`
 

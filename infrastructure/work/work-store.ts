@@ -11,7 +11,7 @@ import {
   type WorkStore,
 } from '../../application/process-managers/work-store.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
+import { CLAIM, claimParameters, LEFT_BEHIND, MAKE_DUE } from './work-claims.ts'
 
 interface WorkRow {
   process_manager: string
@@ -176,7 +176,7 @@ export class PostgresWorkStore implements WorkStore {
     return new Set(result.rows.map((row) => BigInt(row.lease_token)))
   }
 
-  async end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'lost'> {
+  async end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'> {
     const { processManager, kind, key, token } = claim
     const mine = [processManager, kind, key, String(token)]
     const { text, values } = ENDS[end.end](end as never)
@@ -192,13 +192,13 @@ export class PostgresWorkStore implements WorkStore {
       text: `UPDATE runtime.work SET state = 'later', attempts = 0, ${FREED} WHERE ${IS_MINE}`,
       values: mine,
     })
-    return again.rowCount === 1 ? 'due' : 'lost'
+    return again.rowCount === 1 ? 'again' : 'lost'
   }
 
   async releaseAll(processManagers: readonly string[]): Promise<number> {
     const result = await this.#pool.query({
       name: 'work/release-all',
-      text: `UPDATE runtime.work SET ${FREED}, state = 'due' WHERE state = 'leased' AND process_manager = ANY($1)`,
+      text: `UPDATE runtime.work SET ${FREED}, ${LEFT_BEHIND} WHERE state = 'leased' AND process_manager = ANY($1)`,
       values: [processManagers],
     })
     return result.rowCount ?? 0

@@ -154,7 +154,7 @@ export class GenerationWriter {
       } catch (error) {
         if (error instanceof ProjectionStoreError) {
           throw error.category === 'data'
-            ? new RefusedPage(this.#pending + events.length - index, stored, error)
+            ? new RefusedPage(this.#collected + events.length - index, stored, error)
             : error
         }
         this.park(parkedBy(stored, 'handler', safeMessage(error), 1))
@@ -206,6 +206,7 @@ export class GenerationWriter {
   ): Promise<{ events: number; ms: number; parked: boolean }> {
     const startedAt = performance.now()
     const events = this.#pending
+    const collected = this.#collected
     const lastEvent = this.#lastPending
     const park = this.#newlyParked
     const tables = this.#fold.take()
@@ -220,12 +221,17 @@ export class GenerationWriter {
       await store.pages.write(generation, page)
     } catch (error) {
       throw categoryOf(error) === 'data' && lastEvent && events > 0
-        ? new RefusedPage(events, lastEvent, error)
+        ? new RefusedPage(collected, lastEvent, error)
         : error
     }
     this.#stored = to
     this.#fold.written()
     return { events, ms: performance.now() - startedAt, parked: park.length > 0 }
+  }
+
+  /** Events since the last write, those that park their streams included: what stands alone is parked by itself. */
+  get #collected(): number {
+    return this.#pending + this.#newlyParked.length
   }
 
   #measure(position: bigint): void {

@@ -206,6 +206,28 @@ test('an upload that was given up meanwhile is stored as another file', async ()
   expect(await filesOf(6_000)).toEqual(files)
 })
 
+test('an upload that was given up keeps its key from another body, however few rows that has', async () => {
+  const note = 'n'.repeat(20_000)
+  const rows = (first: string) =>
+    Array.from({ length: 60 }, (_, index) => employeeRecord({ employee_id: `${first}-${index}`, note }))
+  const upload = (first: string) =>
+    report(service, tenant, { employees: rows(first) }, { 'Idempotency-Key': 'given-up-wide' })
+  const files = await filesOf(60)
+  const failed = (await allEvents(service, 'PayrollFileFailed')).length
+  await dyingAt("NEW.type = 'PayrollRowsRecorded' AND NEW.data::json->>'last' = 'true'", () => upload('A'))
+  await operate(service, 'POST', '/clock/advance', { seconds: 61 })
+  await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
+  expect(await allEvents(service, 'PayrollFileFailed')).toHaveLength(failed + 1)
+
+  expect((await upload('B')).status).toBe(409)
+  const answer = await upload('A')
+  expect(answer.body).toMatchObject({ employee_count: 60 })
+  expect(answer.status).toBeLessThan(300)
+  expect((await upload('B')).status).toBe(409)
+  expect((await upload('A')).body).toEqual(answer.body)
+  expect(await filesOf(60)).toHaveLength(files.length + 2)
+})
+
 function employeesOf(count: number): Record<string, unknown>[] {
   return Array.from({ length: count }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))
 }

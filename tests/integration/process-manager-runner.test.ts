@@ -583,6 +583,25 @@ describe('working', () => {
     expect(names()).toEqual(['twice', 'twice'])
   })
 
+  test('work wanted later while it is leased waits for its time, also when its worker dies', async () => {
+    const { store } = bench
+    const [now, later] = [bench.clock.now(), bench.clock.now() + 60_000]
+    for (const release of [() => store.releaseAll(['parcels']), () => store.makeDue(now, 'somebody')]) {
+      await storeWork(store, work('x'))
+      expect(await claimAll(store, 'dead', 1)).toHaveLength(1)
+      await storeWork(store, { ...work('x'), dueAt: later, isLater: true })
+      await until(async () => {
+        await release()
+        return (await counts()).leased === 0
+      })
+      expect(await claimAll(store, 'early', 60_000)).toEqual([])
+      await store.makeDue(later, 'somebody')
+      const [claim] = await claimAll(store, 'punctual', 60_000)
+      expect(claim).toMatchObject({ key: 'x', attempt: 1 })
+      expect(await store.end(claim!, { end: 'done' })).toBe('ended')
+    }
+  })
+
   test('a late finisher ends neither its own lost claim nor that of its successor', async () => {
     const { store } = bench
     await storeWork(store, work('x'))

@@ -24,6 +24,7 @@ beforeEach(() => {
     ['revoked', { status: 'revoked', key_hash: apiKeyHash(REVOKED) }],
   ])
   const commands = {
+    reading: (run: (reader: unknown) => unknown) => run(commands),
     load(decider: unknown, id: string) {
       if (decider === reservation) {
         const owner_id = [ACTIVE, REVOKED].find((key) => id.endsWith(apiKeyHash(key).slice(0, 24)))

@@ -246,13 +246,15 @@ export class EventStoreEventLog implements EventLog {
     return this.#closed
   }
 
-  async #lastRevisions(streams: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const looks = [...new Set(streams)].map(async (stream): Promise<[string, number]> => {
-      const [last] = await this.#reader.stream(stream, { from: 'end', maxCount: 1, backwards: true })
-      if (last) this.#appender.learn(last)
-      return [stream, last?.revision ?? -1]
-    })
-    return new Map(await Promise.all(looks))
+  /** Each for itself: one stream that cannot be read, or takes long, is no other's concern. */
+  async #lastRevisions(streams: readonly string[]): Promise<ReadonlyMap<string, Promise<number>>> {
+    return new Map([...new Set(streams)].map((stream) => [stream, this.#lastRevision(stream)]))
+  }
+
+  async #lastRevision(stream: string): Promise<number> {
+    const [last] = await this.#reader.stream(stream, { from: 'end', maxCount: 1, backwards: true })
+    if (last) this.#appender.learn(last)
+    return last?.revision ?? -1
   }
 
   #latestPositions(): Promise<readonly bigint[]> {
