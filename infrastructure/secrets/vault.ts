@@ -7,7 +7,7 @@ import { decrypt, encrypt, newKey } from '../crypto/aes-gcm.ts'
 import type { MasterKeys, WrappedKey } from '../crypto/master-keys.ts'
 
 /** Another secret stands under the reference already. */
-export class SecretConflict extends Error {
+class SecretConflict extends Error {
   override readonly name = 'SecretConflict'
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { MAX_DEPTH, Parsing, parseJson } from '../../interfaces/http/strict-json.ts'
+import { MAX_DEPTH, parseInSlices, parseJson } from '../../interfaces/http/strict-json.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
 
@@ -144,7 +144,7 @@ describe('a body of many slices', () => {
   const escaped = JSON.stringify({ id: 7, rows }).replaceAll('😀', '\\ud83d\\ude00')
 
   it('gives others a turn with every slice', () => {
-    const steps = new Parsing(Buffer.from(escaped), 32 * 1024).run()
+    const steps = parseInSlices(Buffer.from(escaped), 32 * 1024)
     let slices = 0
     let step = steps.next()
     while (!step.done) {
