@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../application/command-handling/recently-used.ts'
+import { RecentlyUsed } from '../../application/recently-used.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { newKey } from '../crypto/aes-gcm.ts'

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type pg from 'pg'
-import { RecentlyUsed } from '../../application/command-handling/recently-used.ts'
+import { RecentlyUsed } from '../../application/recently-used.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { SecretVault } from '../../application/ports/personal-data.ts'
 import { decrypt, encrypt, newKey } from '../crypto/aes-gcm.ts'

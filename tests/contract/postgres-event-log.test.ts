@@ -134,6 +134,32 @@ describe('event log in PostgreSQL', () => {
     for (const [, ms] of told) expect(ms).toBeGreaterThan(0)
   })
 
+  test('a listener that throws costs no append, repeats none and stops no other', async () => {
+    let told = 0
+    const warn = vi.fn()
+    const log = await openLog({
+      log: { info: () => undefined, warn },
+      onAppend(events) {
+        told += events
+        throw new Error('the listener failed')
+      },
+    })
+    const streams = Array.from({ length: 20 }, aStream)
+    for (const revision of [-1, 1, 3]) {
+      // the second ones are lined up while the first ones are on their way
+      await Promise.all(
+        streams.flatMap((stream) => [
+          log.append(stream, revision, [anEvent()]),
+          log.append(stream, revision + 1, [anEvent()]),
+        ]),
+      )
+    }
+    const stored = await everything(log)
+    expectIntactChains(stored)
+    expect([stored.length, told]).toEqual([120, 120])
+    expect(warn).toHaveBeenCalledWith({ reason: 'the listener failed' }, expect.any(String))
+  })
+
   describe('positions', () => {
     test('are contiguous from 1 and become visible in order', async () => {
       const log = await openLog()
@@ -669,6 +695,23 @@ describe('event log in PostgreSQL', () => {
       const watching = follow(log, {}, (all) => all.at(-1)?.type === 'Late')
       await holder.query('COMMIT')
       expectIntactChains((await watching).events)
+    })
+
+    test('but not for one that was given up before it was sent, and never is', async () => {
+      const stream = aStream()
+      const before = await openLog()
+      await before.append(stream, -1, [anEvent()])
+      await before.close()
+      const log = await openLog({ isExclusive: true, patienceMs: 500 })
+      const holder = await superuser()
+      // the event that it is to follow cannot be read
+      await holder.query('BEGIN; LOCK TABLE event_log.events IN ACCESS EXCLUSIVE MODE')
+      await expect(log.append(stream, 0, [anEvent({ type: 'Late' })])).rejects.toThrow(/was not sent/)
+      await holder.query('COMMIT')
+      expect(await log.readStream(stream)).toHaveLength(1)
+      expect(log.isExclusive).toBe(true)
+      await log.close()
+      expect((await everything(await openLog())).map(({ type }) => type)).toEqual(['SomethingHappened'])
     })
   })
 })
