@@ -2,9 +2,10 @@ import type express from 'express'
 import type { Application } from '../application/application.ts'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
 import { EventRegistry } from '../application/event-registry.ts'
-import { IntegrationPublisher } from '../application/integration-events/publisher.ts'
+import { IntegrationPublisher, UNPUBLISHED_STREAM } from '../application/integration-events/publisher.ts'
 import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
+import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
@@ -155,10 +156,9 @@ async function compose(
   const owner = randomness.hex(12)
   const session = await openOwnerSession(database, owner)
   closers.push(() => session.close())
-  const leaseStore = new PostgresLeaseStore(database.leases)
   // who cannot be replaced by another process need not be replaced soon
   const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
-  const leases = new HeldLeases(leaseStore, { owner, ttlMs })
+  const leases = new HeldLeases(new PostgresLeaseStore(database.leases), { owner, ttlMs })
   const projections = new Projections({
     projections: readModels,
     log,
@@ -166,7 +166,6 @@ async function compose(
     registry,
     store: new PostgresProjectionStore(database),
     leases,
-    holders: (names) => leaseStore.holders(names),
     clock,
     notices,
     metrics: {
@@ -219,8 +218,7 @@ async function compose(
       .catch((error) => logger.error('clock not followed', {}, error))
   }
   if (config.roles.has('projector')) {
-    // alone means that whoever held leases is dead
-    await projections.start({ takeOver: isAlone })
+    await projections.start()
     closers.push(() => projections.stop())
   }
   await runner.register()
@@ -248,8 +246,9 @@ async function compose(
     projections: { names: () => projections.names },
     readModels: projections,
   }
+  const kinds = [...runner.kinds, ...(integrationEvents ? [UNPUBLISHED_STREAM] : [])]
   const readiness = new Readiness({
-    ...{ log: failFast, projections, runner, work: workStore, clock, nats },
+    ...{ log: failFast, projections, runner, work: workStore, kinds, clock, nats },
     integrationEvents,
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
@@ -319,6 +318,7 @@ async function compose(
         work: {
           overview: () => readiness.workOverview(),
           redrive: (request) => runner.redrive(withKey(request)),
+          discard: (request) => discardWork({ work: workStore, kinds }, request),
         },
         advanceClock: (by, context) =>
           advanceClock(
