@@ -1,9 +1,10 @@
 import type { Application } from '../application/application.ts'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
 import { EventRegistry } from '../application/event-registry.ts'
-import { IntegrationPublisher } from '../application/integration-events/publisher.ts'
+import { IntegrationPublisher, UNPUBLISHED_STREAM } from '../application/integration-events/publisher.ts'
 import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
+import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
@@ -131,10 +132,9 @@ async function compose(
   const owner = randomness.hex(12)
   const session = await openOwnerSession(database, owner)
   closers.push(() => session.close())
-  const leaseStore = new PostgresLeaseStore(database.leases)
   // who cannot be replaced by another process need not be replaced soon
   const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
-  const leases = new HeldLeases(leaseStore, { owner, ttlMs })
+  const leases = new HeldLeases(new PostgresLeaseStore(database.leases), { owner, ttlMs })
   const projections = new Projections({
     projections: readModels,
     log,
@@ -142,7 +142,6 @@ async function compose(
     registry,
     store: new PostgresProjectionStore(database),
     leases,
-    holders: (names) => leaseStore.holders(names),
     clock,
     notices,
     metrics: {
@@ -195,8 +194,7 @@ async function compose(
       .catch((error) => logger.error('clock not followed', {}, error))
   }
   if (config.roles.has('projector')) {
-    // alone means that whoever held leases is dead
-    await projections.start({ takeOver: isAlone })
+    await projections.start()
     closers.push(() => projections.stop())
   }
   await runner.register()
@@ -224,8 +222,9 @@ async function compose(
     projections: { names: () => projections.names },
     readModels: projections,
   }
+  const kinds = [...runner.kinds, ...(integrationEvents ? [UNPUBLISHED_STREAM] : [])]
   const readiness = new Readiness({
-    ...{ log: failFast, projections, runner, work: workStore, clock, nats },
+    ...{ log: failFast, projections, runner, work: workStore, kinds, clock, nats },
     integrationEvents,
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
@@ -237,7 +236,8 @@ async function compose(
       projections,
       work: {
         overview: () => readiness.workOverview(),
-        redrive: ({ key, dryRun }) => runner.redrive({ dryRun, ...(key && { key }) }),
+        redrive: (request) => runner.redrive(withKey(request)),
+        discard: (request) => discardWork({ work: workStore, kinds }, request),
       },
       advanceClock: (by, context) =>
         advanceClock(
@@ -274,4 +274,11 @@ async function compose(
       return stopped
     },
   }
+}
+
+function withKey<Key>(request: { readonly key: Key | null; readonly dryRun: boolean }): {
+  key?: Key
+  dryRun: boolean
+} {
+  return request.key === null ? { dryRun: request.dryRun } : { key: request.key, dryRun: request.dryRun }
 }
