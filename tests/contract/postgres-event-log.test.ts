@@ -15,7 +15,7 @@ import {
   type PostgresEventLogOptions,
 } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { createTestDatabase, type TestDatabase, urlOf, withServer } from '../support/database.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { startHoldingProxy } from '../support/holding-proxy.ts'
 import { untilAnswered } from '../support/until-answered.ts'
 import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
 
@@ -475,7 +475,7 @@ describe('event log in PostgreSQL', () => {
   describe('an append whose answer was lost', () => {
     test('is found by its own ids, told as stored, and delivered once', async () => {
       const proxied = new URL(testDatabase.url)
-      const proxy = await startTcpProxy({ host: proxied.hostname, port: Number(proxied.port) })
+      const proxy = await startHoldingProxy(Number(proxied.port))
       cleanup(() => proxy.close())
       proxied.host = `127.0.0.1:${proxy.port}`
       const log = await openLog({ url: proxied.toString(), patienceMs: 90_000 })

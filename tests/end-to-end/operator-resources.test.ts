@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   type Answer,
   newFein,
@@ -9,16 +9,15 @@ import {
   seedTenant,
   send,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let seeded: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   seeded = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const UNKNOWN = 'f'.repeat(24)
 

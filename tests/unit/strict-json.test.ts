@@ -133,8 +133,8 @@ function list(element: string, count: number): string {
 }
 
 describe('a body of many slices', () => {
-  // more than a hundred slices of 32 KiB each, with a surrogate pair that makes all strings be looked at
-  const rows = Array.from({ length: 50_000 }, (_, index) => ({
+  // more than fifty slices of 32 KiB each, with a surrogate pair that makes all strings be looked at
+  const rows = Array.from({ length: 20_000 }, (_, index) => ({
     employee_first_name: 'Ada 😀',
     employee_last_name: `Baker ${index}`,
     class_code: '8810',
@@ -168,7 +168,7 @@ describe('a body of many slices', () => {
       for (const [text, kind] of [
         [escaped, 'ok'],
         [`{"id":1,"a":["\\ud83d\\ude00",${list('[[[[[[[[]]]]]]]]', 94_000)}]}`, 'ok'],
-        [escaped.replace('Baker 49999', 'Baker \\ud800'), 'characters'],
+        [escaped.replace('Baker 19999', 'Baker \\ud800'), 'characters'],
         [escaped.replace('"other":[[[]],{"a":null}]}]', '"class_code":""}]'), 'duplicate_key'],
         [`${escaped.slice(0, -2)},]}`, 'syntax'],
       ] as const) {
