@@ -21,7 +21,7 @@ import {
 import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
-import { type CommandHandler, decideAll, type Loaded } from '../command-handling/command-handler.ts'
+import { decideAll, type Loaded } from '../command-handling/command-handler.ts'
 import { derivedId } from '../event-registry.ts'
 import { phaseTerms, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
@@ -92,34 +92,36 @@ export async function submitPayroll(
     return reject('invalid', 'too_many_rows', `At most ${MAX_ROWS} rows fit one request`, 'rows')
   }
   const held = await app.faults.holding('pipeline')
-  let cut = await cutFile(app, submission, context, 0)
-  // the pipeline runs into the other faults by itself where it takes the file over
-  const fault = await app.faults.take('pipeline', cut.chunks.length === 1 ? ALL_FAILURES : ['unreachable'])
-
-  let stored: Loaded<PayrollFile> & { position: bigint }
-  if (cut.chunks.length > 1) {
-    ;({ cut, stored } = await uploadFile(app, submission, cut, context))
-    if (fault !== null) stored = await failFile(app, cut.fileId, fault, context)
-  } else {
-    const decided = decideAll(
-      payrollFile,
-      wholeFile(cut, submission.policy, fault, held),
-      payrollFile.initialState,
-    )
-    if (isRejection(decided)) return decided
-    stored = await storeWhole(app, cut.fileId, decided.events, context)
-  }
+  const stored = (await storedBefore(app, context)) ?? (await storeFile(app, submission, held, context))
+  if (isRejection(stored)) return stored
 
   await app.readModels.tellOf(payrollFile, stored.position)
-  const { fileId } = cut
+  const { file_id: fileId, chunk_count } = stored.state.received!
   const mayWait = submission.waitFor === 'phase_1' || (submission.rows.length <= SYNCHRONOUS_ROWS && !held)
   const file = mayWait ? await settle(app, fileId, stored, submission.waitFor) : stored.state
-  return {
-    fileId,
-    file,
-    inOneAppend: cut.chunks.length === 1,
-    ...resultOf(file, submission.waitFor),
+  return { fileId, file, inOneAppend: chunk_count === 1, ...resultOf(file, submission.waitFor) }
+}
+
+/** Stores all rows of a submission, at once with what the phases make of them where they fit one chunk. */
+async function storeFile(
+  app: Application,
+  submission: PayrollSubmission,
+  held: boolean,
+  context: CommandContext,
+): Promise<StoredFile | Rejection> {
+  const cut = await cutFile(app, submission, context, 0)
+  // the pipeline runs into the other faults by itself where it takes the file over
+  const fault = await app.faults.take('pipeline', cut.chunks.length === 1 ? ALL_FAILURES : ['unreachable'])
+  if (cut.chunks.length > 1) {
+    const stored = await uploadFile(app, submission, cut, context)
+    return fault === null ? stored : failFile(app, stored.state.received!.file_id, fault, context)
   }
+  const decided = decideAll(
+    payrollFile,
+    wholeFile(cut, submission.policy, fault, held),
+    payrollFile.initialState,
+  )
+  return isRejection(decided) ? decided : storeWhole(app, cut.fileId, decided.events, context)
 }
 
 /** What an answer tells of a file by its state. */
@@ -142,6 +144,9 @@ const ALL_FAILURES: readonly FaultMode[] = ['decline', 'timeout', 'unreachable']
 const emptyFile: Loaded<PayrollFile> = { state: payrollFile.initialState, revision: -1 }
 
 type Command<Type> = Extract<PayrollFileCommand, { readonly type: Type }>
+
+/** A file as stored, and where its last event of this request stands in the log. */
+type StoredFile = Loaded<PayrollFile> & { readonly position: bigint }
 
 /** A submission cut into the chunks of a file, ready to be stored. */
 interface CutFile {
@@ -166,7 +171,7 @@ async function cutFile(
 }
 
 /** The id of a submission's file, or of the one that takes the place of so many that were given up. */
-function fileIdOf(context: Pick<CommandContext, 'commandId'>, givenUp: number): string {
+function fileIdOf(context: CommandContext, givenUp: number): string {
   const first = createdId(context, payrollFile)
   return givenUp === 0 ? first : derivedId(first, `again/${givenUp}`)
 }
@@ -180,7 +185,7 @@ async function uploadFile(
   submission: PayrollSubmission,
   first: CutFile,
   context: CommandContext,
-): Promise<{ cut: CutFile; stored: Loaded<PayrollFile> & { position: bigint } }> {
+): Promise<StoredFile> {
   let cut = first
   for (let uploads = 1; uploads <= UPLOADS; uploads += 1) {
     const { givenUp } = await openUpload(app, context)
@@ -191,7 +196,7 @@ async function uploadFile(
     // sealed rows are bound to their file
     if (givenUp !== cut.givenUp) cut = await cutFile(app, submission, context, givenUp)
     const stored = await uploadChunks(app, payrollFile, cut.fileId, cut.received, cut.chunks, context)
-    if (!isGivenUp(stored.state)) return { cut, stored }
+    if (!isGivenUp(stored.state)) return stored
   }
   throw new Error(`The upload was interrupted ${UPLOADS} times before all rows were stored`)
 }
@@ -201,30 +206,27 @@ async function uploadFile(
  * of it.
  */
 async function openUpload(
-  { commands }: { readonly commands: Pick<CommandHandler, 'load'> },
-  context: Pick<CommandContext, 'commandId'>,
-): Promise<{ givenUp: number; file: PayrollFile }> {
+  app: Pick<Application, 'commands'>,
+  context: CommandContext,
+): Promise<{ readonly givenUp: number; readonly file: Loaded<PayrollFile> }> {
   for (let givenUp = 0; ; givenUp += 1) {
-    const { state } = await commands.load(payrollFile, fileIdOf(context, givenUp))
-    if (!isGivenUp(state)) return { givenUp, file: state }
+    const file = await app.commands.load(payrollFile, fileIdOf(context, givenUp))
+    if (!isGivenUp(file.state)) return { givenUp, file }
   }
+}
+
+/** The file of which an earlier attempt has stored all rows: nothing is sealed for it again. */
+async function storedBefore(app: Application, context: CommandContext): Promise<StoredFile | null> {
+  if (!context.mayRepeat || context.keyedRequest) return null
+  const { file } = await openUpload(app, context)
+  const { received, chunks_recorded } = file.state
+  const isWhole = received !== null && chunks_recorded === received.chunk_count
+  return isWhole ? { ...file, position: await app.log.head() } : null
 }
 
 /** True for a file that failed while some of its rows were missing. */
 function isGivenUp({ failed, received, chunks_recorded }: PayrollFile): boolean {
   return failed !== null && received !== null && chunks_recorded < received.chunk_count
-}
-
-/**
- * The file that an earlier attempt under a command id made, in part or whole; null when there is none
- * that a retry would go on with.
- */
-export async function storedFile(
-  app: Pick<Application, 'commands'>,
-  commandId: string,
-): Promise<PayrollFile | null> {
-  const { file } = await openUpload(app, { commandId })
-  return file.received ? file : null
 }
 
 /** What makes a file of one chunk: all of it at once, unless a fault holds or fails the pipeline. */
@@ -253,7 +255,7 @@ async function storeWhole(
   fileId: string,
   events: readonly PayrollFileEvent[],
   context: CommandContext,
-): Promise<Loaded<PayrollFile> & { position: bigint }> {
+): Promise<StoredFile> {
   try {
     return await app.commands.appendAt(payrollFile, fileId, emptyFile, events, context)
   } catch (error) {
@@ -360,7 +362,7 @@ async function failFile(
   fileId: string,
   fault: FaultMode,
   context: CommandContext,
-): Promise<Loaded<PayrollFile> & { position: bigint }> {
+): Promise<StoredFile> {
   const failed = await app.commands.execute(
     payrollFile,
     fileId,

@@ -84,6 +84,7 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
         contactEmail: emailOf(fields),
         payrollCompanyIds: fields.ids('payroll_company_ids'),
       }),
+      refuse: (input, context) => employers.refuseRegistration(app, input, context),
       create: (input, context) => employers.register(app, input, context),
       idOf: ({ employer_id }) => employer_id,
       show: (created) => showEmployer(app, created),

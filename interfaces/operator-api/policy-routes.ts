@@ -47,6 +47,7 @@ export function policyRoutes(host: OperatorHost): readonly Route[] {
         annualPremiumCents: fields.optionalWholeNumber('annual_premium_cents'),
         overtimeExclusion: fields.flag('overtime_exclusion', false),
       }),
+      refuse: (input, context) => policies.refuseIssue(app, input, context),
       create: (input, context: CommandContext) => policies.issue(app, input, context),
       idOf: ({ policy_id }) => policy_id,
       show,
