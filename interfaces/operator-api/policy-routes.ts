@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { listPolicies, type ShownPolicy, showPolicy } from '../../application/policies/list-policies.ts'
 import * as policies from '../../application/policies/policies.ts'
-import { listPolicies, type ShownPolicy, showPolicy } from '../../application/queries/operator-lists.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { type Policy, type PolicyTerms, policy } from '../../domain/policies/policy.ts'
 import type { Route } from '../http/server.ts'
