@@ -1,5 +1,5 @@
-import { RecentlyUsed } from '../../application/recently-used.ts'
 import type { Clock } from '../../application/ports/clock.ts'
+import { RecentlyUsed } from '../../application/recently-used.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { newKey } from '../crypto/aes-gcm.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'

@@ -14,7 +14,6 @@ import { createOnce } from '../../application/idempotency/creations.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { employeeSync } from '../../domain/parties/employee-sync.ts'
-import { CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { accepted, asHttpError, missingFields, requireSomeEmployees, sendOutcome } from './requests.ts'
 
@@ -86,7 +85,6 @@ export async function answerSync(
     },
     {
       decider: employeeSync,
-      looksFirst: sync.records.length > CHUNK_ROWS,
       create: async (within, begun) => {
         if (begun === null) await check()
         return { status: 202, body: answer(await take(within)) }

@@ -2,13 +2,14 @@ import type { ServerResponse } from 'node:http'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import {
+  acceptedSubject,
   findReportSubject,
   type PayrollReport,
   PipelineUnreachable,
   type ReportSender,
   type ReportSubject,
   reportPayroll,
-  storedReportSubject,
+  subjectOfAttempt,
   type TakenReport,
   takenReport,
 } from '../../application/commands/report-payroll.ts'
@@ -20,19 +21,12 @@ import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idem
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { isCalendarDate } from '../../domain/kernel/calendar.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
-import {
-  accepted,
-  asHttpError,
-  isObject,
-  missingFields,
-  requireSomeEmployees,
-  sendOutcome,
-} from './requests.ts'
+import { accepted, isObject, missingFields, requireSomeEmployees, sendOutcome } from './requests.ts'
 
 /** What a successful report is answered with. */
 export interface ReportAnswer {
@@ -132,11 +126,9 @@ export async function answerReport(
     environment: sender.environment,
     correlationId: requestIdOf(response),
   }
-  const find = async (): Promise<ReportSubject> => {
+  const find = async (): Promise<ReportSubject | Rejection> => {
     try {
-      const found = await findReportSubject(app, sender, report)
-      if (isRejection(found)) throw asHttpError(found)
-      return found
+      return await findReportSubject(app, sender, report)
     } catch (error) {
       if (error instanceof PipelineUnreachable) throw new HttpError(502, 'Upstream error', error.message)
       throw error
@@ -156,10 +148,9 @@ export async function answerReport(
       { ...call, requestHash: await requestHash(body) },
       {
         decider: payrollFile,
-        looksFirst: report.employees.length > SYNCHRONOUS_ROWS,
         create: async (within, begun) => {
-          const subject = begun && (await storedReportSubject(app, within.commandId))
-          const taken = await take(subject ?? (await find()), within)
+          const subject = begun && (await acceptedSubject(app, begun))
+          const taken = await take(subject ?? accepted(await find()), within)
           return taken.inOneAppend ? { status: 202, body: answer(taken) } : kept(answer(taken))
         },
         answerOf: (created) => {
@@ -170,30 +161,31 @@ export async function answerReport(
     )
     sendOutcome(response, accepted(outcome))
   } else {
-    const taken = await take(await find(), { ...context, commandId: app.randomness.commandId() })
+    const taken = await take(accepted(await find()), { ...context, commandId: app.randomness.commandId() })
     sendJson(response, 202, answer(taken))
   }
 
   /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
   async function onceBySignature(signature: string): Promise<IdempotentOutcome> {
-    let subject: ReportSubject | undefined
-    const check = async (claimedAs: string | null): Promise<void> => {
-      if (claimedAs !== null) subject ??= (await storedReportSubject(app, claimedAs)) ?? undefined
-      subject ??= await find()
+    let subject: ReportSubject | null = null
+    const check = async (claimedAs: string | null): Promise<Rejection | null> => {
+      if (claimedAs !== null) subject ??= await subjectOfAttempt(app, claimedAs)
+      const found = subject ?? (await find())
+      if (isRejection(found)) return found
+      subject = found
+      return null
     }
     const call = { caller: sender.id, context, check, restore }
-    const bySignature = async (within?: CommandContext): Promise<IdempotentOutcome> =>
-      accepted(
-        await runClaimed(
-          app,
-          {
-            ...{ ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature },
-            ...(within && { commandId: within.commandId }),
-          },
-          async (claimed) => kept(answer(await take(subject ?? (await find()), claimed))),
-        ),
+    const bySignature = (within?: CommandContext): Promise<IdempotentOutcome | Rejection> =>
+      runClaimed(
+        app,
+        {
+          ...{ ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature },
+          ...(within && { commandId: within.commandId }),
+        },
+        async (claimed) => kept(answer(await take(subject!, claimed))),
       )
-    if (keys.header === null) return bySignature()
+    if (keys.header === null) return accepted(await bySignature())
     let replayed = false
     const byHeader = await runClaimed(
       app,
@@ -202,6 +194,7 @@ export async function answerReport(
         // another key does not make a captured request a new one; a new signature under this key
         // goes on with what the first one began
         const first = await bySignature(claimed)
+        if (isRejection(first)) return first
         replayed = first.replayed
         return { ...first, stored: withFein(first.body as ReportAnswer, '') }
       },

@@ -71,8 +71,8 @@ export function asHttpError(rejection: Rejection): HttpError {
   return refusalOf(rejection, ERROR_WORDS)
 }
 
-/** @throws HttpError 409 when the key was used for something else. */
-export function accepted(outcome: IdempotentOutcome | Rejection): IdempotentOutcome {
+/** What a command yielded. @throws HttpError when it was rejected, 409 when its key was used for something else. */
+export function accepted<Outcome>(outcome: Outcome | Rejection): Outcome {
   if (isRejection(outcome)) throw asHttpError(outcome)
   return outcome
 }
