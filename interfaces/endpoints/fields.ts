@@ -7,8 +7,10 @@ const MAX_TEXT = 500
 
 /** Words for a value of the wrong type, where the schema's own say more than the usual ones. */
 export function wrongType(what: string) {
-  return ({ input }: { readonly input?: unknown }) =>
-    input === undefined || input === null ? REQUIRED : what
+  return {
+    error: ({ input }: { readonly input?: unknown }) =>
+      input === undefined || input === null ? REQUIRED : what,
+  }
 }
 
 /** Text without surrounding white space, not empty. @param max characters. */
