@@ -2,8 +2,10 @@ import type { z } from 'zod'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { ErrorWriter, HttpError } from '../http/errors.ts'
 import type { JsonFault } from '../http/strict-json.ts'
-import type { Pagination } from './endpoint.ts'
 import type { Fault } from './faults.ts'
+
+/** Which part of a list an answer shows. */
+export type Pagination = Readonly<Record<string, unknown>>
 
 /** What the endpoints of one host have in common. */
 export interface Api {

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Call as Costs } from '../http/calls.ts'
 import type { Method } from '../http/server.ts'
-import type { Api } from './api.ts'
+import type { Api, Pagination } from './api.ts'
 
 /** A request on its way through the pipeline. */
 export interface Received {
@@ -37,9 +37,6 @@ export type Errors = Readonly<Partial<Record<number, string>>>
 
 /** What an endpoint answers with, by status; a field that its schema does not name never leaves. */
 export type Answers = Readonly<Record<number, z.ZodType>>
-
-/** Which part of a list an answer shows. */
-export type Pagination = Readonly<Record<string, unknown>>
 
 /** An answer with its status. Handlers of endpoints with one status may return the data alone. */
 export class Answer<Status extends number, Data> {
