@@ -29,3 +29,12 @@ export function utcDate(epochMs: number): CalendarDate {
 export function isoTime(epochMs: number): string {
   return new Date(epochMs).toISOString()
 }
+
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
+
+/** An ISO 8601 time with a zone in epoch milliseconds, or null. */
+export function parseTime(text: string): number | null {
+  if (!TIME.test(text) || !isCalendarDate(text.slice(0, 10))) return null
+  const time = Date.parse(text)
+  return Number.isNaN(time) ? null : time
+}

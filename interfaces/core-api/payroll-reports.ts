@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import { z } from 'zod'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import {
@@ -20,52 +20,144 @@ import { createOnce } from '../../application/idempotency/creations.ts'
 import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
-import { isCalendarDate } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
-import { requestIdOf, sendJson } from '../http/answers.ts'
+import { Answer, accepted } from '../endpoints/endpoint.ts'
+import { REQUIRED } from '../endpoints/faults.ts'
+import { date, idOf, rows, wrongType } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
-import { accepted, isObject, missingFields, requireSomeEmployees, sendOutcome } from './requests.ts'
+import { client, connection } from './access.ts'
+import { answered, endpoint } from './api.ts'
 
-/** What a successful report is answered with. */
-export interface ReportAnswer {
-  readonly success: true
-  /** Null above {@link SYNCHRONOUS_ROWS} employees. */
-  readonly file_id: string | null
-  /** The id that the file has in the background; only where `file_id` is null. */
-  readonly report_id?: string
-  readonly status: 'completed' | 'processing' | 'failed'
-  readonly environment: string
-  readonly employer: { readonly id: string; readonly business_name: string; readonly fein: string }
-  readonly policy: { readonly id: string; readonly policy_number: string }
-  readonly employee_count: number
-  readonly file_name: string
+const FEIN = 'takes a string of 9 digits, with or without a hyphen after the second'
+
+const Employee = z
+  .looseObject({
+    employee_id: z.string().optional().describe("The caller's own identifier of the person"),
+    first_name: z.string().optional(),
+    last_name: z.string().optional(),
+    class_code: z.string().optional(),
+    state: z.string().optional(),
+    gross_wages: z.number().optional().describe('Dollars, overtime included'),
+    hours_worked: z.number().optional(),
+    overtime: z.number().optional().describe('Dollars, as part of the gross wages'),
+  })
+  .meta({
+    id: 'ReportedEmployee',
+    description: 'Other keys are accepted. A record that fails the row rules is a red row',
+  })
+
+const Report = z.object({
+  employer_fein: z
+    .string(wrongType(FEIN))
+    .trim()
+    .min(1, REQUIRED)
+    .refine((value) => normalizeFein(value) !== null, FEIN)
+    .describe('9 digits, with or without a hyphen after the second'),
+  policy_number: z.string(REQUIRED).trim().min(1, REQUIRED),
+  employees: rows(Employee, MAX_ROWS),
+  pay_period: z
+    .object({ start_date: date(), end_date: date() })
+    .refine(({ start_date, end_date }) => start_date <= end_date, {
+      path: ['end_date'],
+      message: 'lies before pay_period.start_date',
+    })
+    .nullish(),
+})
+
+const ReportAnswer = z
+  .object({
+    success: z.literal(true),
+    file_id: z.string().nullable().describe(`Null above ${SYNCHRONOUS_ROWS} employees`),
+    report_id: z
+      .string()
+      .optional()
+      .describe('The id of the file in the background, where `file_id` is null'),
+    status: z.enum(['completed', 'processing', 'failed']),
+    environment: z.string(),
+    employer: z.object({ id: z.string(), business_name: z.string(), fein: z.string() }),
+    policy: z.object({ id: z.string(), policy_number: z.string() }),
+    employee_count: z.int(),
+    file_name: z.string(),
+  })
+  .meta({ id: 'ReportAnswer' })
+type ReportAnswer = z.input<typeof ReportAnswer>
+
+/** What the two endpoints that take reports have in common. */
+const taking = {
+  method: 'POST',
+  body: Report,
+  rows: rowsOf,
+  idempotent: 'The same key and body get the first answer again; another body is 409',
+  answers: { 202: ReportAnswer },
+} as const
+const ERRORS = {
+  400: 'The body is no JSON, or a field is missing or wrong',
+  404: 'There is no such employer or active policy within the scope',
+  409: 'The key was used for another body',
+  413: 'Too many employees, or too large a body',
+  502: 'The pipeline cannot be reached',
 }
 
-/**
- * Checks the shape of a report.
- * @throws HttpError 400 in the documented words, 413 above {@link MAX_ROWS} employees.
- */
-export async function parseReport(body: Readonly<Record<string, unknown>>): Promise<PayrollReport> {
-  const { employer_fein, policy_number, employees } = body
-  const missing: string[] = []
-  if (isBlank(employer_fein)) missing.push('employer_fein')
-  if (typeof policy_number !== 'string' || isBlank(policy_number)) missing.push('policy_number')
-  if (!Array.isArray(employees)) missing.push('employees')
-  if (missing.length > 0 || !Array.isArray(employees)) throw missingFields(missing)
-  requireSomeEmployees(employees)
-  const fein = normalizeFein(employer_fein)
-  if (fein === null) {
-    throw new HttpError(
-      400,
-      'Invalid employer_fein',
-      'employer_fein takes a string of 9 digits, with or without a hyphen after the second',
-    )
-  }
-  const period = parsePeriod(body.pay_period)
+export const reportPayrollEndpoint = endpoint({
+  ...taking,
+  operation: 'reportPayroll',
+  path: '/payroll/reports',
+  summary: 'Report the payroll of an employer for a policy',
+  access: client,
+  errors: ERRORS,
+  async handle({ host, caller, body, sent, key, requestId }) {
+    const { client_id, tenant_id, environment } = caller.client
+    const sender = {
+      source: 'report',
+      id: client_id,
+      tenantId: tenant_id,
+      environment,
+      scope: caller.client,
+    } as const
+    const keys = { header: key, signature: null }
+    return takeReport(host.app, sender, await reportOf(body), sent, keys, requestId)
+  },
+})
+
+export const inboundWebhookEndpoint = endpoint({
+  ...taking,
+  operation: 'pushPayroll',
+  path: '/webhook/inbound/{connection_id}',
+  summary: 'Push payroll with a signature instead of client credentials',
+  description: 'The same signature is the same request again, and gets the first answer.',
+  access: connection,
+  params: z.object({ connection_id: idOf('inbound connection') }),
+  errors: { ...ERRORS, 404: `There is no such active connection. ${ERRORS[404]}` },
+  async handle({ host, caller, body, sent, key, requestId }) {
+    const { connection_id, tenant_id, environment } = caller.connection
+    const sender = {
+      source: 'inbound_webhook',
+      id: connection_id,
+      tenantId: tenant_id,
+      environment,
+      scope: { employer_ids: 'all', carrier_ids: 'all' },
+    } as const
+    const keys = { header: key, signature: caller.signature }
+    return takeReport(host.app, sender, await reportOf(body), sent, keys, requestId)
+  },
+})
+
+/** Employees of a body, as far as that can be told before it is checked. */
+export function rowsOf({ employees }: Readonly<Record<string, unknown>>): number {
+  return Array.isArray(employees) ? employees.length : 0
+}
+
+/** A report of the right form. @throws HttpError 400 that names the first employee that is no object, or too large. */
+async function reportOf({
+  employer_fein,
+  policy_number,
+  employees,
+  pay_period,
+}: z.output<typeof Report>): Promise<PayrollReport> {
   await inTimeSlices(employees, (employee, index) => {
-    if (!isObject(employee)) {
+    if (typeof employee !== 'object' || employee === null || Array.isArray(employee)) {
       throw new HttpError(400, 'Invalid employees', `employees[${index}] must be an object`)
     }
     if (isRowTooLarge(employee)) {
@@ -73,31 +165,16 @@ export async function parseReport(body: Readonly<Record<string, unknown>>): Prom
       throw new HttpError(400, 'Invalid employees', `employees[${index}] is larger than ${limit}`)
     }
   })
-  return { fein, policyNumber: (policy_number as string).trim(), employees, period }
-}
-
-function isBlank(value: unknown): boolean {
-  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
-}
-
-function parsePeriod(period: unknown): PayrollReport['period'] {
-  if (period === undefined || period === null) return null
-  const { start_date: start, end_date: end } = isObject(period) ? period : {}
-  if (!isCalendarDate(start) || !isCalendarDate(end)) {
-    throw new HttpError(
-      400,
-      'Invalid pay_period',
-      'pay_period takes start_date and end_date, existing dates in the form YYYY-MM-DD',
-    )
+  return {
+    fein: normalizeFein(employer_fein)!,
+    policyNumber: policy_number,
+    employees: employees as PayrollReport['employees'],
+    period: pay_period ? { start: pay_period.start_date, end: pay_period.end_date } : null,
   }
-  if (end < start) {
-    throw new HttpError(400, 'Invalid pay_period', 'pay_period.end_date lies before pay_period.start_date')
-  }
-  return { start, end }
 }
 
 /** What makes a repeated report the same report. */
-export interface ReportKeys {
+interface ReportKeys {
   /** `Idempotency-Key` of the request. */
   readonly header: string | null
   /** Signature of an inbound webhook: the same one is the same request again. */
@@ -107,16 +184,16 @@ export interface ReportKeys {
 /**
  * Takes a report over and answers 202, or again what its first sending was answered.
  * @param body the parsed body, for the comparison of repeated keys.
- * @throws HttpError 404, 409, 502.
+ * @throws HttpError 502; Rejected.
  */
-export async function answerReport(
+async function takeReport(
   app: Application,
   sender: ReportSender,
   report: PayrollReport,
   body: unknown,
   keys: ReportKeys,
-  response: ServerResponse,
-): Promise<void> {
+  requestId: string,
+): Promise<Answer<202, ReportAnswer>> {
   const context = {
     actor: {
       type: sender.source === 'report' ? ('api_client' as const) : ('inbound_connection' as const),
@@ -124,7 +201,7 @@ export async function answerReport(
     },
     tenantId: sender.tenantId,
     environment: sender.environment,
-    correlationId: requestIdOf(response),
+    correlationId: requestId,
   }
   const find = async (): Promise<ReportSubject | Rejection> => {
     try {
@@ -140,8 +217,9 @@ export async function answerReport(
   const restore = (stored: unknown) => withFein(stored as ReportAnswer, report.fein)
 
   if (keys.signature !== null) {
-    sendOutcome(response, await onceBySignature(keys.signature))
-  } else if (keys.header !== null) {
+    return answered(202, await onceBySignature(keys.signature))
+  }
+  if (keys.header !== null) {
     const call = { caller: sender.id, operation: 'payroll report', key: keys.header, context, restore }
     const outcome = await createOnce(
       app,
@@ -159,11 +237,12 @@ export async function answerReport(
         },
       },
     )
-    sendOutcome(response, accepted(outcome))
-  } else {
-    const taken = await take(accepted(await find()), { ...context, commandId: app.randomness.commandId() })
-    sendJson(response, 202, answer(taken))
+    return answered(202, accepted(outcome))
   }
+  return new Answer(
+    202,
+    answer(await take(accepted(await find()), { ...context, commandId: app.randomness.commandId() })),
+  )
 
   /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
   async function onceBySignature(signature: string): Promise<IdempotentOutcome> {

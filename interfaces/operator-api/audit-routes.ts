@@ -8,11 +8,12 @@ import {
   readStreamEvents,
   stateAt,
 } from '../../application/queries/streams.ts'
+import { parseTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Route } from '../http/server.ts'
-import { badRequest, type Fields, flagParameter, parseTime, wholeNumberParameter } from './fields.ts'
-import { listAnswer, pageOf } from './lists.ts'
+import { badRequest, type Fields, flagParameter, wholeNumberParameter } from './fields.ts'
+import { listAnswer, pageOf } from './old-lists.ts'
 import { accepted, type Call, notFound, type OperatorHost, operation } from './operations.ts'
 import type { OperatorServices } from './services.ts'
 

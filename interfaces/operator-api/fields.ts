@@ -1,4 +1,4 @@
-import { isCalendarDate } from '../../domain/kernel/calendar.ts'
+import { isCalendarDate, parseTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { HttpError } from '../http/errors.ts'
 
@@ -172,15 +172,6 @@ export class Fields {
       return read(new Fields(value, `${this.#prefix}${name}[${index}].`))
     })
   }
-}
-
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
-
-/** An ISO 8601 time with a zone in epoch milliseconds, or null. */
-export function parseTime(text: string): number | null {
-  if (!TIME.test(text) || !isCalendarDate(text.slice(0, 10))) return null
-  const time = Date.parse(text)
-  return Number.isNaN(time) ? null : time
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,40 +1,53 @@
+import { z } from 'zod'
 import type { ListPage, ListScope, PageRequest } from '../../application/read-models/pages.ts'
-import { isId } from '../../domain/kernel/ids.ts'
-import { badRequest, wholeNumberParameter } from './fields.ts'
-import type { Answer } from './operations.ts'
+import { Answer } from '../endpoints/endpoint.ts'
+import { id, wholeNumberText, word } from '../endpoints/fields.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
 
-/** `page` from 1 and `limit` (50, at most 200). @throws HttpError 400. */
-export function pageOf(query: ReadonlyMap<string, string>): PageRequest {
-  const page = wholeNumberParameter(query, 'page', { missing: 1, min: 1 })
-  const limit = wholeNumberParameter(query, 'limit', { missing: DEFAULT_LIMIT, min: 1 })
-  return { page, limit: Math.min(limit, MAX_LIMIT) }
+/** Query parameters of a list: which page of it. */
+export const page = {
+  page: wholeNumberText({ min: 1, missing: 1 }),
+  limit: wholeNumberText({ min: 1, missing: DEFAULT_LIMIT }).describe(`At most ${MAX_LIMIT} are shown`),
 }
 
-/** `tenant_id` and `environment`, where given. @throws HttpError 400. */
-export function scopeOf(query: ReadonlyMap<string, string>): ListScope {
-  const tenantId = query.get('tenant_id') ?? null
-  if (tenantId !== null && !isId(tenantId)) throw badRequest('tenant_id must be an id')
-  const environment = query.get('environment') ?? null
-  if (environment !== null && environment !== 'live' && environment !== 'sandbox') {
-    throw badRequest('environment must be one of live, sandbox')
-  }
-  return { tenantId, environment }
+/** Query parameters that narrow a list. */
+export const scope = {
+  tenant_id: id().optional(),
+  environment: word('live', 'sandbox').optional(),
 }
 
-/** A page of a list in the envelope. */
-export function listAnswer(request: PageRequest, page: ListPage<unknown>): Answer {
-  const total_pages = Math.ceil(page.total / request.limit)
-  return {
-    data: page.items,
-    pagination: {
-      page: request.page,
-      limit: request.limit,
-      total: page.total,
-      total_pages,
-      has_more: request.page < total_pages,
-    },
-  }
+/** The part of a list that an answer shows. */
+export const pagination = z.object({
+  page: z.int(),
+  limit: z.int(),
+  total: z.int(),
+  total_pages: z.int(),
+  has_more: z.boolean(),
+})
+
+/** The page that is asked for. */
+export function pageOf(query: { readonly page: number; readonly limit: number }): PageRequest {
+  return { page: query.page, limit: Math.min(query.limit, MAX_LIMIT) }
+}
+
+/** What the list is narrowed to. */
+export function scopeOf(query: {
+  tenant_id?: string | undefined
+  environment?: 'live' | 'sandbox' | undefined
+}): ListScope {
+  return { tenantId: query.tenant_id ?? null, environment: query.environment ?? null }
+}
+
+/** A page of a list. */
+export function listAnswer<Item>(
+  request: PageRequest,
+  { items, total }: ListPage<Item>,
+): Answer<200, readonly Item[]> {
+  const { page, limit } = request
+  const total_pages = Math.ceil(total / limit)
+  return new Answer(200, items, {
+    pagination: { page, limit, total, total_pages, has_more: page < total_pages },
+  })
 }

@@ -2,10 +2,11 @@ import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
+import { routesOf } from '../endpoints/request-pipeline.ts'
 import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
 import { OriginCheck, ownNamesOnly } from '../http/host-check.ts'
-import type { RateLimits } from '../http/rate-limit.ts'
+import { type RateLimits, rateLimits } from '../http/rate-limit.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
 import { accessRoutes } from './access-routes.ts'
 import { auditRoutes } from './audit-routes.ts'
@@ -14,6 +15,7 @@ import { partyRoutes } from './party-routes.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { ProbeAccess } from './probe-access.ts'
 import type { OperatorServices } from './services.ts'
+import { tenantEndpoints } from './tenants.ts'
 
 export type {
   Health,
@@ -34,6 +36,9 @@ export interface OperatorSettings extends Pick<HostSettings, 'onFailure' | 'onAn
   readonly onRefusedOperator: (refused: RefusedOperator) => void
 }
 
+/** All endpoints of the operator API. */
+export const operatorEndpoints = [...tenantEndpoints]
+
 /**
  * The operator API: issues parties, policies and credentials, runs the machinery, and shows auditors
  * everything the log holds. Probes answer known addresses without the token.
@@ -52,6 +57,7 @@ export function createOperatorApp(
   const host = { app, gate }
   return createHost({
     routes: [
+      ...routesOf(operatorEndpoints, { app, services, gate }, { ...rateLimits(0), ...limits }),
       ...partyRoutes(host),
       ...policyRoutes(host),
       ...accessRoutes(host),

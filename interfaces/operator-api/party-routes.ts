@@ -4,16 +4,14 @@ import * as employers from '../../application/parties/employers.ts'
 import { listEmployers } from '../../application/parties/list-employers.ts'
 import * as payrollCompanies from '../../application/parties/payroll-companies.ts'
 import { employerAsRegistered, showEmployer } from '../../application/parties/show-employers.ts'
-import * as tenants from '../../application/parties/tenants.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
-import { tenant } from '../../domain/parties/tenant.ts'
 import type { Route } from '../http/server.ts'
 import { badRequest, type Fields, isObject } from './fields.ts'
-import { listAnswer, pageOf, scopeOf } from './lists.ts'
+import { listAnswer, pageOf, scopeOf } from './old-lists.ts'
 import { accepted, creation, notFound, type OperatorHost, operation } from './operations.ts'
 
 export const ENVIRONMENTS = ['live', 'sandbox'] as const
@@ -24,21 +22,6 @@ const MAX_ADDRESS_PARTS = 20
 export function partyRoutes(host: OperatorHost): readonly Route[] {
   const { app } = host
   return [
-    creation(host, {
-      path: '/tenants',
-      parse: (fields) => ({ name: fields.text('name') }),
-      create: (input, context) => tenants.register(app, input, context),
-      idOf: ({ tenant_id }) => tenant_id,
-      show: (created) => created,
-      repeated: { by: tenant },
-    }),
-    operation(host, 'GET', '/tenants/:tenant_id', async (call) => {
-      const id = call.parameter('tenant_id')
-      const found = isId(id) ? (await app.commands.load(tenant, id)).state : null
-      if (!found) throw notFound('There is no such tenant')
-      return { data: found }
-    }),
-
     creation(host, {
       path: '/carriers',
       parse: (fields) => ({

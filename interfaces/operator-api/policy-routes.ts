@@ -5,7 +5,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { type Policy, type PolicyTerms, policy } from '../../domain/policies/policy.ts'
 import type { Route } from '../http/server.ts'
 import { badRequest, type Fields } from './fields.ts'
-import { listAnswer, pageOf, scopeOf } from './lists.ts'
+import { listAnswer, pageOf, scopeOf } from './old-lists.ts'
 import { accepted, creation, notFound, type OperatorHost, operation } from './operations.ts'
 
 const STATE = /^[A-Z]{2}$/

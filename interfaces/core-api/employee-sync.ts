@@ -1,0 +1,136 @@
+import { z } from 'zod'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import {
+  checkChangeRecords,
+  type EmployeeChangeRecord,
+  type EmployeeChanges,
+  refuseSync,
+  type SyncedEmployees,
+  storedSync,
+  syncEmployees,
+} from '../../application/commands/sync-employees.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
+import { employeeSync } from '../../domain/parties/employee-sync.ts'
+import { Answer, accepted } from '../endpoints/endpoint.ts'
+import { REQUIRED } from '../endpoints/faults.ts'
+import { date, rows } from '../endpoints/fields.ts'
+import { client } from './access.ts'
+import { answered, endpoint } from './api.ts'
+import { rowsOf } from './payroll-reports.ts'
+
+const ChangeRecord = z
+  .looseObject({
+    employee_id: z.string().max(255).describe("The caller's own identifier of the person"),
+    action: z.enum(['hire', 'terminate', 'update']),
+    name: z.string().optional().describe('Required for `hire`'),
+    hire_date: date().optional().describe('Required for `hire`'),
+    termination_date: date().optional().describe('Required for `terminate`'),
+  })
+  .meta({ id: 'EmployeeChange' })
+
+const SyncAnswer = z
+  .object({
+    message: z.string(),
+    sync_id: z.string(),
+    file_id: z.string(),
+    environment: z.string(),
+    employer_id: z.string(),
+    employees_processed: z.int(),
+    status: z.literal('processing'),
+  })
+  .meta({ id: 'EmployeeSync' })
+type SyncAnswer = z.input<typeof SyncAnswer>
+
+const InvalidRecords = z
+  .object({
+    error: z.string(),
+    message: z.string(),
+    details: z
+      .array(z.object({ index: z.int(), field: z.string(), message: z.string() }))
+      .readonly()
+      .optional(),
+  })
+  .meta({ id: 'InvalidRecords' })
+
+export const syncEmployeesEndpoint = endpoint({
+  operation: 'syncEmployees',
+  method: 'POST',
+  path: '/employees/sync',
+  summary: 'Report hires, terminations and changes of employees',
+  description:
+    'Taken over as a whole: one bad record refuses all of them, with `details` of what is wrong where.',
+  access: client,
+  body: z.object({
+    employer_id: z.string(REQUIRED).min(1, REQUIRED),
+    employees: rows(ChangeRecord, MAX_ROWS),
+  }),
+  rows: rowsOf,
+  idempotent: 'The same key and body get the first answer again; another body is 409',
+  answers: { 202: SyncAnswer, 400: InvalidRecords },
+  errors: {
+    404: 'There is no such employer within the client’s scope',
+    409: 'The key was used for another body',
+    413: 'Too many records, or too large a body',
+  },
+  async handle({ host: { app }, caller: { client }, body, sent, key, requestId }) {
+    const details = await checkChangeRecords(body.employees)
+    if (details.length > 0) {
+      return new Answer(400, { error: 'Invalid employee record', message: details[0]!.message, details })
+    }
+    const sync: EmployeeChanges = {
+      senderId: client.client_id,
+      tenantId: client.tenant_id,
+      environment: client.environment,
+      employerId: body.employer_id,
+      records: body.employees as readonly EmployeeChangeRecord[],
+    }
+    const context = {
+      actor: { type: 'api_client' as const, id: client.client_id },
+      tenantId: client.tenant_id,
+      environment: client.environment,
+      correlationId: requestId,
+    }
+    const check = async (): Promise<void> => {
+      accepted(await refuseSync(app, client, sync.employerId))
+    }
+    const take = (within: CommandContext) => syncEmployees(app, sync, within)
+    const answer = ({ syncId, fileId }: SyncedEmployees): SyncAnswer => ({
+      message: `${sync.records.length} employee ${sync.records.length === 1 ? 'change' : 'changes'} accepted`,
+      sync_id: syncId,
+      file_id: fileId,
+      environment: sync.environment,
+      employer_id: sync.employerId,
+      employees_processed: sync.records.length,
+      status: 'processing',
+    })
+
+    if (key === null) {
+      await check()
+      return new Answer(202, answer(await take({ ...context, commandId: app.randomness.commandId() })))
+    }
+    const outcome = await createOnce(
+      app,
+      {
+        caller: client.client_id,
+        operation: 'employee sync',
+        key,
+        requestHash: await requestHash(sent),
+        context,
+      },
+      {
+        decider: employeeSync,
+        create: async (within, begun) => {
+          if (begun === null) await check()
+          return { status: 202, body: answer(await take(within)) }
+        },
+        answerOf: async ({ state }) => {
+          const stored = await storedSync(app, state)
+          return stored && { status: 202, body: answer(stored) }
+        },
+      },
+    )
+    return answered(202, accepted(outcome))
+  },
+})

@@ -1,0 +1,170 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { z } from 'zod'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { Call as Costs } from '../http/calls.ts'
+import type { Method } from '../http/server.ts'
+import type { Api, Pagination } from './api.ts'
+
+/** A request on its way through the pipeline. */
+export interface Received {
+  readonly request: IncomingMessage
+  /** For headers that go with a refusal; the pipeline answers. */
+  readonly response: ServerResponse
+  /** What the request costs its caller. */
+  readonly costs: Costs
+  /** Parameters of the path as they came. */
+  readonly params: Readonly<Record<string, unknown>>
+  /** The id of the request, which its events carry as their correlation id. */
+  readonly requestId: string
+}
+
+/** How a caller proves who it is. */
+export interface Access<Host, Caller> {
+  /** OpenAPI security requirements, any of which does: names of the API's schemes. */
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  /** Statuses that proving can end in, and when, for the description. */
+  readonly errors: Errors
+  /** Tells who calls before a byte of the body is read. @throws HttpError 401, 403, 404, 429. */
+  identify(host: Host, received: Received): Promise<Caller>
+  /** Whether the raw bytes are wanted where an endpoint takes no body. */
+  readonly signsBytes?: (caller: Caller) => boolean
+  /** Checks what the raw bytes prove. @throws HttpError 401, 429. */
+  readonly verify?: (host: Host, caller: Caller, bytes: Buffer, received: Received) => void | Promise<void>
+}
+
+/** When an endpoint is answered with an error status, for the description: one sentence each. */
+export type Errors = Readonly<Partial<Record<number, string>>>
+
+/** What an endpoint answers with, by status; a field that its schema does not name never leaves. */
+export type Answers = Readonly<Record<number, z.ZodType>>
+
+/** An answer with its status. Handlers of endpoints with one status may return the data alone. */
+export class Answer<Status extends number, Data> {
+  readonly status: Status
+  readonly data: Data
+  readonly options: { readonly pagination?: Pagination; readonly replayed?: boolean }
+
+  /** @param options `replayed`: says `Idempotent-Replayed: true`. */
+  constructor(status: Status, data: Data, options: Answer<Status, Data>['options'] = {}) {
+    this.status = status
+    this.data = data
+    this.options = options
+  }
+}
+
+type AnswerOf<As extends Answers> = Answer<keyof As & number, z.input<As[keyof As & number]>>
+
+type IsUnion<T, All = T> = T extends unknown ? ([All] extends [T] ? false : true) : never
+
+/** What a handler returns; a rejection is answered in the words of the API. */
+export type Returned<As extends Answers> =
+  | Rejection
+  | AnswerOf<As>
+  | (IsUnion<keyof As> extends true ? never : z.input<As[keyof As]>)
+
+/** Thrown for a rejection where a handler cannot return it. */
+export class Rejected extends Error {
+  readonly rejection: Rejection
+
+  constructor(rejection: Rejection) {
+    super(rejection.message)
+    this.name = 'Rejected'
+    this.rejection = rejection
+  }
+}
+
+/** What a use case yielded. @throws Rejected. */
+export function accepted<Outcome>(outcome: Outcome | Rejection): Outcome {
+  if (isRejection(outcome)) throw new Rejected(outcome)
+  return outcome
+}
+
+/** What a handler is given, past every check of the request's form. */
+export interface Call<Host, Caller, Params, Query, Body> {
+  readonly host: Host
+  readonly caller: Caller
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  /** The body as it was sent; what a repeated key is compared by. */
+  readonly sent: Readonly<Record<string, unknown>>
+  /** `Idempotency-Key`, where the endpoint takes one. */
+  readonly key: string | null
+  readonly requestId: string
+  /** Aborts when the caller goes away before the answer. */
+  readonly signal: AbortSignal
+}
+
+type Output<Schema, Missing> = Schema extends z.ZodType ? z.output<Schema> : Missing
+
+/** One endpoint: what it takes, what it answers, and what it does. */
+export interface Declaration<
+  Host,
+  Caller,
+  As extends Answers,
+  Params extends z.ZodObject | undefined,
+  Query extends z.ZodObject | undefined,
+  Body extends z.ZodType | undefined,
+> {
+  /** The name of the operation: the client's method, unique in its API. */
+  readonly operation: string
+  readonly method: Method
+  /** Below the API's prefixes, with parameters in braces: `/files/status/{file_id}`. */
+  readonly path: string
+  /** One line. */
+  readonly summary: string
+  /** What a caller must know beyond the schemas, in Markdown. */
+  readonly description?: string
+  readonly access: Access<Host, Caller>
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
+  /** Payroll rows, or the like, that a body brings: large calls cost their caller more. */
+  readonly rows?: (sent: Readonly<Record<string, unknown>>) => number
+  /** Takes an `Idempotency-Key`; says how a repetition is answered, in one sentence. */
+  readonly idempotent?: string
+  readonly answers: As
+  /** The part of a list that an answer shows, where it shows one. */
+  readonly pagination?: z.ZodType
+  readonly errors?: Errors
+  readonly handle: (
+    call: Call<Host, Caller, Output<Params, object>, Output<Query, object>, Output<Body, undefined>>,
+  ) => Promise<Returned<As>>
+  /** What the command line makes of it, where its API has one. */
+  readonly command?: Command
+}
+
+/** An endpoint as a command: arguments are the path's parameters, options the fields of query and body. */
+export interface Command {
+  /** For example `projections rebuild`. */
+  readonly name: string
+  /** Columns of a list for people: heading and field, or what makes the cell of a row. */
+  readonly columns?: Readonly<Record<string, string | ((row: Readonly<Record<string, unknown>>) => unknown)>>
+}
+
+/** An endpoint of an API, whatever its types. */
+export interface Endpoint<Host>
+  extends Omit<
+    Declaration<Host, unknown, Answers, undefined, undefined, undefined>,
+    'params' | 'query' | 'body' | 'access' | 'handle'
+  > {
+  readonly api: Api
+  readonly access: Access<Host, unknown>
+  readonly params?: z.ZodObject
+  readonly query?: z.ZodObject
+  readonly body?: z.ZodType
+  readonly handle: (call: Call<Host, unknown, unknown, unknown, unknown>) => Promise<unknown>
+}
+
+/** Makes endpoints of an API, whose handlers are given a `Host`. */
+export function endpointsOf<Host>(api: Api) {
+  return <
+    Caller,
+    const As extends Answers,
+    Params extends z.ZodObject | undefined = undefined,
+    Query extends z.ZodObject | undefined = undefined,
+    Body extends z.ZodType | undefined = undefined,
+  >(
+    declaration: Declaration<Host, Caller, As, Params, Query, Body>,
+  ): Endpoint<Host> => ({ ...(declaration as unknown as Omit<Endpoint<Host>, 'api'>), api })
+}

@@ -1,0 +1,86 @@
+import type { z } from 'zod'
+
+/** What is wrong with one value of a request. */
+export interface Fault {
+  /** The field as its caller wrote it: `rates[2].state`; empty for the whole. */
+  readonly field: string
+  /** What it must be, to be read after the field's name: `must be a string`. */
+  readonly message: string
+  readonly kind: 'missing' | 'too_small' | 'too_big' | 'other'
+}
+
+/** What is said of a value that is missing. */
+export const REQUIRED = 'is required'
+
+/**
+ * Checks a value by a schema.
+ * @returns the value as the schema yields it, or what is wrong with it in the order of the schema, at least one fault.
+ */
+export function check<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): { readonly value: z.output<Schema> } | { readonly faults: readonly Fault[] } {
+  const result = schema.safeParse(value, { error: describe })
+  if (result.success) return { value: result.data }
+  const faults = result.error.issues.map(({ path, message, code }) => ({
+    field: fieldOf(path),
+    message,
+    kind: message === REQUIRED ? 'missing' : code === 'too_small' || code === 'too_big' ? code : 'other',
+  })) satisfies readonly Fault[]
+  return { faults }
+}
+
+/** The words for what is wrong, where a schema has none of its own. */
+function describe(issue: z.core.$ZodRawIssue): string {
+  if (issue.input === undefined || issue.input === null) return REQUIRED
+  switch (issue.code) {
+    case 'invalid_type':
+      return TYPES[issue.expected] ?? `must be a ${issue.expected}`
+    case 'invalid_value':
+      return `must be one of ${issue.values.join(', ')}`
+    case 'too_small':
+      return tooSmall(issue)
+    case 'too_big':
+      return tooBig(issue)
+    case 'invalid_format':
+      return 'has the wrong form'
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`
+    default:
+      return 'cannot be read'
+  }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'must be a string',
+  number: 'must be a number',
+  int: 'must be a whole number',
+  boolean: 'must be true or false',
+  array: 'must be an array',
+  object: 'must be an object',
+  record: 'must be an object',
+}
+
+type Bounds = Pick<z.core.$ZodIssueTooSmall, 'origin' | 'minimum'>
+
+function tooSmall({ origin, minimum }: Bounds): string {
+  if (origin === 'string')
+    return minimum === 1 ? 'must not be empty' : `must have at least ${minimum} characters`
+  if (origin === 'array')
+    return minimum === 1 ? 'must not be empty' : `must have at least ${minimum} elements`
+  return `must be ${minimum} or more`
+}
+
+function tooBig({ origin, maximum }: Pick<z.core.$ZodIssueTooBig, 'origin' | 'maximum'>): string {
+  if (origin === 'string') return `must not be longer than ${maximum} characters`
+  if (origin === 'array') return `must not have more than ${maximum} elements`
+  return `must not exceed ${maximum}`
+}
+
+function fieldOf(path: readonly PropertyKey[]): string {
+  return path.reduce<string>(
+    (text, part) =>
+      typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
+    '',
+  )
+}

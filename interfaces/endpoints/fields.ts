@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import { isCalendarDate, parseTime } from '../../domain/kernel/calendar.ts'
+import { REQUIRED } from './faults.ts'
+
+/** Characters of a text at the most, where nothing else is said. */
+const MAX_TEXT = 500
+
+/** Words for a value of the wrong type, where they say more than the usual ones. */
+export function wrongType(what: string) {
+  return {
+    error({ code, input }: { readonly code?: string; readonly input?: unknown }) {
+      if (code !== 'invalid_type') return undefined
+      return input === undefined || input === null ? REQUIRED : what
+    },
+  }
+}
+
+/** Text without surrounding white space, not empty. @param max characters. */
+export function text(max = MAX_TEXT) {
+  return z.string().trim().min(1).max(max).meta({ pattern: '\\S' })
+}
+
+/** An id of 24 lower-case hex characters. */
+export function id() {
+  return z.string().regex(/^[0-9a-f]{24}$/, 'must be an id of 24 lower-case hex characters')
+}
+
+/** An id in a path: one that is no id is not found. @param of what it names. */
+export function idOf(of: string) {
+  return z.string().describe(`The id of the ${of}`)
+}
+
+/** One of a few words. */
+export function word<const Words extends readonly [string, ...string[]]>(...words: Words) {
+  return z.enum(words)
+}
+
+/** A whole number of 0 or more within the safe range. */
+export function wholeNumber() {
+  const what = 'must be a whole number of 0 or more'
+  return z.int(wrongType(what)).min(0, what)
+}
+
+/** A date that exists, `YYYY-MM-DD`. */
+export function date() {
+  return z
+    .string(wrongType('must be an existing date in the form YYYY-MM-DD'))
+    .refine(isCalendarDate, 'must be an existing date in the form YYYY-MM-DD')
+    .meta({ format: 'date' })
+}
+
+/** A moment in ISO 8601 with a zone, as epoch milliseconds. */
+export function time() {
+  const what = 'must be a time in ISO 8601 with a zone, like 2026-01-31T12:00:00Z'
+  return z
+    .string(wrongType(what))
+    .refine((value) => parseTime(value) !== null, what)
+    .transform((value) => parseTime(value)!)
+    .meta({ format: 'date-time' })
+}
+
+/** A field that may be missing or null; null then. */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish().transform((value) => value ?? null)
+}
+
+/** A field that may be missing or null, and stands for something then. */
+export function withDefault<Schema extends z.ZodType, const Value extends z.output<Schema>>(
+  schema: Schema,
+  value: Value,
+) {
+  return schema
+    .nullish()
+    .transform((given) => (given ?? value) as z.output<Schema>)
+    .meta({ default: value })
+}
+
+/** A whole number in a query. */
+export function wholeNumberText({ min, max, missing }: { min: number; max?: number; missing: number }) {
+  const what = `must be a whole number of ${min} or more`
+  return z
+    .string()
+    .regex(/^\d+$/, what)
+    .transform(Number)
+    .pipe(
+      z
+        .number()
+        .min(min, what)
+        .max(max ?? 10 ** 15 - 1),
+    )
+    .default(missing)
+    .meta({
+      description: '',
+      override: { type: 'integer', minimum: min, ...(max && { maximum: max }), default: missing },
+    })
+}
+
+/** `true` or `false` in a query; false when it is missing. */
+export function flagText() {
+  return z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .transform((value) => value === 'true')
+    .meta({ override: { type: 'boolean', default: false } })
+}
+
+/**
+ * Rows of a large list. They are not looked at here: the domain tells of each what is wrong with it.
+ * @param row what a caller should send, for the description.
+ */
+export function rows(row: z.ZodType, max: number) {
+  return z.array(z.unknown(), wrongType(REQUIRED)).min(1).max(max).meta({ items: row })
+}

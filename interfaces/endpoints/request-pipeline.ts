@@ -1,0 +1,136 @@
+import type express from 'express'
+import type { z } from 'zod'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { requestIdOf, sendJson } from '../http/answers.ts'
+import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
+import { Call as Costs } from '../http/calls.ts'
+import type { RateLimits } from '../http/rate-limit.ts'
+import { idempotencyKeyOf } from '../http/rejections.ts'
+import { queryOf, type Route } from '../http/server.ts'
+import { parseLargeJson } from '../http/strict-json.ts'
+import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
+import { check } from './faults.ts'
+
+/** Routes of a host from its endpoints. @param limits what every request is counted against. */
+export function routesOf<Host>(
+  endpoints: readonly Endpoint<Host>[],
+  host: Host,
+  limits: RateLimits,
+): readonly Route[] {
+  return endpoints.flatMap((endpoint) =>
+    endpoint.api.prefixes.map((prefix) => ({
+      method: endpoint.method,
+      path: `${prefix}${endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+      handle: (request: express.Request, response: express.Response) =>
+        Costs.during(limits, (costs) => run(endpoint, host, costs, request, response)),
+    })),
+  )
+}
+
+/**
+ * One request, in the order that is the same on every host: credentials and limits, raw bytes, signature, key, body,
+ * and only then what the endpoint does. Path and method were checked before.
+ */
+async function run<Host>(
+  endpoint: Endpoint<Host>,
+  host: Host,
+  costs: Costs,
+  request: express.Request,
+  response: express.Response,
+): Promise<void> {
+  const { access, api } = endpoint
+  const received: Received = {
+    request,
+    response,
+    costs,
+    params: request.params,
+    requestId: requestIdOf(response),
+  }
+  const caller = await access.identify(host, received)
+  const bytes = await bytesOf(endpoint, caller, received)
+  await access.verify?.(host, caller, bytes, received)
+  const key = endpoint.idempotent === undefined ? null : idempotencyKeyOf(request.headers)
+  const sent = endpoint.body ? await parsedBody(endpoint, bytes, costs) : {}
+  const params = checked(endpoint, endpoint.params, request.params)
+  const query = checked(endpoint, endpoint.query, endpoint.query && Object.fromEntries(queryOf(request)))
+  const body = checked(endpoint, endpoint.body, sent)
+  const { requestId } = received
+  const call = {
+    ...{ host, caller, params, query, body, sent, key, requestId },
+    get signal() {
+      return goneSignal(response)
+    },
+  }
+  const { status, data, options } = await answerOf(endpoint, call)
+  if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
+  sendJson(response, status, api.envelope.wrap(shown(endpoint, status, data), options.pagination))
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
+async function bytesOf<Host>(
+  { access, api, body }: Endpoint<Host>,
+  caller: unknown,
+  { request, costs }: Received,
+): Promise<Buffer> {
+  if (body) {
+    requireUtf8(request)
+    return readBody(request, api.bodyLimit, costs)
+  }
+  const { headers } = request
+  const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+  return hasBody && access.signsBytes?.(caller) ? readBody(request, api.bodyLimit, costs) : NO_BYTES
+}
+
+async function parsedBody<Host>(
+  { api, rows }: Endpoint<Host>,
+  bytes: Buffer,
+  costs: Costs,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (bytes.length === 0 && api.takesEmptyBodies) return {}
+  const parsed = await parseLargeJson(bytes)
+  if (!parsed.ok) throw unreadable(parsed, api.unreadable(parsed.kind))
+  const sent = api.objectOf(parsed.value)
+  if (rows) await costs.measure({ rows: rows(sent) })
+  return sent
+}
+
+function checked<Host>(endpoint: Endpoint<Host>, schema: z.ZodType | undefined, value: unknown): unknown {
+  if (!schema) return undefined
+  const result = check(schema, value)
+  if ('faults' in result) throw endpoint.api.refuse(result.faults)
+  return result.value
+}
+
+/** Aborts when the caller goes away before its answer. */
+function goneSignal(response: express.Response): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableEnded) gone.abort(new CallerGone())
+  })
+  return gone.signal
+}
+
+async function answerOf<Host>(
+  { api, answers, handle }: Endpoint<Host>,
+  call: Parameters<Endpoint<Host>['handle']>[0],
+): Promise<Answer<number, unknown>> {
+  let returned: unknown
+  try {
+    returned = await handle(call)
+  } catch (error) {
+    throw error instanceof Rejected ? api.rejected(error.rejection) : (api.refusalOf?.(error) ?? error)
+  }
+  if (isRejection(returned)) throw api.rejected(returned)
+  return returned instanceof Answer ? returned : new Answer(Number(Object.keys(answers)[0]), returned)
+}
+
+/** What of an answer's data its schema names. @throws when the data are not what the schema promises. */
+function shown<Host>(endpoint: Endpoint<Host>, status: number, data: unknown): unknown {
+  const schema = endpoint.answers[status]
+  if (!schema) throw new Error(`${endpoint.operation} declares no answer ${status}`)
+  const result = check(schema, data)
+  if ('value' in result) return result.value
+  const faults = result.faults.map(({ field, message }) => `${field} ${message}`)
+  throw new Error(`The answer of ${endpoint.operation} is not as declared: ${faults.join('; ')}`)
+}
