@@ -1,6 +1,6 @@
 import type express from 'express'
 import type { Application } from '../../application/application.ts'
-import { fileStatus } from '../../application/queries/file-status.ts'
+import { fileStatus } from '../../application/payroll/file-status.ts'
 import { sendJson } from '../http/answers.ts'
 import { LARGE_BODY, readBody } from '../http/body.ts'
 import { Call } from '../http/calls.ts'

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import {
   checkChangeRecords,
   type EmployeeChangeRecord,
@@ -9,9 +11,7 @@ import {
   type SyncedEmployees,
   storedSync,
   syncEmployees,
-} from '../../application/commands/sync-employees.ts'
-import { createOnce } from '../../application/idempotency/creations.ts'
-import { requestHash } from '../../application/idempotency/request-hash.ts'
+} from '../../application/parties/sync-employees.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { employeeSync } from '../../domain/parties/employee-sync.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'

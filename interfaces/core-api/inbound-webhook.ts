@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Application } from '../../application/application.ts'
-import type { ReportSender } from '../../application/commands/report-payroll.ts'
+import type { ReportSender } from '../../application/payroll/report-payroll.ts'
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Call } from '../http/calls.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
 import type { IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
+import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { sendJson } from '../http/answers.ts'
 import { LARGE_BODY, readBody, requireUtf8, unreadable } from '../http/body.ts'
