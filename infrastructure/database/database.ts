@@ -13,7 +13,7 @@ import {
   parseDatabaseUrl,
   STATEMENT_LIMIT_MS,
 } from './connection.ts'
-import { Listener } from './listener.ts'
+import { listen } from './listener.ts'
 import { SERVICE_ROLE } from './service-role.ts'
 
 export {
@@ -86,8 +86,8 @@ export interface Database {
   }): pg.Pool
   /**
    * Calls `handler` with the payload of each notification on a channel, and with null whenever the listening
-   * connection is new, because notifications may have been missed by then. It reconnects for ever.
-   * Resolves when listening. @returns the function that ends it.
+   * connection is new, because notifications may have been missed by then. It has a connection of its own, and reconnects
+   * for ever. Resolves when listening. @returns the function that ends it.
    */
   listen(channel: string, handler: (payload: string | null) => void): Promise<() => void>
   /** Ends all connections; waits for those that are in use. */
@@ -158,7 +158,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const pool = openOwn('', options.poolSize ?? POOL_SIZE.requests, STATEMENT_LIMIT_MS.request)
   const background = openOwn('background', POOL_SIZE.background, STATEMENT_LIMIT_MS.background)
   const leases = openOwn('leases', POOL_SIZE.leases, STATEMENT_LIMIT_MS.lease)
-  const listener = new Listener((onLost) => connect({ purpose: 'listener', onLost }), log)
+  const listeners = new Set<() => Promise<void>>()
   let closing: Promise<void> | undefined
 
   const withClient: Database['withClient'] = async (work, from = pool) => {
@@ -209,10 +209,17 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         await endClient(client)
       }
     },
-    listen: (channel, handler) => listener.listen(channel, handler),
+    listen: async (channel, handler) => {
+      const stop = await listen({
+        ...{ channel, handler, log },
+        connect: (onLost) => connect({ purpose: 'listener', onLost }),
+      })
+      listeners.add(stop)
+      return () => void stop()
+    },
     close: () => {
       closing ??= (async () => {
-        await listener.close()
+        await Promise.all([...listeners].map((stop) => stop()))
         await Promise.all([pool, background, leases].map((one) => one.end()))
       })()
       return closing

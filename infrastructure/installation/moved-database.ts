@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { LOG_START } from '../../application/ports/event-log.ts'
-import type { LogIdentity, Moved, MovedDatabase } from '../../application/ports/moved-database.ts'
+import type { Carried, LogIdentity, Moved, MovedDatabase } from '../../application/ports/moved-database.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { ConfigError } from '../config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import type { Database } from '../database/database.ts'
 import { FINGERPRINT_ROOT, fingerprintsOf } from '../secrets/personal-data.ts'
+import { rewrapAll } from '../secrets/rewrap.ts'
 import { PostgresSecretVault } from '../secrets/vault.ts'
 import { carryTables } from './carried-tables.ts'
 import {
@@ -131,18 +132,12 @@ export class PostgresMovedDatabase implements MovedDatabase {
           return { outcome: 'moved before', carried: null }
         }
         // of one database, the keys stay as they are
-        const rows =
-          masterKeys && from !== to
-            ? await from.withClient((source) =>
-                inTransaction(source, 'REPEATABLE READ READ ONLY', () =>
-                  carryTables(source, client, masterKeys),
-                ),
-              )
-            : null
+        const carried =
+          from === to ? null : await from.withClient((source) => carryAll(source, client, masterKeys!))
         await translate(client, translated)
         await dropReadModels(client)
         if (pairing) await storePairing(client, pairing, from === to ? null : UNFINISHED)
-        return { outcome: 'moved', carried: rows }
+        return { outcome: 'moved', carried }
       }),
     )
     if (from !== to && moved.outcome === 'moved') {
@@ -177,6 +172,13 @@ export class PostgresMovedDatabase implements MovedDatabase {
         'was last with --from-database',
     )
   }
+}
+
+/** @throws MasterKeyError when a key can be opened with none of the master keys. */
+async function carryAll(from: pg.ClientBase, to: pg.ClientBase, masterKeys: MasterKeys): Promise<Carried> {
+  const carried = await inTransaction(from, 'REPEATABLE READ READ ONLY', () => carryTables(from, to))
+  await rewrapAll(to, masterKeys)
+  return carried
 }
 
 async function translate(client: pg.Client, translated: ReadonlyMap<bigint, bigint>): Promise<void> {
