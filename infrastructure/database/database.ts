@@ -14,7 +14,7 @@ import {
   STATEMENT_LIMIT_MS,
 } from './connection.ts'
 import { listen } from './listener.ts'
-import { SERVICE_ROLE } from './service-role.ts'
+import { mayTakeServiceRole, SERVICE_ROLE } from './service-role.ts'
 
 export {
   type DatabaseLog,
@@ -246,24 +246,21 @@ export async function isSameDatabase(one: Database, other: Database): Promise<bo
 async function inspect(target: DatabaseTarget, config: pg.ClientConfig): Promise<boolean> {
   const client = await connectClient(target, config)
   try {
-    const { rows } = await client.query<{ version: number; encoding: string; role: boolean | null }>({
-      text: `SELECT current_setting('server_version_num')::int / 10000 AS version,
-                    current_setting('server_encoding') AS encoding,
-                    (SELECT pg_has_role(current_user, oid,
-                              CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)
-                            AND COALESCE((SELECT has_schema_privilege($1, n.oid, 'USAGE')
-                                            FROM pg_namespace n WHERE nspname = 'event_log'), false)
-                       FROM pg_roles WHERE rolname = $1) AS role`,
-      values: [SERVICE_ROLE],
-    })
-    const { version, encoding, role } = rows[0]!
+    const { rows } = await client.query<{ version: number; encoding: string; granted: boolean | null }>(
+      `SELECT current_setting('server_version_num')::int / 10000 AS version,
+              current_setting('server_encoding') AS encoding,
+              (SELECT has_schema_privilege(role.oid, log.oid, 'USAGE') FROM pg_roles AS role, pg_namespace AS log
+                WHERE role.rolname = $1 AND log.nspname = 'event_log') AS granted`,
+      [SERVICE_ROLE],
+    )
+    const { version, encoding, granted } = rows[0]!
     if (version < OLDEST_SERVER) {
       throw new DatabaseUnavailable(target.name, `version ${version} is too old, ${OLDEST_SERVER} is needed`)
     }
     if (encoding !== 'UTF8') {
       throw new DatabaseUnavailable(target.name, `the database's encoding is ${encoding}, UTF8 is needed`)
     }
-    return role === true
+    return granted === true && (await mayTakeServiceRole(client))
   } catch (error) {
     throw error instanceof DatabaseUnavailable ? error : new DatabaseUnavailable(target.name, oneLine(error))
   } finally {
