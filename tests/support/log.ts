@@ -9,16 +9,14 @@ import { eventStoreOf } from './installation.ts'
  * Opens the log that belongs to a database, as one more process would: in the engine of the installation that the
  * suites run on.
  * @param databaseUrl the url that `database` was opened with.
- * @param options.eventStoreUrl where the log is, when another process has started its server.
  * @param options.isExclusive a log in PostgreSQL is shared with nobody, as that of an embedded database.
  */
 export async function openTestLog(
   database: Database,
   databaseUrl: string,
-  options: { eventStoreUrl?: string | undefined; isExclusive?: boolean } = {},
+  { isExclusive = false }: { isExclusive?: boolean } = {},
 ): Promise<EventLog> {
-  const { eventStoreUrl, isExclusive = false } = options
-  const url = eventStoreUrl ?? (await eventStoreOf(databaseUrl))
+  const url = await eventStoreOf(databaseUrl)
   return url === null ? openPostgresEventLog({ database, isExclusive }) : openEventStoreEventLog({ url })
 }
 

@@ -62,7 +62,6 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * @param options.aggregates of the test's own, beside the service's.
  * @param options.clock `virtual` (default) stands where the log says.
  * @param options.notices default: told to nobody outside.
- * @param options.eventStoreUrl where the log is, when another process has started its server.
  * @param options.leaseMs time to live of leases, default 1500.
  * @param options.queue default: this process's own.
  * @param options.isExclusive a log in PostgreSQL is shared with nobody.
@@ -73,7 +72,6 @@ export async function openWorkbench(
     aggregates?: readonly Aggregate[]
     clock?: Clock
     notices?: Notices
-    eventStoreUrl?: string | undefined
     queue?: WorkQueue
     leaseMs?: number
     isExclusive?: boolean
