@@ -216,9 +216,9 @@ export class Appender {
 
   /** Sends the next batch, and prepares the one after it. */
   #launch(): Flight | undefined {
-    const ready = this.#ready.reduce((sum, { events }) => sum + events.length, 0)
     // what was given up must not be stored behind its sender's back
     if (this.#next.appends.some(({ isGivenUp }) => isGivenUp)) this.#putBack()
+    const ready = this.#ready.reduce((sum, { events }) => sum + events.length, 0)
     const isHalved = this.#next.size === 0 && ready >= WORTH_HALVING
     this.#prepare(isHalved ? Math.ceil(ready / 2) : undefined)
     const batch = this.#next
