@@ -48,7 +48,7 @@ import { Projections } from '../projections/runtime/projections.ts'
 import { createCoreApp } from './core-api/app.ts'
 import type { RefusedOperator } from './http/bearer.ts'
 import { rateLimits } from './http/rate-limit.ts'
-import { type HostSettings, type Listener, listen } from './http/server.ts'
+import { type Listener, listen, type SharedSettings } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
 import { createMcpApp } from './mcp/app.ts'
 import { createOperatorApp } from './operator-api/operator-api.ts'
@@ -254,9 +254,7 @@ async function compose(
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
-  const host = (
-    name: HostName,
-  ): Pick<HostSettings, 'onFailure' | 'onAnswer'> & { newRequestId(): string } => ({
+  const host = (name: HostName): SharedSettings => ({
     newRequestId: () => randomness.id(),
     onFailure: (error, request) =>
       logger.error(

@@ -48,6 +48,9 @@ export interface HostSettings {
   readonly onAnswer?: (method: string, path: string, status: number, milliseconds: number) => void
 }
 
+/** What the hosts of a process share. */
+export type SharedSettings = Pick<HostSettings, 'newRequestId' | 'onFailure' | 'onAnswer'>
+
 /** Methods that HTTP itself defines, CONNECT excepted, and PATCH. */
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
 

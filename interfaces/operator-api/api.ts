@@ -63,7 +63,7 @@ export const operatorApi: Api = {
 export const endpoint = endpointsOf<OperatorHost>(operatorApi)
 
 /** The bearer of the operator token, and nobody else. */
-export const operator: Access<OperatorHost, null> = {
+export const operator: Access<Pick<OperatorHost, 'gate'>, null> = {
   security: [{ operator: [] }],
   errors: {
     401: 'The operator token is missing or wrong',
@@ -76,10 +76,11 @@ export const operator: Access<OperatorHost, null> = {
   },
 }
 
-type OperatorCall = Pick<Call<OperatorHost, null, unknown, unknown, unknown>, 'host' | 'requestId'>
+/** A call of the operator, whatever the host. */
+type OperatorCall = Call<Pick<OperatorHost, 'app'>, null, unknown, unknown, unknown>
 
 /** The context of a command of a request, with a new command id. */
-export function contextOf({ host, requestId }: OperatorCall): CommandContext {
+export function contextOf({ host, requestId }: Pick<OperatorCall, 'host' | 'requestId'>): CommandContext {
   return {
     actor: { type: 'operator', id: 'operator' },
     tenantId: null,
@@ -113,7 +114,7 @@ export const REPEATED = {
 
 /** Creates something, once for a key. */
 export async function create<Created, Shown>(
-  call: Call<OperatorHost, null, unknown, unknown, unknown>,
+  call: OperatorCall,
   operation: string,
   { create, idOf, show, repeated }: Creation<Created, Shown>,
 ): Promise<Answer<200 | 201, Shown> | Rejection> {

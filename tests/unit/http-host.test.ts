@@ -1,10 +1,15 @@
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import {
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+} from 'node:http'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sendJson } from '../../interfaces/http/answers.ts'
-import { CallerGone, readBody, readJson } from '../../interfaces/http/body.ts'
+import { CallerGone, readBody, requireUtf8, unreadable } from '../../interfaces/http/body.ts'
 import {
   type ErrorWriter,
   HttpError,
@@ -13,6 +18,7 @@ import {
 } from '../../interfaces/http/errors.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 import { createHost, type Listener, listen, queryOf } from '../../interfaces/http/server.ts'
+import { parseLargeJson } from '../../interfaces/http/strict-json.ts'
 
 const LIMIT = 1024 * 1024
 
@@ -41,7 +47,7 @@ beforeEach(async () => {
         method: 'POST',
         path: '/things',
         async handle(request, response) {
-          sendJson(response, 201, (await readJson(request, LIMIT)).value)
+          sendJson(response, 201, await readJson(request))
         },
       },
       {
@@ -81,6 +87,13 @@ afterEach(async () => {
   release()
   await listener.close({ idleMs: 0 })
 })
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  requireUtf8(request)
+  const parsed = await parseLargeJson(await readBody(request, LIMIT))
+  if (!parsed.ok) throw unreadable(parsed, 'Invalid JSON')
+  return parsed.value
+}
 
 const url = (path: string) => `${listener.url}${path}`
 const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>

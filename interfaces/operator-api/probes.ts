@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList, isIPv4 } from 'node:net'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
+import { sendJson } from '../http/answers.ts'
 import { bearerToken, type OperatorGate } from '../http/bearer.ts'
 import { HttpError, tooManyRequests } from '../http/errors.ts'
 import { addressKey, type RateLimiter } from '../http/rate-limit.ts'
+import type { Route } from '../http/server.ts'
+import type { Health, OperatorServices } from './services.ts'
 
 /** Who may read the state and the figures of this process: addresses of some ranges, and the operator from anywhere. */
 export class ProbeAccess {
@@ -47,4 +50,33 @@ export class ProbeAccess {
     const plain = mapped ?? address
     return this.#ranges.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6')
   }
+}
+
+/** Routes for probes, outside the prefix; without a token where `access` lets the address pass. */
+export function probeRoutes(services: OperatorServices, access: ProbeAccess): readonly Route[] {
+  const probe = (path: string, look: () => Health | Promise<Health>): Route => ({
+    method: 'GET',
+    path,
+    async handle(request, response) {
+      access.require(request, response)
+      const health = await look()
+      sendJson(response, health.ok ? 200 : 503, health)
+    },
+  })
+  return [
+    probe('/healthz', () => services.health()),
+    probe('/readyz', () => services.readiness()),
+    {
+      method: 'GET',
+      path: '/metrics',
+      async handle(request, response) {
+        access.require(request, response)
+        const { contentType, text } = await services.metrics()
+        response.statusCode = 200
+        response.setHeader('Content-Type', contentType)
+        response.setHeader('Content-Length', Buffer.byteLength(text))
+        response.end(text)
+      },
+    },
+  ]
 }
