@@ -10,8 +10,8 @@ import express from 'express'
 import { type Admission, callerOf } from './admission.ts'
 import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
-import { type ErrorWriter, HttpError, tooManyRequests } from './errors.ts'
-import { addressKey, type RateLimiter } from './rate-limit.ts'
+import { type ErrorWriter, HttpError } from './errors.ts'
+import { limitAddress, type RateLimiter } from './rate-limit.ts'
 import { type CloseLimits, closeGracefully, followTraffic } from './shutdown.ts'
 import { unavailability } from './unavailable.ts'
 
@@ -130,9 +130,12 @@ export function createHost(settings: HostSettings): express.Express {
     status: number,
     message: string,
   ): void => {
-    const wait = addresses.take(addressKey(request.socket.remoteAddress))
-    if (wait > 0) fail(tooManyRequests(wait), request, response)
-    else writeError(response, status, null, message)
+    try {
+      limitAddress(addresses, request)
+      throw new HttpError(status, null, message)
+    } catch (refusal) {
+      fail(refusal, request, response)
+    }
   }
 
   for (const [path, routes] of byPath(settings.routes)) {

@@ -8,8 +8,7 @@ import { REQUIRED } from '../endpoints/faults.ts'
 import { idOf, optional, withDefault, wrongType } from '../endpoints/fields.ts'
 import type { OperatorGate } from '../http/bearer.ts'
 import { SMALL_BODY } from '../http/body.ts'
-import { HttpError, writeCoreError } from '../http/errors.ts'
-import { refusalOf } from '../http/rejections.ts'
+import { HttpError, refusalOf, writeCoreError } from '../http/errors.ts'
 import { contextOf, create, created, operator, REPEATED } from '../operator-api/api.ts'
 
 /** What handlers of these routes work with. */

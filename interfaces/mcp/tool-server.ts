@@ -8,9 +8,9 @@ import { requestIdOf, sendEmpty } from '../http/answers.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { CallerGone, LARGE_BODY, readBody, requireUtf8 } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
-import { HttpError, tooManyRequests } from '../http/errors.ts'
+import { HttpError } from '../http/errors.ts'
 import { sendJsonPieces } from '../http/long-json.ts'
-import { addressKey, type RateLimits } from '../http/rate-limit.ts'
+import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
 import { parseLargeJson } from '../http/strict-json.ts'
 import { unavailability } from '../http/unavailable.ts'
 import { checkArguments, jsonSchemaOf } from './arguments.ts'
@@ -247,8 +247,7 @@ export class ToolServer {
 
   /** Answers a missing, malformed, unknown or revoked key; the body is only looked at for its id. */
   async #refuseKey(request: IncomingMessage, response: ServerResponse, key: string | null): Promise<void> {
-    const wait = this.#settings.limits.addresses.take(addressKey(request.socket.remoteAddress))
-    if (wait > 0) throw tooManyRequests(wait)
+    limitAddress(this.#settings.limits.addresses, request)
     const id = await idAtBeginning(request)
     response.setHeader('WWW-Authenticate', 'Bearer realm="mcp"')
     const message =

@@ -3,8 +3,8 @@ import { BlockList, isIPv4 } from 'node:net'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
 import { sendJson } from '../http/answers.ts'
 import { bearerToken, type OperatorGate } from '../http/bearer.ts'
-import { HttpError, tooManyRequests } from '../http/errors.ts'
-import { addressKey, type RateLimiter } from '../http/rate-limit.ts'
+import { HttpError } from '../http/errors.ts'
+import { limitAddress, type RateLimiter } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'
 import type { Health, OperatorServices } from './services.ts'
 
@@ -30,10 +30,8 @@ export class ProbeAccess {
 
   /** @throws HttpError 403 for an address outside the ranges without the operator token, 429. */
   require(request: IncomingMessage, response: ServerResponse): void {
-    const { remoteAddress } = request.socket
-    if (this.#isInRange(remoteAddress) || this.#gate.isOperator(request)) return
-    const wait = this.#addresses.take(addressKey(remoteAddress))
-    if (wait > 0) throw tooManyRequests(wait)
+    if (this.#isInRange(request.socket.remoteAddress) || this.#gate.isOperator(request)) return
+    limitAddress(this.#addresses, request)
     if (bearerToken(request) !== null) this.#gate.report(request, response, 'wrong token')
     throw new HttpError(
       403,
