@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import {
   checkChangeRecords,
   type EmployeeChangeRecord,
@@ -9,11 +10,9 @@ import {
   type SyncedEmployees,
   storedSync,
   syncEmployees,
-} from '../../application/commands/sync-employees.ts'
-import { createOnce } from '../../application/idempotency/creations.ts'
-import { requestHash } from '../../application/idempotency/request-hash.ts'
+} from '../../application/parties/sync-employees.ts'
+import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
 import { employeeSync } from '../../domain/parties/employee-sync.ts'
-import { CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { date, rows } from '../endpoints/fields.ts'
@@ -122,7 +121,6 @@ export const syncEmployeesEndpoint = endpoint({
       },
       {
         decider: employeeSync,
-        looksFirst: sync.records.length > CHUNK_ROWS,
         create: async (within, begun) => {
           if (begun === null) await check()
           return { status: 202, body: answer(await take(within)) }

@@ -1,0 +1,74 @@
+import { PayrollRowsValidated } from '../../domain/payroll/payroll-file.ts'
+import type { Person } from '../../domain/payroll/payroll-row.ts'
+import { describeReason } from '../../domain/payroll/row-validation.ts'
+import type { Application } from '../application.ts'
+import { derivedId } from '../event-registry.ts'
+import type { ResultOf } from '../ports/read-database.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+import { opened } from '../sealed-fields.ts'
+import type { PayrollFileRow } from './submission-status.ts'
+
+/** Red rows of one answer at the most. */
+export const MAX_ERROR_ROWS = 100
+
+const RED_ROWS = statement('red-rows-of-file', (db, $: Parameter<{ fileId: string; limit: number }>) =>
+  db
+    .selectFrom('payroll_row_errors')
+    .select(['row_number', 'person', 'reasons', 'valid'])
+    .where('file_id', '=', $('fileId'))
+    .orderBy('row_number')
+    .limit($('limit')),
+)
+type RedRow = ResultOf<typeof RED_ROWS>
+
+const NO_TERMS = { class_codes: [], states: [] }
+
+/**
+ * The red rows of a file with the reasons in sentences, in row order, at most {@link MAX_ERROR_ROWS}.
+ * Names are opened for this answer; of erased persons the fallback is shown.
+ */
+export async function validationErrors(
+  app: Pick<Application, 'read' | 'personalData'>,
+  file: PayrollFileRow,
+) {
+  // as many as the counters tell of, so that an answer in the middle of validation agrees with itself
+  const limit = Math.min(file.red_rows, MAX_ERROR_ROWS)
+  const rows = limit === 0 ? [] : await app.read.query(RED_ROWS, { fileId: file.file_id, limit })
+  // with the first red row of a chunk, and so with that of the file; the same for all rows of a file
+  const valid = rows[0]?.valid ?? NO_TERMS
+  const names = await namesOf(app, file.file_id, rows)
+  return {
+    file_id: file.file_id,
+    total_rows: file.row_count,
+    green_rows: file.green_rows,
+    red_rows: file.red_rows,
+    errors: rows.map((row) => ({
+      row_id: derivedId(file.file_id, `row/${row.row_number}`),
+      row_number: row.row_number,
+      employee_name: names.get(row.row_number) ?? '',
+      reasons: row.reasons.map((reason) => ({
+        field: reason.field,
+        ...describeReason(reason, valid),
+      })),
+    })),
+    has_more: file.red_rows > rows.length,
+  }
+}
+
+/** Names by row number: first and last, or what stands in for a person that does not open. */
+async function namesOf(
+  app: Pick<Application, 'personalData'>,
+  fileId: string,
+  rows: readonly RedRow[],
+): Promise<ReadonlyMap<number, string>> {
+  const failures = { file_id: fileId, failures: rows }
+  const { data } = await opened(app.personalData, [{ schema: PayrollRowsValidated.schema, data: failures }])
+  const named = (data[0] as { readonly failures: readonly RedRow[] }).failures
+  return new Map(named.map(({ row_number, person }) => [row_number, person === null ? '' : nameOf(person)]))
+}
+
+function nameOf(text: string): string {
+  if (!text.startsWith('{')) return text
+  const { first_name, last_name } = JSON.parse(text) as Person
+  return [first_name, last_name].filter((part) => part !== undefined).join(' ')
+}
