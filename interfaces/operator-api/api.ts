@@ -12,7 +12,7 @@ import type { Api } from '../endpoints/api.ts'
 import { type Access, Answer, accepted, type Call, endpointsOf } from '../endpoints/endpoint.ts'
 import type { OperatorGate } from '../http/bearer.ts'
 import { SMALL_BODY } from '../http/body.ts'
-import { HttpError, writeEnvelopeError } from '../http/errors.ts'
+import { HttpError, refusalOf, writeEnvelopeError } from '../http/errors.ts'
 import type { OperatorServices } from './services.ts'
 
 /** What handlers of the operator API work with. */
@@ -22,7 +22,6 @@ export interface OperatorHost {
   readonly gate: OperatorGate
 }
 
-const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409 } as const
 const OF_PROJECTIONS = { not_found: 404, conflict: 409, unavailable: 503 } as const
 
 /** Issues parties, policies and credentials, runs the machinery, and shows auditors what the log holds. */
@@ -44,7 +43,7 @@ export const operatorApi: Api = {
   },
   unreadable: () => null,
   refuse: ([fault]) => badRequest(`${fault!.field} ${fault!.message}`.trim()),
-  rejected: ({ kind, message }) => new HttpError(STATUS[kind], null, message),
+  rejected: (rejection) => refusalOf(rejection, null),
   refusalOf(error) {
     if (error instanceof UnreadableEvent) return new HttpError(409, null, error.message)
     if (!(error instanceof ProjectionError)) return null
@@ -63,7 +62,7 @@ export const operatorApi: Api = {
 export const endpoint = endpointsOf<OperatorHost>(operatorApi)
 
 /** The bearer of the operator token, and nobody else. */
-export const operator: Access<OperatorHost, null> = {
+export const operator: Access<Pick<OperatorHost, 'gate'>, null> = {
   security: [{ operator: [] }],
   errors: {
     401: 'The operator token is missing or wrong',
@@ -76,10 +75,11 @@ export const operator: Access<OperatorHost, null> = {
   },
 }
 
-type OperatorCall = Pick<Call<OperatorHost, null, unknown, unknown, unknown>, 'host' | 'requestId'>
+/** A call of the operator, whatever the host. */
+type OperatorCall = Call<Pick<OperatorHost, 'app'>, null, unknown, unknown, unknown>
 
 /** The context of a command of a request, with a new command id. */
-export function contextOf({ host, requestId }: OperatorCall): CommandContext {
+export function contextOf({ host, requestId }: Pick<OperatorCall, 'host' | 'requestId'>): CommandContext {
   return {
     actor: { type: 'operator', id: 'operator' },
     tenantId: null,
@@ -113,7 +113,7 @@ export const REPEATED = {
 
 /** Creates something, once for a key. */
 export async function create<Created, Shown>(
-  call: Call<OperatorHost, null, unknown, unknown, unknown>,
+  call: OperatorCall,
   operation: string,
   { create, idOf, show, repeated }: Creation<Created, Shown>,
 ): Promise<Answer<200 | 201, Shown> | Rejection> {

@@ -2,13 +2,11 @@ import { recordOperatorAction } from '../../application/operations/operator-acti
 import { FAULT_POINTS } from '../../application/ports/faults.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { ProjectionError } from '../../projections/runtime/projections.ts'
-import { sendJson } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Route } from '../http/server.ts'
 import { badRequest } from './fields.ts'
 import { type Answer, accepted, type Call, conflict, type OperatorHost, operation } from './operations.ts'
-import type { ProbeAccess } from './probe-access.ts'
-import type { Health, OperatorServices, ProjectionOperations } from './services.ts'
+import type { OperatorServices, ProjectionOperations } from './services.ts'
 
 const DRAIN_SECONDS = 30
 const MAX_DRAIN_SECONDS = 600
@@ -169,33 +167,4 @@ function refusing(operations: ProjectionOperations): ProjectionOperations {
     resume: (name) => refused(() => operations.resume(name)),
     redrive: (name, options) => refused(() => operations.redrive(name, options)),
   }
-}
-
-/** Routes for probes, outside the prefix; without a token where `access` lets the address pass. */
-export function probeRoutes(services: OperatorServices, access: ProbeAccess): readonly Route[] {
-  const probe = (path: string, look: () => Health | Promise<Health>): Route => ({
-    method: 'GET',
-    path,
-    async handle(request, response) {
-      access.require(request, response)
-      const health = await look()
-      sendJson(response, health.ok ? 200 : 503, health)
-    },
-  })
-  return [
-    probe('/healthz', () => services.health()),
-    probe('/readyz', () => services.readiness()),
-    {
-      method: 'GET',
-      path: '/metrics',
-      async handle(request, response) {
-        access.require(request, response)
-        const { contentType, text } = await services.metrics()
-        response.statusCode = 200
-        response.setHeader('Content-Type', contentType)
-        response.setHeader('Content-Length', Buffer.byteLength(text))
-        response.end(text)
-      },
-    },
-  ]
 }

@@ -1,0 +1,132 @@
+import { Agent, type ClientRequest, type RequestOptions, request } from 'node:http'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { employeeRecord, report, reportBody } from '../support/core.ts'
+import { type SeededTenant, seedTenant, send, sendRpc } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+const CONNECTIONS = 1_000
+/** A server that is slow to take connections drops those beyond its backlog. */
+const OPENED_AT_ONCE = 50
+
+let service: RunningService
+let busy: SeededTenant
+let other: SeededTenant
+/** Each keeps a connection of its own. */
+let agents: Agent[]
+
+beforeAll(async () => {
+  service = await startService()
+  busy = await seedTenant(service)
+  other = await seedTenant(service)
+})
+beforeEach(() => {
+  agents = Array.from({ length: CONNECTIONS }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+})
+afterEach(() => {
+  for (const agent of agents) agent.destroy()
+})
+afterAll(() => service?.stop())
+
+interface Answered {
+  readonly status: number
+  readonly retryAfter: string | undefined
+}
+
+/** Begins a request on the n-th connection. */
+function begin(
+  n: number,
+  path: string,
+  options: RequestOptions = {},
+): { sent: ClientRequest; answer: Promise<Answered> } {
+  const sent = request(`${service.coreUrl}/api/v1${path}`, { agent: agents[n]!, ...options })
+  const answer = new Promise<Answered>((resolve, reject) => {
+    sent.on('error', reject)
+    sent.on('response', (response) => {
+      response.resume()
+      response.on('error', reject)
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, retryAfter: response.headers['retry-after'] }),
+      )
+    })
+  })
+  return { sent, answer }
+}
+
+/** Does something on every connection, for a few of them at once. */
+async function onEach(atOnce: number, work: (n: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const workNext = async () => {
+    while (next < CONNECTIONS) {
+      next += 1
+      await work(next - 1)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, workNext))
+}
+
+const ping = () => sendRpc(service, other.apiKey, { jsonrpc: '2.0', id: 1, method: 'ping' })
+const readsOf = (answers: readonly Answered[], status: number) =>
+  answers.filter((answer) => answer.status === status)
+
+async function refusalsTold(): Promise<number> {
+  const { text } = await send(`${service.opsUrl}/metrics`, {
+    headers: { Authorization: `Bearer ${service.operatorToken}` },
+  })
+  return Number(/^compstream_http_refused_total (\d+)$/m.exec(text)![1])
+}
+
+function expectServedOrRefused(answers: readonly Answered[], success: number): void {
+  for (const { status, retryAfter } of answers) {
+    expect([success, 503]).toContain(status)
+    if (status === 503) expect(Number(retryAfter)).toBeGreaterThanOrEqual(1)
+  }
+}
+
+it('refuses at once what a caller holds open beyond what is served soon, and answers another', async () => {
+  const before = await refusalsTold()
+  const answers: Answered[] = []
+  const requests: { sent: ClientRequest; rest: string; answer: Promise<unknown> }[] = []
+  await onEach(OPENED_AT_ONCE, async (n) => {
+    const body = JSON.stringify(reportBody(busy, { employees: [employeeRecord({ employee_id: `E-${n}` })] }))
+    const headers = { ...busy.clientHeaders, 'Content-Length': body.length }
+    const { sent, answer } = begin(n, '/payroll/reports', { method: 'POST', headers })
+    requests.push({ sent, rest: body.slice(50), answer: answer.then((one) => answers.push(one)) })
+    await new Promise<void>((resolve) => sent.write(body.slice(0, 50), () => resolve()))
+  })
+  // nobody has sent a whole request: these are refused, and the others wait for their callers
+  await expect.poll(() => answers.length).toBeGreaterThan(CONNECTIONS / 4)
+  expect(readsOf(answers, 503)).toHaveLength(answers.length)
+  expect((await ping()).status).toBe(200)
+  expect((await report(service, other)).status).toBe(202)
+  expect((await send(`${service.opsUrl}/healthz`)).status).toBe(200)
+
+  for (const { sent, rest } of requests) sent.end(rest)
+  await Promise.all(requests.map(({ answer }) => answer))
+  expect(answers).toHaveLength(CONNECTIONS)
+  expectServedOrRefused(answers, 202)
+  expect(readsOf(answers, 202).length).toBeGreaterThanOrEqual(100)
+  expect(readsOf(answers, 503)).toHaveLength((await refusalsTold()) - before)
+})
+
+it('serves or refuses everything that a thousand connections ask, and answers another meanwhile', async () => {
+  const { body } = await report(service, busy)
+  const answers: Answered[] = []
+  const ask = async (n: number) => {
+    const { sent, answer } = begin(n, `/files/status/${body.file_id}`, { headers: busy.clientHeaders })
+    sent.end()
+    answers.push(await answer)
+  }
+  await onEach(OPENED_AT_ONCE, ask)
+  let isOver = false
+  const asking = onEach(CONNECTIONS, async (n) => {
+    for (let asked = 0; asked < 5; asked += 1) await ask(n)
+  }).finally(() => {
+    isOver = true
+  })
+  const pinged: number[] = []
+  while (!isOver) pinged.push((await ping()).status)
+  await asking
+  expect(answers).toHaveLength(6 * CONNECTIONS)
+  expectServedOrRefused(answers, 200)
+  expect(new Set(pinged)).toEqual(new Set([200]))
+})
