@@ -73,24 +73,32 @@ export function withDefault<Schema extends z.ZodType, const Value extends z.outp
     .meta({ default: value })
 }
 
-/** A whole number in a query. */
-export function wholeNumberText({ min, max, missing }: { min: number; max?: number; missing: number }) {
-  const what = `must be a whole number of ${min} or more`
-  return z
-    .string()
-    .regex(/^\d+$/, what)
-    .transform(Number)
-    .pipe(
-      z
-        .number()
-        .min(min, what)
-        .max(max ?? 10 ** 15 - 1),
-    )
+interface Bounds {
+  readonly min: number
+  readonly max?: number
+}
+
+/** A whole number in a query. @param missing what stands for it when it is missing. */
+export function wholeNumberText({ missing, ...bounds }: Bounds & { readonly missing: number }) {
+  return digits(bounds)
     .default(missing)
-    .meta({
-      description: '',
-      override: { type: 'integer', minimum: min, ...(max && { maximum: max }), default: missing },
-    })
+    .meta({ description: '', override: { ...integer(bounds), default: missing } })
+}
+
+/** A whole number in a query that may be missing. */
+export function optionalWholeNumberText(bounds: Bounds) {
+  return digits(bounds)
+    .optional()
+    .meta({ override: integer(bounds) })
+}
+
+function digits({ min, max = 10 ** 15 - 1 }: Bounds) {
+  const what = `must be a whole number of ${min} or more`
+  return z.string().regex(/^\d+$/, what).transform(Number).pipe(z.number().min(min, what).max(max))
+}
+
+function integer({ min, max }: Bounds) {
+  return { type: 'integer', minimum: min, ...(max !== undefined && { maximum: max }) } as const
 }
 
 /** `true` or `false` in a query; false when it is missing. */

@@ -5,7 +5,10 @@ import { UnreadableEvent } from '../../application/event-registry.ts'
 import { runClaimed } from '../../application/idempotency/claims.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
+import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
+import type { DomainEvent } from '../../domain/kernel/event-type.ts'
+import { isId } from '../../domain/kernel/ids.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import { ProjectionError } from '../../projections/runtime/projections.ts'
 import type { Api } from '../endpoints/api.ts'
@@ -43,7 +46,12 @@ export const operatorApi: Api = {
     throw badRequest('The body must be a JSON object')
   },
   unreadable: () => null,
-  refuse: ([fault]) => badRequest(`${fault!.field} ${fault!.message}`.trim()),
+  refuse(faults) {
+    // what is wrong with a list as a whole goes before what is wrong in it
+    const whole = faults.find(({ field }) => faults[0]!.field.startsWith(`${field}[`))
+    const { field, message } = whole ?? faults[0]!
+    return badRequest(`${field} ${message}`.trim())
+  },
   rejected: ({ kind, message }) => new HttpError(STATUS[kind], null, message),
   refusalOf(error) {
     if (error instanceof UnreadableEvent) return new HttpError(409, null, error.message)
@@ -111,9 +119,21 @@ export const REPEATED = {
   secret: 'The same key and body are 409, which names the id: the secret was handed out once',
 } as const
 
+type AnyCall = Call<OperatorHost, null, unknown, unknown, unknown>
+
 /** Creates something, once for a key. */
+export function create<Created, Shown>(
+  call: AnyCall,
+  operation: string,
+  creation: Creation<Created, Shown> & { readonly repeated: null },
+): Promise<Answer<201, Shown> | Rejection>
+export function create<Created, Shown>(
+  call: AnyCall,
+  operation: string,
+  creation: Creation<Created, Shown>,
+): Promise<Answer<200 | 201, Shown> | Rejection>
 export async function create<Created, Shown>(
-  call: Call<OperatorHost, null, unknown, unknown, unknown>,
+  call: AnyCall,
   operation: string,
   { create, idOf, show, repeated }: Creation<Created, Shown>,
 ): Promise<Answer<200 | 201, Shown> | Rejection> {
@@ -147,9 +167,47 @@ export async function create<Created, Shown>(
   return new Answer(status as 200 | 201, body as Shown, { replayed })
 }
 
+/** The aggregate that an id of a path names. @throws HttpError 404. @param isOne whether a text can be such an id. */
+export async function loaded<State, Command, Event extends DomainEvent>(
+  { app }: Pick<OperatorHost, 'app'>,
+  decider: Decider<State | null, Command, Event>,
+  id: string,
+  what: string,
+  isOne: (text: string) => boolean = isId,
+): Promise<State> {
+  const { state } = isOne(id) ? await app.commands.load(decider, id) : { state: null }
+  if (state === null) throw notFound(`There is no such ${what}`)
+  return state
+}
+
+/** Records what the operator does, before it is done. Details carry no personal data and no secrets. */
+export async function record(
+  call: OperatorCall,
+  action: string,
+  target: string,
+  details: Readonly<Record<string, string | number | null>> = {},
+): Promise<void> {
+  await recordOperatorAction(call.host.app, { action, target, details }, contextOf(call))
+}
+
+/** Refuses a change of what stays as it was made; a change may repeat it. @throws HttpError 400. */
+export function refuseFixed(
+  sent: Readonly<Record<string, unknown>>,
+  fixed: Readonly<Record<string, unknown>>,
+): void {
+  for (const [name, value] of Object.entries(fixed)) {
+    if (Object.hasOwn(sent, name) && sent[name] !== value) throw badRequest(`${name} cannot be changed`)
+  }
+}
+
 /** A refusal of the request's shape; the message begins with the field's name. */
 export function badRequest(message: string): HttpError {
   return new HttpError(400, null, message)
+}
+
+/** The refusal of what the present state or settings do not allow. */
+export function conflict(message: string): HttpError {
+  return new HttpError(409, null, message)
 }
 
 /** The refusal of an id or name that names nothing. */

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { REQUIRED } from '../endpoints/faults.ts'
+import { optional, text, withDefault } from '../endpoints/fields.ts'
+import { endpoint, operator, record } from './api.ts'
+import { Work } from './work-schema.ts'
+
+const NAMES = ['process_manager', 'kind', 'key'] as const
+
+export const workEndpoints = [
+  endpoint({
+    operation: 'showWork',
+    method: 'GET',
+    path: '/work',
+    summary: 'Show work of the process managers: counts, what failed, where each of them stands',
+    access: operator,
+    answers: { 200: Work },
+    command: { name: 'work list' },
+    handle: ({ host }) => host.services.work.overview(),
+  }),
+  endpoint({
+    operation: 'redriveWork',
+    method: 'POST',
+    path: '/work/redrive',
+    summary: 'Try failed work again, all of it or one piece',
+    description: 'One piece is named by `process_manager`, `kind` and `key` together.',
+    access: operator,
+    body: z
+      .object({
+        dry_run: withDefault(z.boolean(), false).describe('Only count it'),
+        process_manager: optional(text()),
+        kind: optional(text()),
+        key: optional(text()),
+      })
+      .superRefine((body, context) => {
+        const missing = NAMES.filter((name) => body[name] === null)
+        if (missing.length === NAMES.length) return
+        for (const name of missing) context.addIssue({ code: 'custom', path: [name], message: REQUIRED })
+      }),
+    answers: { 200: z.object({ redriven: z.int(), dry_run: z.boolean() }) },
+    command: { name: 'work redrive' },
+    async handle(call) {
+      const { process_manager, kind, key, dry_run } = call.body
+      const one =
+        process_manager === null ? null : { processManager: process_manager, kind: kind!, key: key! }
+      if (!dry_run) await record(call, 'redrive', one ? `${one.processManager}/${one.kind}` : 'work')
+      return { redriven: await call.host.services.work.redrive({ key: one, dryRun: dry_run }), dry_run }
+    },
+  }),
+]
