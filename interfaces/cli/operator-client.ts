@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Api } from '../endpoints/api.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
 import { type CliIo, Refusal, UsageError } from './io.ts'
 import { askSecret, isAttended, secretOf } from './secrets.ts'
@@ -10,6 +12,18 @@ export interface OperatorOptions {
   readonly tokenFile?: string
   /** Seconds until an answer must be there. */
   readonly requestTimeout?: number
+}
+
+/** What of an endpoint's declaration a call needs. */
+type Called = Pick<Endpoint<never>, 'method' | 'path' | 'idempotent'> & {
+  readonly api: Pick<Api, 'prefixes'>
+}
+
+/** What a request carries, by name. */
+export interface RequestInput {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body?: Readonly<Record<string, unknown>>
 }
 
 /** An answer of the operator API. */
@@ -41,40 +55,28 @@ export class OperatorClient {
     this.#limit = limitOf(options)
   }
 
-  get(path: string, query: Readonly<Record<string, unknown>> = {}): Promise<OperatorAnswer> {
-    const search = new URLSearchParams()
-    for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined && value !== false) search.set(name, String(value))
-    }
-    const text = search.toString()
-    return this.#send('GET', text === '' ? path : `${path}?${text}`)
-  }
-
-  /** @param limit where an answer may take longer than usual. */
-  post(path: string, body: unknown = {}, limit?: Limit): Promise<OperatorAnswer> {
-    return this.#send('POST', path, body, {}, limit)
-  }
-
-  /** A POST that creates: sent under an idempotency key, so that a lost answer creates nothing twice. */
-  create(path: string, body: unknown): Promise<OperatorAnswer> {
-    return this.#send('POST', path, body, { 'Idempotency-Key': newIdempotencyKey() })
-  }
-
-  patch(path: string, body: unknown): Promise<OperatorAnswer> {
-    return this.#send('PATCH', path, body)
-  }
-
-  async #send(
-    method: 'GET' | 'POST' | 'PATCH',
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-    limit: Limit | undefined = undefined,
+  /**
+   * Calls an endpoint. One that takes an idempotency key is given one, so that a lost answer does nothing twice.
+   * @param limit where an answer may take longer than usual.
+   * @throws Refusal, CliError.
+   */
+  async call(
+    endpoint: Called,
+    { params, query, body }: RequestInput,
+    limit?: Limit,
   ): Promise<OperatorAnswer> {
+    const { method, api, path, idempotent } = endpoint
+    const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!))
+    const search = new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+    )
     const answer = await send({
       method,
-      url: `${this.#base}/ops/v1${path}`,
-      headers: { Authorization: `Bearer ${await this.#token()}`, ...headers },
+      url: `${this.#base}${api.prefixes[0]}${place}${search.size > 0 ? `?${search}` : ''}`,
+      headers: {
+        Authorization: `Bearer ${await this.#token()}`,
+        ...(idempotent === undefined ? {} : { 'Idempotency-Key': newIdempotencyKey() }),
+      },
       ...(body === undefined ? {} : { body }),
       ...(limit ?? this.#limit),
     })

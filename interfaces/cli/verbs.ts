@@ -36,14 +36,6 @@ export function verb<Options = object>(
   })
 }
 
-/** Collects a repeatable option. */
-export function repeated<Value>(read: (text: string) => Value) {
-  return (text: string, before: readonly Value[] = []): readonly Value[] => [...before, read(text)]
-}
-
-/** Collects repeatable text. */
-export const texts = repeated((text) => text)
-
 /** An option that is a whole number of 0 or more. */
 export function wholeNumber(text: string): number {
   const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
@@ -56,18 +48,6 @@ export function seconds(text: string): number {
   const number = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) : 0
   if (number <= 0) throw new InvalidArgumentError('It takes a number of seconds.')
   return number
-}
-
-/** An option that is `true` or `false`. */
-export function flag(text: string): boolean {
-  if (text === 'true') return true
-  if (text === 'false') return false
-  throw new InvalidArgumentError('It takes true or false.')
-}
-
-/** `all`, or ids separated by commas. */
-export function scope(text: string): 'all' | readonly string[] {
-  return text === 'all' ? 'all' : text.split(',').map((one) => one.trim())
 }
 
 /** The JSON object that a file holds, `{}` without one. @throws CliError. */
@@ -83,14 +63,4 @@ export function jsonFile(file: string | undefined): Readonly<Record<string, unkn
     throw new CliError(`${file} must hold a JSON object`)
   }
   return value as Record<string, unknown>
-}
-
-/** An object without the members that were not given. */
-export function given(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
-}
-
-/** An id as one part of a path. */
-export function part(text: string | undefined): string {
-  return encodeURIComponent(text ?? '')
 }
