@@ -9,7 +9,7 @@ const MAX_TEXT = 500
 export function wrongType(what: string) {
   return {
     error({ code, input }: { readonly code?: string; readonly input?: unknown }) {
-      if (code !== 'invalid_type') return undefined
+      if (code !== 'invalid_type' && code !== 'invalid_union') return undefined
       return input === undefined || input === null ? REQUIRED : what
     },
   }
