@@ -41,7 +41,10 @@ export function fieldsOf(schema: Endpoint<never>['body']): readonly RequestField
   return Object.entries(whole.properties ?? {}).map(([name, property]) => {
     // what is made of a value has its default told by its meta data alone
     const { default: missing } = (schema as z.ZodObject).shape[name]!.meta() ?? {}
-    const field = { ...property, default: property.default ?? missing, ...property.override }
+    const { override, description } = property
+    const field = override
+      ? { description, ...override }
+      : { ...property, default: property.default ?? missing }
     const kinds = alternatives(field, whole.$defs ?? {})
     return {
       name,
@@ -91,7 +94,9 @@ export function kebab(name: string): string {
 /** What a value may be, one by one. */
 function alternatives(schema: JsonSchema, defs: Readonly<Record<string, JsonSchema>>): readonly JsonSchema[] {
   if (schema.$ref) return alternatives(defs[schema.$ref.split('/').at(-1)!]!, defs)
-  if (schema.anyOf) return schema.anyOf.flatMap((one) => alternatives(one, defs))
+  const { anyOf, description } = schema
+  if (anyOf)
+    return anyOf.flatMap((one) => alternatives({ ...(description && { description }), ...one }, defs))
   if (Array.isArray(schema.type)) return schema.type.map((type) => ({ ...schema, type }))
   return [schema]
 }
