@@ -143,7 +143,10 @@ export class CommandHandler {
     decider: Decider<State, Command, Event>,
     id: string,
   ): Promise<Creation<State> | null> {
-    const page = await this.#log.readStream(streamOf(decider, id), { maxCount: FIRST_EVENTS })
+    const stream = streamOf(decider, id)
+    // most are not there, and many who ask at once cost one look
+    if ((await this.#log.revision(stream)) < 0) return null
+    const page = await this.#log.readStream(stream, { maxCount: FIRST_EVENTS })
     const events = page.map((stored) => this.#registry.decode(stored))
     const [first] = events
     if (!first) return null

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import * as apiClients from '../../application/access/api-clients.ts'
 import { isClientId } from '../../application/access/client-authentication.ts'
 import { apiClient } from '../../domain/access/api-client.ts'
-import { accepted } from '../endpoints/endpoint.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { id, idOf, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
-import { contextOf, create, endpoint, loaded, type OperatorHost, operator, REPEATED } from './api.ts'
+import { contextOf, create, endpoint, handOut, loaded, type OperatorHost, operator, REPEATED } from './api.ts'
 import { allOrIds, environment } from './values.ts'
 
 const product = word('payroll', 'payments', 'all')
@@ -77,6 +77,7 @@ export const apiClientEndpoints = [
         requestSigning: body.request_signing,
       }
       return create(call, 'POST /api-clients', {
+        refuse: () => apiClients.refuseIssue(host.app, input),
         create: (context) => apiClients.issue(host.app, input, context),
         idOf: ({ client }) => client.client_id,
         show: withSecret,
@@ -118,12 +119,16 @@ export const apiClientEndpoints = [
     summary: 'Give a key pair a new secret, shown once; the old one ends at once',
     access: operator,
     params,
+    idempotent: REPEATED.secret,
     answers: { 200: ApiClientWithSecret },
     errors: { ...NONE, 409: 'The key pair is switched off' },
     command: { name: 'api-clients rotate' },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
-      return withSecret(accepted(await apiClients.rotate(call.host.app, client_id, contextOf(call))))
+      return handOut(call, { verb: 'rotate', id: client_id }, async (context) => {
+        const rotated = await apiClients.rotate(call.host.app, client_id, context)
+        return isRejection(rotated) ? rotated : withSecret(rotated)
+      })
     },
   }),
 ]

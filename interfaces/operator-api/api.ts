@@ -4,12 +4,13 @@ import type { CommandContext } from '../../application/command-handling/command-
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import { runClaimed } from '../../application/idempotency/claims.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
+import type { IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
-import type { Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { ProjectionError } from '../../projections/runtime/projections.ts'
 import type { Api } from '../endpoints/api.ts'
 import { type Access, Answer, accepted, type Call, endpointsOf } from '../endpoints/endpoint.ts'
@@ -71,7 +72,7 @@ export const operatorApi: Api = {
 export const endpoint = endpointsOf<OperatorHost>(operatorApi)
 
 /** The bearer of the operator token, and nobody else. */
-export const operator: Access<OperatorHost, null> = {
+export const operator: Access<Pick<OperatorHost, 'gate'>, null> = {
   security: [{ operator: [] }],
   errors: {
     401: 'The operator token is missing or wrong',
@@ -84,10 +85,11 @@ export const operator: Access<OperatorHost, null> = {
   },
 }
 
-type OperatorCall = Pick<Call<OperatorHost, null, unknown, unknown, unknown>, 'host' | 'requestId'>
+/** A call of the operator, whatever the host. */
+type OperatorCall = Call<Pick<OperatorHost, 'app'>, null, unknown, unknown, unknown>
 
 /** The context of a command of a request, with a new command id. */
-export function contextOf({ host, requestId }: OperatorCall): CommandContext {
+export function contextOf({ host, requestId }: Pick<OperatorCall, 'host' | 'requestId'>): CommandContext {
   return {
     actor: { type: 'operator', id: 'operator' },
     tenantId: null,
@@ -99,6 +101,8 @@ export function contextOf({ host, requestId }: OperatorCall): CommandContext {
 
 /** What a POST that creates something does; it honours `Idempotency-Key`. */
 interface Creation<Created, Shown> {
+  /** Why it would be refused, asked before a key is claimed; absent where `create` is one append. */
+  readonly refuse?: (context: CommandContext) => Promise<Rejection | null>
   readonly create: (context: CommandContext) => Promise<Created | Rejection>
   readonly idOf: (created: Created) => string
   readonly show: (created: Created) => Promise<Shown> | Shown
@@ -119,23 +123,21 @@ export const REPEATED = {
   secret: 'The same key and body are 409, which names the id: the secret was handed out once',
 } as const
 
-type AnyCall = Call<OperatorHost, null, unknown, unknown, unknown>
-
 /** Creates something, once for a key. */
 export function create<Created, Shown>(
-  call: AnyCall,
+  call: OperatorCall,
   operation: string,
   creation: Creation<Created, Shown> & { readonly repeated: null },
 ): Promise<Answer<201, Shown> | Rejection>
 export function create<Created, Shown>(
-  call: AnyCall,
+  call: OperatorCall,
   operation: string,
   creation: Creation<Created, Shown>,
 ): Promise<Answer<200 | 201, Shown> | Rejection>
 export async function create<Created, Shown>(
-  call: AnyCall,
+  call: OperatorCall,
   operation: string,
-  { create, idOf, show, repeated }: Creation<Created, Shown>,
+  { refuse, create, idOf, show, repeated }: Creation<Created, Shown>,
 ): Promise<Answer<200 | 201, Shown> | Rejection> {
   const { app } = call.host
   const context = contextOf(call)
@@ -156,15 +158,52 @@ export async function create<Created, Shown>(
             ...request,
             secretAnswer: repeated === null,
             restore: (stored) => repeated?.((stored as { id: string }).id),
+            check: async (claimedAs) =>
+              (await refuse?.({ ...context, commandId: claimedAs ?? context.commandId })) ?? null,
           },
           async (within) => {
-            const made = accepted(await create(within))
+            const made = await create(within)
+            if (isRejection(made)) return made
             const id = idOf(made)
             return { status: 201, body: await show(made), stored: { id }, createdId: id }
           },
         )
-  const { status, body, replayed } = accepted(outcome)
-  return new Answer(status as 200 | 201, body as Shown, { replayed })
+  return answerOf(outcome)
+}
+
+/**
+ * Answers a verb that hands out a secret, once for a key: again it is a conflict that names what the secret is of.
+ * @param what the verb, and the id of what it is done with.
+ */
+export async function handOut<Shown>(
+  call: OperatorCall,
+  what: { readonly verb: string; readonly id: string },
+  run: (context: CommandContext) => Promise<Shown | Rejection>,
+): Promise<Answer<200, Shown> | Rejection> {
+  const context = contextOf(call)
+  const { key } = call
+  if (key === null) return new Answer(200, accepted(await run(context)))
+  const { verb, id } = what
+  const outcome = await runClaimed(
+    call.host.app,
+    {
+      ...{ caller: 'operator', operation: `${verb} ${id}`, key, requestHash: '', context },
+      secretAnswer: true,
+    },
+    async (within) => {
+      const body = await run(within)
+      return isRejection(body) ? body : { status: 200, body, createdId: id }
+    },
+  )
+  return answerOf(outcome)
+}
+
+function answerOf<Status extends number, Shown>(
+  outcome: IdempotentOutcome | Rejection,
+): Answer<Status, Shown> | Rejection {
+  if (isRejection(outcome)) return outcome
+  const { status, body, replayed } = outcome
+  return new Answer(status as Status, body as Shown, { replayed })
 }
 
 /** The aggregate that an id of a path names. @throws HttpError 404. @param isOne whether a text can be such an id. */
@@ -182,7 +221,7 @@ export async function loaded<State, Command, Event extends DomainEvent>(
 
 /** Records what the operator does, before it is done. Details carry no personal data and no secrets. */
 export async function record(
-  call: OperatorCall,
+  call: Pick<OperatorCall, 'host' | 'requestId'>,
   action: string,
   target: string,
   details: Readonly<Record<string, string | number | null>> = {},

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { employeeRegister } from '../../application/parties/employee-register.ts'
 import type { Address } from '../../application/parties/employers.ts'
 import * as employers from '../../application/parties/employers.ts'
+import { listEmployers } from '../../application/parties/list-employers.ts'
 import { employerAsRegistered, showEmployer } from '../../application/parties/show-employers.ts'
-import { listEmployers } from '../../application/queries/operator-lists.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { accepted } from '../endpoints/endpoint.ts'
@@ -118,6 +118,7 @@ export const employerEndpoints = [
         payrollCompanyIds: body.payroll_company_ids ?? [],
       }
       return create(call, 'POST /employers', {
+        refuse: (context) => employers.refuseRegistration(app, input, context),
         create: (context) => employers.register(app, input, context),
         idOf: ({ employer_id }) => employer_id,
         show: (one) => showEmployer(app, one),

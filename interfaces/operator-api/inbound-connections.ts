@@ -35,6 +35,7 @@ export const inboundConnectionEndpoints = [
     handle(call) {
       const { tenant_id: tenantId, environment } = call.body
       return create(call, 'POST /inbound-connections', {
+        refuse: () => inboundConnections.refuseOpening(call.host.app, { tenantId }),
         create: (context) => inboundConnections.open(call.host.app, { tenantId, environment }, context),
         idOf: ({ connection }) => connection.connection_id,
         show: ({ connection, secret }) => ({ ...connection, secret }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { listPolicies, showPolicy } from '../../application/policies/list-policies.ts'
 import * as policies from '../../application/policies/policies.ts'
-import { listPolicies, showPolicy } from '../../application/queries/operator-lists.ts'
 import { type Policy as PolicyState, policy } from '../../domain/policies/policy.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { date, id, idOf, optional, text, wholeNumber, withDefault, word } from '../endpoints/fields.ts'
@@ -116,6 +116,7 @@ export const policyEndpoints = [
         overtimeExclusion: body.overtime_exclusion,
       }
       return create(call, 'POST /policies', {
+        refuse: (context) => policies.refuseIssue(host.app, input, context),
         create: (context) => policies.issue(host.app, input, context),
         idOf: ({ policy_id }) => policy_id,
         show: (one) => today(host, one),
