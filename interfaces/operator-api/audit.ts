@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { verifyLog, verifyStream } from '../../application/queries/audit.ts'
+import { verifyLog, verifyStream } from '../../application/audit/verification.ts'
 import { optional, text } from '../endpoints/fields.ts'
 import { endpoint, notFound, operator } from './api.ts'
 import { streamName } from './streams.ts'

@@ -4,7 +4,7 @@ import {
   readLogEvents,
   readStreamEvents,
   stateAt,
-} from '../../application/queries/streams.ts'
+} from '../../application/audit/streams.ts'
 import { Answer } from '../endpoints/endpoint.ts'
 import { id, optionalWholeNumberText, time, wholeNumberText } from '../endpoints/fields.ts'
 import { endpoint, notFound, operator, record } from './api.ts'
