@@ -46,9 +46,10 @@ import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
 import { createCoreApp } from './core-api/app.ts'
+import { Admission } from './http/admission.ts'
 import type { RefusedOperator } from './http/bearer.ts'
 import { rateLimits } from './http/rate-limit.ts'
-import { type HostSettings, type Listener, listen } from './http/server.ts'
+import { type Listener, listen, type SharedSettings } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
 import { createMcpApp } from './mcp/app.ts'
 import { createOperatorApp } from './operator-api/operator-api.ts'
@@ -254,9 +255,9 @@ async function compose(
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
-  const host = (
-    name: HostName,
-  ): Pick<HostSettings, 'onFailure' | 'onAnswer'> & { newRequestId(): string } => ({
+  const admission = new Admission({ onRefused: () => metrics.refused() })
+  const host = (name: HostName): SharedSettings => ({
+    admission,
     newRequestId: () => randomness.id(),
     onFailure: (error, request) =>
       logger.error(

@@ -1,6 +1,5 @@
 import { Command, CommanderError } from 'commander'
 import project from '../../package.json' with { type: 'json' }
-import { agentCommands } from './agent-commands.ts'
 import { CliError, type CliIo, EXIT, UsageError } from './io.ts'
 import { logCommands } from './log-commands.ts'
 import { type SubmitOptions, submitPayrollFile } from './payroll-submit.ts'
@@ -9,7 +8,7 @@ import { seconds, verb, wholeNumber } from './verbs.ts'
 
 const SUBMIT_TIMEOUT_SECONDS = 600
 
-/** What the commands of the operator API are about. */
+/** What the operator's groups of commands are about, and what those without a group do. */
 const OPERATOR = {
   tenants: 'partner accounts',
   carriers: 'insurers',
@@ -25,6 +24,7 @@ const OPERATOR = {
   streams: 'single streams of the log',
   events: 'the whole log',
   audit: 'tamper evidence',
+  agents: 'credentials of AI agents on the tool server',
 } as const
 const OPERATOR_ALONE = {
   drain: 'wait until no work is left at the present clock',
@@ -103,7 +103,6 @@ async function build(io: CliIo, isJson: boolean, args: readonly string[]): Promi
   } else {
     for (const [name, what] of Object.entries(OPERATOR_ALONE)) program.command(name).description(what)
   }
-  agentCommands(io, program)
   payrollCommands(io, program)
   logCommands(io, program.commands.find((one) => one.name() === 'events')!)
   return program

@@ -91,7 +91,8 @@ export function outputOf({ command, pagination }: CommandEndpoint, answer: Opera
   const { data } = answer
   const { columns } = command!
   if (!columns) return resource(data)
-  const text = rows(data as readonly unknown[], columns)
+  const list = Array.isArray(data) ? data : Object.values(data as object).find(Array.isArray)
+  const text = rows(list ?? [], columns)
   return pagination ? { json: answer, text: `${text}${moreOf(answer.pagination)}` } : { json: data, text }
 }
 

@@ -29,7 +29,7 @@ export interface RequestInput {
 /** An answer of the operator API. */
 export interface OperatorAnswer {
   readonly data: unknown
-  readonly pagination: unknown
+  readonly pagination?: unknown
 }
 
 /** Time for an answer that the service works on for as long as it takes. */
@@ -42,15 +42,23 @@ interface Limit {
 
 const DEFAULT_URL = 'http://127.0.0.1:4005'
 
-/** Speaks to the operator API of one service. */
+/** Calls what takes the operator token. */
 export class OperatorClient {
   readonly #base: string
   readonly #token: () => Promise<string>
   readonly #limit: Partial<Limit>
 
-  /** @param token asked for with every request. */
-  constructor(io: Pick<CliIo, 'env'>, options: OperatorOptions, token: () => Promise<string>) {
-    this.#base = baseUrl(options.url ?? io.env.COMPSTREAM_OPS_URL ?? DEFAULT_URL)
+  /**
+   * @param token asked for with every request.
+   * @param url address of another host that takes the token; default: that of the operator API.
+   */
+  constructor(
+    io: Pick<CliIo, 'env'>,
+    options: OperatorOptions,
+    token: () => Promise<string>,
+    url = options.url ?? io.env.COMPSTREAM_OPS_URL ?? DEFAULT_URL,
+  ) {
+    this.#base = baseUrl(url)
     this.#token = token
     this.#limit = limitOf(options)
   }
@@ -80,16 +88,16 @@ export class OperatorClient {
       ...(body === undefined ? {} : { body }),
       ...(limit ?? this.#limit),
     })
-    const envelope = (answer.body ?? {}) as { ok?: unknown; data?: unknown; pagination?: unknown }
-    if (answer.status < 400 && envelope.ok === true) {
-      return { data: envelope.data, pagination: envelope.pagination }
+    if (answer.status < 400) {
+      const body = answer.body as Readonly<Record<string, unknown>> | null
+      return body?.ok === true ? { data: body.data, pagination: body.pagination } : { data: body }
     }
     throw new Refusal(answer.status, answer.body)
   }
 }
 
 /** The time limit that the command line gives, for every request that has none of its own. */
-export function limitOf({ requestTimeout }: OperatorOptions): Partial<Limit> {
+function limitOf({ requestTimeout }: OperatorOptions): Partial<Limit> {
   return requestTimeout === undefined ? {} : { timeoutMs: requestTimeout * 1000 }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { agentCredentialEndpoints } from '../mcp/agent-credentials.ts'
 import { operatorEndpoints } from '../operator-api/endpoints.ts'
 import {
   type Called,
@@ -17,17 +18,19 @@ import { Progress } from './progress.ts'
 import { confirm, isAttended } from './secrets.ts'
 import { verb } from './verbs.ts'
 
+const DEFAULT_MCP = 'http://127.0.0.1:4001'
 const WATCH_MS = 500
 /** What the service waits for when it is not told. */
 const DRAIN_SECONDS = 30
 /** How much longer than the service itself its answer to a drain is waited for, in milliseconds. */
 const DRAIN_GRACE_MS = 60_000
 
-/** Adds commands of the operator API: one for each declaration that names one, and what is more than one call. */
+/** Adds the operator's commands: one for each declaration that names one, and what is more than one call. */
 export function operatorCommands(io: CliIo, program: Command): void {
   for (const endpoint of operatorEndpoints) {
     if (endpoint.command) endpointCommand(io, program, endpoint, FURTHER[endpoint.operation])
   }
+  for (const endpoint of agentCredentialEndpoints) endpointCommand(io, program, endpoint, ON_TOOL_SERVER)
   clearCommand(io, program)
   linkCommand(io, program, 'link', 'link an employer to a payroll company', (linked, id) => [
     ...new Set([...linked, id]),
@@ -70,6 +73,16 @@ const FURTHER: Readonly<Record<string, Further<any>>> = {
   erase: {
     options: (command) => command.option('--yes', 'do not ask'),
     run: erase,
+  },
+}
+
+/** How the endpoints of agents' credentials are called: they are on the tool server. */
+const ON_TOOL_SERVER: Further<{ readonly mcpUrl?: string }> = {
+  options: (command) =>
+    command.option('--mcp-url <address>', `tool server (COMPSTREAM_MCP_URL, default ${DEFAULT_MCP})`),
+  async run({ io, client, endpoint, input, options }) {
+    const toolServer = client(options.mcpUrl ?? io.env.COMPSTREAM_MCP_URL ?? DEFAULT_MCP)
+    return outputOf(endpoint, await toolServer.call(endpoint, input))
   },
 }
 

@@ -10,10 +10,8 @@ export interface Given<Options> {
   /** Operands in order. */
   readonly args: readonly string[]
   readonly options: Options & OperatorOptions & { readonly json?: boolean }
-  /** The operator API; the token is looked for with the first request. */
-  client(): OperatorClient
-  /** The operator token, for other hosts that take it. @throws CliError */
-  token(): Promise<string>
+  /** The operator API, or another host that takes its token, which is looked for with the first request. */
+  client(url?: string): OperatorClient
 }
 
 /** Gives a command its action: run, then print the machine form or the table. */
@@ -29,8 +27,8 @@ export function verb<Options = object>(
       asked ??= operatorToken(io, options)
       return asked
     }
-    const client = () => new OperatorClient(io, options, token)
-    const output = await run({ io, args: command.args, options, client, token })
+    const client = (url?: string) => new OperatorClient(io, options, token, url)
+    const output = await run({ io, args: command.args, options, client })
     io.stdout.write(`${options.json ? JSON.stringify(output.json, null, 2) : output.text}\n`)
     if (output.failure) throw output.failure
   })

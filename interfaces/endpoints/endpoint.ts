@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import type { Call as Costs } from '../http/calls.ts'
+import type { Costs } from '../http/costs.ts'
 import type { Method } from '../http/server.ts'
 import type { Api, Pagination } from './api.ts'
 

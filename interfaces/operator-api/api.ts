@@ -16,7 +16,7 @@ import type { Api } from '../endpoints/api.ts'
 import { type Access, Answer, accepted, type Call, endpointsOf } from '../endpoints/endpoint.ts'
 import type { OperatorGate } from '../http/bearer.ts'
 import { SMALL_BODY } from '../http/body.ts'
-import { HttpError, writeEnvelopeError } from '../http/errors.ts'
+import { HttpError, refusalOf, writeEnvelopeError } from '../http/errors.ts'
 import type { OperatorServices } from './services.ts'
 
 /** What handlers of the operator API work with. */
@@ -26,7 +26,6 @@ export interface OperatorHost {
   readonly gate: OperatorGate
 }
 
-const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409 } as const
 const OF_PROJECTIONS = { not_found: 404, conflict: 409, unavailable: 503 } as const
 
 /** Issues parties, policies and credentials, runs the machinery, and shows auditors what the log holds. */
@@ -53,7 +52,7 @@ export const operatorApi: Api = {
     const { field, message } = whole ?? faults[0]!
     return badRequest(`${field} ${message}`.trim())
   },
-  rejected: ({ kind, message }) => new HttpError(STATUS[kind], null, message),
+  rejected: (rejection) => refusalOf(rejection, null),
   refusalOf(error) {
     if (error instanceof UnreadableEvent) return new HttpError(409, null, error.message)
     if (!(error instanceof ProjectionError)) return null

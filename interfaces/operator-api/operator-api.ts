@@ -7,7 +7,7 @@ import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
 import { OriginCheck, ownNamesOnly } from '../http/host-check.ts'
 import { type RateLimits, rateLimits } from '../http/rate-limit.ts'
-import { createHost, type HostSettings } from '../http/server.ts'
+import { createHost, type SharedSettings } from '../http/server.ts'
 import { operatorEndpoints } from './endpoints.ts'
 import { ProbeAccess } from './probe-access.ts'
 import { probeRoutes } from './probes.ts'
@@ -20,7 +20,7 @@ export type {
   WorkOperations,
 } from './services.ts'
 
-export interface OperatorSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'> {
+export interface OperatorSettings extends SharedSettings {
   readonly operatorToken: string
   /** Callers without the token are limited by address; the token itself is not. */
   readonly limits: Pick<RateLimits, 'addresses'>
@@ -41,22 +41,20 @@ export function createOperatorApp(
   services: OperatorServices,
   settings: OperatorSettings,
 ): express.Express {
-  const { operatorToken, limits, onFailure, onAnswer } = settings
+  const { operatorToken, limits, host: boundHost, probeRanges, onRefusedOperator, ...shared } = settings
   const gate = new OperatorGate(operatorToken, limits.addresses, {
     isAgentKey: (key) => isActiveApiKey(app, key),
-    onRefused: settings.onRefusedOperator,
+    onRefused: onRefusedOperator,
   })
-  const probeAccess = new ProbeAccess(settings.probeRanges, gate, limits.addresses)
+  const probeAccess = new ProbeAccess(probeRanges, gate, limits.addresses)
   return createHost({
+    ...shared,
     routes: [
       ...routesOf(operatorEndpoints, { app, services, gate }, { ...rateLimits(0), ...limits }),
       ...probeRoutes(services, probeAccess),
     ],
-    guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(settings.host, null, [])) }],
+    guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(boundHost, null, [])) }],
     addresses: limits.addresses,
     writeError: writeEnvelopeError,
-    newRequestId: () => app.randomness.id(),
-    onFailure,
-    ...(onAnswer ? { onAnswer } : {}),
   })
 }

@@ -8,6 +8,7 @@ export function probeRoutes(services: OperatorServices, access: ProbeAccess): re
   const probe = (path: string, look: () => Health | Promise<Health>): Route => ({
     method: 'GET',
     path,
+    isProbe: true,
     async handle(request, response) {
       access.require(request, response)
       const health = await look()
@@ -20,6 +21,7 @@ export function probeRoutes(services: OperatorServices, access: ProbeAccess): re
     {
       method: 'GET',
       path: '/metrics',
+      isProbe: true,
       async handle(request, response) {
         access.require(request, response)
         const { contentType, text } = await services.metrics()

@@ -14,7 +14,7 @@ function endToEnd(...names: string[]): LongSuites[] {
 /** Suites of what is the same wherever the log is and whoever carries notices: shapes, limits, refusals, keys. */
 const OF_ANY_INSTALLATION = [
   ...endToEnd('core-authentication', 'core-rate-limits', 'large-calls', 'mcp-internal-error', 'mcp-protocol'),
-  ...endToEnd('mcp-rate-limit', 'one-caller-among-others', 'payments-and-portal'),
+  ...endToEnd('many-connections', 'mcp-rate-limit', 'one-caller-among-others', 'payments-and-portal'),
 ]
 
 /**
@@ -27,6 +27,7 @@ const LONG: Readonly<Record<InstallationName, readonly LongSuites[]>> = {
     { file: 'contract/eventstoredb-outages', suites: /^the server is (stopped|frozen)$/ },
     { file: 'chaos/copy-events-kill' },
     { file: 'end-to-end/graceful-restart' },
+    { file: 'end-to-end/many-connections' },
     { file: 'end-to-end/many-processes' },
     { file: 'end-to-end/moving-to-own-servers', suites: /^killed on the way$/ },
     { file: 'end-to-end/one-caller-among-others' },
