@@ -17,6 +17,7 @@ const OPERATOR = {
   policies: "workers' compensation policies",
   'api-clients': 'key pairs of partners for the REST APIs',
   'inbound-connections': 'signed payroll from partners',
+  agents: 'credentials of AI agents on the tool server',
   clock: "the service's clock",
   projections: 'read models and what builds them',
   work: 'work of the process managers',
@@ -24,7 +25,6 @@ const OPERATOR = {
   streams: 'single streams of the log',
   events: 'the whole log',
   audit: 'tamper evidence',
-  agents: 'credentials of AI agents on the tool server',
 } as const
 const OPERATOR_ALONE = {
   drain: 'wait until no work is left at the present clock',

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Costs } from './costs.ts'
 import { HttpError } from './errors.ts'
-import type { JsonFault } from './strict-json.ts'
+import type { JsonFault } from './json-faults.ts'
 
 /** Largest body of the core API and the tool server, in bytes. */
 export const LARGE_BODY = 10 * 1024 * 1024

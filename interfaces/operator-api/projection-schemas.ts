@@ -14,14 +14,7 @@ export const Lag = z
 const state = word('new', 'booting', 'active', 'paused', 'parked', 'detached', 'error')
 export const switching = word('auto', 'manual')
 
-const failure = z
-  .object({
-    category: z.string(),
-    message: z.string(),
-    position: z.number().nullable(),
-    type: z.string().nullable(),
-  })
-  .nullable()
+const failure = z.object({ category: z.string(), message: z.string() }).nullable()
 
 const contents = z.object({ rows: z.int(), hash: z.string() })
 const comparison = z.object({

@@ -10,6 +10,10 @@ export const Work = z
       later: z.int(),
       failed: z.int(),
     }),
+    unknown: z
+      .array(z.object({ process_manager: z.string(), kind: z.string(), count: z.int() }))
+      .readonly()
+      .describe('Work of kinds that this release does not have'),
     failed: z
       .array(
         z.object({

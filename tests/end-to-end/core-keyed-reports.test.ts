@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, employeeRecord, logHead, post, report, status } from '../support/core.ts'
 import {
   type Answer,
@@ -10,16 +10,15 @@ import {
   seedPolicy,
   seedTenant,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const SMALL = { employees: [employeeRecord()] }
 const OTHER = { employees: [employeeRecord({ gross_wages: 1 })] }

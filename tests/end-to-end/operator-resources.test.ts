@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { logHead } from '../support/core.ts'
 import {
   type Answer,
@@ -11,16 +11,15 @@ import {
   seedTenant,
   send,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let seeded: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   seeded = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const UNKNOWN = 'f'.repeat(24)
 

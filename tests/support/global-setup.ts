@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
+import { openSharedServices } from './shared-services.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -12,19 +13,25 @@ declare module 'vitest' {
     postgresUrl: string
     /** Name of the migrated database that test databases are copied from; made when first needed. */
     postgresTemplate: string
+    /** Where suites ask for the service that they share, see shared-services.ts. */
+    sharedServices: string
   }
 }
 
 interface Server {
   readonly url: string
   readonly template: string
+  readonly sharedServices: string
   stop(): Promise<void>
 }
 
 /** This module is loaded once for each project; the server is common to all. */
 const common = globalThis as { compstreamTestServer?: { starting: Promise<Server>; users: number } }
 
-/** One PostgreSQL server for all test files: TEST_DATABASE_URL when set, else the embedded one in a new directory. */
+/**
+ * One PostgreSQL server for all test files: TEST_DATABASE_URL when set, else the embedded one in a new directory. And
+ * services for those that can share one.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   common.compstreamTestServer ??= { starting: start(), users: 0 }
   const shared = common.compstreamTestServer
@@ -32,6 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const server = await shared.starting
   project.provide('postgresTemplate', server.template)
   project.provide('postgresUrl', server.url)
+  project.provide('sharedServices', server.sharedServices)
   return async () => {
     shared.users -= 1
     if (shared.users > 0) return
@@ -42,6 +50,18 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function start(): Promise<Server> {
   const template = `compstream_template_${randomBytes(6).toString('hex')}`
+  const postgres = await startPostgres(template)
+  const services = await openSharedServices(postgres.url)
+  return {
+    ...{ url: postgres.url, template, sharedServices: services.url },
+    async stop() {
+      await services.stop()
+      await postgres.stop()
+    },
+  }
+}
+
+async function startPostgres(template: string): Promise<Pick<Server, 'url' | 'stop'>> {
   const given = process.env.TEST_DATABASE_URL
   if (given) {
     const stop = async () => {
@@ -50,7 +70,7 @@ async function start(): Promise<Server> {
       await client.query(`DROP DATABASE IF EXISTS ${template} WITH (FORCE)`)
       await client.end()
     }
-    return { url: given, template, stop }
+    return { url: given, stop }
   }
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-test-'))
   // several suites at once, each with processes of up to 21 sessions
@@ -59,5 +79,5 @@ async function start(): Promise<Server> {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
   }
-  return { url: server.url, template, stop }
+  return { url: server.url, stop }
 }
