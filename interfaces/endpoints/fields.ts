@@ -4,6 +4,8 @@ import { REQUIRED } from './faults.ts'
 
 /** Characters of a text at the most, where nothing else is said. */
 const MAX_TEXT = 500
+/** The largest number of a query, where nothing else is said. */
+const MAX_NUMBER = 10 ** 15 - 1
 
 /** Words for a value of the wrong type, where they say more than the usual ones. */
 export function wrongType(what: string) {
@@ -94,13 +96,13 @@ export function optionalWholeNumberText(bounds: Bounds) {
     .meta({ override: integer(bounds) })
 }
 
-function digits({ min, max = 10 ** 15 - 1 }: Bounds) {
+function digits({ min, max = MAX_NUMBER }: Bounds) {
   const what = `must be a whole number of ${min} or more`
   return z.string().regex(/^\d+$/, what).transform(Number).pipe(z.number().min(min, what).max(max))
 }
 
-function integer({ min, max }: Bounds) {
-  return { type: 'integer', minimum: min, ...(max !== undefined && { maximum: max }) } as const
+function integer({ min, max = MAX_NUMBER }: Bounds) {
+  return { type: 'integer', minimum: min, maximum: max } as const
 }
 
 /** `true` or `false` in a query; false when it is missing. */
