@@ -98,7 +98,11 @@ export function optionalWholeNumberText(bounds: Bounds) {
 
 function digits({ min, max = MAX_NUMBER }: Bounds) {
   const what = `must be a whole number of ${min} or more`
-  return z.string().regex(/^\d+$/, what).transform(Number).pipe(z.number().min(min, what).max(max))
+  return z
+    .string()
+    .regex(/^\d+$/, what)
+    .transform((digits) => Math.min(Number(digits), Number.MAX_VALUE))
+    .pipe(z.number().min(min, what).max(max))
 }
 
 function integer({ min, max = MAX_NUMBER }: Bounds) {
