@@ -1,7 +1,7 @@
 // npm run build: bundles the service, the command line and the benchmark into dist/, or those that are named
-// (npm run build -- main cli). Packages stay outside.
+// (npm run build -- main cli). Packages stay outside, but for those of many small files that every start would read.
 
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -9,6 +9,8 @@ import { build } from 'esbuild'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 const PROGRAMS = { main: 'interfaces/main.ts', cli: 'interfaces/cli/main.ts', bench: 'bench/main.ts' }
+const BUNDLED = ['zod', 'kysely']
+const { dependencies, devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !(name in PROGRAMS))
 if (unknown.length > 0) throw new Error(`no such program: ${unknown.join(', ')}`)
@@ -26,7 +28,7 @@ const { metafile } = await build({
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
-  packages: 'external',
+  external: Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !BUNDLED.includes(name)),
   sourcemap: true,
   logLevel: 'warning',
   metafile: true,

@@ -8,15 +8,10 @@ import { writeEnvelopeError } from '../http/errors.ts'
 import { OriginCheck, ownNamesOnly } from '../http/host-check.ts'
 import { type RateLimits, rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
-import { accessRoutes } from './access-routes.ts'
-import { auditRoutes } from './audit-routes.ts'
-import { machineryRoutes } from './machinery-routes.ts'
-import { partyRoutes } from './party-routes.ts'
-import { policyRoutes } from './policy-routes.ts'
+import { operatorEndpoints } from './endpoints.ts'
 import { ProbeAccess } from './probe-access.ts'
 import { probeRoutes } from './probes.ts'
 import type { OperatorServices } from './services.ts'
-import { tenantEndpoints } from './tenants.ts'
 
 export type {
   Health,
@@ -37,9 +32,6 @@ export interface OperatorSettings extends SharedSettings {
   readonly onRefusedOperator: (refused: RefusedOperator) => void
 }
 
-/** All endpoints of the operator API. */
-export const operatorEndpoints = [...tenantEndpoints]
-
 /**
  * The operator API: issues parties, policies and credentials, runs the machinery, and shows auditors
  * everything the log holds. Probes answer known addresses without the token.
@@ -55,16 +47,10 @@ export function createOperatorApp(
     onRefused: onRefusedOperator,
   })
   const probeAccess = new ProbeAccess(probeRanges, gate, limits.addresses)
-  const host = { app, gate }
   return createHost({
     ...shared,
     routes: [
       ...routesOf(operatorEndpoints, { app, services, gate }, { ...rateLimits(0), ...limits }),
-      ...partyRoutes(host),
-      ...policyRoutes(host),
-      ...accessRoutes(host),
-      ...machineryRoutes(host, services),
-      ...auditRoutes(host, services),
       ...probeRoutes(services, probeAccess),
     ],
     guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(boundHost, null, [])) }],
