@@ -293,7 +293,11 @@ async function compose(
           onRefusedOperator: onRefusedOperator('mcp'),
         }),
       },
-      { name: 'core', port: config.ports.core, app: createCoreApp(app, { ...host('core'), rateLimitRps }) },
+      {
+        name: 'core',
+        port: config.ports.core,
+        app: createCoreApp(app, { ...host('core'), rateLimitRps, publicUrl: config.urls.core }),
+      },
       {
         name: 'payments',
         port: config.ports.payments,

@@ -16,20 +16,27 @@ import { employeeSync } from '../../domain/parties/employee-sync.ts'
 import { CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
-import { date, rows } from '../endpoints/fields.ts'
+import { date, rows, visible } from '../endpoints/fields.ts'
 import { client } from './access.ts'
 import { answered, endpoint } from './api.ts'
 import { rowsOf } from './payroll-reports.ts'
 
+const record = { employee_id: visible().max(255).describe("The caller's own identifier of the person") }
+const given = { hire_date: date().nullish(), termination_date: date().nullish() }
+
 const ChangeRecord = z
-  .looseObject({
-    employee_id: z.string().max(255).describe("The caller's own identifier of the person"),
-    action: z.enum(['hire', 'terminate', 'update']),
-    name: z.string().optional().describe('Required for `hire`'),
-    hire_date: date().optional().describe('Required for `hire`'),
-    termination_date: date().optional().describe('Required for `terminate`'),
+  .discriminatedUnion('action', [
+    z.looseObject({ ...record, action: z.literal('hire'), name: visible(), ...given, hire_date: date() }),
+    z.looseObject({ ...record, action: z.literal('terminate'), ...given, termination_date: date() }),
+    z
+      .looseObject({ ...record, action: z.literal('update'), ...given })
+      .meta({ minProperties: 3, description: 'With at least one further field' }),
+  ])
+  .meta({
+    id: 'EmployeeChange',
+    description:
+      'Further fields are kept. Numbers may be up to 2^53 - 1; send longer ones as strings. 32 KiB at the most',
   })
-  .meta({ id: 'EmployeeChange' })
 
 const SyncAnswer = z
   .object({

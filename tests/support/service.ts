@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll } from 'vitest'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { describeHosts } from './descriptions.ts'
 import { eventStoreOf, installationName, natsOf } from './installation.ts'
 
 /** A service started as its users start it: the built program in processes of its own. */
@@ -173,6 +174,11 @@ export async function startProcess(
       reject(new Error(`The service ended with code ${code}:\n${output.slice(-20).join('\n')}`))
     })
   })
+  const { mcp, core, payments, portal, ops } = ready
+  const isThisBuild = options.release === undefined
+  describeHosts([mcp, payments, portal], null)
+  describeHosts([core], isThisBuild ? 'core' : null)
+  describeHosts([ops], isThisBuild ? 'operator' : null)
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
   const operatorToken =
     options.env?.OPERATOR_TOKEN ?? (await readFile(join(dataDir, 'operator-token'), 'utf8')).trim()
