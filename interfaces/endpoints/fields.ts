@@ -5,11 +5,13 @@ import { REQUIRED } from './faults.ts'
 /** Characters of a text at the most, where nothing else is said. */
 const MAX_TEXT = 500
 
-/** Words for a value of the wrong type, where the schema's own say more than the usual ones. */
+/** Words for a value of the wrong type, where they say more than the usual ones. */
 export function wrongType(what: string) {
   return {
-    error: ({ input }: { readonly input?: unknown }) =>
-      input === undefined || input === null ? REQUIRED : what,
+    error({ code, input }: { readonly code?: string; readonly input?: unknown }) {
+      if (code !== 'invalid_type') return undefined
+      return input === undefined || input === null ? REQUIRED : what
+    },
   }
 }
 
@@ -115,5 +117,5 @@ export const TOLERANT = 'x-tolerant'
  * @param row what a caller should send, for the description.
  */
 export function rows(row: z.ZodType, max: number) {
-  return z.array(z.unknown(), REQUIRED).min(1).max(max).meta({ items: row })
+  return z.array(z.unknown(), wrongType(REQUIRED)).min(1).max(max).meta({ items: row })
 }
