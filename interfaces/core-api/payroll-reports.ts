@@ -54,27 +54,29 @@ const Employee = z
     [TOLERANT]: true,
   })
 
-const Report = z.object({
-  employer_fein: z
-    .string(wrongType(FEIN))
-    .trim()
-    .min(1, REQUIRED)
-    .refine((value) => normalizeFein(value) !== null, FEIN)
-    .meta({
-      description: '9 digits, with or without a hyphen after the second',
-      pattern: '^\\d{2}-?\\d{7}$',
-    }),
-  policy_number: z.string(REQUIRED).trim().min(1, REQUIRED).meta({ pattern: '\\S' }),
-  employees: rows(Employee, MAX_ROWS),
-  pay_period: z
-    .object({ start_date: date(), end_date: date() })
-    .refine(({ start_date, end_date }) => start_date <= end_date, {
-      path: ['end_date'],
-      message: 'lies before pay_period.start_date',
-    })
-    .nullish()
-    .describe('`start_date` is not after `end_date`'),
-})
+const Report = z
+  .object({
+    employer_fein: z
+      .string(wrongType(FEIN))
+      .trim()
+      .min(1, REQUIRED)
+      .refine((value) => normalizeFein(value) !== null, FEIN)
+      .meta({
+        description: '9 digits, with or without a hyphen after the second',
+        pattern: '^\\d{2}-?\\d{7}$',
+      }),
+    policy_number: z.string(REQUIRED).trim().min(1, REQUIRED).meta({ pattern: '\\S' }),
+    employees: rows(Employee, MAX_ROWS),
+    pay_period: z
+      .object({ start_date: date(), end_date: date() })
+      .refine(({ start_date, end_date }) => start_date <= end_date, {
+        path: ['end_date'],
+        message: 'lies before pay_period.start_date',
+      })
+      .nullish()
+      .describe('`start_date` is not after `end_date`'),
+  })
+  .meta({ id: 'PayrollReport' })
 
 const ReportAnswer = z
   .object({

@@ -56,15 +56,8 @@ export class Schemas {
     if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
     if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
     // answers may get further fields without anybody's programs breaking
-    if (schema instanceof z.ZodObject && (io === 'input' ? isOpen(json) : !schema.def.catchall)) {
-      delete json.additionalProperties
-    }
+    if (schema instanceof z.ZodObject && !schema.def.catchall) delete json.additionalProperties
   }
-}
-
-/** Further fields may come, which is so where nothing is said. */
-function isOpen({ additionalProperties }: JsonSchema): boolean {
-  return JSON.stringify(additionalProperties) === '{}'
 }
 
 const REFERENCE = /"\$ref":"#\/\$defs\//g

@@ -19,7 +19,7 @@ export async function clientTypesOf(document, table) {
 
 import type { Operation } from './calls.ts'
 
-${withoutEmpty(types)}
+${readable(types, operations)}
 /** How the operations are called, by name. */
 export const ${table}: Readonly<Record<keyof operations, Operation>> = ${JSON.stringify(
     Object.fromEntries(operations.map((one) => [one.operation.operationId, callOf(one)])),
@@ -73,11 +73,17 @@ function used({ components: { schemas } }, operations) {
   return Object.fromEntries(Object.entries(schemas).filter(([name]) => names.has(name)))
 }
 
-/** Without the kinds of components that there are none of. */
-function withoutEmpty(types) {
-  return types
+/** Without what nobody needs: paths, and kinds of components that there are none of; with a line on each operation. */
+function readable(types, operations) {
+  const needed = types
+    .replace(/^export interface paths [\s\S]*?^}\n/m, '')
     .replaceAll(/^export type (webhooks|\$defs) = Record<string, never>;\n/gm, '')
     .replaceAll(/^ {4}(responses|parameters|requestBodies|headers|pathItems): never;\n/gm, '')
+  return operations.reduce(
+    (text, { operation: { operationId, summary } }) =>
+      text.replace(`\n    ${operationId}: {`, `\n    /** ${summary} */\n    ${operationId}: {`),
+    needed,
+  )
 }
 
 function callOf({ path, method, operation }) {

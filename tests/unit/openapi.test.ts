@@ -171,6 +171,7 @@ describe('the description of an API', () => {
       type: 'object',
       properties: { amount: { type: 'number' } },
       required: ['amount'],
+      additionalProperties: {},
     })
   })
 
