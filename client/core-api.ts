@@ -298,4 +298,3 @@ export const coreOperations: Readonly<Record<keyof operations, Operation>> = {
     "pagedBy": null
   }
 }
-

@@ -34,13 +34,13 @@ async function load(path) {
 }
 
 const { descriptions } = await load('interfaces/descriptions.ts')
-const { settingsTable } = await load('infrastructure/config/declaration.ts')
+const { settingsReference } = await load('infrastructure/config/settings-reference.ts')
 const { core, operator } = descriptions()
 const files = {
   'client/core-api.ts': await clientTypesOf(core, 'coreOperations'),
   'docs/reference/core-api.md': referenceOf(core),
   'docs/reference/operator-api.md': referenceOf(operator),
-  'docs/reference/settings.md': settingsPage(settingsTable()),
+  'docs/reference/settings.md': settingsPage(settingsReference()),
 }
 
 let outdated = 0

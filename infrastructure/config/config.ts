@@ -128,7 +128,7 @@ const port = (fallback: number) => wholeNumber(0, 65_535).default(fallback)
 const secret = () => text('up to 1000 visible characters', /^[\x21-\x7e]{1,1000}$/).optional()
 const directory = () => setting('the path of a directory', (value) => resolve(value)).optional()
 
-const SETTINGS = z.object({
+export const SETTINGS = z.object({
   NODE_ENV: z.string().optional(),
   LOG_LEVEL: word(LOG_LEVELS).default('info'),
   SERVER_NAME: text('up to 100 printable characters', /^[^\p{C}]{1,100}$/u).default(
