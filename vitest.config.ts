@@ -6,14 +6,20 @@ const shared = {
   testTimeout: 180_000,
   hookTimeout: 240_000,
   expect: { poll: { timeout: 90_000, interval: 20 } },
+  // a worker loads a module once, not once for each file
+  isolate: false,
 } as const
 const onServers = {
   ...shared,
   globalSetup: ['tests/support/global-setup.ts'],
   runner: 'tests/support/installation-runner.ts',
+  setupFiles: ['tests/support/after-each-file.ts'],
 }
 
-/** The account of the run, for scripts/test-count.mjs. */
+// a file that is named on the command line runs whole
+if (process.argv.some((one) => one.endsWith('.test.ts'))) process.env.TEST_LONG = '1'
+
+/** What the run came to. */
 const ACCOUNT = process.env.TEST_ACCOUNT ?? 'node_modules/.cache/test-results.json'
 
 function endToEnd(name: string): string {
@@ -57,6 +63,7 @@ const WITHOUT_LOG = [
   'eventstoredb-backlog',
   'eventstoredb-outages',
   'eventstoredb-rights',
+  'fail-fast-log',
   'faults',
   'moved-database',
   'personal-data',
@@ -74,7 +81,7 @@ export default defineConfig({
   test: {
     // on two cores: suites of outages, leases and freezes mostly wait
     maxWorkers: 3,
-    reporters: ['default', ['json', { outputFile: ACCOUNT }]],
+    reporters: ['default', ['./tests/support/account-reporter.ts', { outputFile: ACCOUNT }]],
     projects: [
       {
         test: {

@@ -1,6 +1,6 @@
-import { RecentlyUsed } from './command-handling/recently-used.ts'
 import { NO_PREDECESSOR, splitHash, verifyEvent } from './hash-chain.ts'
 import type { StoredEvent } from './ports/event-log.ts'
+import { RecentlyUsed } from './recently-used.ts'
 
 /** `no_hash`, `hash_mismatch` (event or predecessor changed), or `missing_events` before this one. */
 export type ChainProblem = 'no_hash' | 'hash_mismatch' | 'missing_events'

@@ -4,6 +4,7 @@ import { type DomainEvent, type EventType, upcast } from '../domain/kernel/event
 import type { Environment } from '../domain/kernel/ids.ts'
 import { hashOf } from './hash-chain.ts'
 import type { EventToAppend, StoredEvent } from './ports/event-log.ts'
+import { SafeError } from './safe-error.ts'
 
 /** Bytes of event data in one append of several; leaves room for metadata below the log's limit. */
 export const APPEND_BYTES = 800 * 1024
@@ -52,7 +53,7 @@ export interface RecordedEvent<E extends DomainEvent = DomainEvent> {
 }
 
 /** A stored event does not fit its type: unknown type, unknown version, or data that fails the schema. */
-export class UnreadableEvent extends Error {
+export class UnreadableEvent extends SafeError {
   constructor(stored: Pick<StoredEvent, 'stream' | 'revision' | 'type'>, why: string) {
     super(`Event ${stored.type} at ${stored.stream}@${stored.revision} cannot be read: ${why}`)
     this.name = 'UnreadableEvent'

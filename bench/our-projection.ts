@@ -31,13 +31,12 @@ export async function catchUp(
     registry: new EventRegistry([timesheet]),
     store: new PostgresProjectionStore(database, durable?.pool),
     leases: new HeldLeases(leaseStore, { owner: table }),
-    holders: (names) => leaseStore.holders(names),
     clock: systemClock,
   })
   let elapsed: number
   try {
     const started = performance.now()
-    await projections.start({ takeOver: true })
+    await projections.start()
     const reached = await projections.reached([projection.name], await log.head(), { timeoutMs: 120_000 })
     if (!reached) throw new Error('The projection did not catch up')
     elapsed = performance.now() - started

@@ -5,7 +5,8 @@ import { EventStoreUnavailable } from '../infrastructure/event-store/eventstored
 import { LogTooShort, OtherEventLog } from '../infrastructure/installation/log-pairing.ts'
 import { NatsUnavailable } from '../infrastructure/messaging/nats/connection.ts'
 import { createLogger } from '../infrastructure/telemetry/logger.ts'
-import { CannotListen, type Service, startService } from './service.ts'
+import { CannotListen } from './hosts.ts'
+import { type Service, startService } from './service.ts'
 
 /** Failures of a start that are the installation's, not the program's: one line says what to do. */
 const EXPECTED = [

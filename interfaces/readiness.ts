@@ -1,11 +1,13 @@
+import type { FollowerStatus } from '../application/following/owned-follower.ts'
 import {
   INTEGRATION_EVENTS_NAME,
   type IntegrationPublisher,
 } from '../application/integration-events/publisher.ts'
+import { unknownWork } from '../application/operations/unknown-work.ts'
 import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
-import type { ProcessManagerRunner, ProcessManagerStatus } from '../application/process-managers/runner.ts'
-import type { WorkStore } from '../application/process-managers/work-store.ts'
+import type { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import type { KindOfWork, WorkStore } from '../application/process-managers/work-store.ts'
 import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { type Lag, LogLag } from '../projections/runtime/log-lag.ts'
 import type { Projections } from '../projections/runtime/projections.ts'
@@ -16,6 +18,8 @@ interface Parts {
   readonly projections: Projections
   readonly runner: ProcessManagerRunner
   readonly work: WorkStore
+  /** Kinds of work that this release does. */
+  readonly kinds: readonly KindOfWork[]
   readonly clock: Clock
   /** Null where NATS is not configured. */
   readonly nats: { readonly connected: boolean } | null
@@ -58,12 +62,13 @@ export class Readiness {
         this.#processManagers(head),
         this.#counts(),
         this.#parts.integrationEvents?.status(),
+        unknownWork(this.#parts),
       ]),
     )
     if (looked === null) {
       return { ok: false, degraded: [], checks: { event_log: 'ok', database: 'unreachable' } }
     }
-    const [projections, processManagers, counts, published] = looked
+    const [projections, processManagers, counts, published, unknown] = looked
     const { nats } = this.#parts
     return {
       ok: true,
@@ -82,6 +87,10 @@ export class Readiness {
           ...(parkedStreams > 0 ? [`process manager ${name}: parked streams: ${parkedStreams}`] : []),
         ]),
         ...(counts.failed > 0 ? [`work failed: ${counts.failed}`] : []),
+        ...unknown.map(
+          ({ processManager, kind, count }) =>
+            `work of ${processManager}/${kind}, which this release does not have: ${count}`,
+        ),
         ...(published?.state === 'problem' && nats?.connected ? ['integration events: not published'] : []),
         ...(published?.state === 'idle' && nats?.connected
           ? ['integration events: no process publishes them']
@@ -112,7 +121,7 @@ export class Readiness {
     const [projections, processManagers, counts, head] = await Promise.all([
       this.#parts.projections.list(),
       runner.status(),
-      this.#counts(runner.names),
+      this.#counts(runner.kinds),
       this.#parts.log.head(),
     ])
     return {
@@ -131,13 +140,18 @@ export class Readiness {
 
   /** Work of the process managers: counts, what failed and why, where each manager stands. */
   async workOverview(): Promise<unknown> {
-    const [counts, failed, processManagers] = await Promise.all([
+    const [counts, unknown, failed, processManagers] = await Promise.all([
       this.#counts(),
+      unknownWork(this.#parts),
       this.#parts.runner.failedWork(FAILED_SHOWN),
       this.#parts.log.head().then((head) => this.#processManagers(head)),
     ])
     return {
       counts,
+      unknown: unknown.map(({ processManager, kind, count }) => ({
+        process_manager: processManager,
+        ...{ kind, count },
+      })),
       failed: failed.map((work) => ({
         process_manager: work.processManager,
         kind: work.kind,
@@ -186,15 +200,15 @@ export class Readiness {
     return { behind: await log.count(position, head), parkedStreams }
   }
 
-  async #processManagers(head: bigint): Promise<readonly (ProcessManagerStatus & { readonly lag: Lag })[]> {
+  async #processManagers(head: bigint): Promise<readonly (FollowerStatus & { readonly lag: Lag })[]> {
     this.#lag.note(head)
     const all = await this.#parts.runner.status()
     return Promise.all(all.map(async (one) => ({ ...one, lag: await this.#lag.at(one.position, head) })))
   }
 
-  #counts(processManagers?: readonly string[]) {
+  #counts(kinds = this.#parts.kinds) {
     const { work, clock } = this.#parts
-    return work.counts({ now: clock.now(), ...(processManagers && { processManagers }) })
+    return work.counts({ now: clock.now(), kinds })
   }
 }
 

@@ -1,10 +1,10 @@
-import type express from 'express'
 import type { Application } from '../application/application.ts'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
 import { EventRegistry } from '../application/event-registry.ts'
-import { IntegrationPublisher } from '../application/integration-events/publisher.ts'
+import { IntegrationPublisher, UNPUBLISHED_STREAM } from '../application/integration-events/publisher.ts'
 import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
+import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
@@ -14,20 +14,12 @@ import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { VirtualClock } from '../infrastructure/clock/virtual-clock.ts'
 import type { Config } from '../infrastructure/config/config.ts'
-import type { Database } from '../infrastructure/database/database.ts'
 import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
 import { prepareDataDirectory } from '../infrastructure/installation/data-directory.ts'
-import { isKnownServer, rememberServers } from '../infrastructure/installation/known-servers.ts'
 import { findLogTooShort } from '../infrastructure/installation/log-pairing.ts'
 import { pairWithLog } from '../infrastructure/installation/pairing.ts'
 import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
 import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
-import {
-  Nats,
-  type NatsLog,
-  NatsUnavailable,
-  natsAddresses,
-} from '../infrastructure/messaging/nats/connection.ts'
 import { JetStreamIntegrationEvents } from '../infrastructure/messaging/nats/integration-events.ts'
 import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
@@ -45,29 +37,16 @@ import { PostgresFaults } from '../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
-import { createCoreApp } from './core-api/app.ts'
-import type { RefusedOperator } from './http/bearer.ts'
-import { rateLimits } from './http/rate-limit.ts'
-import { type HostSettings, type Listener, listen } from './http/server.ts'
+import { type Addresses, createHosts, listenOnAll } from './hosts.ts'
+import type { Listener } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
-import { createMcpApp } from './mcp/app.ts'
-import { createOperatorApp } from './operator-api/operator-api.ts'
-import { createPaymentsApp } from './payments-api/app.ts'
-import { createPortalApp } from './portal/app.ts'
+import { openNats } from './messaging.ts'
 import { Readiness } from './readiness.ts'
 import { logEngineOf, openEventLog, openStorage } from './storage.ts'
 
-/** A listener could not be bound; the message is one clear line. */
-export class CannotListen extends Error {
-  override readonly name = 'CannotListen'
-}
-
-export type HostName = 'mcp' | 'core' | 'payments' | 'portal' | 'ops'
-
 /** A running service. */
 export interface Service {
-  /** Real addresses by host; hosts that this process does not serve are left out. */
-  readonly addresses: Readonly<Partial<Record<HostName, string>>>
+  readonly addresses: Addresses
   readonly app: Application
   /** Resolves with the reason when the service can no longer work. */
   readonly failure: Promise<string>
@@ -79,7 +58,7 @@ export interface Service {
  * The one composition root: opens storage, wires ports to adapters, starts what the roles ask for
  * and listens.
  * @throws ConfigError, EmbeddedPostgresError, DatabaseUnavailable, EventStoreUnavailable, OtherEventLog,
- *   LogTooShort, NatsUnavailable or {@link CannotListen} with one clear line.
+ *   LogTooShort, NatsUnavailable or CannotListen with one clear line.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
   for (const warning of config.warnings) logger.warn('setting', { text: warning })
@@ -108,14 +87,12 @@ async function compose(
   closeAll: () => Promise<void>,
 ): Promise<Service> {
   const secrets = await prepareDataDirectory(config)
-  const reached = await reachNats(config, logger)
-  if (reached instanceof Nats) closers.push(() => reached.close())
   const storage = await openStorage(config, logger)
   closers.push(() => storage.close())
   const { database } = storage
   const { pool, background } = database
-  const nats = reached && (await openNats(reached, config, background, logger))
-  if (nats && nats !== reached) closers.push(() => nats.close())
+  const nats = await openNats(config, background, logger)
+  if (nats) closers.push(() => nats.close())
   const metrics = new Metrics()
   const registry = new EventRegistry(aggregates)
   const notices = nats ? new NatsNotices(nats) : new InProcessNotices()
@@ -155,10 +132,9 @@ async function compose(
   const owner = randomness.hex(12)
   const session = await openOwnerSession(database, owner)
   closers.push(() => session.close())
-  const leaseStore = new PostgresLeaseStore(database.leases)
   // who cannot be replaced by another process need not be replaced soon
   const ttlMs = config.databaseUrl === null ? 10_000 : 5_000
-  const leases = new HeldLeases(leaseStore, { owner, ttlMs })
+  const leases = new HeldLeases(new PostgresLeaseStore(database.leases), { owner, ttlMs })
   const projections = new Projections({
     projections: readModels,
     log,
@@ -166,7 +142,6 @@ async function compose(
     registry,
     store: new PostgresProjectionStore(database),
     leases,
-    holders: (names) => leaseStore.holders(names),
     clock,
     notices,
     metrics: {
@@ -219,8 +194,7 @@ async function compose(
       .catch((error) => logger.error('clock not followed', {}, error))
   }
   if (config.roles.has('projector')) {
-    // alone means that whoever held leases is dead
-    await projections.start({ takeOver: isAlone })
+    await projections.start()
     closers.push(() => projections.stop())
   }
   await runner.register()
@@ -248,117 +222,43 @@ async function compose(
     projections: { names: () => projections.names },
     readModels: projections,
   }
+  const kinds = [...runner.kinds, ...(integrationEvents ? [UNPUBLISHED_STREAM] : [])]
   const readiness = new Readiness({
-    ...{ log: failFast, projections, runner, work: workStore, clock, nats },
+    ...{ log: failFast, projections, runner, work: workStore, kinds, clock, nats },
     integrationEvents,
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
-  const host = (
-    name: HostName,
-  ): Pick<HostSettings, 'onFailure' | 'onAnswer'> & { newRequestId(): string } => ({
-    newRequestId: () => randomness.id(),
-    onFailure: (error, request) =>
-      logger.error(
-        'request failed',
-        { interface: name, request_id: request.id, method: request.method },
-        error,
-      ),
-    onAnswer: (method, route, status, ms) => metrics.request(name, method, route, status, ms),
+  const hosts = createHosts({
+    ...{ config, app, secrets, logger, metrics },
+    operator: {
+      patientLog: log,
+      projections,
+      work: {
+        overview: () => readiness.workOverview(),
+        redrive: (request) => runner.redrive(withKey(request)),
+        discard: (request) => discardWork({ work: workStore, kinds }, request),
+      },
+      advanceClock: (by, context) =>
+        advanceClock(
+          { commands, clock, work: workStore, leases, notices, settle: (ms) => drain(drainParts, ms) },
+          by,
+          context,
+        ),
+      drain: async (timeoutMs) => {
+        const drained = await drain(drainParts, timeoutMs)
+        return drained ? { drained } : { drained, waiting_for: await readiness.unfinished() }
+      },
+      health: () => ({ ok: true, checks: {} }),
+      readiness: () => readiness.check(),
+      metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
+    },
   })
-  const onRefusedOperator =
-    (name: HostName) =>
-    ({ requestId, address, why }: RefusedOperator) =>
-      logger.warn('operator log-in refused', {
-        interface: name,
-        request_id: requestId,
-        caller: address,
-        reason: why,
-      })
-  const rateLimitRps = config.rateLimitPerSecond
-  const hosts: { name: HostName; app: express.Express; port: number }[] = []
-  if (config.roles.has('api')) {
-    hosts.push(
-      {
-        name: 'mcp',
-        port: config.ports.mcp,
-        app: createMcpApp(app, {
-          ...host('mcp'),
-          operatorToken: secrets.operatorToken,
-          serverName: config.serverName,
-          host: config.host,
-          publicUrl: config.urls.mcp,
-          allowedOrigins: config.allowedOrigins,
-          rateLimitRps,
-          onRefusedOperator: onRefusedOperator('mcp'),
-        }),
-      },
-      {
-        name: 'core',
-        port: config.ports.core,
-        app: createCoreApp(app, { ...host('core'), rateLimitRps, publicUrl: config.urls.core }),
-      },
-      {
-        name: 'payments',
-        port: config.ports.payments,
-        app: createPaymentsApp({ ...host('payments'), addresses: rateLimits(rateLimitRps).addresses }),
-      },
-    )
-    if (config.hasPortal) {
-      hosts.push({
-        name: 'portal',
-        port: config.ports.portal,
-        app: createPortalApp({ ...host('portal'), addresses: rateLimits(rateLimitRps).addresses }),
-      })
-    }
-  }
-  hosts.push({
-    name: 'ops',
-    port: config.ports.ops,
-    app: createOperatorApp(
-      app,
-      {
-        patientLog: log,
-        projections,
-        work: {
-          overview: () => readiness.workOverview(),
-          redrive: (request) => runner.redrive(withKey(request)),
-        },
-        advanceClock: (by, context) =>
-          advanceClock(
-            { commands, clock, work: workStore, leases, notices, settle: (ms) => drain(drainParts, ms) },
-            by,
-            context,
-          ),
-        drain: async (timeoutMs) => {
-          const drained = await drain(drainParts, timeoutMs)
-          return drained ? { drained } : { drained, waiting_for: await readiness.unfinished() }
-        },
-        health: () => ({ ok: true, checks: {} }),
-        readiness: () => readiness.check(),
-        metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
-      },
-      {
-        ...host('ops'),
-        operatorToken: secrets.operatorToken,
-        limits: rateLimits(rateLimitRps),
-        host: config.host,
-        probeRanges: config.probeRanges,
-        onRefusedOperator: onRefusedOperator('ops'),
-      },
-    ),
-  })
-
-  const addresses: Partial<Record<HostName, string>> = {}
   const listeners: Listener[] = []
   closers.push(async () => {
     await Promise.all(listeners.map((listener) => listener.close()))
   })
-  for (const { name, app: hostApp, port } of hosts) {
-    const listener = await listenOrExplain(hostApp, config.host, port, name)
-    listeners.push(listener)
-    addresses[name] = listener.url
-  }
+  const addresses = await listenOnAll(hosts, config, listeners)
   logger.info('ready', {
     ...addresses,
     roles: [...config.roles].join(','),
@@ -373,61 +273,6 @@ async function compose(
       stopped ??= closeAll()
       return stopped
     },
-  }
-}
-
-const natsLog = (logger: Logger): NatsLog => ({
-  info: (text) => logger.info('nats', { text }),
-  warn: (text) => logger.warn('nats', { text }),
-})
-
-/**
- * @returns the connection, or why nobody answers; null where NATS is not configured.
- * @throws NatsUnavailable when it refuses.
- */
-async function reachNats(config: Config, logger: Logger): Promise<Nats | NatsUnavailable | null> {
-  if (config.natsUrls === null) return null
-  try {
-    return await Nats.open(config.natsUrls, natsLog(logger))
-  } catch (error) {
-    if (error instanceof NatsUnavailable && error.isAway) return error
-    throw error
-  }
-}
-
-/**
- * A server that this database has known is away for a while; one that nobody ever reached is a wrong setting.
- * @throws NatsUnavailable when it does not answer and is not known.
- */
-async function openNats(
-  reached: Nats | NatsUnavailable,
-  config: Config,
-  pool: Database['pool'],
-  logger: Logger,
-): Promise<Nats> {
-  const urls = config.natsUrls!
-  if (reached instanceof Nats) {
-    // that one of a list was reached says nothing about the others
-    await rememberServers(pool, [reached.address])
-    return reached
-  }
-  if (!(await isKnownServer(pool, natsAddresses(urls)))) throw reached
-  return Nats.openLater(urls, natsLog(logger))
-}
-
-async function listenOrExplain(
-  app: express.Express,
-  host: string,
-  port: number,
-  name: HostName,
-): Promise<Listener> {
-  try {
-    return await listen(app, host, port)
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
-    const setting = `${name.toUpperCase()}_PORT`
-    const why = code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be bound (${code})`
-    throw new CannotListen(`${setting}: ${host}:${port} ${why}; set another port`)
   }
 }
 

@@ -12,7 +12,7 @@ import type { LogEngine } from '../infrastructure/installation/log-pairing.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 
 /** The database that holds the read models, and the event log unless EventStoreDB does, ready to use. */
-export interface Storage {
+interface Storage {
   readonly database: Database
   /** Resolves with the reason when the embedded server ended by itself; never with a given one. */
   readonly failure: Promise<string>
@@ -73,15 +73,9 @@ export function openEventLog(
   if (config.eventStoreUrl === null) {
     // an embedded database is this process's own
     const isExclusive = config.databaseUrl === null
-    return openPostgresEventLog({ database, log: databaseLog(logger), isExclusive, onAppend })
+    return openPostgresEventLog({ database, log: asText(logger, 'database'), isExclusive, onAppend })
   }
-  return openEventStoreEventLog({
-    url: config.eventStoreUrl,
-    log: {
-      warn: (fields, message) => logger.warn('event log', { text: `${message}: ${fields.reason}` }),
-    },
-    onAppend,
-  })
+  return openEventStoreEventLog({ url: config.eventStoreUrl, log: asText(logger, 'event log'), onAppend })
 }
 
 /** What happens in the ordinary course is LOG to the server, but for sessions that its stop ends. */
@@ -90,20 +84,19 @@ function isOrdinary(line: string): boolean {
 }
 
 async function open(url: string, logger: Logger, failure: Promise<string>): Promise<Storage> {
-  const log = databaseLog(logger)
+  const log = asText(logger, 'database')
   await migrate({ url, log })
   const database = await openDatabase({ url, log })
   return { database, failure, close: () => database.close() }
 }
 
-/** The database's own messages carry no data; they are logged as the text they are, with the migration they are about. */
-export function databaseLog(logger: Logger): DatabaseLog {
+/** What the database and the log report carries no data: it is logged as text, with what it is about. */
+function asText(logger: Logger, part: 'database' | 'event log'): DatabaseLog {
+  const textOf = (fields: { readonly migration?: unknown; readonly reason?: unknown }, message: string) => ({
+    text: [message, fields.migration ?? fields.reason].filter((one) => typeof one === 'string').join(': '),
+  })
   return {
-    info: (fields, message) => logger.info('database', { text: withMigration(fields, message) }),
-    warn: (fields, message) => logger.warn('database', { text: withMigration(fields, message) }),
+    info: (fields, message) => logger.info(part, textOf(fields, message)),
+    warn: (fields, message) => logger.warn(part, textOf(fields, message)),
   }
-}
-
-function withMigration(fields: { readonly migration?: unknown }, message: string): string {
-  return typeof fields.migration === 'string' ? `${message}: ${fields.migration}` : message
 }

@@ -90,7 +90,7 @@ function changeFile(
 
 export const payrollFiles = projection({
   name: 'payroll-files',
-  version: 1,
+  version: 2,
   tables: [filesTable, payrollRowErrors],
   handlers: (on) => [
     on(PayrollFileReceived, {

@@ -11,9 +11,9 @@ import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { readable } from '../command-handling/verbs.ts'
+import { secretGone } from '../idempotency/secret-gone.ts'
 import { agentKeyReservation } from '../uniqueness/reservations.ts'
 import { apiKeyHash } from './agent-scope.ts'
-import { secretGone } from './secret-gone.ts'
 
 /** Leading characters of a key that identify it: `mcp_` and 8 more. */
 export const API_KEY_PREFIX_LENGTH = 12

@@ -7,8 +7,8 @@ import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { secretGone } from '../idempotency/secret-gone.ts'
 import { unknownTenant } from '../parties/tenants.ts'
-import { secretGone } from './secret-gone.ts'
 
 export interface NewApiClient {
   readonly tenantId: string
@@ -26,14 +26,19 @@ export interface IssuedApiClient {
   readonly clientSecret: string
 }
 
+/** Why a key pair would not be issued, null when it would: its tenant, carriers and employers must be known. */
+export async function refuseIssue(app: Application, input: NewApiClient): Promise<Rejection | null> {
+  return (await unknownTenant(app, input.tenantId)) ?? (await outOfScope(app, input))
+}
+
 /** Issues a key pair for the REST APIs, scoped to products, carriers and employers of one tenant. */
 export async function issue(
   app: Application,
   input: NewApiClient,
   context: CommandContext,
 ): Promise<IssuedApiClient | Rejection> {
-  const unknown = (await unknownTenant(app, input.tenantId)) ?? (await outOfScope(app, input))
-  if (unknown) return unknown
+  const refusal = await refuseIssue(app, input)
+  if (refusal) return refusal
   const clientId = `service_${word(input.environment)}_cli_${sha256(`${context.commandId}/${apiClient.category}`).slice(0, 32)}`
   const clientSecret = newClientSecret(app, input.environment)
   const outcome = await app.commands.execute(

@@ -3,7 +3,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import { ReadModelsLate } from '../ports/read-models.ts'
+import { findCurrent } from '../read-models/find-current.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 
 /** What an API client may see. */
@@ -68,14 +68,10 @@ async function isInsuredInScope(
   const { carrier_ids } = scope
   if (carrier_ids === 'all') return true
   if (carrier_ids.length === 0) return false
-  const find = async () => {
+  const found = await findCurrent(app, 'policies', async () => {
     const [row] = await app.read.query(POLICY_OF_CARRIERS, { employerId, carrierIds: carrier_ids })
     const state = row ? (await app.commands.load(policy, row.policy_id)).state : null
-    return state !== null && state.employer_id === employerId && mayUseCarrier(scope, state.carrier_id)
-  }
-  if (await find()) return true
-  const isCurrent = await app.readModels.reached(['policies'], await app.log.head())
-  if (await find()) return true
-  if (!isCurrent) throw new ReadModelsLate()
-  return false
+    return state?.employer_id === employerId && mayUseCarrier(scope, state.carrier_id) ? state : null
+  })
+  return found !== null
 }

@@ -4,13 +4,21 @@ import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, within } from '../command-handling/verbs.ts'
+import { secretGone } from '../idempotency/secret-gone.ts'
 import { unknownTenant } from '../parties/tenants.ts'
-import { secretGone } from './secret-gone.ts'
 
 /** A connection with its secret, which is shown this once and kept in the vault. */
 export interface OpenedConnection {
   readonly connection: InboundConnection
   readonly secret: string
+}
+
+/** Why a connection would not be opened, null when it would: its tenant must be known. */
+export function refuseOpening(
+  app: Application,
+  { tenantId }: { readonly tenantId: string },
+): Promise<Rejection | null> {
+  return unknownTenant(app, tenantId)
 }
 
 /** Opens a connection for signed inbound payroll. The secret is in the vault before the event names it. */
@@ -19,8 +27,8 @@ export async function open(
   input: { readonly tenantId: string; readonly environment: Environment },
   context: CommandContext,
 ): Promise<OpenedConnection | Rejection> {
-  const unknown = await unknownTenant(app, input.tenantId)
-  if (unknown) return unknown
+  const refusal = await refuseOpening(app, input)
+  if (refusal) return refusal
   const connection_id = createdId(context, inboundConnection)
   const secret = `whin_${app.randomness.hex(32)}`
   const secret_ref = `inbound-connection/${connection_id}/${app.randomness.hex(8)}`

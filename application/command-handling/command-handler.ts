@@ -5,9 +5,9 @@ import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { EventRegistry, KeyedRequest, RecordedEvent } from '../event-registry.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type EventLog, type StoredEvent, WrongExpectedRevision } from '../ports/event-log.ts'
+import { RecentlyUsed } from '../recently-used.ts'
 import { type CommandContext, commandIdOf } from './command-context.ts'
 import { RecentCommands } from './recent-commands.ts'
-import { RecentlyUsed } from './recently-used.ts'
 
 /** A command that went through. `position` is null when there was nothing to do. */
 export interface Executed<State, Event> {
@@ -25,9 +25,10 @@ export interface Loaded<State> {
   readonly revision: number
 }
 
-/** A loaded aggregate and the commands that made it. */
+/** A loaded aggregate, the commands that made it, and the size of the events that it was folded from. */
 interface Kept<State> extends Loaded<State> {
   readonly commands: RecentCommands
+  readonly bytes: number
 }
 
 /** How an aggregate began. */
@@ -54,8 +55,15 @@ const READ_PAGE = 32
 /** Events in which the first append is looked for: what is created in one append has fewer. */
 const FIRST_EVENTS = 8
 const ATTEMPTS = 10
-/** Cached aggregates, and the command ids kept with them, together at the most. */
-const CACHE_LIMIT = 40_000
+/** Of the events that the cached aggregates were folded from; a state takes about as much as they do. */
+const CACHE_BYTES = 64 * 1024 * 1024
+/** What a cached aggregate takes at the least. */
+const AGGREGATE_BYTES = 512
+
+/** Keeps the aggregates that were used lately. @param mostBytes of the events that they were folded from. */
+export function aggregateCache(mostBytes = CACHE_BYTES): RecentlyUsed<string, Kept<unknown>> {
+  return new RecentlyUsed(mostBytes, ({ bytes }) => AGGREGATE_BYTES + bytes)
+}
 
 /**
  * Loads aggregates and runs commands on them: decide on the cached state, append at exactly its revision. A conflict
@@ -67,12 +75,7 @@ export class CommandHandler {
   readonly #clock: Clock
   readonly #cache: RecentlyUsed<string, Kept<unknown>>
 
-  constructor(
-    log: EventLog,
-    registry: EventRegistry,
-    clock: Clock,
-    cache = new RecentlyUsed<string, Kept<unknown>>(CACHE_LIMIT, ({ commands }) => 1 + commands.count),
-  ) {
+  constructor(log: EventLog, registry: EventRegistry, clock: Clock, cache = aggregateCache()) {
     this.#log = log
     this.#registry = registry
     this.#clock = clock
@@ -143,7 +146,10 @@ export class CommandHandler {
     decider: Decider<State, Command, Event>,
     id: string,
   ): Promise<Creation<State> | null> {
-    const page = await this.#log.readStream(streamOf(decider, id), { maxCount: FIRST_EVENTS })
+    const stream = streamOf(decider, id)
+    // most are not there, and many who ask at once cost one look
+    if ((await this.#log.revision(stream)) < 0) return null
+    const page = await this.#log.readStream(stream, { maxCount: FIRST_EVENTS })
     const events = page.map((stored) => this.#registry.decode(stored))
     const [first] = events
     if (!first) return null
@@ -229,8 +235,8 @@ export class CommandHandler {
     context: CommandContext,
   ): Promise<Loaded<State> & { readonly position: bigint }> {
     const stream = streamOf(decider, id)
-    const known = at.revision < 0 ? RecentCommands.NONE : (at as Partial<Kept<State>>).commands
-    const before = { ...at, commands: known ?? RecentCommands.UNKNOWN }
+    const { commands = RecentCommands.UNKNOWN, bytes = 0 } = at as Partial<Kept<State>>
+    const before = { ...at, bytes, commands: at.revision < 0 ? RecentCommands.NONE : commands }
     const decided = { state: fold(decider, events, at.state), events }
     try {
       return await this.#append(stream, before, decided, commandIdOf(context, stream, 'append'), context)
@@ -273,7 +279,12 @@ export class CommandHandler {
     try {
       const { position } = await this.#log.append(stream, at.revision, encoded)
       const commands = at.commands.with(commandId, position)
-      const after = { state, revision: at.revision + events.length, commands }
+      const after = {
+        state,
+        revision: at.revision + events.length,
+        commands,
+        bytes: at.bytes + sizeOf(encoded),
+      }
       this.#remember(stream, after)
       return { ...after, position }
     } catch (error) {
@@ -321,12 +332,13 @@ export class CommandHandler {
     stream: string,
     from?: Kept<State>,
   ): Promise<Kept<State>> {
-    let commands = from?.commands ?? RecentCommands.NONE
+    let { commands, bytes } = from ?? { commands: RecentCommands.NONE, bytes: 0 }
     const start = from ?? { state: decider.initialState, revision: -1 }
-    const loaded = await this.#fold(decider, stream, start, ({ metadata, position }) => {
+    const loaded = await this.#fold(decider, stream, start, ({ metadata, position }, stored) => {
       if (metadata.command_id !== undefined) commands = commands.with(metadata.command_id, position)
+      bytes += sizeOf([stored])
     })
-    const kept = { ...loaded, commands }
+    const kept = { ...loaded, commands, bytes }
     this.#remember(stream, kept)
     return kept
   }
@@ -336,7 +348,7 @@ export class CommandHandler {
     decider: Decider<State, Command, Event>,
     stream: string,
     from: Loaded<State>,
-    seen: (event: RecordedEvent) => void,
+    seen: (event: RecordedEvent, stored: StoredEvent) => void,
     upTo = Number.MAX_SAFE_INTEGER,
   ): Promise<Loaded<State>> {
     let { state, revision } = from
@@ -348,7 +360,7 @@ export class CommandHandler {
         const event = this.#registry.decode(stored)
         state = decider.evolve(state, event as unknown as Event)
         revision = stored.revision
-        seen(event)
+        seen(event, stored)
       }
       if (page.length < maxCount) break
     }
@@ -366,6 +378,11 @@ export class CommandHandler {
 /** What is decided on half a stream would be wrong. */
 function expectNext({ stream, revision }: StoredEvent, expected: number): void {
   if (revision !== expected) throw new Error(`Stream ${stream} lacks the event at revision ${expected}`)
+}
+
+/** Of their texts. */
+function sizeOf(events: readonly Pick<StoredEvent, 'data' | 'metadata'>[]): number {
+  return events.reduce((bytes, { data, metadata }) => bytes + data.length + metadata.length, 0)
 }
 
 function nothingFrom<State>(state: State): { state: State; events: readonly never[] } {

@@ -23,10 +23,6 @@ export class RecentCommands {
     this.areAll = areAll
   }
 
-  get count(): number {
-    return this.#done.length
-  }
-
   positionOf(commandId: string): bigint | null {
     return this.#done.findLast((one) => one.commandId === commandId)?.position ?? null
   }

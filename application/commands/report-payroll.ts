@@ -2,15 +2,15 @@ import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/ap
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
-import type { PayrollFile } from '../../domain/payroll/payroll-file.ts'
+import { type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { REPORT_RECORDS } from '../../domain/payroll/payroll-row.ts'
 import { type Policy, policy, statusOn } from '../../domain/policies/policy.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Creation, Loaded, Reads } from '../command-handling/command-handler.ts'
 import { feinReservation, policyNumberReservation } from '../uniqueness/reservations.ts'
-import { resultOf, type SubmittedPayroll, storedFile, submitPayroll } from './submit-payroll.ts'
+import { resultOf, type SubmittedPayroll, submitPayroll } from './submit-payroll.ts'
 
 /** Who reports, and for whom it may. */
 export interface ReportSender {
@@ -100,21 +100,28 @@ async function lookUp(
   return { employer: found, policy: { state: terms, revision: loaded.revision } }
 }
 
-/**
- * What a report is about that an earlier attempt under a command id has stored, in part or whole: it
- * was accepted, whatever became of the policy since. Null when nothing was stored.
- */
-export async function storedReportSubject(
+/** What a file is about whose first append is stored: it was accepted, whatever became of policy and upload since. */
+export async function acceptedSubject(
   app: Pick<Application, 'commands'>,
-  commandId: string,
+  { received }: Pick<PayrollFile, 'received'>,
 ): Promise<ReportSubject | null> {
-  const received = (await storedFile(app, commandId))?.received
   if (!received) return null
   return app.commands.reading(async (commands) => {
     const found = (await commands.load(employer, received.employer_id)).state
     const { state, revision } = await commands.load(policy, received.policy_id)
     return found && state ? { employer: found, policy: { state, revision } } : null
   })
+}
+
+/** The same of the report that an earlier attempt under a command id has begun to store; null when it has not. */
+export async function subjectOfAttempt(
+  app: Pick<Application, 'commands'>,
+  commandId: string,
+): Promise<ReportSubject | null> {
+  return acceptedSubject(
+    app,
+    (await app.commands.load(payrollFile, createdId({ commandId }, payrollFile))).state,
+  )
 }
 
 /** A report that was taken over, as its answer tells of it. */

@@ -1,20 +1,20 @@
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import type { Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { idempotencyKey } from '../../domain/uniqueness/idempotency-key.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Creation } from '../command-handling/command-handler.ts'
 import { isAway } from '../ports/unavailable.ts'
-import { keepAnswer, keptAnswer } from './claims.ts'
+import { answerCommand, keptAnswer } from './claims.ts'
 import {
-  fingerprintsOf,
-  firstAnswer,
+  type Fingerprints,
   type IdempotentAnswer,
   type IdempotentOutcome,
   type KeyedCall,
   keyReused,
-  replayOf,
+  oncePerKey,
+  type Performed,
 } from './keyed-call.ts'
 
 /** How a request with a key creates one aggregate. */
@@ -31,40 +31,49 @@ export interface KeyedCreation<State, Command, Event extends DomainEvent> {
   readonly create: (context: CommandContext, begun: State | null) => Promise<IdempotentAnswer>
   /** The first answer again, null where the first append does not tell it. */
   readonly answerOf: (created: Creation<State>) => IdempotentAnswer | null | Promise<IdempotentAnswer | null>
-  /** Looks for an earlier attempt before anything else: worth it where the work is larger than the look. */
-  readonly looksFirst?: boolean
 }
 
 /**
  * Creates one aggregate from a request with a key. Its id derives from caller, operation and key: the new stream is
- * its own claim, and its first append keeps the fingerprint of the body. Who comes too late, or is refused by what
- * changed since, finds the stream: the same body gets the first answer again, another one a conflict.
+ * its own claim, and its first append keeps the fingerprint of the body. The stream is looked at before anything is
+ * sealed or checked, and again by who comes too late, or is refused by what changed since: the same body gets the
+ * first answer again, another one a conflict.
  * @returns a conflict when the key was used for another body.
  */
-export async function createOnce<State, Command, Event extends DomainEvent>(
+export function createOnce<State, Command, Event extends DomainEvent>(
   app: Pick<Application, 'commands' | 'personalData' | 'readModels'>,
   call: KeyedCall,
-  { decider, create, answerOf, looksFirst = false }: KeyedCreation<State, Command, Event>,
+  creation: KeyedCreation<State, Command, Event>,
 ): Promise<IdempotentOutcome | Rejection> {
-  const { ofKey, ofBody } = fingerprintsOf(app, call)
+  return oncePerKey(app, call, (fingerprints) => attempt(app, call, creation, fingerprints))
+}
+
+async function attempt<State, Command, Event extends DomainEvent>(
+  app: Pick<Application, 'commands' | 'readModels'>,
+  call: KeyedCall,
+  { decider, create, answerOf }: KeyedCreation<State, Command, Event>,
+  { ofKey, ofBody }: Fingerprints,
+): Promise<Performed> {
   const context = { ...call.context, commandId: ofKey, mayRepeat: true }
   const creating = { ...context, keyedRequest: { body_fingerprint: ofBody } }
   const look = () => app.commands.creationOf(decider, createdId(context, decider))
-  let begun = looksFirst ? await look() : null
+  let begun = await look()
   for (;;) {
     if (begun) {
       if (begun.keyedRequest?.body_fingerprint !== ofBody) return keyReused()
       const first = (await answerOf(begun)) ?? (await answerKept())
       if (first) {
         await app.readModels.tellOf(decider, begun.position)
-        return replayOf(first)
+        return { fresh: false, answer: first }
       }
     }
     try {
       const answer = await create(begun ? context : creating, begun?.state ?? null)
-      if (answer.stored === undefined) return firstAnswer(answer)
-      const other = await keepAnswer(app, ofKey, answer, context)
-      return other ? replayOf(await keptAnswer(call, other)) : firstAnswer(answer)
+      if (answer.stored === undefined) return { fresh: true, answer }
+      const kept = await app.commands.execute(idempotencyKey, ofKey, answerCommand(ofKey, answer), context)
+      if (isRejection(kept)) throw new Error(kept.message)
+      if (kept.events.length > 0) return { fresh: true, answer }
+      return { fresh: false, answer: await keptAnswer(call, kept.state) }
     } catch (error) {
       if (begun || isAway(error)) throw error
       begun = await look()

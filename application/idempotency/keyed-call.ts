@@ -1,4 +1,4 @@
-import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 
@@ -14,11 +14,13 @@ export interface KeyedCall {
   readonly context: Omit<CommandContext, 'commandId'>
   /** Builds the body of a replay from what the log keeps of an answer; default: that is the body. */
   readonly restore?: (stored: unknown) => unknown
+  /** The answer hands out a secret once: it is not stored, and the repeated key is a conflict. */
+  readonly secretAnswer?: boolean
 }
 
 /** What a request is answered with. */
 export interface IdempotentAnswer {
-  /** HTTP status; 400 and above is a failure, which is not kept. */
+  /** HTTP status below 400: what is refused or fails is no answer, and is not kept. */
   readonly status: number
   readonly body: unknown
   /** What the log keeps of the body, see `restore`. */
@@ -43,25 +45,80 @@ export function isIdempotencyKey(value: unknown): value is string {
 }
 
 /** Keyed fingerprints of a call: of caller, operation and key together, and of its body. */
-export function fingerprintsOf(
+export interface Fingerprints {
+  readonly ofKey: string
+  readonly ofBody: string
+}
+
+/** What became of a keyed call, by its own work (`fresh`) or by that of an earlier request with its key. */
+export type Performed = Rejection | { readonly fresh: boolean; readonly answer: IdempotentAnswer }
+
+/** A call that this process performs at present. */
+interface Running {
+  readonly ofBody: string
+  readonly performed: Promise<Performed>
+}
+
+const runningByHandler = new WeakMap<object, Map<string, Running>>()
+
+/**
+ * Performs a keyed call. One call per key is under way in this process: who sends the same meanwhile shares what
+ * becomes of it, and another body waits, since the key is free for it when the first one is refused.
+ */
+export async function oncePerKey(
+  app: Pick<Application, 'commands' | 'personalData'>,
+  call: KeyedCall,
+  perform: (fingerprints: Fingerprints) => Promise<Performed>,
+): Promise<IdempotentOutcome | Rejection> {
+  const fingerprints = fingerprintsOf(app, call)
+  const { ofKey, ofBody } = fingerprints
+  const running = runningIn(app.commands)
+  for (let other = running.get(ofKey); other; other = running.get(ofKey)) {
+    if (other.ofBody === ofBody) return outcomeOf(call, await other.performed, true)
+    await other.performed.catch(() => undefined)
+  }
+  const performed = perform(fingerprints)
+  running.set(ofKey, { ofBody, performed })
+  try {
+    return outcomeOf(call, await performed)
+  } finally {
+    running.delete(ofKey)
+  }
+}
+
+function fingerprintsOf(
   { personalData }: Pick<Application, 'personalData'>,
   { caller, operation, key, requestHash }: KeyedCall,
-): { readonly ofKey: string; readonly ofBody: string } {
+): Fingerprints {
   const ofKey = personalData.fingerprint('idempotency', `${caller}|${operation}|${key}`)
   // bound to the key: equal bodies of others, or under other keys, do not show
   return { ofKey, ofBody: personalData.fingerprint('idempotent_request', `${ofKey}|${requestHash}`) }
 }
 
-/** The first answer, given now. */
-export function firstAnswer({ status, body }: IdempotentAnswer): IdempotentOutcome {
-  return { replayed: false, status, body }
-}
-
-/** The first answer again. */
-export function replayOf({ status, body }: IdempotentAnswer): IdempotentOutcome {
-  return { replayed: true, status: status === 201 ? 200 : status, body }
+/** @param isShared the work was another request's. */
+function outcomeOf(
+  { secretAnswer }: KeyedCall,
+  performed: Performed,
+  isShared = false,
+): IdempotentOutcome | Rejection {
+  if (isRejection(performed)) return performed
+  const { status, body, createdId } = performed.answer
+  if (performed.fresh && !isShared) return { replayed: false, status, body }
+  if (!secretAnswer) return { replayed: true, status: status === 201 ? 200 : status, body }
+  const whose = createdId === undefined ? '' : ` for ${createdId}`
+  const why = `The idempotency key was used already${whose}; its secret is shown only once`
+  return reject('conflict', 'idempotency_key_used', why)
 }
 
 export function keyReused(): Rejection {
   return reject('conflict', 'idempotency_key_reused', 'The idempotency key was used for another request body')
+}
+
+function runningIn(commands: Application['commands']): Map<string, Running> {
+  let running = runningByHandler.get(commands)
+  if (!running) {
+    running = new Map()
+    runningByHandler.set(commands, running)
+  }
+  return running
 }

@@ -1,28 +1,33 @@
 import type { CommandHandler } from '../command-handling/command-handler.ts'
 import type { EventRegistry } from '../event-registry.ts'
-import { whileOwned } from '../ownership/while-owned.ts'
+import { describeError } from '../following/describe-error.ts'
+import {
+  type Beginning,
+  type FollowerStatus,
+  OwnedFollower,
+  statusOfFollowers,
+} from '../following/owned-follower.ts'
+import {
+  ALWAYS_DUE,
+  type Handled,
+  NO_CHANGES,
+  parkedStream,
+  type Stop,
+} from '../following/parking-follower.ts'
 import { type EventLog, EventLogUnavailable, LOG_START, type StoredEvent } from '../ports/event-log.ts'
 import {
   type IntegrationEvent,
   type IntegrationEventChannel,
   IntegrationEventRefused,
 } from '../ports/integration-events.ts'
-import type { Lease, Leases } from '../ports/leases.ts'
+import type { Leases } from '../ports/leases.ts'
 import { isAway } from '../ports/unavailable.ts'
-import { describeError } from '../process-managers/describe-error.ts'
-import {
-  ALWAYS_DUE,
-  type Handled,
-  NO_CHANGES,
-  ParkingFollower,
-  parkedStream,
-  type Stop,
-} from '../process-managers/parking-follower.ts'
-import { leaseOf } from '../process-managers/process-manager.ts'
-import { CheckpointMoved, PARKED_STREAM, type WorkStore } from '../process-managers/work-store.ts'
+import { type KindOfWork, PARKED_STREAM, type WorkStore } from '../process-managers/work-store.ts'
 import { INTEGRATION_SOURCES, integrationEventOf } from './messages.ts'
 
 export const INTEGRATION_EVENTS_NAME = 'integration-events'
+/** The only work of the publisher: streams that wait behind an event that cannot be published. */
+export const UNPUBLISHED_STREAM: KindOfWork = { processManager: INTEGRATION_EVENTS_NAME, kind: PARKED_STREAM }
 
 /** Events of the log in one page: published together, then the checkpoint moves. */
 const PAGE = 500
@@ -49,16 +54,6 @@ export interface PublisherParts {
   ) => void
 }
 
-/** How far publishing is. */
-interface PublisherStatus {
-  /** `idle`: no process publishes; `problem`: see there. */
-  readonly state: 'active' | 'idle' | 'problem'
-  readonly position: bigint
-  readonly problem: string | null
-  /** Streams that wait behind an event that cannot be published. */
-  readonly parkedStreams: number
-}
-
 /**
  * Publishes integration events from the log, in one process at a time, under a lease. The checkpoint
  * is a process manager's: no rebuild of a read model publishes anything again. It moves when a page
@@ -71,33 +66,36 @@ interface PublisherStatus {
  */
 export class IntegrationPublisher {
   readonly #parts: PublisherParts
+  readonly #follower: OwnedFollower
   readonly #stopping = new AbortController()
   #running: Promise<void> = Promise.resolve()
 
   constructor(parts: PublisherParts) {
     this.#parts = parts
+    const { log, leases, store, channel, report } = parts
+    this.#follower = new OwnedFollower({
+      ...{ name: INTEGRATION_EVENTS_NAME, log, leases, store, types: INTEGRATION_SOURCES },
+      ...{ pageSize: PAGE, checkpointMs: CHECKPOINT_MS },
+      ...{ pauseMs: RETRY_MS.first, longestPauseMs: RETRY_MS.most },
+      // the lease is for a process that can publish
+      mayOwn: async () => {
+        await channel.available(this.#stopping.signal)
+        return true
+      },
+      begin: (beginning) => this.#findChannel(beginning),
+      handle: (events) => this.#publish(events),
+      parked: ({ at: { stream }, error }) =>
+        report('integration_events_parked', { stream, error: describeError(error) }),
+      failed: (error, failures) => {
+        if (failures === 1) report('integration_events_interrupted', { error })
+      },
+    })
   }
 
   start(): void {
-    const { leases, channel, store, log, report } = this.#parts
-    const stopping = this.#stopping.signal
-    this.#running = whileOwned({
-      ...{ leases, name: leaseOf(INTEGRATION_EVENTS_NAME), takeOver: log.isExclusive },
-      ...{ pauseMs: RETRY_MS.first, longestPauseMs: RETRY_MS.most, stopping },
-      // the lease is for a process that can publish
-      mayOwn: async () => {
-        await channel.available(stopping)
-        return true
-      },
-      run: (lease, ended, progressed) => this.#follow(lease, ended, progressed),
-      failed: async (error, lease, failures) => {
-        const why = describeError(error)
-        if (failures === 1) report('integration_events_interrupted', { error: why })
-        if (lease && !(error instanceof CheckpointMoved)) {
-          await store.setProblem(INTEGRATION_EVENTS_NAME, lease.epoch, why).catch(() => undefined)
-        }
-      },
-    })
+    // when the channel is back, it is looked at anew
+    const stopHearing = this.#parts.channel.onLost(() => this.#follower.restart())
+    this.#running = this.#follower.run(this.#stopping.signal).finally(stopHearing)
   }
 
   /** Finishes the page under way and gives the lease back. */
@@ -106,17 +104,8 @@ export class IntegrationPublisher {
     await this.#running
   }
 
-  async status(): Promise<PublisherStatus> {
-    const { store, leases } = this.#parts
-    const lease = leaseOf(INTEGRATION_EVENTS_NAME)
-    const [checkpoints, parked, holders] = await Promise.all([
-      store.checkpoints([INTEGRATION_EVENTS_NAME]),
-      store.keysOf(INTEGRATION_EVENTS_NAME, PARKED_STREAM),
-      leases.holders([lease]),
-    ])
-    const { position = LOG_START, problem = null } = checkpoints.get(INTEGRATION_EVENTS_NAME) ?? {}
-    const state = problem !== null ? 'problem' : holders.has(lease) ? 'active' : 'idle'
-    return { state, position, problem, parkedStreams: parked.length }
+  async status(): Promise<FollowerStatus> {
+    return (await statusOfFollowers(this.#parts, [INTEGRATION_EVENTS_NAME]))[0]!
   }
 
   /**
@@ -129,8 +118,7 @@ export class IntegrationPublisher {
     if (!channel.isAvailable()) return true
     const status = await this.status()
     if (status.state === 'problem') return true
-    const processManagers = [INTEGRATION_EVENTS_NAME]
-    const { due, leased } = await store.counts({ now: ALWAYS_DUE, processManagers })
+    const { due, leased } = await store.counts({ now: ALWAYS_DUE, kinds: [UNPUBLISHED_STREAM] })
     if (due + leased > 0) return false
     if (status.position >= position) return true
     // the checkpoint rests a while on events of no concern
@@ -143,46 +131,17 @@ export class IntegrationPublisher {
     return true
   }
 
-  async #follow({ epoch }: Lease, ended: AbortSignal, progressed: () => void): Promise<void> {
-    const { store, channel, log, leases, report } = this.#parts
-    const name = INTEGRATION_EVENTS_NAME
-    const lost = new AbortController()
-    // when it is back, it is looked at anew
-    const stopHearing = channel.onLost(() => lost.abort())
-    try {
-      let from = await store.takeOver(name, epoch)
-      let parked = await store.keysOf(name, PARKED_STREAM)
-      if (!(await channel.exists())) {
-        // before the channel is made: a crash in between must not lose what an old one held. What stood before the
-        // first waiting events is to be published again, too
-        const cancel = parked.map((stream) => parkedStream(name, stream))
-        await store.advance(name, { position: from, epoch }, LOG_START, { store: [], cancel })
-        from = LOG_START
-        parked = []
-        await channel.create()
-      }
-      const follower = new ParkingFollower(
-        {
-          ...{
-            name,
-            log,
-            leases,
-            store,
-            types: INTEGRATION_SOURCES,
-            pageSize: PAGE,
-            checkpointMs: CHECKPOINT_MS,
-          },
-          handle: (events) => this.#publish(events),
-          parked: ({ at: { stream }, error }) =>
-            report('integration_events_parked', { stream, error: describeError(error) }),
-          taken: progressed,
-        },
-        { epoch, from, parked },
-      )
-      await follower.run(AbortSignal.any([ended, lost.signal]))
-    } finally {
-      stopHearing()
-    }
+  /** Makes the channel where there is none, and then begins at the start of the log. */
+  async #findChannel(beginning: Beginning): Promise<Beginning> {
+    const { store, channel } = this.#parts
+    if (await channel.exists()) return beginning
+    const { epoch, from: position, parked } = beginning
+    // before the channel is made: a crash in between must not lose what an old one held. What stood before the
+    // first waiting events is to be published again, too
+    const cancel = parked.map((stream) => parkedStream(INTEGRATION_EVENTS_NAME, stream))
+    await store.advance(INTEGRATION_EVENTS_NAME, { position, epoch }, LOG_START, { store: [], cancel })
+    await channel.create()
+    return { epoch, from: LOG_START, parked: [] }
   }
 
   /** Publishes events: those of one stream in order, different streams side by side. @throws what may pass. */

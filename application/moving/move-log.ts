@@ -212,9 +212,9 @@ async function copyRest(
   }
 }
 
-async function identityOf(log: MovableLog): Promise<LogIdentity> {
+async function identityOf(log: MovableLog): Promise<LogIdentity | null> {
   const [first] = (await log.readPage({ after: LOG_START, maxCount: 1 })).events
-  return { firstEventId: first?.eventId ?? null, firstPosition: first?.position ?? null }
+  return first ? { firstEventId: first.eventId, firstPosition: first.position } : null
 }
 
 /** What the log says of the keys that it was written with; null when it was written by an earlier release alone. */

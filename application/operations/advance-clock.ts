@@ -16,12 +16,16 @@ export interface AdvanceClockParts {
   readonly notices: Notices
   /** Waits until the service has come to rest at the present clock, see `drain`. */
   readonly settle: (timeoutMs: number) => Promise<boolean>
+  /** How long moves before this one are waited for, in real milliseconds; default 30,000. */
+  readonly turnMs?: number
 }
 
 /** How long one timer and what follows from it may take before the clock moves on, in real milliseconds. */
 const SETTLE_MS = 15_000
 const IMPATIENT_MS = 500
 const LEASE = 'virtual-clock'
+/** Longer than the lease of a process that is gone lasts. */
+const TURN_MS = 30_000
 const LEASE_RETRY_MS = 50
 
 /** Latest time that a JavaScript date can show. */
@@ -35,26 +39,58 @@ const lastMoves = new WeakMap<MovableClock, Promise<unknown>>()
  * at its own due time and with everything that follows from it done before the next. Work that does
  * not come to rest in time (a retry that goes on failing) does not stop the clock.
  * @param by `seconds` from now, or the new time `to` in milliseconds since the epoch.
- * @returns the new time; a rejection when the clock is the machine's, or would not move forward.
+ * @returns the new time; a rejection when the clock is the machine's, would not move forward, or is being moved by
+ *   others for too long: then nothing was done.
  */
-export function advanceClock(
+export async function advanceClock(
   parts: AdvanceClockParts,
   by: { readonly seconds: number } | { readonly to: number },
   context: CommandContext,
 ): Promise<{ readonly now: number } | Rejection> {
-  const { clock } = parts
+  const { clock, turnMs = TURN_MS } = parts
   if (!isMovable(clock)) {
-    const why = 'The clock is the system clock; only a virtual clock can be moved'
-    return Promise.resolve(reject('conflict', 'clock_not_virtual', why))
+    return reject(
+      'conflict',
+      'clock_not_virtual',
+      'The clock is the system clock; only a virtual clock can be moved',
+    )
   }
   // one after the other: the second counts its seconds from where the first ends
   const before = lastMoves.get(clock) ?? Promise.resolve()
-  const move = before.then(() => underLease(parts, () => advance(parts, clock, by, context)))
-  lastMoves.set(
-    clock,
-    move.catch(() => undefined),
-  )
+  const move = inTurn(parts, before, performance.now() + turnMs, () => advance(parts, clock, by, context))
+  // who did not get its turn leaves the move before it under way
+  lastMoves.set(clock, Promise.allSettled([before, move]))
   return move
+}
+
+/** Waits for the move before, in this process and then in others: only one process moves the clock at a time. */
+async function inTurn<Result>(
+  { leases }: AdvanceClockParts,
+  before: Promise<unknown>,
+  deadline: number,
+  run: () => Promise<Result>,
+): Promise<Result | Rejection> {
+  const patience = delay(deadline - performance.now(), 'late', { ref: false })
+  if ((await Promise.race([before, patience])) === 'late') return late('this process')
+  let lease: Lease | null = null
+  while (!lease) {
+    lease = await leases.acquire(LEASE)
+    if (lease) break
+    if (performance.now() >= deadline)
+      return late(`process ${(await leases.holders([LEASE])).get(LEASE) ?? 'unknown'}`)
+    await delay(LEASE_RETRY_MS)
+  }
+  try {
+    return await run()
+  } finally {
+    // without a connection the lease runs out by itself
+    await lease.release().catch(() => undefined)
+  }
+}
+
+function late(who: string): Rejection {
+  const why = `The clock was not moved: another request is moving it, in ${who}; ask again when that has ended`
+  return reject('conflict', 'clock_is_moving', why)
 }
 
 async function advance(
@@ -98,18 +134,4 @@ async function advance(
 /** @returns how long the next wait may take: what did not come to rest once is not waited for long again. */
 async function settle(parts: AdvanceClockParts, patienceMs: number): Promise<number> {
   return (await parts.settle(patienceMs)) ? patienceMs : IMPATIENT_MS
-}
-
-/** Across processes: only one moves the clock at a time. */
-async function underLease<Result>(parts: AdvanceClockParts, run: () => Promise<Result>): Promise<Result> {
-  let lease: Lease | null = null
-  while (!lease) {
-    lease = await parts.leases.acquire(LEASE)
-    if (!lease) await delay(LEASE_RETRY_MS)
-  }
-  try {
-    return await run()
-  } finally {
-    await lease.release()
-  }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
 import type { Notices } from '../ports/notices.ts'
 import type { ReadModels } from '../ports/read-models.ts'
-import type { WorkStore } from '../process-managers/work-store.ts'
+import type { KindOfWork, WorkStore } from '../process-managers/work-store.ts'
 
 export interface DrainParts {
   readonly log: EventLog
@@ -11,8 +11,10 @@ export interface DrainParts {
   readonly notices: Notices
   readonly work: Pick<WorkStore, 'counts'>
   readonly processManagers: {
-    /** How far each process manager has got in the log, wherever it runs; the work of these is waited for. */
+    /** How far each process manager has got in the log, wherever it runs. */
     positions(): Promise<ReadonlyMap<string, bigint>>
+    /** Kinds of work that they have, the only ones that are waited for. */
+    readonly kinds: readonly KindOfWork[]
   }
   /** Absent where nothing is published to other systems. */
   readonly integrationEvents?: {
@@ -60,8 +62,7 @@ async function isAtRest(parts: DrainParts, projectionsWaitMs: number): Promise<b
     if (position < head) return false
   }
   // nobody may be there for other work: what is to be published waits while the channel is away
-  const processManagers = [...positions.keys()]
-  const { due, leased } = await work.counts({ now, processManagers })
+  const { due, leased } = await work.counts({ now, kinds: parts.processManagers.kinds })
   if (due + leased > 0) return false
   if (parts.integrationEvents && !(await parts.integrationEvents.hasPublished(head))) return false
   const names = parts.projections.names()

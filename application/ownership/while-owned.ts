@@ -6,8 +6,6 @@ export interface OwnedWork {
   readonly leases: Leases
   /** Name of the lease. */
   readonly name: string
-  /** Takes the lease from whoever holds it, the first time: only where that process is known to be dead. */
-  readonly takeOver: boolean
   /** Pause before the lease is tried again; after failures it doubles up to `longestPauseMs`. */
   readonly pauseMs: number
   readonly longestPauseMs: number
@@ -32,14 +30,12 @@ export interface OwnedWork {
  */
 export async function whileOwned(work: OwnedWork): Promise<void> {
   const { leases, name, stopping, pauseMs, longestPauseMs } = work
-  let { takeOver } = work
   for (let failures = 0; !stopping.aborted; ) {
     let lease: Lease | null = null
     try {
       if (!work.mayOwn || (await work.mayOwn())) {
         if (stopping.aborted) break
-        lease = await leases.acquire(name, { takeOver })
-        takeOver = false
+        lease = await leases.acquire(name)
       }
       if (lease) {
         const progressed = () => {

@@ -3,13 +3,16 @@ import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import type { Application } from '../application.ts'
 import { ERASED } from '../ports/personal-data.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import type { ListPage, PageRequest } from '../queries/operator-lists.ts'
 import { MASK, openAll, UNREADABLE } from '../queries/sealed-fields.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 
-const REGISTER = statement(
-  'operator-employee-register',
-  (db, $: Parameter<{ employerId: string; limit: number; offset: number }>) =>
+interface Whose {
+  readonly employerId: string
+}
+const REGISTER = {
+  projection: 'employee-register',
+  rows: statement('operator-employee-register', (db, $: Parameter<Whose & PagePart>) =>
     db
       .selectFrom('employee_register')
       .select(['subject', 'status', 'hire_date', 'termination_date', 'last_action', 'changes'])
@@ -18,19 +21,18 @@ const REGISTER = statement(
       .orderBy('subject')
       .limit($('limit'))
       .offset($('offset')),
-)
-const REGISTER_COUNT = statement(
-  'operator-employee-register-count',
-  (db, $: Parameter<{ employerId: string }>) =>
+  ),
+  count: statement('operator-employee-register-count', (db, $: Parameter<Whose>) =>
     db
       .selectFrom('employee_register')
       .select(({ fn }) => fn.countAll<number>().as('total'))
       .where('employer_id', '=', $('employerId')),
-)
+  ),
+}
 
 /** One person in an employer's register, as employee syncs reported; `subject` is what an erasure names. */
 export interface RegisteredEmployee
-  extends Omit<ResultOf<typeof REGISTER>, 'record' | 'record_stream' | 'record_field'> {
+  extends Omit<ResultOf<typeof REGISTER.rows>, 'record' | 'record_stream' | 'record_field'> {
   /** The last change record: masked, as reported, or `(erased)`. */
   readonly record: unknown
 }
@@ -39,13 +41,9 @@ export interface RegisteredEmployee
 export async function employeeRegister(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'personalData'>,
   employerId: string,
-  { page, limit, reveal }: PageRequest & { readonly reveal: boolean },
+  { reveal, ...page }: PageRequest & { readonly reveal: boolean },
 ): Promise<ListPage<RegisteredEmployee>> {
-  await app.readModels.reached(['employee-register'], await app.log.head())
-  const [rows, counted] = await Promise.all([
-    app.read.query(REGISTER, { employerId, limit, offset: (page - 1) * limit }),
-    app.read.query(REGISTER_COUNT, { employerId }),
-  ])
+  const { items: rows, total } = await readPage(app, REGISTER, { employerId }, page)
   const records = reveal
     ? await openAll(
         app.personalData,
@@ -61,7 +59,7 @@ export async function employeeRegister(
       record: recordOf(records[index]!),
     }),
   )
-  return { items, total: counted[0]!.total }
+  return { items, total }
 }
 
 function recordOf(text: string): unknown {

@@ -11,7 +11,7 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
-import { feinReservation, reserve } from '../uniqueness/reservations.ts'
+import { feinReservation, isTaken, reserve } from '../uniqueness/reservations.ts'
 import { unknownPayrollCompany } from './payroll-companies.ts'
 import { unknownTenant } from './tenants.ts'
 
@@ -29,6 +29,18 @@ export interface NewEmployer {
   readonly payrollCompanyIds: readonly string[]
 }
 
+/** Why a registration would be refused at this moment, null when it would not; nothing is stored. */
+export async function refuseRegistration(
+  app: Application,
+  input: NewEmployer,
+  context: CommandContext,
+): Promise<Rejection | null> {
+  const registration = await registrationOf(app, input, context)
+  if (isRejection(registration)) return registration
+  const { fein, holder, scoped } = registration
+  return (await isTaken(app, fein.value, holder, scoped)) ? feinTaken() : null
+}
+
 /**
  * Registers an employer. Its FEIN is reserved first, so that of two parallel registrations one wins;
  * FEIN, address and contact are sealed under the employer's data key before anything is decided.
@@ -38,9 +50,38 @@ export async function register(
   input: NewEmployer,
   context: CommandContext,
 ): Promise<Employer | Rejection> {
+  const registration = await registrationOf(app, input, context)
+  if (isRejection(registration)) return registration
+  const { fein, holder, scoped } = registration
+  const employerId = await reserve(app, fein.value, holder, scoped)
+  if (employerId === null) return feinTaken()
+
   const { tenantId, environment, address, contactEmail } = input
-  const fein = normalizeFein(input.fein)
-  if (fein === null) {
+  const data = await sealFields(
+    app.personalData,
+    EmployerRegistered,
+    {
+      employer_id: employerId,
+      tenant_id: tenantId,
+      environment,
+      legal_name: input.legalName,
+      fein: fein.text,
+      address: textOf(address),
+      contact_email: contactEmail || null,
+      payroll_company_ids: [...new Set(input.payrollCompanyIds)],
+    },
+    () => employerSubject(app.personalData, employerId),
+  )
+  const outcome = await app.commands.execute(employer, employerId, { type: 'Register', data }, scoped)
+  if (isRejection(outcome) && outcome.code === 'employer_exists') return feinTaken()
+  return readable(app, employer, outcome)
+}
+
+/** A registration whose parts are known: the FEIN, and the employer that is to hold it. */
+async function registrationOf(app: Application, input: NewEmployer, context: CommandContext) {
+  const { tenantId, environment } = input
+  const text = normalizeFein(input.fein)
+  if (text === null) {
     return reject(
       'invalid',
       'invalid_fein',
@@ -52,34 +93,12 @@ export async function register(
     (await unknownTenant(app, tenantId)) ??
     (await unknownPayrollCompany(app, tenantId, input.payrollCompanyIds))
   if (unknown) return unknown
-
-  const scoped = within(context, { tenant_id: tenantId, environment })
-  const employerId = await reserve(
-    app,
-    feinReservation(app.personalData, environment, fein),
-    { decider: employer, creates: 'Register', id: createdId(context, employer), hasLost: () => false },
-    scoped,
-  )
-  if (employerId === null) return feinTaken()
-
-  const data = await sealFields(
-    app.personalData,
-    EmployerRegistered,
-    {
-      employer_id: employerId,
-      tenant_id: tenantId,
-      environment,
-      legal_name: input.legalName,
-      fein,
-      address: textOf(address),
-      contact_email: contactEmail || null,
-      payroll_company_ids: [...new Set(input.payrollCompanyIds)],
-    },
-    () => employerSubject(app.personalData, employerId),
-  )
-  const outcome = await app.commands.execute(employer, employerId, { type: 'Register', data }, scoped)
-  if (isRejection(outcome) && outcome.code === 'employer_exists') return feinTaken()
-  return readable(app, employer, outcome)
+  const id = createdId(context, employer)
+  return {
+    fein: { text, value: feinReservation(app.personalData, environment, text) },
+    holder: { decider: employer, creates: 'Register', id, hasLost: () => false },
+    scoped: within(context, { tenant_id: tenantId, environment }),
+  }
 }
 
 function feinTaken(): Rejection {

@@ -5,7 +5,7 @@ import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/po
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
-import { policyNumberReservation, release, reserve } from '../uniqueness/reservations.ts'
+import { isTaken, policyNumberReservation, release, reserve } from '../uniqueness/reservations.ts'
 
 export interface NewPolicy {
   readonly employerId: string
@@ -21,6 +21,18 @@ export interface NewPolicy {
   readonly overtimeExclusion: boolean
 }
 
+/** Why a policy would not be issued at this moment, null when it would; nothing is stored. */
+export async function refuseIssue(
+  app: Application,
+  input: NewPolicy,
+  context: CommandContext,
+): Promise<Rejection | null> {
+  const issuing = await issuingOf(app, input, context)
+  if (isRejection(issuing)) return issuing
+  const { number, holder, scoped } = issuing
+  return number && (await isTaken(app, number, holder, scoped)) ? policyNumberTaken() : null
+}
+
 /**
  * Issues a policy in the tenant and environment of its employer. The number of a policy in force is
  * reserved first; one that is cancelled, past its term or not active yet holds no number.
@@ -30,6 +42,38 @@ export async function issue(
   input: NewPolicy,
   context: CommandContext,
 ): Promise<Policy | Rejection> {
+  const issuing = await issuingOf(app, input, context)
+  if (isRejection(issuing)) return issuing
+  const { number, holder, scoped } = issuing
+  const policyId = number ? await reserve(app, number, holder, scoped) : holder.id
+  if (policyId === null) return policyNumberTaken()
+  const outcome = await app.commands.execute(
+    policy,
+    policyId,
+    {
+      type: 'Issue',
+      data: {
+        ...input.terms,
+        policy_id: policyId,
+        ...issuing.insured,
+        employer_id: input.employerId,
+        carrier_id: input.carrierId,
+        policy_number: input.policyNumber,
+        status: input.status,
+        effective_date: input.effectiveDate,
+        expiration_date: input.expirationDate,
+        annual_premium_cents: input.annualPremiumCents,
+        overtime_exclusion: input.overtimeExclusion,
+      },
+    },
+    scoped,
+  )
+  if (isRejection(outcome) && outcome.code === 'policy_exists') return policyNumberTaken()
+  return readable(app, policy, outcome)
+}
+
+/** A policy to be issued whose parts are known: whose it is, and the number that it is to hold, if any. */
+async function issuingOf(app: Application, input: NewPolicy, context: CommandContext) {
   const [{ state: insured }, { state: insurer }] = await Promise.all([
     app.commands.load(employer, input.employerId),
     app.commands.load(carrier, input.carrierId),
@@ -53,49 +97,20 @@ export async function issue(
       'expiration_date',
     )
   }
-
-  const ownId = createdId(context, policy)
-  const scoped = within(context, insured)
-  const inForce = statusOn({ status: input.status, expiration_date: input.expirationDate }, app.clock.now())
-  const policyId =
-    inForce === 'active'
-      ? await reserve(
-          app,
-          policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber),
-          {
-            decider: policy,
-            creates: 'Issue',
-            id: ownId,
-            hasLost: (holder: Policy) => statusOn(holder, app.clock.now()) !== 'active',
-          },
-          scoped,
-        )
-      : ownId
-  if (policyId === null) return policyNumberTaken()
-  const outcome = await app.commands.execute(
-    policy,
-    policyId,
-    {
-      type: 'Issue',
-      data: {
-        ...input.terms,
-        policy_id: policyId,
-        tenant_id,
-        environment,
-        employer_id: input.employerId,
-        carrier_id: input.carrierId,
-        policy_number: input.policyNumber,
-        status: input.status,
-        effective_date: input.effectiveDate,
-        expiration_date: input.expirationDate,
-        annual_premium_cents: input.annualPremiumCents,
-        overtime_exclusion: input.overtimeExclusion,
-      },
+  const now = app.clock.now()
+  const isInForce =
+    statusOn({ status: input.status, expiration_date: input.expirationDate }, now) === 'active'
+  return {
+    insured: { tenant_id, environment },
+    number: isInForce
+      ? policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber)
+      : null,
+    holder: {
+      ...{ decider: policy, creates: 'Issue', id: createdId(context, policy) },
+      hasLost: (holder: Policy) => statusOn(holder, app.clock.now()) !== 'active',
     },
-    scoped,
-  )
-  if (isRejection(outcome) && outcome.code === 'policy_exists') return policyNumberTaken()
-  return readable(app, policy, outcome)
+    scoped: within(context, insured),
+  }
 }
 
 function policyNumberTaken(): Rejection {

@@ -1,3 +1,4 @@
+import { SafeError } from '../safe-error.ts'
 import { ServiceUnavailable } from './unavailable.ts'
 
 /**
@@ -56,7 +57,7 @@ export interface AppendResult {
  * The stream's last event is not at the revision that the append was decided on. Nothing was written; who reads the
  * stream then finds what stands there.
  */
-export class WrongExpectedRevision extends Error {
+export class WrongExpectedRevision extends SafeError {
   readonly stream: string
   /** What was expected; -1 a new stream. */
   readonly revision: number
@@ -69,7 +70,7 @@ export class WrongExpectedRevision extends Error {
 }
 
 /** An event, or all events of an append together, are larger than the log takes. Nothing was written. */
-export class EventTooLarge extends Error {
+export class EventTooLarge extends SafeError {
   /** @param limit {@link MAX_EVENT_BYTES}, or {@link MAX_APPEND_BYTES} for a whole append. */
   constructor(type: string, bytes: number, limit: number = MAX_EVENT_BYTES) {
     const what = limit === MAX_EVENT_BYTES ? 'An event' : 'An append that begins with an event'

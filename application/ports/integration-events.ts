@@ -1,4 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
+import { SafeError } from '../safe-error.ts'
 
 /** A fact of the log as other systems see it. It holds no personal data, no sealed value and no secret. */
 export interface IntegrationEvent {
@@ -13,7 +14,7 @@ export interface IntegrationEvent {
 }
 
 /** The channel does not take this event, whatever is done; others may pass. */
-export class IntegrationEventRefused extends Error {
+export class IntegrationEventRefused extends SafeError {
   constructor(event: Pick<IntegrationEvent, 'id' | 'type'>, why: string) {
     super(`The integration event ${event.type} of ${event.id} is refused: ${why}`)
     this.name = 'IntegrationEventRefused'

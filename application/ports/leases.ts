@@ -10,17 +10,9 @@ export interface LeaseStore {
   /**
    * Takes a lease that is free, expired, already this owner's, or of an owner whose process is seen to be gone, under
    * a new epoch.
-   * @param options.takeOver takes it from a live owner, too: only where the owner is known to be dead.
    * @returns null while somebody else holds it.
    */
-  acquire(
-    name: string,
-    owner: string,
-    ttlMs: number,
-    options?: { takeOver?: boolean },
-  ): Promise<{ epoch: number } | null>
-  /** Prolongs one lease. @returns false when it is no longer this owner's under that epoch. */
-  renew(name: string, owner: string, epoch: number, ttlMs: number): Promise<boolean>
+  acquire(name: string, owner: string, ttlMs: number): Promise<{ epoch: number } | null>
   /** Prolongs those of the named leases that an owner still holds, in one statement. @returns their epochs by name. */
   renewAll(owner: string, names: readonly string[], ttlMs: number): Promise<ReadonlyMap<string, number>>
   /** Gives a lease back; nothing happens when it is no longer this owner's under that epoch. */
@@ -34,7 +26,7 @@ export interface Lease {
   readonly name: string
   /** What writes under the lease are fenced by. */
   readonly epoch: number
-  /** Aborts when the lease is lost: taken over, or not renewed in time. */
+  /** Aborts when the lease is lost: taken over, or nobody can say after its time to live. */
   readonly lost: AbortSignal
   release(): Promise<void>
 }
@@ -43,7 +35,7 @@ export interface Lease {
 export interface Leases {
   readonly owner: string
   /** Takes a lease and keeps it alive until it is released. @returns null while somebody else holds it. */
-  acquire(name: string, options?: { takeOver?: boolean }): Promise<Lease | null>
+  acquire(name: string): Promise<Lease | null>
   /** Names of the leases that some process holds now, with their owners. */
   holders(names: readonly string[]): Promise<ReadonlyMap<string, string>>
 }

@@ -10,12 +10,13 @@ export interface MovedDatabase {
 
   /**
    * Which of two logs the database belongs to; `either` when the two cannot be told apart by how they begin.
+   * @param source and target, null while they are empty.
    * @param keyCheckValue of the keys that the source was written with; null when it does not tell.
    * @throws OtherEventLog when it belongs to none of them, KeysMissing when it lacks the keys of the log.
    */
   follows(
-    source: LogIdentity,
-    target: LogIdentity,
+    source: LogIdentity | null,
+    target: LogIdentity | null,
     keyCheckValue: string | null,
   ): Promise<'source' | 'target' | 'either'>
 
@@ -24,12 +25,12 @@ export interface MovedDatabase {
 
   /**
    * Carries everything over to the other database that does not derive from the log, drops the read models, which the
-   * next start builds anew, and binds the database to the log that its positions belong to then; all or nothing.
+   * next start builds anew, and pairs the database with the log that its positions belong to then; all or nothing.
    * Where an earlier move to another database has ended, and a service may have worked since, nothing is carried again.
    * @param translated positions to store instead of those that stand there.
    * @throws when it cannot be told which of two databases counts.
    */
-  move(translated: ReadonlyMap<bigint, bigint>, log: LogIdentity): Promise<Moved>
+  move(translated: ReadonlyMap<bigint, bigint>, log: LogIdentity | null): Promise<Moved>
 }
 
 /** What became of a move. */
@@ -47,8 +48,8 @@ export interface Carried {
   readonly last_uses: number
 }
 
-/** What a log is known by: its first event and where that stands; nulls while it is empty. */
+/** What a log is known by: its first event and where that stands. */
 export interface LogIdentity {
-  readonly firstEventId: string | null
-  readonly firstPosition: bigint | null
+  readonly firstEventId: string
+  readonly firstPosition: bigint
 }

@@ -16,6 +16,7 @@ import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
 import { APPEND_BYTES, type RecordedEvent } from '../event-registry.ts'
+import { describeError } from '../following/describe-error.ts'
 import {
   type CalculatedWages,
   type ChunkStep,
@@ -30,7 +31,6 @@ import {
 } from '../payroll/pipeline-steps.ts'
 import { EventLogUnavailable, WrongExpectedRevision } from '../ports/event-log.ts'
 import { isAway } from '../ports/unavailable.ts'
-import { describeError } from './describe-error.ts'
 import {
   backoff,
   cancel,

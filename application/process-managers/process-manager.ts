@@ -163,8 +163,3 @@ export function work<Payload>(
 ): WorkKind<Payload> {
   return { slots: 4, ...declared, run }
 }
-
-/** The lease under which a process manager follows the log. */
-export function leaseOf(processManager: string): string {
-  return `process-manager/${processManager}`
-}

@@ -1,11 +1,15 @@
 import type { EventRegistry, RecordedEvent } from '../event-registry.ts'
+import type { Handled, Stop } from '../following/parking-follower.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
+import { SafeError } from '../safe-error.ts'
+import { isStorable } from '../storable-text.ts'
+import { TimeSlice } from '../time-slices.ts'
 import type { Intent, ProcessManager, Reaction, WorkKind } from './process-manager.ts'
 import type { WorkChanges, WorkKey, WorkToStore } from './work-store.ts'
 
 /** A payload that its kind of work does not declare; tells places, never values. */
-export class UnfitPayload extends Error {
+export class UnfitPayload extends SafeError {
   override readonly name = 'UnfitPayload'
 }
 
@@ -21,7 +25,14 @@ export function fitPayload(
     const where = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.code}`).join(', ')
     throw new UnfitPayload(`The payload of ${name} does not fit: ${where}`)
   }
+  checkStorable(parsed.data, `The payload of ${name}`)
   return { payload: parsed.data, concurrencyKey: kind.perKey?.of(parsed.data) ?? '' }
+}
+
+/** @throws UnfitPayload where nothing could store it: changed silently, it would be other work. */
+function checkStorable(value: unknown, what: string): void {
+  if (isStorable(JSON.stringify(value))) return
+  throw new UnfitPayload(`${what} holds U+0000 or half of a surrogate pair, which PostgreSQL cannot store`)
 }
 
 /** What a process manager makes of events, one by one. */
@@ -44,15 +55,34 @@ export class Reactions {
   }
 
   /** @throws Error when the event cannot be read or reacted to: then nothing of it is wanted. */
-  to(stored: StoredEvent): readonly (WorkToStore | WorkKey)[] {
+  #to(stored: StoredEvent): readonly (WorkToStore | WorkKey)[] {
     const reaction = this.#byType.get(stored.type)
     if (!reaction) return []
     const event = this.#registry.decode(stored)
     return reaction.react(event).map((intent) => this.#wanted(intent, event))
   }
 
+  /** What events make it want; later events of a stream that stops are left alone. */
+  async handle(events: readonly StoredEvent[]): Promise<Handled> {
+    const wanted = new Wanted()
+    const stops = new Map<string, Stop>()
+    const slice = new TimeSlice()
+    for (const event of events) {
+      const pause = slice.over()
+      if (pause) await pause
+      if (stops.has(event.stream)) continue
+      try {
+        wanted.add(...this.#to(event))
+      } catch (error) {
+        stops.set(event.stream, { at: event, error })
+      }
+    }
+    return { changes: wanted.isEmpty ? null : wanted.changes(), stops: [...stops.values()] }
+  }
+
   #wanted(intent: Intent, { metadata, eventId }: RecordedEvent): WorkToStore | WorkKey {
     const { kind, key } = intent
+    checkStorable([key, metadata.correlation_id, metadata.tenant_id], `The key or the correlation of ${kind}`)
     const name = { processManager: this.#manager.name, kind, key }
     if (intent.intent === 'cancel') return name
     const now = this.#clock.now()
@@ -71,7 +101,7 @@ export class Reactions {
 }
 
 /** What a stretch of the log brings together: of each piece of work the last intent, in the order of the intents. */
-export class Wanted {
+class Wanted {
   readonly #byName = new Map<string, WorkToStore | WorkKey>()
 
   add(...all: readonly (WorkToStore | WorkKey)[]): void {

@@ -1,15 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { LOG_START } from '../ports/event-log.ts'
-import { OwnedProcessManager, type OwnedProcessManagerParts } from './owned-process-manager.ts'
-import { leaseOf, type ProcessManager } from './process-manager.ts'
-import { type FailedWork, PARKED_STREAM, type WorkKey } from './work-store.ts'
+import type { EventRegistry } from '../event-registry.ts'
+import { describeError } from '../following/describe-error.ts'
+import { type FollowerStatus, OwnedFollower, statusOfFollowers } from '../following/owned-follower.ts'
+import { type EventLog, LOG_START } from '../ports/event-log.ts'
+import type { ProcessManager } from './process-manager.ts'
+import { Reactions } from './reactions.ts'
+import { type FailedWork, type KindOfWork, PARKED_STREAM, type WorkKey } from './work-store.ts'
 import { Workers, type WorkersParts, type WorkersReport } from './workers.ts'
 
-export type RunnerParts = Omit<OwnedProcessManagerParts, 'stored' | 'report'> &
-  Omit<WorkersParts, 'report'> & {
-    /** Hears of what goes wrong; fields hold no personal data. */
-    readonly report: OwnedProcessManagerParts['report'] & WorkersReport
-  }
+export interface RunnerParts extends Omit<WorkersParts, 'report'> {
+  readonly log: EventLog
+  readonly registry: EventRegistry
+  /** Hears of what goes wrong; fields hold no personal data. */
+  readonly report: WorkersReport &
+    ((
+      what: 'reaction_parked' | 'process_manager_restarted',
+      fields: Readonly<Record<string, string | number>>,
+    ) => void)
+}
 
 /** All times are real milliseconds. */
 export interface RunnerOptions {
@@ -27,19 +35,6 @@ export interface RunnerOptions {
   readonly pageSize?: number
 }
 
-/** How a process manager does, as operators see it. */
-export interface ProcessManagerStatus {
-  readonly name: string
-  readonly position: bigint
-  /** `idle`: no process runs it; `problem`: see there. */
-  readonly state: 'active' | 'idle' | 'problem'
-  readonly problem: string | null
-  /** Who runs it; null when nobody does. */
-  readonly owner: string | null
-  /** Streams that wait behind an event that it could not react to. */
-  readonly parkedStreams: number
-}
-
 const STOP_WAIT_MS = 10_000
 
 /**
@@ -49,7 +44,7 @@ const STOP_WAIT_MS = 10_000
 export class ProcessManagerRunner {
   readonly #parts: RunnerParts
   readonly #managers: readonly ProcessManager[]
-  readonly #owned: ReadonlyMap<string, OwnedProcessManager>
+  readonly #followers: ReadonlyMap<string, OwnedFollower>
   readonly #workers: Workers
   readonly #stopping = new AbortController()
   #following: Promise<unknown> = Promise.resolve()
@@ -62,14 +57,37 @@ export class ProcessManagerRunner {
     this.#parts = parts
     this.#managers = processManagers
     this.#workers = new Workers(parts, processManagers, given)
-    const ownedParts: OwnedProcessManagerParts = { ...parts, stored: (work) => this.#workers.stored(work) }
-    this.#owned = new Map(
-      processManagers.map((manager) => [manager.name, new OwnedProcessManager(ownedParts, manager, given)]),
+    this.#followers = new Map(
+      processManagers.map((manager) => [manager.name, this.#followerOf(manager, given)]),
     )
+  }
+
+  #followerOf(manager: ProcessManager, options: Required<RunnerOptions>): OwnedFollower {
+    const { log, registry, clock, store, leases, notices, report } = this.#parts
+    const { pollMs, longestBackoffMs, checkpointMs, pageSize } = options
+    const { name } = manager
+    const reactions = new Reactions(manager, registry, clock)
+    return new OwnedFollower({
+      ...{ name, log, leases, store, types: reactions.types, pageSize, checkpointMs },
+      ...{ pauseMs: pollMs, longestPauseMs: Math.max(pollMs, longestBackoffMs) },
+      handle: (events) => reactions.handle(events),
+      stored: (work) => this.#workers.stored(work),
+      moved: () => notices.wake('progress'),
+      parked: ({ at: { stream, revision }, error }) =>
+        report('reaction_parked', { process_manager: name, stream, revision, error: describeError(error) }),
+      failed: (error) => report('process_manager_restarted', { process_manager: name, error }),
+    })
   }
 
   get names(): readonly string[] {
     return this.#managers.map(({ name }) => name)
+  }
+
+  /** Every kind of work that they have, parked streams included. */
+  get kinds(): readonly KindOfWork[] {
+    return this.#managers.flatMap(({ name: processManager, work }) =>
+      [...Object.keys(work), PARKED_STREAM].map((kind) => ({ processManager, kind })),
+    )
   }
 
   /**
@@ -87,15 +105,12 @@ export class ProcessManagerRunner {
     )
   }
 
-  /** Starts following the log and working; resolves when work of a dead predecessor was taken over. */
+  /** Starts following the log and working. */
   async start(): Promise<void> {
-    const { log, store } = this.#parts
     await this.register()
-    // alone on the log means that whoever held leases is dead: nothing has to run out first
-    if (log.isExclusive) await store.releaseAll(this.names)
     this.#workers.start()
     this.#following = Promise.all(
-      [...this.#owned.values()].map((follower) => follower.run(this.#stopping.signal)),
+      [...this.#followers.values()].map((follower) => follower.run(this.#stopping.signal)),
     )
   }
 
@@ -114,28 +129,17 @@ export class ProcessManagerRunner {
   async positions(): Promise<ReadonlyMap<string, bigint>> {
     const stored = await this.#parts.store.checkpoints(this.names)
     return new Map(
-      [...this.#owned].map(([name, { position }]) => [
+      [...this.#followers].map(([name, { position }]) => [
         name,
         position ?? stored.get(name)?.position ?? LOG_START,
       ]),
     )
   }
 
-  async status(): Promise<readonly ProcessManagerStatus[]> {
-    const { store, leases } = this.#parts
-    const [stored, positions, holders, parked] = await Promise.all([
-      store.checkpoints(this.names),
-      this.positions(),
-      leases.holders(this.names.map(leaseOf)),
-      Promise.all(this.names.map((name) => store.keysOf(name, PARKED_STREAM))),
-    ])
-    return this.names.map((name, index) => {
-      const problem = stored.get(name)?.problem ?? null
-      const owner = holders.get(leaseOf(name)) ?? null
-      const state = problem !== null ? 'problem' : owner !== null ? 'active' : 'idle'
-      const parkedStreams = parked[index]!.length
-      return { name, position: positions.get(name)!, state, problem, owner, parkedStreams }
-    })
+  /** How they do; of those that run here this process knows a little more than what is stored. */
+  async status(): Promise<readonly FollowerStatus[]> {
+    const all = await statusOfFollowers(this.#parts, this.names)
+    return all.map((one) => ({ ...one, position: this.#followers.get(one.name)!.position ?? one.position }))
   }
 
   /** Work that failed for good, oldest first. */

@@ -1,10 +1,15 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { FaultPoint } from '../ports/faults.ts'
+import { SafeError } from '../safe-error.ts'
 
-/** What makes work one piece. */
-export interface WorkKey {
+/** A kind of work, and whose. */
+export interface KindOfWork {
   readonly processManager: string
   readonly kind: string
+}
+
+/** What makes work one piece. */
+export interface WorkKey extends KindOfWork {
   readonly key: string
 }
 
@@ -42,9 +47,7 @@ export interface ClaimedWork extends Omit<WorkToStore, 'isLater' | 'concurrencyK
 }
 
 /** What a claim takes of one kind of work. */
-export interface KindToClaim {
-  readonly processManager: string
-  readonly kind: string
+export interface KindToClaim extends KindOfWork {
   /** Pieces at the most. */
   readonly slots: number
   /** How many of them may have the same concurrency key; default: all. */
@@ -116,7 +119,7 @@ export interface WorkCounts {
 }
 
 /** A process manager's checkpoint was moved by somebody else: nothing was written. */
-export class CheckpointMoved extends Error {
+export class CheckpointMoved extends SafeError {
   constructor(processManager: string) {
     super(`The checkpoint of process manager ${processManager} was moved by another owner`)
     this.name = 'CheckpointMoved'
@@ -146,8 +149,8 @@ export interface WorkStore {
    * @throws CheckpointMoved when the checkpoint is not at `from`.
    */
   advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void>
-  /** Notes why a process manager does not get on; null when it does. */
-  setProblem(processManager: string, epoch: number, problem: string | null): Promise<void>
+  /** Notes why a process manager does not get on; that is cleared when it does. */
+  setProblem(processManager: string, epoch: number, problem: string): Promise<void>
   /** Where process managers stand; those that never ran are left out. */
   checkpoints(
     processManagers: readonly string[],
@@ -176,13 +179,15 @@ export interface WorkStore {
    *   it was stored again meanwhile, and is done again at its new time; `lost` when the claim was lost, cancelled or taken over, and nothing was written.
    */
   end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'>
-  /** Makes leased work due at once; only where its owners are known to be dead. @returns how much it was. */
-  releaseAll(processManagers: readonly string[]): Promise<number>
 
   /** When the next work is due after a service-clock time, in service-clock milliseconds; null when none is. */
   nextDue(after: number): Promise<number | null>
-  /** @param request.processManagers whose work; default all that is there. */
-  counts(request: { readonly now: number; readonly processManagers?: readonly string[] }): Promise<WorkCounts>
+  /** @param request.kinds of which work; default all that is there. */
+  counts(request: { readonly now: number; readonly kinds?: readonly KindOfWork[] }): Promise<WorkCounts>
+  /** Kinds of the work that is there, in whatever state, with how much it is. */
+  kinds(): Promise<readonly (KindOfWork & { readonly count: number })[]>
+  /** Removes work of a kind: all of it, or one piece. @returns how much of it there is. */
+  discard(request: KindOfWork & { readonly key: string | null; readonly dryRun: boolean }): Promise<number>
   /** Keys of all work of a kind, failed work included, in order. */
   keysOf(processManager: string, kind: string): Promise<readonly string[]>
   failed(limit: number): Promise<readonly FailedWork[]>

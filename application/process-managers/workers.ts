@@ -1,12 +1,13 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { describeError } from '../following/describe-error.ts'
+import { Heartbeat } from '../ownership/heartbeat.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { WorkHint, WorkQueue } from '../ports/work-queue.ts'
 import { itemOf, LeaseLost, orGivenUp, TimeLimitExceeded } from './attempt.ts'
-import { describeError } from './describe-error.ts'
 import { type ProcessManager, triesOf, type WorkOutcome } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots } from './slots.ts'
@@ -67,7 +68,8 @@ interface Running {
   readonly claim: ClaimedWork
   readonly slots: KindSlots
   readonly abort: AbortController
-  renewedAt: number
+  /** True from when its end is being stored: then its claim may be gone. */
+  isEnding: boolean
 }
 
 /** Carries out the work of process managers in this process, each kind in slots of its own, each piece under a lease. */
@@ -75,11 +77,11 @@ export class Workers {
   readonly #parts: WorkersParts
   readonly #options: WorkersOptions
   readonly #kinds = new Map<string, KindSlots>()
-  readonly #running = new Map<bigint, Running>()
+  readonly #running = new Set<Running>()
+  readonly #heartbeat: Heartbeat<Running>
   readonly #working = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   #loops: Promise<void>[] = []
-  #heartbeat: NodeJS.Timeout | undefined
   /** When the table is looked at next for whatever has waited long enough, on the clock of `performance.now()`. */
   #pollAt = 0
   #wakeLoop: () => void = () => undefined
@@ -95,27 +97,40 @@ export class Workers {
         this.#kinds.set(kindName(name, kind), new KindSlots(name, kind, declared))
       }
     }
+    const { workLeaseMs: ttlMs } = options
+    this.#heartbeat = new Heartbeat<Running>({
+      ttlMs,
+      renew: async (all) => {
+        const tokens = all.map(({ claim }) => claim.token)
+        const standing = await parts.store.renew(tokens, ttlMs)
+        return ({ claim }) => standing.has(claim.token)
+      },
+      lost: ({ claim: { processManager, kind, key }, abort, isEnding }) => {
+        if (isEnding) return
+        parts.report('lease_lost', { process_manager: processManager, kind, key })
+        abort.abort(new LeaseLost(`The lease of ${kind} ${key} was lost`))
+      },
+    })
   }
 
   start(): void {
     const stopListening = this.#parts.notices.onWake('work', () => this.poll())
-    this.#heartbeat = setInterval(() => void this.#beat(), this.#options.workLeaseMs / 3)
     this.#loops = [this.#look().finally(stopListening), this.#takeHints()]
   }
 
   /** Tells what is running to stop; resolves when it has. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    for (const { abort } of this.#running.values()) abort.abort(new Stopping())
+    for (const { abort } of this.#running) abort.abort(new Stopping())
     this.#wakeLoop()
     this.#slotIsFree()
     await Promise.all(this.#loops)
     await Promise.all(this.#working)
   }
 
-  /** After {@link stop}, or when it takes too long. */
+  /** When {@link stop} takes too long: what is still running may be taken over. */
   stopHeartbeat(): void {
-    clearInterval(this.#heartbeat)
+    this.#heartbeat.stop()
   }
 
   /** Tells the workers of all processes of work that was stored. */
@@ -184,18 +199,19 @@ export class Workers {
     const { store, leases } = this.#parts
     const asked = [...this.#kinds.values()].filter((kind) => kind.toClaim > 0)
     if (asked.length === 0 || this.#stopping.signal.aborted) return false
+    const askedAt = performance.now()
     const claims = await store.claim({
       ...{ owner: leases.owner, leaseMs: this.#options.workLeaseMs },
       kinds: asked.map((kind) => kind.request()),
     })
-    const renewedAt = performance.now()
     for (const slots of asked) {
       const { processManager, kind } = slots
       const mine = claims.filter((claim) => claim.processManager === processManager && claim.kind === kind)
       slots.claimed(mine)
       for (const claim of mine) {
-        const running = { claim, slots, abort: new AbortController(), renewedAt }
-        this.#running.set(claim.token, running)
+        const running = { claim, slots, abort: new AbortController(), isEnding: false }
+        this.#running.add(running)
+        this.#heartbeat.keep(running, askedAt)
         const working: Promise<void> = this.#carryOut(running).finally(() => this.#working.delete(working))
         this.#working.add(working)
       }
@@ -204,11 +220,13 @@ export class Workers {
     return true
   }
 
-  async #carryOut({ claim, slots, abort }: Running): Promise<void> {
+  async #carryOut(running: Running): Promise<void> {
+    const { claim, slots, abort } = running
     const { store, notices, report, onEnded } = this.#parts
     if (this.#stopping.signal.aborted) abort.abort(new Stopping())
     const ended = await this.#attempt(claim, slots, abort)
     const { end } = ended
+    running.isEnding = true
     try {
       const left = abort.signal.reason instanceof LeaseLost ? 'lost' : await store.end(claim, end)
       if (left !== 'lost' && ended.as !== null) onEnded?.(claim.processManager, ended.as)
@@ -218,7 +236,8 @@ export class Workers {
       // the lease runs out by itself, then the work is done again
       report('workers_disturbed', { error: describeError(error) })
     } finally {
-      this.#running.delete(claim.token)
+      this.#running.delete(running)
+      this.#heartbeat.drop(running)
       slots.released(claim)
     }
     if (end.end === 'retry' || end.end === 'again') {
@@ -301,33 +320,6 @@ export class Workers {
     const { processManager, kind, key, attempt } = claim
     this.#parts.report('work_failed', { process_manager: processManager, kind, key, attempt, error: why })
     return { end: { end: 'failed', why }, as }
-  }
-
-  /** Renews all claims at once; what is no longer ours, or was not renewed in time, is let go. */
-  async #beat(): Promise<void> {
-    const { store, report } = this.#parts
-    const { workLeaseMs } = this.#options
-    if (this.#running.size === 0) return
-    const before = [...this.#running.values()]
-    const askedAt = performance.now()
-    let standing: ReadonlySet<bigint> | null = null
-    try {
-      standing = await store.renew(
-        before.map(({ claim }) => claim.token),
-        workLeaseMs,
-      )
-    } catch {
-      // judged by the time since the last renewal
-    }
-    for (const running of before) {
-      if (!this.#running.has(running.claim.token)) continue
-      if (standing?.has(running.claim.token)) running.renewedAt = Math.max(running.renewedAt, askedAt)
-      else if (standing !== null || performance.now() - running.renewedAt >= workLeaseMs) {
-        const { processManager, kind, key } = running.claim
-        report('lease_lost', { process_manager: processManager, kind, key })
-        running.abort.abort(new LeaseLost(`The lease of ${kind} ${key} was lost`))
-      }
-    }
   }
 
   // ---- waiting

@@ -3,7 +3,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { employerOfClient, isPolicyInScope } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { ReadModelsLate } from '../ports/read-models.ts'
+import { findCurrent } from '../read-models/find-current.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 
 /** A phase that has not finished tells nothing but that; a failed one tells how far it came. */
@@ -51,22 +51,17 @@ export async function fileStatus(
   fileId: string,
 ): Promise<FileStatus | null> {
   if (!isId(fileId)) return null
-  let [file] = await app.read.query(FILE_BY_ID, { fileId })
-  if (!file) {
-    // it may have been accepted a moment ago, by another process as well
-    const isCurrent = await app.readModels.reached(['payroll-files'], await app.log.head())
-    file = (await app.read.query(FILE_BY_ID, { fileId }))[0]
-    if (!file && !isCurrent) throw new ReadModelsLate()
-  }
+  const find = async () => (await app.read.query(FILE_BY_ID, { fileId }))[0] ?? null
+  const file = await findCurrent(app, 'payroll-files', find)
   const visible =
-    file !== undefined &&
+    file !== null &&
     file.tenant_id === client.tenant_id &&
     file.environment === client.environment &&
     mayActFor(client, file.employer_id) &&
     (file.policy_id === null
       ? (await employerOfClient(app, client, file.employer_id)) !== null
       : await isPolicyInScope(app, client, file.policy_id))
-  return visible ? shown(file!) : null
+  return visible ? shown(file) : null
 }
 
 function shown(file: FileRow): FileStatus {

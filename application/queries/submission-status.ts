@@ -1,7 +1,7 @@
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { ReadModelsLate } from '../ports/read-models.ts'
+import { findCurrent } from '../read-models/find-current.ts'
 import { type Parameter, type Reading, statement } from '../read-models/statement.ts'
 
 const statusFields = (db: Reading) =>
@@ -28,13 +28,7 @@ export async function findPayrollFile(
 ): Promise<PayrollFileRow | null> {
   const [query, id] = 'fileId' in by ? [BY_FILE, by.fileId] : [BY_SUBMISSION, by.submissionId]
   if (!isId(id)) return null
-  const find = async () => (await app.read.query(query, { id }))[0] ?? null
-  const found = await find()
-  if (found) return found
-  const isCurrent = await app.readModels.reached(['payroll-files'], await app.log.head())
-  const late = await find()
-  if (!late && !isCurrent) throw new ReadModelsLate()
-  return late
+  return findCurrent(app, 'payroll-files', async () => (await app.read.query(query, { id }))[0] ?? null)
 }
 
 /**

@@ -53,6 +53,16 @@ interface NewHolder<State, Command, Event extends DomainEvent> {
   readonly hasLost: (holder: State) => boolean
 }
 
+/** Whether a value is held by another than the aggregate that the context's command creates. Nothing is stored. */
+export async function isTaken<State, Command, Event extends DomainEvent>(
+  app: Pick<Application, 'commands'>,
+  value: ReservedValue,
+  holder: NewHolder<State, Command, Event>,
+  context: CommandContext,
+): Promise<boolean> {
+  return (await standingOf(app, value, holder, context)) === 'taken'
+}
+
 /**
  * Reserves a value for an aggregate that the context's command creates next. A reservation is an id:
  * whoever creates the aggregate of that id holds the value, and of several who try the aggregate's stream
@@ -63,30 +73,41 @@ interface NewHolder<State, Command, Event extends DomainEvent> {
 export async function reserve<State, Command, Event extends DomainEvent>(
   app: Pick<Application, 'commands'>,
   value: ReservedValue,
-  { decider, creates, id, hasLost }: NewHolder<State, Command, Event>,
+  holder: NewHolder<State, Command, Event>,
   context: CommandContext,
 ): Promise<string | null> {
-  const { commands } = app
+  const standing = await standingOf(app, value, holder, context)
+  if (standing === 'taken') return null
+  if ('createAs' in standing) return standing.createAs
+  const { kind, fingerprint } = value
+  const data = { kind, fingerprint, owner_id: holder.id }
+  const { replaces } = standing
+  const outcome = await app.commands.execute(
+    reservation,
+    value.id,
+    replaces === null ? { type: 'Reserve', data } : { type: 'Reserve', data, replaces },
+    context,
+  )
+  return !isRejection(outcome) && outcome.state.owner_id === holder.id ? holder.id : null
+}
+
+/** How a value stands for whoever is to hold it: another's, reserved under an id, or to be reserved. */
+async function standingOf<State, Command, Event extends DomainEvent>(
+  { commands }: Pick<Application, 'commands'>,
+  value: ReservedValue,
+  { decider, creates, id, hasLost }: NewHolder<State, Command, Event>,
+  context: CommandContext,
+): Promise<'taken' | { readonly createAs: string } | { readonly replaces: string | null }> {
   const isOurs = (one: string) => commands.isDone(decider, one, creates, context)
   const own = await commands.load(decider, id)
   // created by an earlier attempt under the same command, or by another one in its place
-  if (own.state !== null) return (await isOurs(id)) ? id : null
+  if (own.state !== null) return (await isOurs(id)) ? { createAs: id } : 'taken'
 
   const holder = (await commands.load(reservation, value.id)).state.owner_id
-  if (holder !== null) {
-    const { state } = await commands.load(decider, holder)
-    if (state === null || (await isOurs(holder))) return holder
-    if (!hasLost(state)) return null
-  }
-  const { kind, fingerprint } = value
-  const data = { kind, fingerprint, owner_id: id }
-  const outcome = await commands.execute(
-    reservation,
-    value.id,
-    holder === null ? { type: 'Reserve', data } : { type: 'Reserve', data, replaces: holder },
-    context,
-  )
-  return !isRejection(outcome) && outcome.state.owner_id === id ? id : null
+  if (holder === null) return { replaces: null }
+  const { state } = await commands.load(decider, holder)
+  if (state === null || (await isOurs(holder))) return { createAs: holder }
+  return hasLost(state) ? { replaces: holder } : 'taken'
 }
 
 /** Gives a value back, if the owner holds it. */

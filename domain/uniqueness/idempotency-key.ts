@@ -22,8 +22,13 @@ export const IdempotencyKeyAnswered = eventType({
     created_id: z.string().nullable(),
   }),
 })
+/** The request was refused, and nothing stands of it: the key is as if it had never been claimed. */
+export const IdempotencyKeyReleased = eventType({
+  name: 'IdempotencyKeyReleased',
+  schema: z.object({ fingerprint: z.string(), command_id: z.string() }),
+})
 
-const events = [IdempotencyKeyClaimed, IdempotencyKeyAnswered] as const
+const events = [IdempotencyKeyClaimed, IdempotencyKeyAnswered, IdempotencyKeyReleased] as const
 export type IdempotencyKeyEvent = EventOf<(typeof events)[number]>
 export interface IdempotencyKey {
   readonly claimed: z.output<typeof IdempotencyKeyClaimed.schema> | null
@@ -32,18 +37,30 @@ export interface IdempotencyKey {
 export type IdempotencyKeyCommand =
   | { readonly type: 'Claim'; readonly data: z.output<typeof IdempotencyKeyClaimed.schema> }
   | { readonly type: 'Answer'; readonly data: z.output<typeof IdempotencyKeyAnswered.schema> }
+  | { readonly type: 'Release'; readonly data: z.output<typeof IdempotencyKeyReleased.schema> }
+
+const UNUSED: IdempotencyKey = { claimed: null, answered: null }
 
 export const idempotencyKey: Decider<IdempotencyKey, IdempotencyKeyCommand, IdempotencyKeyEvent> = {
   category: 'idempotencyKey',
   events,
-  initialState: { claimed: null, answered: null },
+  initialState: UNUSED,
   evolve(state, event) {
-    return event.type === 'IdempotencyKeyClaimed'
-      ? { ...state, claimed: event.data }
-      : { ...state, answered: event.data }
+    switch (event.type) {
+      case 'IdempotencyKeyClaimed':
+        return { ...state, claimed: event.data }
+      case 'IdempotencyKeyAnswered':
+        return { ...state, answered: event.data }
+      case 'IdempotencyKeyReleased':
+        return UNUSED
+    }
   },
   decide(command, state): readonly IdempotencyKeyEvent[] | Rejection {
     if (command.type === 'Answer') return state.answered ? [] : [IdempotencyKeyAnswered.of(command.data)]
+    if (command.type === 'Release') {
+      const isHeld = !state.answered && state.claimed?.command_id === command.data.command_id
+      return isHeld ? [IdempotencyKeyReleased.of(command.data)] : []
+    }
     if (!state.claimed) return [IdempotencyKeyClaimed.of(command.data)]
     if (state.claimed.request_hash === command.data.request_hash) return []
     return reject(

@@ -1,45 +1,14 @@
-import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { z } from 'zod'
 import { ConfigError } from '../config-error.ts'
-import { readConnectionString } from '../event-store/eventstoredb/connection-string.ts'
+import { impossibleTogether, type Problem, surprising } from './combinations.ts'
 import { readSecretFiles } from './secret-files.ts'
-import {
-  type AddressRange,
-  address,
-  addressRanges,
-  baseUrl,
-  baseUrlOrOff,
-  decimalNumber,
-  flag,
-  host,
-  keys,
-  LOCAL_RANGES,
-  list,
-  moment,
-  OPERATOR_TOKEN,
-  OPERATOR_TOKEN_EXPECTED,
-  origins,
-  setting,
-  text,
-  wholeNumber,
-  word,
-} from './settings.ts'
+import type { AddressRange } from './setting-kinds.ts'
+import { type LogLevel, type Role, SETTING_NAMES, SETTINGS, type Settings } from './settings.ts'
 
 export { ConfigError } from '../config-error.ts'
-export type { AddressRange } from './settings.ts'
-
-export type Role = 'api' | 'projector' | 'worker'
-const ROLES: readonly Role[] = ['api', 'projector', 'worker']
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+export type { AddressRange } from './setting-kinds.ts'
 
 /** Everything that is set from outside, checked. */
 export interface Config {
-  /** True with `NODE_ENV=production`. */
-  readonly production: boolean
   readonly logLevel: LogLevel
   /** Name that the tool server gives itself. */
   readonly serverName: string
@@ -124,105 +93,6 @@ export interface Config {
   readonly warnings: readonly string[]
 }
 
-const port = (fallback: number) => wholeNumber(0, 65_535).default(fallback)
-const secret = () => text('up to 1000 visible characters', /^[\x21-\x7e]{1,1000}$/).optional()
-const directory = () => setting('the path of a directory', (value) => resolve(value)).optional()
-
-export const SETTINGS = z.object({
-  NODE_ENV: z.string().optional(),
-  LOG_LEVEL: word(LOG_LEVELS).default('info'),
-  SERVER_NAME: text('up to 100 printable characters', /^[^\p{C}]{1,100}$/u).default(
-    'payroll-reporting-tools',
-  ),
-  ROLES: list(`a comma list of ${ROLES.join(', ')}`, (item) => ROLES.find((role) => role === item)).default(
-    ROLES,
-  ),
-  HOST: host().default('127.0.0.1'),
-  MCP_PORT: port(4001),
-  CORE_PORT: port(4002),
-  PAYMENTS_PORT: port(4003),
-  PORTAL_PORT: port(4004),
-  OPS_PORT: port(4005),
-  MCP_URL: baseUrl().optional(),
-  CORE_URL: baseUrl().optional(),
-  PAYMENTS_URL: baseUrl().optional(),
-  PORTAL_URL: baseUrlOrOff().optional(),
-  MCP_ALLOWED_ORIGINS: origins().default([]),
-  DATA_DIR: setting('the path of a directory', (value) => resolve(value)).default(() => resolve('data')),
-  DATABASE_URL: address('a PostgreSQL address such as postgresql://user:password@host:5432/name', [
-    'postgresql',
-    'postgres',
-  ]).optional(),
-  DATABASE_PASSWORD: text('up to 1000 printable characters', /^[^\p{C}]{1,1000}$/u).optional(),
-  // several hosts with ports are no URL; the adapter reads the rest
-  EVENTSTORE_URL: text(
-    'an EventStoreDB address such as esdb://host:2113 or esdb://one:2113,two:2113',
-    /^(esdb|kurrentdb)(\+discover)?:\/\/\S+$/,
-  ).optional(),
-  NATS_URL: list('a comma list of NATS addresses such as nats://host:4222', (item) =>
-    /^(nats|tls):\/\/\S+$/.test(item) && URL.canParse(item) ? item : undefined,
-  ).optional(),
-  OPERATOR_TOKEN: text(OPERATOR_TOKEN_EXPECTED, OPERATOR_TOKEN).optional(),
-  MASTER_KEY: keys().optional(),
-  CLOCK: word(['system', 'virtual']).default('system'),
-  RATE_LIMIT_RPS: decimalNumber(1_000_000).default(100),
-  PROCESSOR: word(['simulated', 'stripe']).default('simulated'),
-  STRIPE_API_KEY: secret(),
-  STRIPE_API_BASE: baseUrl().default('https://api.stripe.com'),
-  STRIPE_WEBHOOK_SECRET: secret(),
-  STRIPE_PUBLISHABLE_KEY: secret(),
-  BANKCONNECT: word(['simulated', 'plaid']).default('simulated'),
-  PLAID_CLIENT_ID: secret(),
-  PLAID_SECRET: secret(),
-  PLAID_BASE_URL: baseUrl().default('https://production.plaid.com'),
-  BANK_RAIL: word(['simulated', 'nacha']).default('simulated'),
-  NACHA_OUTBOX_DIR: directory(),
-  NACHA_INBOX_DIR: directory(),
-  NACHA_DESTINATION_ROUTING: setting('a routing number of 9 digits with a valid check digit', (value) =>
-    isRoutingNumber(value) ? value : undefined,
-  ).optional(),
-  NACHA_ORIGIN_ID: text('9 or 10 letters or digits', /^[A-Z0-9]{9,10}$/).optional(),
-  NACHA_COMPANY_ID: text('9 or 10 letters or digits', /^[A-Z0-9]{9,10}$/).optional(),
-  NACHA_COMPANY_NAME: text('1 to 16 printable ASCII characters', /^[\x20-\x7e]{1,16}$/).optional(),
-  NACHA_BALANCED: flag().default(false),
-  SMTP_URL: address('an SMTP address such as smtps://user:password@host:465', ['smtp', 'smtps']).optional(),
-  SMS_URL: address('an http or https address', ['http', 'https']).optional(),
-  PROBE_ALLOW_CIDRS: addressRanges().default(LOCAL_RANGES),
-  WEBHOOK_ALLOW_CIDRS: addressRanges().default([]),
-  WEBHOOK_EXTRA_CA_FILE: z.string().optional(),
-  FORWARD_CUTOFF: moment().default(() => Date.parse('2026-04-27T00:00:00Z')),
-  DEBIT_BATCH_INTERVAL_SECONDS: wholeNumber(1, 86_400).default(60),
-})
-type Settings = z.output<typeof SETTINGS>
-type Name = keyof Settings & string
-
-/** Every environment variable that {@link loadConfig} reads; those with secrets also as `<NAME>_FILE`. */
-export const SETTING_NAMES: readonly string[] = Object.keys(SETTINGS.shape)
-
-/** Variables whose value an error may quote; all others may hold a secret. */
-const QUOTABLE: ReadonlySet<string> = new Set<Name>([
-  'NODE_ENV',
-  'LOG_LEVEL',
-  'ROLES',
-  'HOST',
-  'MCP_PORT',
-  'CORE_PORT',
-  'PAYMENTS_PORT',
-  'PORTAL_PORT',
-  'OPS_PORT',
-  'CLOCK',
-  'RATE_LIMIT_RPS',
-  'PROCESSOR',
-  'BANKCONNECT',
-  'BANK_RAIL',
-  'NACHA_BALANCED',
-  'MCP_ALLOWED_ORIGINS',
-  'PROBE_ALLOW_CIDRS',
-  'WEBHOOK_ALLOW_CIDRS',
-  'FORWARD_CUTOFF',
-  'DEBIT_BATCH_INTERVAL_SECONDS',
-])
-
 /**
  * Reads and checks all settings. An empty variable counts as unset; secrets may be given as `<NAME>_FILE`, the path
  * of a file that holds them.
@@ -241,26 +111,15 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     throw oneLine(
       parsed.error.issues.map((issue) => {
         const name = String(issue.path[0])
-        if (files.has(name))
-          return { name: `${name}_FILE`, problem: `: the file should hold ${issue.message}` }
-        const found = QUOTABLE.has(name) ? ` is ${JSON.stringify(shortened(given[name]!))}` : ''
-        return { name, problem: `${found}${found ? ',' : ':'} expected ${issue.message}` }
+        const expected = issue.code === 'custom' ? issue.params?.expected : undefined
+        if (!files.has(name) || expected === undefined) return { name, problem: issue.message }
+        return { name: `${name}_FILE`, problem: `: the file should hold ${expected}` }
       }),
     )
   }
-  const settings = parsed.data
-  const problems = [...impossibleTogether(settings)]
-  const extraCa = settings.WEBHOOK_EXTRA_CA_FILE ? readCertificates(settings.WEBHOOK_EXTRA_CA_FILE) : null
-  if (extraCa && 'problem' in extraCa)
-    problems.push({ name: 'WEBHOOK_EXTRA_CA_FILE', problem: extraCa.problem })
+  const problems = [...impossibleTogether(parsed.data)]
   if (problems.length > 0) throw oneLine(problems)
-  return toConfig(settings, extraCa && 'pem' in extraCa ? extraCa.pem : null)
-}
-
-interface Problem {
-  readonly name: string
-  /** What follows the name, with its leading blank or colon. */
-  readonly problem: string
+  return toConfig(parsed.data)
 }
 
 function oneLine(problems: readonly Problem[]): ConfigError {
@@ -270,107 +129,11 @@ function oneLine(problems: readonly Problem[]): ConfigError {
   return new ConfigError(`${first.name}${first.problem}${also}`)
 }
 
-function shortened(value: string): string {
-  return value.length > 60 ? `${value.slice(0, 60)}…` : value
-}
-
-/** Settings that are each well-formed and cannot work with the others. */
-function* impossibleTogether(settings: Settings): Iterable<Problem> {
-  const unusable = settings.EVENTSTORE_URL === undefined ? null : faultOf(settings.EVENTSTORE_URL)
-  if (unusable !== null) yield { name: 'EVENTSTORE_URL', problem: `: ${unusable}` }
-  if (settings.CLOCK === 'virtual' && settings.NODE_ENV === 'production') {
-    yield { name: 'CLOCK', problem: ' is "virtual", which NODE_ENV=production refuses: expected system' }
-  }
-  if (settings.DATABASE_URL !== undefined && settings.MASTER_KEY === undefined) {
-    yield {
-      name: 'MASTER_KEY',
-      problem:
-        ' is missing, it is required with DATABASE_URL: expected 32 bytes in base64 (openssl rand -base64 32)',
-    }
-  }
-  if (settings.DATABASE_PASSWORD !== undefined) {
-    const url = settings.DATABASE_URL
-    if (url === undefined) {
-      yield { name: 'DATABASE_PASSWORD', problem: ' is set and DATABASE_URL is not: expected both or none' }
-    } else if (new URL(url).password !== '' || new URL(url).searchParams.has('password')) {
-      yield {
-        name: 'DATABASE_PASSWORD',
-        problem: ' is set and DATABASE_URL holds a password too: expected it in one of them',
-      }
-    }
-  }
-  const ports = ['MCP_PORT', 'CORE_PORT', 'PAYMENTS_PORT', 'PORTAL_PORT', 'OPS_PORT'] as const
-  for (const [index, name] of ports.entries()) {
-    const twin = ports.slice(0, index).find((earlier) => settings[earlier] === settings[name])
-    if (twin && settings[name] !== 0) {
-      yield { name, problem: ` is ${settings[name]}, which is ${twin} too: expected a port of its own` }
-    }
-  }
-  const companions = [
-    ['PROCESSOR', 'stripe', ['STRIPE_API_KEY', 'STRIPE_WEBHOOK_SECRET', 'STRIPE_PUBLISHABLE_KEY']],
-    ['BANKCONNECT', 'plaid', ['PLAID_CLIENT_ID', 'PLAID_SECRET']],
-    [
-      'BANK_RAIL',
-      'nacha',
-      [
-        'NACHA_OUTBOX_DIR',
-        'NACHA_INBOX_DIR',
-        'NACHA_DESTINATION_ROUTING',
-        'NACHA_ORIGIN_ID',
-        'NACHA_COMPANY_ID',
-        'NACHA_COMPANY_NAME',
-      ],
-    ],
-  ] as const
-  for (const [choice, value, names] of companions) {
-    if (settings[choice] !== value) continue
-    for (const name of names) {
-      if (settings[name] === undefined)
-        yield { name, problem: ` is missing, it is required with ${choice}=${value}` }
-    }
-  }
-}
-
-/** What is wrong with a connection string of EventStoreDB, null when nothing is. */
-function faultOf(connectionString: string): string | null {
-  try {
-    readConnectionString(connectionString)
-    return null
-  } catch (error) {
-    return (error as Error).message
-  }
-}
-
-function readCertificates(path: string): { readonly pem: string } | { readonly problem: string } {
-  let pem: string
-  try {
-    pem = readFileSync(path, 'utf8')
-  } catch {
-    return { problem: ' cannot be read: expected the path of a file with PEM certificates' }
-  }
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? []
-  try {
-    for (const block of blocks) new X509Certificate(block)
-    if (blocks.length > 0) return { pem: blocks.join('\n') }
-  } catch {
-    // said below
-  }
-  return { problem: ' holds no valid certificate: expected PEM certificates' }
-}
-
-function isRoutingNumber(value: string): boolean {
-  if (!/^\d{9}$/.test(value)) return false
-  const weighted = [...value].map((digit, index) => Number(digit) * [3, 7, 1][index % 3]!)
-  return weighted.reduce((sum, part) => sum + part, 0) % 10 === 0
-}
-
-function toConfig(settings: Settings, extraCa: string | null): Config {
-  const roles = new Set(settings.ROLES)
+function toConfig(settings: Settings): Config {
   return {
-    production: settings.NODE_ENV === 'production',
     logLevel: settings.LOG_LEVEL,
     serverName: settings.SERVER_NAME,
-    roles,
+    roles: new Set(settings.ROLES),
     host: settings.HOST,
     ports: {
       mcp: settings.MCP_PORT,
@@ -431,11 +194,14 @@ function toConfig(settings: Settings, extraCa: string | null): Config {
           },
     smtpUrl: settings.SMTP_URL ?? null,
     smsUrl: settings.SMS_URL ?? null,
-    webhookTargets: { allowedRanges: settings.WEBHOOK_ALLOW_CIDRS, extraCa },
+    webhookTargets: {
+      allowedRanges: settings.WEBHOOK_ALLOW_CIDRS,
+      extraCa: settings.WEBHOOK_EXTRA_CA_FILE ?? null,
+    },
     probeRanges: settings.PROBE_ALLOW_CIDRS,
     forwardCutoff: settings.FORWARD_CUTOFF,
     debitBatchIntervalSeconds: settings.DEBIT_BATCH_INTERVAL_SECONDS,
-    warnings: [...surprising(settings, roles)],
+    warnings: [...surprising(settings)],
   }
 }
 
@@ -449,19 +215,4 @@ export function databaseUrlWithPassword(databaseUrl: string, password: string): 
   const url = new URL(databaseUrl)
   url.searchParams.set('password', password)
   return url.toString()
-}
-
-function* surprising(settings: Settings, roles: ReadonlySet<Role>): Iterable<string> {
-  if (settings.DATABASE_URL === undefined && roles.size < ROLES.length) {
-    const left = ROLES.filter((role) => !roles.has(role)).join(', ')
-    yield `ROLES leaves out ${left}, and no other process can join the embedded database: set DATABASE_URL`
-  }
-  if (settings.OPERATOR_TOKEN !== undefined && settings.OPERATOR_TOKEN.length < 32) {
-    yield 'OPERATOR_TOKEN is short, 32 random characters or more are hard to guess'
-  }
-  const urls = ['MCP_URL', 'CORE_URL', 'PAYMENTS_URL', 'PORTAL_URL'] as const
-  const unset = urls.filter((name) => settings[name] === undefined)
-  if (unset.length > 0 && (settings.HOST === '0.0.0.0' || settings.HOST === '::')) {
-    yield `HOST is ${settings.HOST}, which no caller can use as an address: set ${unset.join(', ')}`
-  }
 }

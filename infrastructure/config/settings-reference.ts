@@ -1,5 +1,5 @@
-import { SETTINGS } from './config.ts'
 import { SECRET_SETTINGS } from './secret-files.ts'
+import { SETTINGS } from './settings.ts'
 
 /** What people read of a setting. */
 export interface SettingReference {

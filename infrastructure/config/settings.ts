@@ -1,170 +1,100 @@
-import { isIP, isIPv4 } from 'node:net'
+import { resolve } from 'node:path'
 import { z } from 'zod'
+import {
+  address,
+  addressRanges,
+  baseUrl,
+  baseUrlOrOff,
+  certificateFile,
+  decimalNumber,
+  directory,
+  eventStoreAddress,
+  flag,
+  host,
+  keys,
+  LOCAL_RANGES,
+  list,
+  moment,
+  OPERATOR_TOKEN,
+  OPERATOR_TOKEN_EXPECTED,
+  origins,
+  routingNumber,
+  text,
+  wholeNumber,
+  word,
+} from './setting-kinds.ts'
 
-/** A range of IP addresses in CIDR notation. */
-export interface AddressRange {
-  readonly address: string
-  /** Leading bits that count, 0 to 32 or 128. */
-  readonly prefix: number
-  readonly family: 'ipv4' | 'ipv6'
-}
+export type Role = 'api' | 'projector' | 'worker'
+export const ROLES: readonly Role[] = ['api', 'projector', 'worker']
 
-/**
- * Schema of one environment variable.
- * @param expected what a good value looks like; becomes the issue's message.
- * @param read returns undefined for a bad value.
- */
-export function setting<T>(expected: string, read: (text: string) => T | undefined) {
-  return z.string().transform((text, context): T => {
-    const value = read(text)
-    if (value !== undefined) return value
-    context.addIssue({ code: 'custom', message: expected })
-    return z.NEVER
-  })
-}
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** One of a few words. */
-export function word<const Word extends string>(words: readonly [Word, ...Word[]]) {
-  return setting(words.length === 1 ? words[0] : `one of ${words.join(', ')}`, (text) =>
-    words.find((candidate) => candidate === text),
-  )
-}
+const port = (fallback: number) => wholeNumber(0, 65_535).default(fallback)
+const secret = () => text('up to 1000 visible characters', /^[\x21-\x7e]{1,1000}$/).optional()
 
-/** A whole number in a range. */
-export function wholeNumber(least: number, most: number) {
-  return setting(`a whole number from ${least} to ${most}`, (text) => inRange(text, /^\d{1,9}$/, least, most))
-}
+/** Every environment variable that is read, with its form and default. */
+export const SETTINGS = z.object({
+  NODE_ENV: z.string().optional(),
+  LOG_LEVEL: word(LOG_LEVELS).default('info'),
+  SERVER_NAME: text('up to 100 printable characters', /^[^\p{C}]{1,100}$/u).default(
+    'payroll-reporting-tools',
+  ),
+  ROLES: list(`a comma list of ${ROLES.join(', ')}`, (item) => ROLES.find((role) => role === item), {
+    quoted: true,
+  }).default(ROLES),
+  HOST: host().default('127.0.0.1'),
+  MCP_PORT: port(4001),
+  CORE_PORT: port(4002),
+  PAYMENTS_PORT: port(4003),
+  PORTAL_PORT: port(4004),
+  OPS_PORT: port(4005),
+  MCP_URL: baseUrl().optional(),
+  CORE_URL: baseUrl().optional(),
+  PAYMENTS_URL: baseUrl().optional(),
+  PORTAL_URL: baseUrlOrOff().optional(),
+  MCP_ALLOWED_ORIGINS: origins().default([]),
+  DATA_DIR: directory().default(() => resolve('data')),
+  DATABASE_URL: address('a PostgreSQL address such as postgresql://user:password@host:5432/name', [
+    'postgresql',
+    'postgres',
+  ]).optional(),
+  DATABASE_PASSWORD: text('up to 1000 printable characters', /^[^\p{C}]{1,1000}$/u).optional(),
+  EVENTSTORE_URL: eventStoreAddress().optional(),
+  NATS_URL: list('a comma list of NATS addresses such as nats://host:4222', (item) =>
+    /^(nats|tls):\/\/\S+$/.test(item) && URL.canParse(item) ? item : undefined,
+  ).optional(),
+  OPERATOR_TOKEN: text(OPERATOR_TOKEN_EXPECTED, OPERATOR_TOKEN).optional(),
+  MASTER_KEY: keys().optional(),
+  CLOCK: word(['system', 'virtual']).default('system'),
+  RATE_LIMIT_RPS: decimalNumber(1_000_000).default(100),
+  PROCESSOR: word(['simulated', 'stripe']).default('simulated'),
+  STRIPE_API_KEY: secret(),
+  STRIPE_API_BASE: baseUrl().default('https://api.stripe.com'),
+  STRIPE_WEBHOOK_SECRET: secret(),
+  STRIPE_PUBLISHABLE_KEY: secret(),
+  BANKCONNECT: word(['simulated', 'plaid']).default('simulated'),
+  PLAID_CLIENT_ID: secret(),
+  PLAID_SECRET: secret(),
+  PLAID_BASE_URL: baseUrl().default('https://production.plaid.com'),
+  BANK_RAIL: word(['simulated', 'nacha']).default('simulated'),
+  NACHA_OUTBOX_DIR: directory().optional(),
+  NACHA_INBOX_DIR: directory().optional(),
+  NACHA_DESTINATION_ROUTING: routingNumber().optional(),
+  NACHA_ORIGIN_ID: text('9 or 10 letters or digits', /^[A-Z0-9]{9,10}$/).optional(),
+  NACHA_COMPANY_ID: text('9 or 10 letters or digits', /^[A-Z0-9]{9,10}$/).optional(),
+  NACHA_COMPANY_NAME: text('1 to 16 printable ASCII characters', /^[\x20-\x7e]{1,16}$/).optional(),
+  NACHA_BALANCED: flag().default(false),
+  SMTP_URL: address('an SMTP address such as smtps://user:password@host:465', ['smtp', 'smtps']).optional(),
+  SMS_URL: address('an http or https address', ['http', 'https']).optional(),
+  PROBE_ALLOW_CIDRS: addressRanges().default(LOCAL_RANGES),
+  WEBHOOK_ALLOW_CIDRS: addressRanges().default([]),
+  WEBHOOK_EXTRA_CA_FILE: certificateFile().optional(),
+  FORWARD_CUTOFF: moment().default(() => Date.parse('2026-04-27T00:00:00Z')),
+  DEBIT_BATCH_INTERVAL_SECONDS: wholeNumber(1, 86_400).default(60),
+})
+/** All variables, each well-formed. */
+export type Settings = z.output<typeof SETTINGS>
 
-/** A number of 0 or more, decimals allowed. */
-export function decimalNumber(most: number) {
-  return setting(`a number from 0 to ${most}`, (text) => inRange(text, /^\d{1,9}(\.\d{1,6})?$/, 0, most))
-}
-
-function inRange(text: string, form: RegExp, least: number, most: number): number | undefined {
-  const value = form.test(text) ? Number(text) : Number.NaN
-  return value >= least && value <= most ? value : undefined
-}
-
-/** `true` or `false`. */
-export const flag = () => word(['true', 'false']).transform((text) => text === 'true')
-
-/** Any text of bounded length without line breaks. */
-export function text(expected: string, form: RegExp) {
-  return setting(expected, (value) => (form.test(value) ? value : undefined))
-}
-
-/** An address of one of a few protocols (without the colon). */
-export function address(expected: string, protocols: readonly string[]) {
-  return setting(expected, (value) => (parsedUrl(value, protocols) ? value : undefined))
-}
-
-/** An http(s) base address; the answer has no trailing slash. */
-export function baseUrl() {
-  return setting('an http or https address without query and fragment', readBaseUrl)
-}
-
-/** A base address or the word `off`. */
-export function baseUrlOrOff() {
-  return setting('an http or https address without query and fragment, or off', (value) =>
-    value === 'off' ? ('off' as const) : readBaseUrl(value),
-  )
-}
-
-function readBaseUrl(value: string): string | undefined {
-  const url = parsedUrl(value, ['http', 'https'])
-  if (!url?.hostname || url.search || url.hash || url.username || url.password || /[?#]/.test(value)) return
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
-}
-
-function parsedUrl(value: string, protocols: readonly string[]): URL | null {
-  if (/\s/.test(value) || !URL.canParse(value)) return null
-  const url = new URL(value)
-  // `http:foo` parses, but is no address
-  return protocols.includes(url.protocol.slice(0, -1)) && /^[a-z+]+:\/\//i.test(value) ? url : null
-}
-
-/** A comma list; blanks around items are ignored. */
-export function list<T>(expected: string, read: (item: string) => T | undefined) {
-  return setting(expected, (value) => readList(value, read))
-}
-
-function readList<T>(value: string, read: (item: string) => T | undefined): readonly T[] | undefined {
-  const items = value.split(',').map((item) => read(item.trim()))
-  return items.every((item) => item !== undefined) ? items : undefined
-}
-
-/** Origins as browsers send them, for example `https://app.example.com`. */
-export function origins() {
-  return list('a comma list of origins such as https://app.example.com', (item) => {
-    const url = parsedUrl(item, ['http', 'https'])
-    return url && url.origin === item.toLowerCase() ? url.origin : undefined
-  })
-}
-
-/** Address ranges in CIDR notation. */
-export function addressRanges() {
-  return list(
-    'a comma list of address ranges such as 10.0.0.0/8 or fd00::/8',
-    (item): AddressRange | undefined => {
-      const [address, prefix, ...rest] = item.split('/')
-      if (!address || !prefix || rest.length > 0 || isIP(address) === 0) return
-      const family = isIPv4(address) ? 'ipv4' : 'ipv6'
-      const bits = inRange(prefix, /^\d{1,3}$/, 0, family === 'ipv4' ? 32 : 128)
-      return bits === undefined ? undefined : { address, prefix: bits, family }
-    },
-  )
-}
-
-/** Loopback, link-local and private addresses of both families. */
-export const LOCAL_RANGES: readonly AddressRange[] = [
-  { address: '127.0.0.0', prefix: 8, family: 'ipv4' },
-  { address: '10.0.0.0', prefix: 8, family: 'ipv4' },
-  { address: '172.16.0.0', prefix: 12, family: 'ipv4' },
-  { address: '192.168.0.0', prefix: 16, family: 'ipv4' },
-  { address: '169.254.0.0', prefix: 16, family: 'ipv4' },
-  { address: '::1', prefix: 128, family: 'ipv6' },
-  { address: 'fc00::', prefix: 7, family: 'ipv6' },
-  { address: 'fe80::', prefix: 10, family: 'ipv6' },
-]
-
-/** A bindable host: an IP address or a name. */
-export function host() {
-  const name = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i
-  return setting('an IP address or a host name', (value) => {
-    const bare = /^\[.+\]$/.test(value) ? value.slice(1, -1) : value
-    if (isIP(bare) !== 0) return bare
-    // digits and dots only, and no address: a mistyped one
-    return name.test(value) && !/^[\d.]+$/.test(value) ? value : undefined
-  })
-}
-
-/** A moment in ISO 8601 with a time zone; the answer is in milliseconds since the epoch. */
-export function moment() {
-  const iso = z.iso.datetime({ offset: true })
-  return setting('a time such as 2026-04-27T00:00:00Z', (value) =>
-    iso.safeParse(value).success ? Date.parse(value) : undefined,
-  )
-}
-
-/** Keys of 32 bytes in base64, a comma list. */
-export function keys() {
-  return list(KEYS_EXPECTED, readKey)
-}
-
-const KEYS_EXPECTED =
-  '32 bytes in base64 (44 characters), or a comma list of such keys with the current one first'
-
-/** Reads what {@link keys} takes. @returns undefined when it is something else. */
-export function parseKeys(value: string): readonly Buffer[] | undefined {
-  return readList(value, readKey)
-}
-
-function readKey(item: string): Buffer | undefined {
-  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(item)) return
-  const key = Buffer.from(item, 'base64')
-  return key.length === 32 ? key : undefined
-}
-
-/** The form of an operator token: what fits an Authorization header and is not trivially guessed. */
-export const OPERATOR_TOKEN = /^[\x21-\x7e]{8,512}$/
-export const OPERATOR_TOKEN_EXPECTED = '8 to 512 visible ASCII characters without blanks'
+/** Their names; those with secrets are also read as `<NAME>_FILE`. */
+export const SETTING_NAMES: readonly string[] = Object.keys(SETTINGS.shape)

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import {
   connectClient,
@@ -25,9 +24,11 @@ export {
 } from './connection.ts'
 export { grantSchemaToServiceRole, SERVICE_ROLE } from './service-role.ts'
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgresql://user:password@host:port/name`, as libpq takes it. */
   readonly url: string
+  /** What it is called in messages, default `host:port/name`. */
+  readonly name?: string
   readonly log?: DatabaseLog
   /** Connections for requests at the most, default 6. */
   readonly poolSize?: number
@@ -44,7 +45,7 @@ const POOL_SIZE = { requests: 6, background: 5, leases: 2 }
 
 /** Access to one PostgreSQL database. Its sessions run as {@link SERVICE_ROLE} where `serviceRole` says so. */
 export interface Database {
-  /** Where without who: `host:port/name`. */
+  /** Where without who: `host:port/name`, or as it was called. */
   readonly name: string
   /** For requests: what a caller waits for; and for data keys and secrets, whoever asks for them. */
   readonly pool: pg.Pool
@@ -52,8 +53,6 @@ export interface Database {
   readonly background: pg.Pool
   /** For leases and other signs of life. */
   readonly leases: pg.Pool
-  /** Without tables; `kysely.withTables<Tables>()` types it. Shares the pool of requests. */
-  readonly kysely: Kysely<unknown>
   /** False when the connecting user can be no service role: then the triggers alone protect the events. */
   readonly serviceRole: boolean
   /** Runs `work` with a connection of a pool, default that of requests; one that broke is not used again. */
@@ -102,7 +101,8 @@ const OLDEST_SERVER = 14
  * @throws DatabaseUnavailable when it cannot be reached or does not fit.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const target = parseDatabaseUrl(options.url)
+  const parsed = parseDatabaseUrl(options.url)
+  const target = { ...parsed, name: options.name ?? parsed.name }
   const applicationName = options.applicationName ?? 'compstream'
   const log = options.log ?? { info: () => undefined, warn: () => undefined }
 
@@ -159,7 +159,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const background = openOwn('background', POOL_SIZE.background, STATEMENT_LIMIT_MS.background)
   const leases = openOwn('leases', POOL_SIZE.leases, STATEMENT_LIMIT_MS.lease)
   const listener = new Listener((onLost) => connect({ purpose: 'listener', onLost }), log)
-  const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   let closing: Promise<void> | undefined
 
   const withClient: Database['withClient'] = async (work, from = pool) => {
@@ -180,7 +179,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     pool,
     background,
     leases,
-    kysely,
     serviceRole,
     openPool,
     connect,

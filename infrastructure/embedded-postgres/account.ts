@@ -1,10 +1,10 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { access, constants, readFile, realpath, stat } from 'node:fs/promises'
-import { delimiter, dirname, join } from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { copyBinaries, type EmbeddedBinaries } from './binaries.ts'
 import { EmbeddedPostgresError } from './data-directory-lock.ts'
 
-export interface ToolResult {
+interface ToolResult {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
@@ -26,67 +26,57 @@ interface User {
   readonly gid: number
 }
 
+/** The server is to end with the service, whatever ends that; where there is no setpriv (util-linux), it stays behind. */
+const WITH_THE_SERVICE = ['--pdeathsig', 'SIGINT']
+
+/** Rights to take along, least first; containers often grant the last capability only. */
+const RIGHTS: readonly (readonly string[])[] = [
+  ['--bounding-set', '-all'],
+  ...['dac_read_search', 'dac_override'].flatMap((name) => {
+    const all = `-all,+${name}`
+    const grant = ['--inh-caps', all, '--ambient-caps', `+${name}`, '--bounding-set', all]
+    // access(2), with which PostgreSQL looks for its own files, ignores capabilities without that bit
+    return [[...grant, '--securebits', '+no_setuid_fixup'], grant]
+  }),
+]
+
+/** What a trial ends with when the user cannot reach the data directory. */
+const UNREACHABLE = 99
+
 /**
- * Chooses the user the server runs as and proves that the binaries start as that user. PostgreSQL refuses to run as
+ * Chooses the user the server runs as, and tries whether the binaries start as that user. PostgreSQL refuses to run as
  * root, so root hands over to the cluster's present owner, `postgres` or `nobody`; where such a user could not walk
  * to the files, the capability to read past directory permissions goes along, nothing is changed on the way.
  * @throws EmbeddedPostgresError when no way works.
  */
-export async function chooseAccount(dataDir: string, binaries: EmbeddedBinaries): Promise<ServerAccount> {
-  const setpriv = await findProgram('setpriv')
-  if (process.getuid?.() !== 0) {
-    const wrappers = [setpriv ? [setpriv, '--pdeathsig', 'SIGINT'] : [], []]
-    for (const wrapper of wrappers) {
-      const account = await tryAccount(null, wrapper, binaries)
-      if ('spawn' in account) return account
-      if (wrapper.length === 0) throw unusableBinaries(account)
-    }
+export async function chooseAccount(dataDir: string, installed: EmbeddedBinaries): Promise<ServerAccount> {
+  const user = process.getuid?.() === 0 ? await chooseUser(join(dataDir, 'postgres')) : null
+  const wrappers = user
+    ? RIGHTS.map((rights) => [...['setpriv', '--reuid', `${user.uid}`, '--regid', `${user.gid}`], ...rights])
+    : [['setpriv']]
+  for (const wrapper of wrappers) {
+    const more = user ? ['--clear-groups', ...WITH_THE_SERVICE] : WITH_THE_SERVICE
+    const account = await tryAccount(dataDir, user, [...wrapper, ...more], installed)
+    if ('spawn' in account) return account
   }
-  const user = await chooseUser(join(dataDir, 'postgres'))
-  const reachesData = await canWalk(await realpath(dataDir), user)
-  const reachesBinaries = await canRead(binaries, user)
-  let failure: ToolResult | null = null
-  if (setpriv) {
-    for (const capabilities of reachesData && reachesBinaries
-      ? [['--bounding-set', '-all']]
-      : capabilityChoices) {
-      const become = [setpriv, '--reuid', `${user.uid}`, '--regid', `${user.gid}`, '--clear-groups']
-      const account = await tryAccount(user, [...become, ...capabilities, '--pdeathsig', 'SIGINT'], binaries)
-      if ('spawn' in account) return account
-      failure = account
-    }
-    if (failure && !/^setpriv:|permission denied/i.test(failure.stderr)) throw unusableBinaries(failure)
-  }
-  if (!reachesData) {
-    const remedy = setpriv ? 'allow the capability DAC_READ_SEARCH' : 'install setpriv (util-linux)'
+  const account = await tryAccount(dataDir, user, [], installed)
+  if ('spawn' in account) return account
+  if (user && account.code === UNREACHABLE) {
     throw new EmbeddedPostgresError(
-      `PostgreSQL runs as user ${user.name} instead of root, who cannot reach ${dataDir}: ${remedy}, ` +
-        'set DATA_DIR below directories with mode 0755, or start the service as another user',
+      `PostgreSQL runs as user ${user.name} instead of root, who cannot reach ${dataDir}: let setpriv (util-linux) ` +
+        'grant the capability DAC_READ_SEARCH, set DATA_DIR below directories with mode 0755, or start the service ' +
+        'as another user',
     )
   }
-  const reachable = reachesBinaries ? binaries : await copyBinaries(binaries, dataDir)
-  const account = await tryAccount(user, [], reachable)
-  if ('spawn' in account) return account
-  throw unusableBinaries(failure ?? account)
+  if (user) {
+    const copied = await tryAccount(dataDir, user, [], await copyBinaries(installed, dataDir))
+    if ('spawn' in copied) return copied
+  }
+  throw new EmbeddedPostgresError(`the PostgreSQL binaries do not run here: ${lastError(account)}`)
 }
 
-/** Ways to read past directory permissions, best first; containers often grant the second capability only. */
-const capabilityChoices: readonly (readonly string[])[] = ['dac_read_search', 'dac_override'].flatMap(
-  (name) => {
-    const grant = [
-      '--inh-caps',
-      `-all,+${name}`,
-      '--ambient-caps',
-      `+${name}`,
-      '--bounding-set',
-      `-all,+${name}`,
-    ]
-    // access(2), with which PostgreSQL looks for its own files, ignores capabilities without that bit
-    return [[...grant, '--securebits', '+no_setuid_fixup'], grant]
-  },
-)
-
 async function tryAccount(
+  dataDir: string,
   user: User | null,
   wrapper: readonly string[],
   binaries: EmbeddedBinaries,
@@ -99,7 +89,8 @@ async function tryAccount(
     const all = { cwd: '/', env, ...identity, ...options }
     return program ? spawn(program, [...leading, file, ...args], all) : spawn(file, [...args], all)
   }
-  const result = await run(start, binaries.postgres, ['--version'])
+  const script = `cd "$0" || exit ${UNREACHABLE}; exec "$1" --version`
+  const result = await run(start, '/bin/sh', ['-c', script, dataDir, binaries.postgres])
   // a complaint about its own path means that initdb would not find it either
   if (result.code !== 0 || result.stderr.includes('invalid binary')) return result
   return { owner: user, binaries, versionText: result.stdout.trim(), spawn: start }
@@ -143,72 +134,16 @@ export function lastError(result: Pick<ToolResult, 'stderr' | 'code'>): string {
   return (stated.at(-1) ?? lines.at(-1) ?? `exit code ${result.code}`).trim()
 }
 
-function unusableBinaries(result: ToolResult): EmbeddedPostgresError {
-  return new EmbeddedPostgresError(`the PostgreSQL binaries do not run here: ${lastError(result)}`)
-}
-
 async function chooseUser(clusterDir: string): Promise<User> {
-  const users = (await readFile('/etc/passwd', 'utf8')).split('\n').flatMap((line): User[] => {
-    const [name, , uid, gid] = line.split(':')
-    return name && uid && gid ? [{ name, uid: Number(uid), gid: Number(gid) }] : []
-  })
   // a cluster made by a service that did not run as root keeps its owner
-  const owner = await stat(clusterDir).then(
-    (stats) => stats.uid,
-    () => 0,
+  const owner = await stat(clusterDir).catch(() => null)
+  if (owner && owner.uid !== 0) return { name: `${owner.uid}`, uid: owner.uid, gid: owner.gid }
+  const users = await readFile('/etc/passwd', 'utf8')
+  for (const name of ['postgres', 'nobody']) {
+    const [, uid, gid] = new RegExp(`^${name}:[^:]*:(\\d+):(\\d+):`, 'm').exec(users) ?? []
+    if (uid && gid && uid !== '0') return { name, uid: Number(uid), gid: Number(gid) }
+  }
+  throw new EmbeddedPostgresError(
+    'PostgreSQL refuses to run as root and /etc/passwd has no user postgres or nobody: start the service as another user',
   )
-  const candidates = [
-    users.find((user) => user.uid === owner && owner !== 0),
-    users.find((user) => user.name === 'postgres' && user.uid !== 0),
-    users.find((user) => user.name === 'nobody' && user.uid !== 0),
-  ]
-  const user = candidates.find((candidate) => candidate !== undefined)
-  if (!user) {
-    throw new EmbeddedPostgresError(
-      'PostgreSQL refuses to run as root and /etc/passwd has no user postgres or nobody: start the service as another user',
-    )
-  }
-  return user
-}
-
-async function canWalk(path: string, user: User): Promise<boolean> {
-  for (let current = path; ; current = dirname(current)) {
-    if (!(await permits(current, user, 1))) return false
-    if (current === dirname(current)) return true
-  }
-}
-
-async function canRead(binaries: EmbeddedBinaries, user: User): Promise<boolean> {
-  const native = await realpath(binaries.native)
-  if (!(await canWalk(native, user))) return false
-  const samples = [
-    binaries.postgres,
-    join(native, 'lib'),
-    join(native, 'share', 'postgresql', 'postgres.bki'),
-    join(native, 'pg-symlinks.json'),
-  ]
-  const readable = await Promise.all(samples.map((path) => permits(path, user, 4).catch(() => true)))
-  return readable.every(Boolean)
-}
-
-/** Plain permission bits only: access lists are rare here, and the trial run finds the rest. */
-async function permits(path: string, user: User, bit: 1 | 4): Promise<boolean> {
-  const { mode, uid, gid } = await stat(path)
-  const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0
-  return ((mode >> shift) & bit) !== 0
-}
-
-async function findProgram(name: string): Promise<string | null> {
-  if (process.platform !== 'linux') return null
-  for (const directory of (process.env.PATH ?? '/usr/bin:/bin').split(delimiter)) {
-    if (directory === '') continue
-    const path = join(directory, name)
-    try {
-      await access(path, constants.X_OK)
-      return path
-    } catch {
-      // not in this one
-    }
-  }
-  return null
 }

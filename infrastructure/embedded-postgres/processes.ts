@@ -6,11 +6,6 @@ import { promisify } from 'node:util'
 
 const exec = promisify(execFile)
 
-export interface ServerProcess {
-  readonly pid: number
-  readonly isPostmaster: boolean
-}
-
 /** The `code` of a Node system error, or undefined for anything else. */
 export function errorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
@@ -56,86 +51,84 @@ export async function processIdentity(pid: number): Promise<string | null> {
 }
 
 /** The running PostgreSQL processes of one cluster: postmaster and children alike work in its directory. */
-export async function listServerProcesses(clusterDir: string): Promise<readonly ServerProcess[]> {
+export async function listServerProcesses(clusterDir: string): Promise<readonly number[]> {
   const cluster = await realpath(clusterDir)
-  return process.platform === 'linux' ? listFromProc(cluster) : listFromTools(cluster, clusterDir)
+  return process.platform === 'linux' ? listFromProc(cluster) : listFromLsof(cluster)
 }
 
-async function listFromProc(cluster: string): Promise<ServerProcess[]> {
+async function listFromProc(cluster: string): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(
     pids.map(async (pid) => {
       try {
-        if ((await readlink(`/proc/${pid}/cwd`)) !== cluster) return null
+        if ((await readlink(`/proc/${pid}/cwd`)) !== cluster) return []
         const comm = await readFile(`/proc/${pid}/comm`, 'utf8')
-        if (comm.trim() !== 'postgres') return null
-        const command = await readFile(`/proc/${pid}/cmdline`, 'utf8')
-        return { pid: Number(pid), isPostmaster: !command.startsWith('postgres:') }
+        return comm.trim() === 'postgres' ? [Number(pid)] : []
       } catch {
         // ended meanwhile, or belongs to a user whose processes are none of our business
-        return null
+        return []
       }
     }),
   )
-  return found.filter((entry) => entry !== null)
+  return found.flat()
 }
 
-async function listFromTools(cluster: string, clusterDir: string): Promise<ServerProcess[]> {
-  const found = new Map<number, ServerProcess>()
-  const ps = await exec('ps', ['-axww', '-o', 'pid=,command=']).catch(() => ({ stdout: '' }))
-  for (const line of ps.stdout.split('\n')) {
-    const [, pid, command] = /^\s*(\d+)\s+(.*)$/.exec(line) ?? []
-    if (!pid || !command?.includes('postgres')) continue
-    if (command.includes(`-D ${cluster} `) || command.includes(`-D ${clusterDir} `)) {
-      found.set(Number(pid), { pid: Number(pid), isPostmaster: true })
-    }
-  }
-  // children rename themselves to "postgres: …", only their working directory tells which cluster they serve
+async function listFromLsof(cluster: string): Promise<number[]> {
   const lsof = await exec('lsof', ['-a', '-c', 'postgres', '-d', 'cwd', '-Fpn']).catch(() => ({ stdout: '' }))
+  const found: number[] = []
   let pid = 0
   for (const line of lsof.stdout.split('\n')) {
     if (line.startsWith('p')) pid = Number(line.slice(1))
-    else if (line === `n${cluster}` && !found.has(pid)) found.set(pid, { pid, isPostmaster: false })
+    else if (line === `n${cluster}`) found.push(pid)
   }
-  return [...found.values()]
+  return found
+}
+
+/** Fast shutdown first: it keeps the next start from replaying the log. Each with its patience in milliseconds. */
+const SHUTDOWN = [
+  ['SIGINT', 15_000],
+  ['SIGQUIT', 10_000],
+  ['SIGKILL', 5_000],
+] as const
+
+/**
+ * Ends a server by ever stronger signals. Bounded to 30 s.
+ * @returns false when it could not be ended.
+ */
+export async function endServer(
+  send: (name: NodeJS.Signals) => void,
+  hasEnded: () => boolean | Promise<boolean>,
+): Promise<boolean> {
+  for (const [name, patienceMs] of SHUTDOWN) {
+    send(name)
+    for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await delay(10)) {
+      if (await hasEnded()) return true
+    }
+  }
+  return false
 }
 
 /**
- * Ends whatever an earlier service left behind for this cluster (a live postmaster, or backends without one) and
- * removes a stale postmaster.pid. A process that is not a PostgreSQL server of this cluster is never signalled.
- * Bounded to about 20 s.
+ * Ends whatever an earlier service left behind for this cluster: a live postmaster, or backends without one. A process
+ * that is not a PostgreSQL server of this cluster is never signalled.
  * @returns false when processes of the cluster could not be ended.
  */
 export async function endPreviousServer(clusterDir: string, log: (line: string) => void): Promise<boolean> {
-  const first = await listServerProcesses(clusterDir)
-  const postmasters = first.filter((entry) => entry.isPostmaster)
-  if (first.length > 0) {
-    const pids = first.map((entry) => entry.pid).join(', ')
-    log(`ending the PostgreSQL processes an earlier run left behind: ${pids}`)
-  }
-  // fast shutdown first: it keeps the next start from replaying the log
-  for (const { pid } of postmasters) signal(pid, 'SIGINT')
-  let gone = first.length === 0 || (postmasters.length > 0 && (await waitUntilGone(clusterDir, 10_000)))
-  if (!gone) {
-    const left = await listServerProcesses(clusterDir)
-    const leaders = left.filter((entry) => entry.isPostmaster)
-    for (const { pid } of leaders.length > 0 ? leaders : left) signal(pid, 'SIGQUIT')
-    gone = await waitUntilGone(clusterDir, 5_000)
-  }
-  if (!gone) {
-    for (const { pid } of await listServerProcesses(clusterDir)) signal(pid, 'SIGKILL')
-    gone = await waitUntilGone(clusterDir, 5_000)
-  }
-  return gone
-}
-
-async function waitUntilGone(clusterDir: string, timeoutMs: number): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs
-  while ((await listServerProcesses(clusterDir)).length > 0) {
-    if (Date.now() > deadline) return false
-    await delay(20)
-  }
-  return true
+  let left = await listServerProcesses(clusterDir)
+  if (left.length === 0) return true
+  log(`ending the PostgreSQL processes an earlier run left behind: ${left.join(', ')}`)
+  const postmaster = (await readPostmasterFile(clusterDir))?.pid
+  return endServer(
+    (name) => {
+      // a postmaster ends its backends itself
+      const told = name === 'SIGKILL' ? left : left.filter((pid) => pid === postmaster)
+      for (const pid of told.length > 0 ? told : left) signal(pid, name)
+    },
+    async () => {
+      left = await listServerProcesses(clusterDir)
+      return left.length === 0
+    },
+  )
 }
 
 /** The pid and status words of `postmaster.pid`, or null when there is none. */

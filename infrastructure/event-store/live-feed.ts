@@ -1,29 +1,25 @@
 import type { LogPage, StoredEvent } from '../../application/ports/event-log.ts'
+import { retryPause } from './retry.ts'
 
 const MAX_EVENTS = 8192
 /** Of JSON text; what it is decoded to, which readers keep with the events, takes several times as much. */
 const MAX_BYTES = 8 * 1024 * 1024
-/** Of what this process appended while the stretch was behind. */
-const MAX_BYTES_AHEAD = 8 * 1024 * 1024
 /** Stands for all types. */
 const ALL = '*'
 
 /**
  * The youngest stretch of the log in memory, without gaps in what is wanted. Every subscriber that has caught up reads
- * from here, so that an event is read and decoded once per process. What this process appends enters directly; what
- * others append is read behind them, as far as anybody here wants it. It is bounded: a subscriber that falls behind
- * reads the database again.
+ * from here, so that an event is read and decoded once per process. What is published right behind it enters directly;
+ * what it is told of otherwise it reads, as far as anybody here wants it. It is bounded: a subscriber that falls behind
+ * reads the log again.
  */
 export class LiveFeed {
   readonly #read: (after: bigint, types: readonly string[] | undefined) => Promise<LogPage>
-  readonly #entered: (events: readonly StoredEvent[]) => void
+  readonly #failed: (error: unknown, attempt: number) => void
   /** How many subscribers want a type, and the position from which on the stretch has all events of it. */
   readonly #wanted = new Map<string, { subscribers: number; since: bigint }>()
   /** The stretch: all wanted events with #from < position <= #to. */
   #events: StoredEvent[] = []
-  /** Appended by this process beyond the stretch, by position. */
-  readonly #ahead = new Map<bigint, StoredEvent>()
-  #bytesAhead = 0
   /** Index of the first event of the stretch; those before are forgotten. */
   #first = 0
   #bytes = 0
@@ -32,30 +28,35 @@ export class LiveFeed {
   /** The log is known to reach at least to here. */
   #known: bigint
   #reading = false
-  #closed = false
+  readonly #closing = new AbortController()
   readonly #waiting = new Set<() => void>()
 
   /**
    * @param head position where the stretch begins.
    * @param read reads a page of the log, only events of the given types where given; it is called again until it
-   *   succeeds, so it should pause on failure.
-   * @param entered hears of the events that enter, in order, before anybody can see that the stretch reaches them.
+   *   succeeds.
+   * @param failed hears of each time that it does not.
    */
   constructor(
     head: bigint,
     read: (after: bigint, types: readonly string[] | undefined) => Promise<LogPage>,
-    entered: (events: readonly StoredEvent[]) => void = () => undefined,
+    failed: (error: unknown, attempt: number) => void = () => undefined,
   ) {
     this.#from = head
     this.#to = head
     this.#known = head
     this.#read = read
-    this.#entered = entered
+    this.#failed = failed
   }
 
   /** Position where the stretch ends. */
   get to(): bigint {
     return this.#to
+  }
+
+  /** Whether nobody wants anything: then it holds nothing, and is where the log was last known to end. */
+  get isResting(): boolean {
+    return this.#wanted.size === 0
   }
 
   /** The types that subscribers want: undefined for all of them, empty for none. */
@@ -73,7 +74,7 @@ export class LiveFeed {
    * @returns how to end that; a second call does nothing.
    */
   want(types: readonly string[] = [ALL]): () => void {
-    if (this.#wanted.size === 0) this.#skip(this.#known)
+    if (this.isResting) this.#skip(this.#known)
     for (const type of types) {
       const want = this.#wanted.get(type)
       if (want) want.subscribers += 1
@@ -91,38 +92,32 @@ export class LiveFeed {
     }
   }
 
-  /** How many events it holds after a position, where all types are wanted; undefined when it begins later. */
-  countAfter(position: bigint): number | undefined {
-    if (position < this.#from) return undefined
-    return position >= this.#to ? 0 : this.#events.length - this.#indexAfter(position)
-  }
-
   /**
-   * Takes events that were just committed.
+   * Takes events that follow the stretch.
    * @param base position of the log's last event before them.
    * @param to position up to which they are all that is wanted, default that of the last one.
+   * @returns false when there are others between, which are read first, and these with them.
    */
-  publish(base: bigint, events: readonly StoredEvent[], to = events.at(-1)!.position): void {
-    if (base === this.#to) {
-      this.#push(events, to)
-      if (to > this.#known) this.#known = to
-      this.#wake()
-      return
+  publish(base: bigint, events: readonly StoredEvent[], to = events.at(-1)!.position): boolean {
+    if (base !== this.#to) {
+      this.announce(to)
+      return false
     }
-    // what others appended before is read first, and these with it; but they need not be parsed again
-    for (const event of events) if (this.wants(event.type)) this.#keepAhead(event)
-    this.announce(to)
+    this.#push(events, to)
+    if (to > this.#known) this.#known = to
+    this.#wake()
+    return true
   }
 
   /** Learns that the log reaches to a position. */
   announce(head: bigint): void {
     if (head > this.#known) this.#known = head
-    if (this.#wanted.size === 0) {
+    if (this.isResting) {
       this.#skip(this.#known)
       // who follows no type at all still follows how far the log is
       this.#wake()
     }
-    if (this.#known > this.#to && !this.#reading && !this.#closed) void this.#readOn()
+    if (this.#known > this.#to && !this.#reading && !this.closed) void this.#readOn()
   }
 
   /**
@@ -149,7 +144,7 @@ export class LiveFeed {
 
   /** Resolves when the stretch reaches beyond a position, when `signal` aborts, or at the close. */
   async beyond(position: bigint, signal: AbortSignal): Promise<void> {
-    while (this.#to <= position && !signal.aborted && !this.#closed) {
+    while (this.#to <= position && !signal.aborted && !this.closed) {
       await new Promise<void>((resolve) => {
         const done = () => {
           signal.removeEventListener('abort', done)
@@ -163,59 +158,50 @@ export class LiveFeed {
   }
 
   get closed(): boolean {
-    return this.#closed
+    return this.#closing.signal.aborted
   }
 
   close(): void {
-    this.#closed = true
+    this.#closing.abort()
     this.#wake()
   }
 
   async #readOn(): Promise<void> {
     this.#reading = true
-    try {
-      while (this.#known > this.#to && !this.#closed) {
-        const known = this.#known
-        const asked = new Set(this.#wanted.keys())
-        const page = await this.#read(this.#to, asked.has(ALL) ? undefined : [...asked])
-        // own appends may have come in meanwhile
-        if (page.checkpoint > this.#to) {
-          const fresh = page.events.filter((event) => event.position > this.#to)
-          this.#push(
-            fresh.map((event) => this.#ahead.get(event.position) ?? event),
-            page.checkpoint,
-          )
-          for (const event of this.#ahead.values()) if (event.position <= this.#to) this.#dropAhead(event)
-          for (const [type, want] of this.#wanted) {
-            if (!asked.has(type) && !asked.has(ALL)) want.since = page.checkpoint
-          }
-        }
-        // announced before the read and not there: nothing to wait for
-        if (page.atHead && this.#known === known) this.#known = this.#to
-        this.#wake()
+    for (let attempt = 0; this.#known > this.#to && !this.closed; ) {
+      try {
+        await this.#readPage()
+        attempt = 0
+      } catch (error) {
+        if (!this.closed) this.#failed(error, attempt)
+        await retryPause(attempt, this.#closing.signal)
+        attempt += 1
       }
-    } catch {
-      // closed while reading; the next announcement starts anew
-    } finally {
-      this.#reading = false
     }
+    this.#reading = false
   }
 
-  /** Keeps an event until the stretch reaches it; the youngest give way, which are read again then. */
-  #keepAhead(event: StoredEvent): void {
-    if (this.#ahead.size >= MAX_EVENTS || this.#bytesAhead + sizeOf(event) > MAX_BYTES_AHEAD) return
-    this.#ahead.set(event.position, event)
-    this.#bytesAhead += sizeOf(event)
-  }
-
-  #dropAhead(event: StoredEvent): void {
-    this.#ahead.delete(event.position)
-    this.#bytesAhead -= sizeOf(event)
+  async #readPage(): Promise<void> {
+    const known = this.#known
+    const asked = new Set(this.#wanted.keys())
+    const page = await this.#read(this.#to, asked.has(ALL) ? undefined : [...asked])
+    // own appends may have come in meanwhile
+    if (page.checkpoint > this.#to) {
+      this.#push(
+        page.events.filter((event) => event.position > this.#to),
+        page.checkpoint,
+      )
+      for (const [type, want] of this.#wanted) {
+        if (!asked.has(type) && !asked.has(ALL)) want.since = page.checkpoint
+      }
+    }
+    // announced before the read and not there: nothing to wait for
+    if (page.atHead && this.#known === known) this.#known = this.#to
+    this.#wake()
   }
 
   /** @param to where the stretch ends then. */
   #push(events: readonly StoredEvent[], to: bigint): void {
-    this.#entered(events)
     for (const event of events) {
       if (!this.wants(event.type)) continue
       this.#events.push(event)

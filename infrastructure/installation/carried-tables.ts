@@ -74,37 +74,6 @@ export async function carryTables(
   }
 }
 
-/**
- * Whether a database knows of every data key, and of every one that was destroyed, that another one knows of; it may
- * know of more. The same key counts as another one when each database made its own.
- * @param from in a transaction of its own.
- */
-export async function knowsAllKeysOf(from: pg.ClientBase, to: pg.ClientBase): Promise<boolean> {
-  await from.query(
-    `DECLARE keys NO SCROLL CURSOR FOR
-     SELECT subject, generation::text, created_at::text AS created, (wrapped IS NULL)::text AS destroyed
-     FROM runtime.data_keys ORDER BY subject`,
-  )
-  for (;;) {
-    const { rows } = await from.query<Row>(`FETCH ${ROWS_AT_ONCE} FROM keys`)
-    if (rows.length === 0) break
-    const { rowCount } = await to.query(
-      `SELECT FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::boolean[])
-         AS theirs (subject, generation, created, destroyed)
-       WHERE NOT EXISTS (
-         SELECT FROM runtime.data_keys AS ours
-         WHERE ours.subject = theirs.subject AND (ours.generation > theirs.generation
-           OR (ours.generation = theirs.generation AND ours.created_at = theirs.created
-             AND (ours.wrapped IS NULL OR NOT theirs.destroyed))))
-       LIMIT 1`,
-      ['subject', 'generation', 'created', 'destroyed'].map((column) => rows.map((row) => row[column])),
-    )
-    if (rowCount! > 0) return false
-  }
-  await from.query('CLOSE keys')
-  return true
-}
-
 /** @returns how many rows. */
 async function carryTable(
   from: pg.ClientBase,

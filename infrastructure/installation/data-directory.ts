@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { access, chmod, link, open, readFile, stat, unlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Config, ConfigError } from '../config/config.ts'
-import { OPERATOR_TOKEN, OPERATOR_TOKEN_EXPECTED, parseKeys } from '../config/settings.ts'
+import { OPERATOR_TOKEN, OPERATOR_TOKEN_EXPECTED, parseKeys } from '../config/setting-kinds.ts'
 import { MasterKeys } from '../crypto/master-keys.ts'
 import { ensureDataDirectory, pathError } from '../embedded-postgres/data-directory-lock.ts'
-import { errorCode } from '../embedded-postgres/processes.ts'
+import { createPrivate, readPrivate } from '../private-files.ts'
 
 /** The secrets that the service itself lives by, given or kept in the data directory. */
 export interface ServiceSecrets {
@@ -76,43 +76,4 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-/** Content of a file without surrounding blanks, null when there is none; others lose access to it. */
-async function readPrivate(path: string): Promise<string | null> {
-  try {
-    const text = await readFile(path, 'utf8')
-    if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600)
-    return text.trim()
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return null
-    throw new ConfigError(`DATA_DIR: ${path} cannot be read: ${errorCode(error)}`)
-  }
-}
-
-/** Creates a file at once and for good; where another process was faster, its content counts. */
-async function createPrivate(path: string, text: string): Promise<string> {
-  const draft = `${path}.${randomBytes(4).toString('hex')}`
-  const file = await open(draft, 'wx', 0o600)
-  try {
-    await file.writeFile(`${text}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  try {
-    await link(draft, path)
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error
-  } finally {
-    await unlink(draft)
-  }
-  // a key that seals data must not get lost with the power
-  const directory = await open(dirname(path), 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
-  return (await readPrivate(path))!
 }

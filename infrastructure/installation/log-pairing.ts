@@ -7,14 +7,19 @@ export type LogEngine = 'postgresql' | 'eventstoredb'
 const NAMES: Readonly<Record<LogEngine, string>> = { postgresql: 'PostgreSQL', eventstoredb: 'EventStoreDB' }
 
 /** The log that the checkpoints of a database stand in. */
-interface LogPairing extends LogIdentity {
+export interface LogPairing extends LogIdentity {
   readonly engine: LogEngine
 }
 
 interface StoredPairing extends LogPairing {
-  /** Where the installation was moved to from this database; null while it is this one. */
+  /**
+   * Where the installation was moved to from this database; null while it is this one, {@link UNFINISHED} while a move
+   * to this one has not ended.
+   */
   readonly movedTo: string | null
 }
+/** See {@link StoredPairing.movedTo}. */
+export const UNFINISHED = ''
 
 /** The checkpoints of this database stand in another event log; the message is one clear line. */
 export class OtherEventLog extends Error {
@@ -34,26 +39,19 @@ export class LogTooShort extends Error {
  */
 export async function refuseOtherLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
   const paired = await readPairing(pool)
+  if (paired?.movedTo === UNFINISHED) {
+    throw new OtherEventLog(
+      'a move of an installation to this database has not ended: repeat it with "compstream events copy"',
+    )
+  }
   if (paired?.movedTo) {
     throw new OtherEventLog(
       `the installation of this database was moved to ${paired.movedTo}: start it there, or move it back with ` +
         '"compstream events copy"',
     )
   }
-  if (paired && paired.firstEventId === null) {
-    // paired by an earlier release while the log was empty: what was read by now was read in its engine
-    if (paired.engine !== engine && (await reachedBy(pool)) > LOG_START) {
-      throw new OtherEventLog(refusal(engine, paired.engine))
-    }
-  } else if (paired) {
-    const here = await beginningOf(engine, log)
-    if (
-      paired.engine !== engine ||
-      paired.firstEventId !== here.firstEventId ||
-      paired.firstPosition !== here.firstPosition
-    ) {
-      throw new OtherEventLog(refusal(engine, paired.engine))
-    }
+  if (paired && !isSameLog(paired, await pairingOf(engine, log))) {
+    throw new OtherEventLog(refusal(engine, paired.engine))
   }
   const tooShort = await findLogTooShort(pool, log)
   if (tooShort !== null) throw new LogTooShort(tooShort)
@@ -65,10 +63,8 @@ export async function refuseOtherLog(pool: Pool, engine: LogEngine, log: EventLo
  */
 export async function rememberLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
   await refuseOtherLog(pool, engine, log)
-  await pool.query(
-    `${INSERT} WHERE log_binding.first_event_id IS NULL`,
-    valuesOf(await beginningOf(engine, log)),
-  )
+  const pairing = await pairingOf(engine, log)
+  if (pairing) await pool.query(`${INSERT} WHERE log_binding.first_event_id IS NULL`, valuesOf(pairing, null))
   await refuseOtherLog(pool, engine, log)
 }
 
@@ -100,36 +96,62 @@ export async function findLogTooShort(pool: Pool, log: Pick<EventLog, 'head'>): 
   )
 }
 
-/** @returns null when the database was never paired. */
+/** @returns null when the database was never paired with a log that held events. */
 export async function readPairing(db: Pick<Pool | ClientBase, 'query'>): Promise<StoredPairing | null> {
   const { rows } = await db.query<{
     engine: LogEngine
-    first_event_id: string | null
-    first_position: string | null
+    first_event_id: string
+    first_position: string
     moved_to: string | null
-  }>('SELECT engine, first_event_id, first_position, moved_to FROM runtime.log_binding')
+  }>(
+    `SELECT engine, first_event_id, first_position, moved_to FROM runtime.log_binding
+     WHERE first_event_id IS NOT NULL`,
+  )
   const [row] = rows
   if (!row) return null
   const { engine, first_event_id: firstEventId, first_position: position, moved_to: movedTo } = row
-  return { engine, firstEventId, firstPosition: position === null ? null : BigInt(position), movedTo }
+  return { engine, firstEventId, firstPosition: BigInt(position), movedTo }
 }
 
-/** Binds a database to a log, whatever it was paired to. */
-export async function storePairing(client: Pick<ClientBase, 'query'>, pairing: LogPairing): Promise<void> {
-  await client.query(INSERT, valuesOf(pairing))
+/** Pairs a database with a log, whatever it was paired with. @param movedTo see {@link readPairing}. */
+export async function storePairing(
+  client: Pick<ClientBase, 'query'>,
+  pairing: LogPairing,
+  movedTo: string | null,
+): Promise<void> {
+  await client.query(INSERT, valuesOf(pairing, movedTo))
+}
+
+/** Marks a database as one that the installation has left. @param movedTo where it is now; null: here. */
+export async function markAsMoved(
+  db: Pick<Pool | ClientBase, 'query'>,
+  movedTo: string | null,
+): Promise<void> {
+  await db.query('UPDATE runtime.log_binding SET moved_to = $1', [movedTo])
 }
 
 const INSERT = `
-  INSERT INTO runtime.log_binding (engine, first_event_id, first_position) VALUES ($1, $2, $3)
+  INSERT INTO runtime.log_binding (engine, first_event_id, first_position, moved_to) VALUES ($1, $2, $3, $4)
   ON CONFLICT (one) DO UPDATE SET engine = excluded.engine, first_event_id = excluded.first_event_id,
-    first_position = excluded.first_position, moved_to = NULL`
+    first_position = excluded.first_position, moved_to = excluded.moved_to`
 
-function valuesOf({ engine, firstEventId, firstPosition }: LogPairing): (string | null)[] {
-  return [engine, firstEventId, firstPosition?.toString() ?? null]
+function valuesOf({ engine, firstEventId, firstPosition }: LogPairing, movedTo: string | null) {
+  return [engine, firstEventId, firstPosition.toString(), movedTo]
 }
 
-/** What a log is known by. */
-async function beginningOf(engine: LogEngine, log: EventLog): Promise<LogPairing> {
+/** Whether two pairings name the same log; none names none. */
+export function isSameLog(one: LogPairing | null, other: LogPairing | null): boolean {
+  return (
+    one !== null &&
+    one.engine === other?.engine &&
+    one.firstEventId === other.firstEventId &&
+    one.firstPosition === other.firstPosition
+  )
+}
+
+/** @returns null while the log is empty. */
+async function pairingOf(engine: LogEngine, log: EventLog): Promise<LogPairing | null> {
   const { events } = await log.readAll({ after: LOG_START, maxCount: 1 })
-  return { engine, firstEventId: events[0]?.eventId ?? null, firstPosition: events[0]?.position ?? null }
+  const [first] = events
+  return first ? { engine, firstEventId: first.eventId, firstPosition: first.position } : null
 }

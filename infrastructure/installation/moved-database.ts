@@ -8,8 +8,17 @@ import type { MasterKeys } from '../crypto/master-keys.ts'
 import type { Database } from '../database/database.ts'
 import { FINGERPRINT_ROOT, fingerprintsOf } from '../secrets/personal-data.ts'
 import { PostgresSecretVault } from '../secrets/vault.ts'
-import { carryTables, knowsAllKeysOf } from './carried-tables.ts'
-import { type LogEngine, OtherEventLog, readPairing, storePairing } from './log-pairing.ts'
+import { carryTables } from './carried-tables.ts'
+import {
+  isSameLog,
+  type LogEngine,
+  type LogPairing,
+  markAsMoved,
+  OtherEventLog,
+  readPairing,
+  storePairing,
+  UNFINISHED,
+} from './log-pairing.ts'
 import { KeysMissing } from './pairing.ts'
 
 /** Sessions of a service that has just ended are gone by then. */
@@ -48,30 +57,23 @@ export class PostgresMovedDatabase implements MovedDatabase {
   }
 
   async follows(
-    source: LogIdentity,
-    target: LogIdentity,
+    source: LogIdentity | null,
+    target: LogIdentity | null,
     keyCheckValue: string | null,
   ): Promise<'source' | 'target' | 'either'> {
     const { from, to, engines } = this.#options
     const paired = await readPairing(from.pool)
-    const is = (engine: LogEngine, log: LogIdentity) =>
-      paired?.engine === engine &&
-      log.firstEventId !== null &&
-      paired.firstEventId === log.firstEventId &&
-      paired.firstPosition === log.firstPosition
-    const [isSource, isTarget] = [is(engines.source, source), is(engines.target, target)]
-    // paired to a log that was empty then, or to none: right only for what has not got beyond its start
-    const isOpen =
-      paired?.firstEventId == null &&
-      (paired?.engine === engines.source ||
-        (await this.positions()).every((position) => position === LOG_START))
+    const isSource = isSameLog(paired, source && { engine: engines.source, ...source })
+    const isTarget = isSameLog(paired, target && { engine: engines.target, ...target })
+    // never paired: right only for what has not got beyond the start of its log
+    const isOpen = paired === null && (await this.positions()).every((position) => position === LOG_START)
     if (!isSource && !isTarget && !isOpen) {
       throw new OtherEventLog(
         `${this.from} belongs to another log than the one that is copied: name the database that belongs to it ` +
           'with --from-database, or copy the log alone with --log-only',
       )
     }
-    if (source.firstEventId !== null) await this.#demandKeys(keyCheckValue, isOpen || from !== to)
+    if (source !== null) await this.#demandKeys(keyCheckValue, isOpen || from !== to)
     if (isSource && isTarget) return from === to ? 'either' : 'source'
     return isTarget ? 'target' : 'source'
   }
@@ -118,13 +120,14 @@ export class PostgresMovedDatabase implements MovedDatabase {
     return rows.map(([position]) => BigInt(position))
   }
 
-  async move(translated: ReadonlyMap<bigint, bigint>, log: LogIdentity): Promise<Moved> {
+  async move(translated: ReadonlyMap<bigint, bigint>, log: LogIdentity | null): Promise<Moved> {
     const { from, to, engines, masterKeys } = this.#options
+    const pairing = log && { engine: engines.target, ...log }
     const moved = await to.withOwner((client) =>
       inTransaction(client, 'READ COMMITTED', async (): Promise<Moved> => {
         await client.query('LOCK TABLE runtime.process_managers, runtime.log_binding IN EXCLUSIVE MODE')
         await refuseWhileInUse(to, client)
-        if (from !== to && (await this.#hasMoved(client, log))) {
+        if (from !== to && (await this.#hasMoved(client, pairing))) {
           return { outcome: 'moved before', carried: null }
         }
         // of one database, the keys stay as they are
@@ -138,13 +141,14 @@ export class PostgresMovedDatabase implements MovedDatabase {
             : null
         await translate(client, translated)
         await dropReadModels(client)
-        await storePairing(client, { engine: engines.target, ...log })
+        if (pairing) await storePairing(client, pairing, from === to ? null : UNFINISHED)
         return { outcome: 'moved', carried: rows }
       }),
     )
-    if (from !== to) {
-      // two services with the same keys would each accept what the other one never hears of
-      await from.pool.query('UPDATE runtime.log_binding SET moved_to = $1', [this.to])
+    if (from !== to && moved.outcome === 'moved') {
+      // two services with the same keys would each accept what the other one never hears of: never are both let start
+      await markAsMoved(from.pool, this.to)
+      await markAsMoved(to.pool, null)
     }
     return moved
   }
@@ -155,45 +159,24 @@ export class PostgresMovedDatabase implements MovedDatabase {
    * @param client of the target, in a transaction.
    * @throws DatabasesApart when it cannot be told which of the two counts.
    */
-  async #hasMoved(client: pg.Client, log: LogIdentity): Promise<boolean> {
-    const { from, engines } = this.#options
-    const [left, reached] = [await readPairing(from.pool), await readPairing(client)]
-    const isPaired =
-      log.firstEventId !== null &&
-      reached?.engine === engines.target &&
-      reached.firstEventId === log.firstEventId &&
-      reached.firstPosition === log.firstPosition &&
-      (await client.query('SELECT FROM runtime.secrets WHERE ref = $1', [FINGERPRINT_ROOT])).rowCount === 1
-    if (!isPaired) return false
-    if (reached.movedTo !== null) {
-      if (left?.movedTo == null) return false
+  async #hasMoved(client: pg.Client, pairing: LogPairing | null): Promise<boolean> {
+    const left = (await readPairing(this.#options.from.pool))?.movedTo ?? null
+    if (left === UNFINISHED) throw new DatabasesApart(`a move to ${this.from} has not ended: repeat it first`)
+    const reached = await readPairing(client)
+    if (reached === null || !isSameLog(reached, pairing)) return false
+    if (reached.movedTo === null) {
+      if (left !== null) return true
       throw new DatabasesApart(
-        `the installation was moved from here to ${left.movedTo}, and from ${this.to} to ${reached.movedTo}: ` +
-          'name the database where it was last with --from-database',
+        `services may have worked on both ${this.from} and ${this.to} since the last move: take an empty target`,
       )
     }
-    // the mark is missing when the move was killed before it; a service may then have gone on here, or there
-    if (left?.movedTo !== this.to && !(await hasWorked(client))) return false
-    const knowsAll = await from.withClient((source) =>
-      inTransaction(source, 'REPEATABLE READ READ ONLY', () => knowsAllKeysOf(source, client)),
+    // the latter was interrupted between its two marks
+    if (left === null || (left === this.to && reached.movedTo === UNFINISHED)) return false
+    throw new DatabasesApart(
+      `the installation was moved from here to ${left}, and is not at ${this.to} either: name the database where it ` +
+        'was last with --from-database',
     )
-    if (!knowsAll) {
-      throw new DatabasesApart(
-        `services have worked on both ${this.from} and ${this.to} since the last move, and each holds keys or ` +
-          'erasures that the other one lacks: take an empty target',
-      )
-    }
-    return true
   }
-}
-
-/** Whether a service has followed the log since everything was carried here. */
-async function hasWorked(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ worked: boolean }>(
-    `SELECT EXISTS (SELECT FROM runtime.projections)
-         OR EXISTS (SELECT FROM runtime.process_managers WHERE epoch > 0) AS worked`,
-  )
-  return rows[0]!.worked
 }
 
 async function translate(client: pg.Client, translated: ReadonlyMap<bigint, bigint>): Promise<void> {

@@ -130,7 +130,7 @@ export class PostgresGenerationStore implements GenerationStore {
     if (changes.state !== undefined) set('state', changes.state)
     if (changes.role !== undefined) set('role', changes.role)
     if (changes.autoSwitch !== undefined) set('auto_switch', changes.autoSwitch)
-    if (changes.failure !== undefined) set('failure', changes.failure && failureJson(changes.failure))
+    if (changes.failure !== undefined) set('failure', changes.failure && JSON.stringify(changes.failure))
     if (changes.comparison !== undefined) {
       set('comparison', changes.comparison && JSON.stringify(changes.comparison))
     }
@@ -215,7 +215,7 @@ interface GenerationRow {
   tables: readonly TableDefinition[]
   auto_switch: boolean
   rolled_back_from: number | null
-  failure: (Omit<Failure, 'position'> & { position: number | null }) | null
+  failure: Failure | null
   comparison: Comparison | null
   parked_streams: number
 }
@@ -228,7 +228,7 @@ const SELECT_GENERATION = `
   FROM runtime.projections AS g`
 
 function generationRecord(row: GenerationRow): GenerationRecord {
-  const { auto_switch, rolled_back_from, parked_streams, position, epoch, failure, ...same } = row
+  const { auto_switch, rolled_back_from, parked_streams, position, epoch, ...same } = row
   return {
     ...same,
     position: BigInt(position),
@@ -236,13 +236,5 @@ function generationRecord(row: GenerationRow): GenerationRecord {
     autoSwitch: auto_switch,
     rolledBackFrom: rolled_back_from,
     parkedStreams: parked_streams,
-    failure: failure && { ...failure, position: failure.position === null ? null : BigInt(failure.position) },
   }
-}
-
-function failureJson(failure: Failure): string {
-  return JSON.stringify({
-    ...failure,
-    position: failure.position === null ? null : Number(failure.position),
-  })
 }

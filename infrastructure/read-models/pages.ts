@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { storable } from '../../application/storable-text.ts'
 import type { Row, TableDefinition } from '../../projections/runtime/projection.ts'
 import type {
   GenerationRef,
@@ -45,7 +46,7 @@ export class PostgresPageStore implements PageStore {
     const { rows } = await run<Row>(this.#pool, {
       name,
       text,
-      values: [JSON.stringify(wanted)],
+      values: [storable(JSON.stringify(wanted))],
       types: plainTypes,
     })
     return rows

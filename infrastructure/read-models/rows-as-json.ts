@@ -1,3 +1,4 @@
+import { storable } from '../../application/storable-text.ts'
 import { TimeSlice } from '../../application/time-slices.ts'
 
 /** Rows that become text between two looks at the time. */
@@ -5,8 +6,7 @@ const ROWS_AT_ONCE = 50
 
 /**
  * Rows as JSON that PostgreSQL takes, in UTF-8; a page may hold tens of thousands, so others have their turn in
- * between. Half of a surrogate pair, which `JSON.stringify` writes as an escape, stands in no text of the database:
- * it is replaced, instead of parking the stream.
+ * between. What stands in no text of the database is replaced, instead of parking the stream.
  * @param rows not changed before this resolves.
  */
 export async function rowsAsJson(rows: readonly unknown[]): Promise<Buffer> {
@@ -14,15 +14,10 @@ export async function rowsAsJson(rows: readonly unknown[]): Promise<Buffer> {
   const parts: Buffer[] = []
   for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
     const some = JSON.stringify(rows.slice(from, from + ROWS_AT_ONCE))
-    parts.push(Buffer.from(`${from === 0 ? '[' : ','}${wellFormed(some).slice(1, -1)}`))
+    parts.push(Buffer.from(`${from === 0 ? '[' : ','}${storable(some).slice(1, -1)}`))
     const pause = slice.over()
     if (pause) await pause
   }
   parts.push(Buffer.from(parts.length === 0 ? '[]' : ']'))
   return Buffer.concat(parts)
-}
-
-function wellFormed(json: string): string {
-  if (!json.includes('\\ud')) return json
-  return json.replace(/\\(?:u(d[89a-f])..|.)/g, (sequence, half) => (half ? '\ufffd' : sequence))
 }

@@ -1,9 +1,9 @@
-import { RecentlyUsed } from '../../application/command-handling/recently-used.ts'
 import type { Clock } from '../../application/ports/clock.ts'
+import { RecentlyUsed } from '../../application/recently-used.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
-import { keyPurpose, type NewDataKey, type PersonalDataKeys } from './personal-data-keys.ts'
 import { newKey } from '../crypto/aes-gcm.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
+import { keyPurpose, type NewDataKey, type PersonalDataKeys } from './personal-data-keys.ts'
 
 /** A usable data key. */
 export interface DataKey {
@@ -31,7 +31,7 @@ const MAX_ROUNDS = 8
 type Keys = ReadonlyMap<string, DataKey>
 
 /** Keys to seal with while new ones are still on their way into the table. */
-export interface KeysForSealing {
+interface KeysForSealing {
   readonly keys: Keys
   /**
    * Resolves when every key is stored, with the keys that count for those subjects whose new key

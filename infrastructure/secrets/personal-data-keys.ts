@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { type MasterKeys, WRAPPED_BYTES } from '../crypto/master-keys.ts'
 
 /** What is stored of a subject's data key. */
-export interface StoredDataKey {
+interface StoredDataKey {
   readonly subject: string
   /** Counts the subject's keys from 1; a person who is reported again after an erasure gets the next one. */
   readonly generation: number

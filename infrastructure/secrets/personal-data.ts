@@ -3,12 +3,12 @@ import type { Clock } from '../../application/ports/clock.ts'
 import { ERASED, type PersonalData } from '../../application/ports/personal-data.ts'
 import { mapInTimeSlices } from '../../application/time-slices.ts'
 import { type Sealed, subjectOf } from '../../domain/kernel/sealed.ts'
-import { PersonalDataKeys } from './personal-data-keys.ts'
-import type { PostgresSecretVault } from './vault.ts'
 import { decrypt, encrypt, newKey, OVERHEAD_BYTES } from '../crypto/aes-gcm.ts'
-import { type DataKey, DataKeys, type DataKeysOptions } from './data-keys.ts'
 import { Fingerprints } from '../crypto/fingerprints.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
+import { type DataKey, DataKeys, type DataKeysOptions } from './data-keys.ts'
+import { PersonalDataKeys } from './personal-data-keys.ts'
+import type { PostgresSecretVault } from './vault.ts'
 
 /** A sealed value cannot be opened; the message carries neither plaintext nor key. */
 export class SealedValueError extends Error {

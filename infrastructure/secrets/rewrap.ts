@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import type { MasterKeys } from '../crypto/master-keys.ts'
 import { PersonalDataKeys } from './personal-data-keys.ts'
 import type { PostgresSecretVault } from './vault.ts'
-import type { MasterKeys } from '../crypto/master-keys.ts'
 
 /**
  * After a rotation: wraps everything that stands under an older master key with the current one, so

@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import type pg from 'pg'
-import { RecentlyUsed } from '../../application/command-handling/recently-used.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { SecretVault } from '../../application/ports/personal-data.ts'
+import { RecentlyUsed } from '../../application/recently-used.ts'
 import { decrypt, encrypt, newKey } from '../crypto/aes-gcm.ts'
 import type { MasterKeys, WrappedKey } from '../crypto/master-keys.ts'
 
 /** Another secret stands under the reference already. */
-export class SecretConflict extends Error {
+class SecretConflict extends Error {
   override readonly name = 'SecretConflict'
 }
 

@@ -1,5 +1,5 @@
-import { type DestinationStream, destination, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
-import type { LogLevel } from '../config/config.ts'
+import { type DestinationStream, destination, pino, stdTimeFunctions } from 'pino'
+import type { LogLevel } from '../config/settings.ts'
 import { mask, type SafeFields, safeError, safeFields } from './redaction.ts'
 
 /**
@@ -11,32 +11,7 @@ export interface Logger {
   info(event: string, fields?: SafeFields): void
   warn(event: string, fields?: SafeFields, error?: unknown): void
   error(event: string, fields?: SafeFields, error?: unknown): void
-  /** A logger whose lines all carry these fields. */
-  with(fields: SafeFields): Logger
 }
-
-/** A second line of defence behind {@link safeFields} and {@link safeError}. */
-const REDACTED = [
-  'ssn',
-  'dob',
-  'fein',
-  'first_name',
-  'last_name',
-  'address',
-  'email',
-  'authorization',
-  'api_key',
-  'client_secret',
-  'secret',
-  'password',
-  'token',
-  'error.detail',
-  'error.where',
-  'error.hint',
-  'error.parameters',
-  'error.query',
-  'error.internalQuery',
-]
 
 const EVENT = /^[a-z][a-z0-9]*(?:[ ._-][a-z0-9]+){0,8}$/
 
@@ -45,28 +20,16 @@ const EVENT = /^[a-z][a-z0-9]*(?:[ ._-][a-z0-9]+){0,8}$/
  * @param stream where lines go, default standard output.
  */
 export function createLogger(level: LogLevel, stream?: DestinationStream): Logger {
-  const root = pino(
+  const log = pino(
     {
       level,
       base: null,
       messageKey: 'event',
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: REDACTED, censor: '***' },
     },
     stream ?? standardOutput(),
   )
-  return wrap(root)
-}
-
-function standardOutput(): DestinationStream {
-  const stdout = destination({ fd: 1, sync: true })
-  // whoever read the lines is gone: no reason to end the service
-  stdout.on('error', () => undefined)
-  return stdout
-}
-
-function wrap(log: PinoLogger): Logger {
   const write =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (event: string, fields: SafeFields = {}, error?: unknown): void => {
@@ -80,6 +43,12 @@ function wrap(log: PinoLogger): Logger {
     info: write('info'),
     warn: write('warn'),
     error: write('error'),
-    with: (fields) => wrap(log.child(safeFields(fields))),
   }
+}
+
+function standardOutput(): DestinationStream {
+  const stdout = destination({ fd: 1, sync: true })
+  // whoever read the lines is gone: no reason to end the service
+  stdout.on('error', () => undefined)
+  return stdout
 }

@@ -1,92 +1,31 @@
 /** Names of log fields whose values are ids, counts, codes and addresses of the service itself. */
-export const SAFE_FIELDS = [
-  // who and what
-  'request_id',
-  'correlation_id',
-  'causation_id',
-  'command_id',
-  'event_id',
-  'tenant_id',
-  'client_id',
-  'credential_id',
-  'connection_id',
-  'carrier_id',
-  'employer_id',
-  'policy_id',
-  'file_id',
-  'report_id',
-  'submission_id',
-  'delivery_id',
-  'subject',
-  'stream',
-  'event_type',
-  'command',
-  'environment',
-  'actor',
+const SAFE_FIELDS = [
   // requests
+  'request_id',
   'interface',
   'caller',
   'method',
-  'route',
-  'tool',
-  'status',
   // the service's own addresses and places
   'mcp',
   'core',
   'payments',
   'portal',
   'ops',
-  'host',
-  'port',
-  'data_dir',
   'operator_token_file',
-  'database',
   'roles',
-  'setting',
   // parts at work
-  'part',
-  'process',
-  'projection',
-  'process_manager',
-  'queue',
-  'work',
-  'lease',
-  'owner',
-  'epoch',
-  'phase',
-  'state',
-  'outcome',
-  'code',
   'reason',
   'signal',
   'server_line',
   'text',
   // figures
-  'position',
-  'revision',
-  'version',
-  'count',
-  'events',
-  'rows',
-  'bytes',
-  'attempt',
-  'attempts',
-  'lag_events',
-  'lag_seconds',
-  'due',
-  'failed',
-  'parked',
-  'ms',
-  'seconds',
-  'pid',
-  'exit_code',
   'data_keys',
   'secrets',
 ] as const
-export type SafeField = (typeof SAFE_FIELDS)[number]
-export type SafeValue = string | number | bigint | boolean | null | undefined
 /** What may stand on a log line beside the event's word. */
-export type SafeFields = { readonly [Field in SafeField]?: SafeValue }
+export type SafeFields = {
+  readonly [Field in (typeof SAFE_FIELDS)[number]]?: string | number | bigint | boolean | null | undefined
+}
 
 const SAFE: ReadonlySet<string> = new Set(SAFE_FIELDS)
 const MAX_TEXT = 300
@@ -127,7 +66,7 @@ export function mask(text: string): string {
 }
 
 /** An error as it may be logged. */
-export interface SafeError {
+interface SafeError {
   readonly class: string
   readonly code?: string
   readonly message?: string

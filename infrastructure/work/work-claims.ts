@@ -2,7 +2,7 @@ import type { KindToClaim, WorkStore } from '../../application/process-managers/
 import { isGone } from '../ownership/owner-session.ts'
 
 /** What somebody had leased is due again; unless it was stored again meanwhile, which has a time of its own. */
-export const LEFT_BEHIND = `
+const LEFT_BEHIND = `
   state = CASE WHEN again THEN 'later' ELSE 'due' END, attempts = CASE WHEN again THEN 0 ELSE attempts END`
 
 /** Three ways to wait, each found by an index of its own. What somebody else holds a lock on is left to the next look. */

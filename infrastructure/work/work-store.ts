@@ -10,8 +10,9 @@ import {
   type WorkKey,
   type WorkStore,
 } from '../../application/process-managers/work-store.ts'
+import { storable } from '../../application/storable-text.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { CLAIM, claimParameters, LEFT_BEHIND, MAKE_DUE } from './work-claims.ts'
+import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
 
 interface WorkRow {
   process_manager: string
@@ -111,11 +112,11 @@ export class PostgresWorkStore implements WorkStore {
     if (result.rowCount !== 1) throw new CheckpointMoved(processManager)
   }
 
-  async setProblem(processManager: string, epoch: number, problem: string | null): Promise<void> {
+  async setProblem(processManager: string, epoch: number, problem: string): Promise<void> {
     await this.#pool.query({
       name: 'work/set-problem',
       text: 'UPDATE runtime.process_managers SET problem = $3 WHERE name = $1 AND epoch = $2',
-      values: [processManager, epoch, problem],
+      values: [processManager, epoch, shown(problem)],
     })
   }
 
@@ -195,15 +196,6 @@ export class PostgresWorkStore implements WorkStore {
     return again.rowCount === 1 ? 'again' : 'lost'
   }
 
-  async releaseAll(processManagers: readonly string[]): Promise<number> {
-    const result = await this.#pool.query({
-      name: 'work/release-all',
-      text: `UPDATE runtime.work SET ${FREED}, ${LEFT_BEHIND} WHERE state = 'leased' AND process_manager = ANY($1)`,
-      values: [processManagers],
-    })
-    return result.rowCount ?? 0
-  }
-
   async nextDue(after: number): Promise<number | null> {
     const result = await this.#pool.query<{ due_at: string | null }>({
       name: 'work/next-due',
@@ -223,10 +215,37 @@ export class PostgresWorkStore implements WorkStore {
                count(*) FILTER (WHERE state = 'held')::int AS held,
                count(*) FILTER (WHERE state = 'later' AND due_at > $1)::int AS later,
                count(*) FILTER (WHERE state = 'failed')::int AS failed
-             FROM runtime.work WHERE $2::text[] IS NULL OR process_manager = ANY($2)`,
-      values: [request.now, request.processManagers ?? null],
+             FROM runtime.work
+             WHERE $2::text[] IS NULL OR (process_manager, kind) IN (SELECT * FROM unnest($2, $3::text[]))`,
+      values: [
+        request.now,
+        request.kinds?.map(({ processManager }) => processManager) ?? null,
+        request.kinds?.map(({ kind }) => kind) ?? null,
+      ],
     })
     return result.rows[0]!
+  }
+
+  async kinds(): ReturnType<WorkStore['kinds']> {
+    const result = await this.#pool.query<{ process_manager: string; kind: string; count: number }>({
+      name: 'work/kinds',
+      text: `SELECT process_manager, kind, count(*)::int AS count FROM runtime.work
+             GROUP BY process_manager, kind ORDER BY process_manager, kind`,
+    })
+    return result.rows.map(({ process_manager: processManager, kind, count }) => ({
+      ...{ processManager, kind, count },
+    }))
+  }
+
+  async discard(request: Parameters<WorkStore['discard']>[0]): Promise<number> {
+    const chosen = 'process_manager = $1 AND kind = $2 AND ($3::text IS NULL OR key = $3)'
+    const result = await this.#pool.query(
+      request.dryRun
+        ? `SELECT FROM runtime.work WHERE ${chosen}`
+        : `DELETE FROM runtime.work WHERE ${chosen}`,
+      [request.processManager, request.kind, request.key],
+    )
+    return result.rowCount ?? 0
   }
 
   async keysOf(processManager: string, kind: string): Promise<readonly string[]> {
@@ -302,7 +321,7 @@ const ending = (set: string) =>
 const ENDS: { readonly [End in WorkEnd['end']]: (end: Extract<WorkEnd, { end: End }>) => Ended } = {
   done: () => ({ text: `DELETE FROM runtime.work WHERE ${IS_MINE} AND NOT again`, values: [] }),
   interrupted: () => ({ text: ending(`state = 'due', attempts = attempts - 1`), values: [] }),
-  failed: ({ why }) => ({ text: ending(`state = 'failed', last_error = $5`), values: [why] }),
+  failed: ({ why }) => ({ text: ending(`state = 'failed', last_error = $5`), values: [shown(why)] }),
   // who clears the hold waits for this one: it finds the row held, or else this finds the hold cleared
   held: ({ at }) => ({
     text: `WITH hold AS (SELECT FROM runtime.faults WHERE point = $5 AND mode = 'hold' FOR SHARE)
@@ -327,10 +346,15 @@ function waiting(
   return {
     text: ending(`${until}, attempts = ${attempts}, last_error = $6${payload}`),
     values: [
-      ...[at ?? afterMs, error],
+      ...[at ?? afterMs, shown(error)],
       ...(changed === undefined ? [] : [JSON.stringify(changed.payload), changed.concurrencyKey]),
     ],
   }
+}
+
+/** A reason as a text can hold it. */
+function shown(why: string | null): string | null {
+  return why?.replaceAll('\0', '\ufffd') ?? null
 }
 
 function isEmpty(changes: WorkChanges): boolean {
@@ -350,5 +374,6 @@ function changeValues(changes: WorkChanges): [string, string] {
     tenant_id: work.tenantId,
     environment: work.environment,
   }))
-  return [JSON.stringify(store), JSON.stringify(changes.cancel.map(name))]
+  // names of parked streams may be any
+  return [storable(JSON.stringify(store)), storable(JSON.stringify(changes.cancel.map(name)))]
 }

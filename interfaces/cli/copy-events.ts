@@ -46,7 +46,7 @@ const EXPECTED = [
   StreamTampered,
 ]
 
-export interface CopyOptions {
+interface CopyOptions {
   readonly from: string
   readonly to: string
   readonly fromDatabase?: string

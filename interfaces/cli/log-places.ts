@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import type { MovableLog } from '../../application/ports/movable-log.ts'
 import { ConfigError, databaseUrlWithPassword } from '../../infrastructure/config/config.ts'
 import { readSecretFile } from '../../infrastructure/config/secret-files.ts'
-import { parseKeys } from '../../infrastructure/config/settings.ts'
+import { parseKeys } from '../../infrastructure/config/setting-kinds.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
@@ -113,7 +113,8 @@ export class OpenPlaces {
     const url = 'url' in place ? place.url : await this.#startEmbedded(place.dataDir)
     await migrate({ url })
     // not the name that services have: they are told apart by it
-    const database = await openDatabase({ url, applicationName: 'compstream-copy' })
+    const name = 'dataDir' in place ? { name: place.dataDir } : {}
+    const database = await openDatabase({ url, ...name, applicationName: 'compstream-copy' })
     this.#closers.push(() => database.close())
     return database
   }

@@ -57,6 +57,21 @@ export function machineryCommands(io: CliIo, program: Command): void {
     async ({ client, options }) =>
       resource((await client().post('/work/redrive', { dry_run: options.dryRun ?? false })).data),
   )
+  verb<{ key?: string; dryRun?: boolean }>(
+    io,
+    work
+      .command('discard')
+      .description('remove work of a kind that the release does not have')
+      .argument('<process-manager>')
+      .argument('<kind>')
+      .option('--key <key>', 'only this piece')
+      .option('--dry-run', 'only count it'),
+    async ({ client, args, options }) => {
+      const chosen = { process_manager: args[0], kind: args[1], ...given({ key: options.key }) }
+      const body = { ...chosen, dry_run: options.dryRun ?? false }
+      return resource((await client().post('/work/discard', body)).data)
+    },
+  )
 
   const faults = program.command('faults').description('injected faults; with the virtual clock only')
   verb<{ times?: number }>(

@@ -13,7 +13,6 @@ import {
 import { createOnce } from '../../application/idempotency/creations.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { employeeSync } from '../../domain/parties/employee-sync.ts'
-import { CHUNK_ROWS } from '../../domain/payroll/payroll-file.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { date, rows, visible } from '../endpoints/fields.ts'
@@ -128,7 +127,6 @@ export const syncEmployeesEndpoint = endpoint({
       },
       {
         decider: employeeSync,
-        looksFirst: sync.records.length > CHUNK_ROWS,
         create: async (within, begun) => {
           if (begun === null) await check()
           return { status: 202, body: answer(await take(within)) }

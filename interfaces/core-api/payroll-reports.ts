@@ -2,13 +2,14 @@ import { z } from 'zod'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import {
+  acceptedSubject,
   findReportSubject,
   type PayrollReport,
   PipelineUnreachable,
   type ReportSender,
   type ReportSubject,
   reportPayroll,
-  storedReportSubject,
+  subjectOfAttempt,
   type TakenReport,
   takenReport,
 } from '../../application/commands/report-payroll.ts'
@@ -19,6 +20,7 @@ import { createOnce } from '../../application/idempotency/creations.ts'
 import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
@@ -215,9 +217,9 @@ async function takeReport(
     environment: sender.environment,
     correlationId: requestId,
   }
-  const find = async (): Promise<ReportSubject> => {
+  const find = async (): Promise<ReportSubject | Rejection> => {
     try {
-      return accepted(await findReportSubject(app, sender, report))
+      return await findReportSubject(app, sender, report)
     } catch (error) {
       if (error instanceof PipelineUnreachable) throw new HttpError(502, 'Upstream error', error.message)
       throw error
@@ -238,10 +240,9 @@ async function takeReport(
       { ...call, requestHash: await requestHash(body) },
       {
         decider: payrollFile,
-        looksFirst: report.employees.length > SYNCHRONOUS_ROWS,
         create: async (within, begun) => {
-          const subject = begun && (await storedReportSubject(app, within.commandId))
-          const taken = await take(subject ?? (await find()), within)
+          const subject = begun && (await acceptedSubject(app, begun))
+          const taken = await take(subject ?? accepted(await find()), within)
           return taken.inOneAppend ? { status: 202, body: answer(taken) } : kept(answer(taken))
         },
         answerOf: (created) => {
@@ -254,29 +255,30 @@ async function takeReport(
   }
   return new Answer(
     202,
-    answer(await take(await find(), { ...context, commandId: app.randomness.commandId() })),
+    answer(await take(accepted(await find()), { ...context, commandId: app.randomness.commandId() })),
   )
 
   /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
   async function onceBySignature(signature: string): Promise<IdempotentOutcome> {
-    let subject: ReportSubject | undefined
-    const check = async (claimedAs: string | null): Promise<void> => {
-      if (claimedAs !== null) subject ??= (await storedReportSubject(app, claimedAs)) ?? undefined
-      subject ??= await find()
+    let subject: ReportSubject | null = null
+    const check = async (claimedAs: string | null): Promise<Rejection | null> => {
+      if (claimedAs !== null) subject ??= await subjectOfAttempt(app, claimedAs)
+      const found = subject ?? (await find())
+      if (isRejection(found)) return found
+      subject = found
+      return null
     }
     const call = { caller: sender.id, context, check, restore }
-    const bySignature = async (within?: CommandContext): Promise<IdempotentOutcome> =>
-      accepted(
-        await runClaimed(
-          app,
-          {
-            ...{ ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature },
-            ...(within && { commandId: within.commandId }),
-          },
-          async (claimed) => kept(answer(await take(subject ?? (await find()), claimed))),
-        ),
+    const bySignature = (within?: CommandContext): Promise<IdempotentOutcome | Rejection> =>
+      runClaimed(
+        app,
+        {
+          ...{ ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature },
+          ...(within && { commandId: within.commandId }),
+        },
+        async (claimed) => kept(answer(await take(subject!, claimed))),
       )
-    if (keys.header === null) return bySignature()
+    if (keys.header === null) return accepted(await bySignature())
     let replayed = false
     const byHeader = await runClaimed(
       app,
@@ -285,6 +287,7 @@ async function takeReport(
         // another key does not make a captured request a new one; a new signature under this key
         // goes on with what the first one began
         const first = await bySignature(claimed)
+        if (isRejection(first)) return first
         replayed = first.replayed
         return { ...first, stored: withFein(first.body as ReportAnswer, '') }
       },

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { ErrorWriter, HttpError } from '../http/errors.ts'
-import type { JsonFault } from '../http/strict-json.ts'
+import type { JsonFault } from '../http/json-faults.ts'
 import type { Fault } from './faults.ts'
 
 /** Which part of a list an answer shows. */

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Call } from './calls.ts'
 import { HttpError } from './errors.ts'
-import { type JsonFault, parseLargeJson } from './strict-json.ts'
+import type { JsonFault } from './json-faults.ts'
+import { parseLargeJson } from './strict-json.ts'
 
 /** Largest body of the core API and the tool server, in bytes. */
 export const LARGE_BODY = 10 * 1024 * 1024

@@ -1,7 +1,33 @@
 /**
- * Where a parsed body is at fault. These are asked only once it is known that there is a fault, and
- * build a path only for the place they find.
+ * Why a body is refused, and where it is at fault. The latter is asked only once it is known that there is a fault, and
+ * builds a path only for the place that it finds.
  */
+
+/** `values`: the body holds more values, or an object in it more members, than may be. */
+export type JsonFault = 'syntax' | 'duplicate_key' | 'depth' | 'encoding' | 'characters' | 'values'
+
+/** Ends the parsing of a body. */
+export class Refusal {
+  readonly kind: JsonFault
+  /** One sentence that never quotes the body. */
+  readonly message: string
+
+  constructor(kind: JsonFault, message: string) {
+    this.kind = kind
+    this.message = message
+  }
+}
+
+/** The body is no JSON. @param detail why or where, without quoting it. */
+export function notJson(detail = ''): Refusal {
+  return new Refusal('syntax', `The body is not valid JSON${detail}`)
+}
+
+/** The body is no JSON from a place on. @param from in the bytes. @param characters after it. */
+export function syntaxAt(bytes: Buffer, from: number, characters = 0): Refusal {
+  const before = bytes.toString('utf8', 0, from).length
+  return notJson(` (at character ${before + characters})`)
+}
 
 type Step = string | number
 

@@ -2,6 +2,7 @@ import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../appl
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import type { Reads } from '../../application/command-handling/command-handler.ts'
+import { acceptedSubject } from '../../application/commands/report-payroll.ts'
 import { resultOf, submitPayroll } from '../../application/commands/submit-payroll.ts'
 import { validatePayroll } from '../../application/commands/validate-payroll.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
@@ -17,9 +18,8 @@ import { validationErrors } from '../../application/queries/validation-errors.ts
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Employer } from '../../domain/parties/employer.ts'
-import { CHUNK_ROWS, type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
+import { type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
-import { policy as policyOf } from '../../domain/policies/policy.ts'
 import {
   type Arguments,
   optionalBoolean,
@@ -212,11 +212,10 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
     },
     {
       decider: payrollFile,
-      looksFirst: rows.length > CHUNK_ROWS,
       create: async (within, begun) => {
         // what an earlier attempt stored was accepted, whatever became of the policy since
-        const again = begun && (await pinnedPolicy(app, begun.received!.policy_id))
-        const { file, inOneAppend } = await submit(again ?? reportable(policy), within)
+        const again = begun && (await acceptedSubject(app, begun))
+        const { file, inOneAppend } = await submit(again?.policy ?? reportable(policy), within)
         const body = submissionResult(file)
         return inOneAppend ? { status: 200, body } : { status: 200, body, stored: body }
       },
@@ -229,11 +228,6 @@ async function submitPayrollData(call: ToolCall): Promise<unknown> {
   }
   if (outcome.replayed) call.onReplay()
   return outcome.body
-}
-
-async function pinnedPolicy(app: Application, policyId: string): Promise<LoadedPolicy | null> {
-  const { state, revision } = await app.commands.load(policyOf, policyId)
-  return state && { state, revision }
 }
 
 /** The answer to a real submission, by its file. */

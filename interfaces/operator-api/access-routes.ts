@@ -4,9 +4,10 @@ import * as inboundConnections from '../../application/access/inbound-connection
 import { type ApiClient, apiClient } from '../../domain/access/api-client.ts'
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Route } from '../http/server.ts'
 import type { Fields } from './fields.ts'
-import { accepted, creation, notFound, type OperatorHost, operation } from './operations.ts'
+import { accepted, creation, handOut, notFound, type OperatorHost, operation } from './operations.ts'
 import { ENVIRONMENTS } from './party-routes.ts'
 
 const PRODUCTS = ['payroll', 'payments', 'all'] as const
@@ -26,6 +27,7 @@ export function accessRoutes(host: OperatorHost): readonly Route[] {
         employerIds: fields.scope('employer_ids'),
         requestSigning: fields.word('request_signing', ['off', 'required'], 'off'),
       }),
+      refuse: (input) => apiClients.refuseIssue(app, input),
       create: (input, context) => apiClients.issue(app, input, context),
       idOf: ({ client }) => client.client_id,
       show: ({ client, clientSecret }) => ({ ...withoutHash(client), client_secret: clientSecret }),
@@ -40,8 +42,11 @@ export function accessRoutes(host: OperatorHost): readonly Route[] {
     }),
     operation(host, 'POST', '/api-clients/:client_id/rotate', async (call) => {
       const { client_id } = await clientOf(call.parameter('client_id'))
-      const { client, clientSecret } = accepted(await apiClients.rotate(app, client_id, call.context()))
-      return { data: { ...withoutHash(client), client_secret: clientSecret } }
+      return handOut(host, call, { verb: 'rotate', id: client_id }, async (context) => {
+        const rotated = await apiClients.rotate(app, client_id, context)
+        if (isRejection(rotated)) return rotated
+        return { ...withoutHash(rotated.client), client_secret: rotated.clientSecret }
+      })
     }),
 
     creation(host, {
@@ -50,6 +55,7 @@ export function accessRoutes(host: OperatorHost): readonly Route[] {
         tenantId: fields.id('tenant_id'),
         environment: fields.word('environment', ENVIRONMENTS, 'live'),
       }),
+      refuse: (input) => inboundConnections.refuseOpening(app, input),
       create: (input, context) => inboundConnections.open(app, input, context),
       idOf: ({ connection }) => connection.connection_id,
       show: ({ connection, secret }) => ({ ...withoutRef(connection), secret }),

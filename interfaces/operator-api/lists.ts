@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ListPage, ListScope, PageRequest } from '../../application/queries/operator-lists.ts'
+import type { ListPage, ListScope, PageRequest } from '../../application/read-models/pages.ts'
 import { Answer } from '../endpoints/endpoint.ts'
 import { id, wholeNumberText, word } from '../endpoints/fields.ts'
 

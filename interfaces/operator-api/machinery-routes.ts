@@ -111,6 +111,21 @@ export function machineryRoutes(host: OperatorHost, services: OperatorServices):
       if (!dryRun) await record(call, 'redrive', key ? `${key.processManager}/${key.kind}` : 'work')
       return { data: { redriven: await services.work.redrive({ key, dryRun }), dry_run: dryRun } }
     }),
+    operation(host, 'POST', '/work/discard', async (call) => {
+      const { fields } = await call.body()
+      const dryRun = fields.flag('dry_run', false)
+      const chosen = {
+        processManager: fields.text('process_manager'),
+        kind: fields.text('kind'),
+        key: fields.optionalText('key'),
+      }
+      const there = accepted(await services.work.discard({ ...chosen, dryRun: true }))
+      if (dryRun) return { data: { discarded: there, dry_run: dryRun } }
+      await record(call, 'discard', `${chosen.processManager}/${chosen.kind}`, { key: chosen.key })
+      return {
+        data: { discarded: accepted(await services.work.discard({ ...chosen, dryRun })), dry_run: dryRun },
+      }
+    }),
 
     operation(host, 'POST', '/faults', async (call) => {
       const { fields } = await call.body()

@@ -1,4 +1,4 @@
-import type { ListPage, ListScope, PageRequest } from '../../application/queries/operator-lists.ts'
+import type { ListPage, ListScope, PageRequest } from '../../application/read-models/pages.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { badRequest, wholeNumberParameter } from './fields.ts'
 import type { Answer } from './operations.ts'

@@ -4,7 +4,7 @@ import type { CommandContext } from '../../application/command-handling/command-
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import { runClaimed } from '../../application/idempotency/claims.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
-import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
+import { type IdempotentOutcome, isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
@@ -89,6 +89,8 @@ export interface Creation<Input, Created> {
   readonly path: string
   /** Reads the body. @throws HttpError 400. */
   readonly parse: (fields: Fields) => Input
+  /** Why it would be refused, asked before a key is claimed; absent where `create` is one append. */
+  readonly refuse?: (input: Input, context: CommandContext) => Promise<Rejection | null>
   readonly create: (input: Input, context: CommandContext) => Promise<Created | Rejection>
   readonly idOf: (created: Created) => string
   /** The answer's data. */
@@ -105,7 +107,7 @@ export interface Creation<Input, Created> {
 
 /** Builds the route of a creation: 201, or 200 with `Idempotent-Replayed: true` for a repeated key. */
 export function creation<Input, Created>(host: OperatorHost, definition: Creation<Input, Created>): Route {
-  const { path, parse, create, idOf, show, repeated } = definition
+  const { path, parse, refuse, create, idOf, show, repeated } = definition
   const { app } = host
   return operation(host, 'POST', path, async (call) => {
     const { fields, value } = await call.body()
@@ -117,36 +119,72 @@ export function creation<Input, Created>(host: OperatorHost, definition: Creatio
     const keyed = { caller: 'operator', operation: `POST ${path}`, key, context }
     const request = { ...keyed, requestHash: await requestHash(value) }
     const { by } = repeated
-    const outcome =
-      typeof by === 'object' && by !== null
-        ? await createOnce(app, request, {
-            decider: by,
-            create: async (within) => ({
-              status: 201,
-              body: await show(accepted(await create(input, within))),
-            }),
-            answerOf: async ({ state }) => ({ status: 201, body: await show(state!) }),
-          })
-        : await runClaimed(
-            app,
-            {
-              ...request,
-              secretAnswer: by === null,
-              restore: (stored) => by?.((stored as { id: string }).id),
-            },
-            async (within) => {
-              const created = accepted(await create(input, within))
-              const id = idOf(created)
-              return { status: 201, body: await show(created), stored: { id }, createdId: id }
-            },
-          )
-    if (isRejection(outcome)) throw refusal(outcome)
-    return {
-      status: outcome.status,
-      data: outcome.body,
-      ...(outcome.replayed ? { headers: { 'Idempotent-Replayed': 'true' } } : {}),
+    if (typeof by === 'object' && by !== null) {
+      const outcome = await createOnce(app, request, {
+        decider: by,
+        create: async (within) => ({
+          status: 201,
+          body: await show(accepted(await create(input, within))),
+        }),
+        answerOf: async ({ state }) => ({ status: 201, body: await show(state!) }),
+      })
+      return answerOf(outcome)
     }
+    const outcome = await runClaimed(
+      app,
+      {
+        ...request,
+        secretAnswer: by === null,
+        restore: (stored) => by?.((stored as { id: string }).id),
+        check: async (claimedAs) =>
+          (await refuse?.(input, { ...context, commandId: claimedAs ?? context.commandId })) ?? null,
+      },
+      async (within) => {
+        const created = await create(input, within)
+        if (isRejection(created)) return created
+        const id = idOf(created)
+        return { status: 201, body: await show(created), stored: { id }, createdId: id }
+      },
+    )
+    return answerOf(outcome)
   })
+}
+
+/**
+ * Answers a verb that hands out a secret, once per `Idempotency-Key` where the request has one: again it is 409 and
+ * names what the secret is of.
+ * @param run the verb; answers with the data.
+ */
+export async function handOut(
+  host: OperatorHost,
+  call: Call,
+  { verb, id }: { readonly verb: string; readonly id: string },
+  run: (context: CommandContext) => Promise<object | Rejection>,
+): Promise<Answer> {
+  const key = idempotencyKeyOf(call.request)
+  const context = call.context()
+  if (key === null) return { data: accepted(await run(context)) }
+  const outcome = await runClaimed(
+    host.app,
+    {
+      ...{ caller: 'operator', operation: `${verb} ${id}`, key, requestHash: '', context },
+      secretAnswer: true,
+    },
+    async (within) => {
+      const data = await run(within)
+      return isRejection(data) ? data : { status: 200, body: data, createdId: id }
+    },
+  )
+  return answerOf(outcome)
+}
+
+function answerOf(outcome: IdempotentOutcome | Rejection): Answer {
+  const { status, body, replayed } = accepted(outcome)
+  return {
+    status,
+    data: body,
+    ...(replayed ? { headers: { 'Idempotent-Replayed': 'true' } } : {}),
+  }
 }
 
 /** What a command yielded. @throws HttpError when it was rejected. */

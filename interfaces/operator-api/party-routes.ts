@@ -1,9 +1,9 @@
 import * as carriers from '../../application/parties/carriers.ts'
 import type { Address, EmployerChanges } from '../../application/parties/employers.ts'
 import * as employers from '../../application/parties/employers.ts'
+import { listEmployers } from '../../application/parties/list-employers.ts'
 import * as payrollCompanies from '../../application/parties/payroll-companies.ts'
 import { employerAsRegistered, showEmployer } from '../../application/parties/show-employers.ts'
-import { listEmployers } from '../../application/queries/operator-lists.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type Employer, employer } from '../../domain/parties/employer.ts'
@@ -67,6 +67,7 @@ export function partyRoutes(host: OperatorHost): readonly Route[] {
         contactEmail: emailOf(fields),
         payrollCompanyIds: fields.ids('payroll_company_ids'),
       }),
+      refuse: (input, context) => employers.refuseRegistration(app, input, context),
       create: (input, context) => employers.register(app, input, context),
       idOf: ({ employer_id }) => employer_id,
       show: (created) => showEmployer(app, created),

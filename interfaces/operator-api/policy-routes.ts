@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { listPolicies, type ShownPolicy, showPolicy } from '../../application/policies/list-policies.ts'
 import * as policies from '../../application/policies/policies.ts'
-import { listPolicies, type ShownPolicy, showPolicy } from '../../application/queries/operator-lists.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { type Policy, type PolicyTerms, policy } from '../../domain/policies/policy.ts'
 import type { Route } from '../http/server.ts'
@@ -47,6 +47,7 @@ export function policyRoutes(host: OperatorHost): readonly Route[] {
         annualPremiumCents: fields.optionalWholeNumber('annual_premium_cents'),
         overtimeExclusion: fields.flag('overtime_exclusion', false),
       }),
+      refuse: (input, context) => policies.refuseIssue(app, input, context),
       create: (input, context: CommandContext) => policies.issue(app, input, context),
       idOf: ({ policy_id }) => policy_id,
       show,

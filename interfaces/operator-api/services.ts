@@ -28,6 +28,13 @@ export interface WorkOperations {
     readonly key: { readonly processManager: string; readonly kind: string; readonly key: string } | null
     readonly dryRun: boolean
   }): Promise<number>
+  /** Removes work of a kind that this release does not have (all, or one piece); a dry run only counts. @returns how much of it there is. */
+  discard(options: {
+    readonly processManager: string
+    readonly kind: string
+    readonly key: string | null
+    readonly dryRun: boolean
+  }): Promise<number | Rejection>
 }
 
 /** The state of this process and what it depends on. */

@@ -1,4 +1,5 @@
-import { UnreadableEvent } from '../../application/event-registry.ts'
+import { describeError } from '../../application/following/describe-error.ts'
+import { SafeError } from '../../application/safe-error.ts'
 
 /**
  * `transient` passes by itself, `data` belongs to one event (it does not fit the tables), `handler`
@@ -7,16 +8,14 @@ import { UnreadableEvent } from '../../application/event-registry.ts'
  */
 export type FailureCategory = 'transient' | 'data' | 'handler' | 'fatal' | 'fenced'
 
-/** Why a projection, or one of its streams, does not go on. Messages never carry values of events. */
+/** Why a projection does not go on. Messages never carry values of events. */
 export interface Failure {
   readonly category: FailureCategory
   readonly message: string
-  readonly position: bigint | null
-  readonly type: string | null
 }
 
 /** A failed database operation, classified. The message carries no values. */
-export class ProjectionStoreError extends Error {
+export class ProjectionStoreError extends SafeError {
   readonly category: Exclude<FailureCategory, 'handler'>
   constructor(category: Exclude<FailureCategory, 'handler'>, message: string, cause?: unknown) {
     super(message, { cause })
@@ -26,7 +25,7 @@ export class ProjectionStoreError extends Error {
 }
 
 /** A handler asked for something impossible; the message names tables and columns, never values. */
-export class FoldError extends Error {
+export class FoldError extends SafeError {
   constructor(message: string) {
     super(message)
     this.name = 'FoldError'
@@ -38,26 +37,7 @@ export function categoryOf(error: unknown): FailureCategory {
   return error instanceof ProjectionStoreError ? error.category : 'transient'
 }
 
-/**
- * An error in words that are safe to store and show. Messages of errors that did not originate here
- * may quote values of the event, so only their kind and place are kept.
- */
-export function safeMessage(error: unknown): string {
-  if (
-    error instanceof ProjectionStoreError ||
-    error instanceof FoldError ||
-    error instanceof UnreadableEvent
-  ) {
-    return error.message
-  }
-  if (!(error instanceof Error)) return 'a value was thrown that is no error'
-  const place = /([^/\\(\s]+:\d+):\d+\)?$/m.exec(
-    error.stack?.slice(error.stack.indexOf('\n    at ')) ?? '',
-  )?.[1]
-  return place ? `${error.name} at ${place}` : error.name
-}
-
-/** A failure that is about no particular event. */
+/** A failure of the whole, not of one stream. */
 export function failureOf(error: unknown): Failure {
-  return { category: categoryOf(error), message: safeMessage(error), position: null, type: null }
+  return { category: categoryOf(error), message: describeError(error) }
 }

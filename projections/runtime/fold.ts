@@ -89,8 +89,12 @@ class TableFold implements FoldedTable {
     }
     const key: unknown[] = []
     for (const column of this.definition.key) {
-      if (whole[column] === null) throw new FoldError(`${this.definition.name}: key ${column} is null`)
-      key.push(whole[column])
+      const value = whole[column]
+      if (value === null) throw new FoldError(`${this.definition.name}: key ${column} is null`)
+      if (typeof value === 'string' && value.includes(KEY_SEPARATOR)) {
+        throw new FoldError(`${this.definition.name}: key ${column} holds U+0000`)
+      }
+      key.push(value)
     }
     this.#set(idOf(key), whole)
   }

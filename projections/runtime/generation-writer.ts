@@ -1,7 +1,8 @@
 import type { EventRegistry } from '../../application/event-registry.ts'
+import { describeError } from '../../application/following/describe-error.ts'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { TimeSlice } from '../../application/time-slices.ts'
-import { categoryOf, type FailureCategory, ProjectionStoreError, safeMessage } from './failures.ts'
+import { categoryOf, type FailureCategory, ProjectionStoreError } from './failures.ts'
 import { Fold } from './fold.ts'
 import type { Handler, Projection } from './projection.ts'
 import type { GenerationRef, PageStore, ParkedStream } from './store.ts'
@@ -11,13 +12,11 @@ const WRITE_ROWS = 5_000
 const WRITE_BYTES = 16 * 1024 * 1024
 const WRITE_MS = 500
 
-/** The database refused values of one or more events, of which the last is known. */
+/** The database refused values of events, of which the last is known. */
 export class RefusedPage extends Error {
-  readonly count: number
   readonly last: StoredEvent
-  constructor(count: number, last: StoredEvent, cause: unknown) {
-    super(safeMessage(cause))
-    this.count = count
+  constructor(last: StoredEvent, cause: unknown) {
+    super(describeError(cause))
     this.last = last
   }
 }
@@ -47,7 +46,7 @@ export function parkedBy(
 /**
  * Folds events into rows of one generation, in memory, and writes the rows and the checkpoint together. An event that
  * cannot be applied parks its stream: found at once when its handler throws; where the database refuses rows, the caller
- * finds it by halving the pages.
+ * finds it by applying the events one by one.
  */
 export class GenerationWriter {
   /** Event types that are handled. */
@@ -153,11 +152,9 @@ export class GenerationWriter {
         if (turn) await turn
       } catch (error) {
         if (error instanceof ProjectionStoreError) {
-          throw error.category === 'data'
-            ? new RefusedPage(this.#collected + events.length - index, stored, error)
-            : error
+          throw error.category === 'data' ? new RefusedPage(stored, error) : error
         }
-        this.park(parkedBy(stored, 'handler', safeMessage(error), 1))
+        this.park(parkedBy(stored, 'handler', describeError(error), 1))
       }
     }
     this.#pendingBytes += bytesOf(events)
@@ -206,7 +203,6 @@ export class GenerationWriter {
   ): Promise<{ events: number; ms: number; parked: boolean }> {
     const startedAt = performance.now()
     const events = this.#pending
-    const collected = this.#collected
     const lastEvent = this.#lastPending
     const park = this.#newlyParked
     const tables = this.#fold.take()
@@ -221,17 +217,12 @@ export class GenerationWriter {
       await store.pages.write(generation, page)
     } catch (error) {
       throw categoryOf(error) === 'data' && lastEvent && events > 0
-        ? new RefusedPage(collected, lastEvent, error)
+        ? new RefusedPage(lastEvent, error)
         : error
     }
     this.#stored = to
     this.#fold.written()
     return { events, ms: performance.now() - startedAt, parked: park.length > 0 }
-  }
-
-  /** Events since the last write, those that park their streams included: what stands alone is parked by itself. */
-  get #collected(): number {
-    return this.#pending + this.#newlyParked.length
   }
 
   #measure(position: bigint): void {

@@ -131,7 +131,7 @@ export class Generations {
     state: 'error' | 'detached',
     message: string | null = null,
   ): Promise<void> {
-    const failure = message === null ? {} : { failure: { category: 'fatal', message, ...NO_EVENT } as const }
+    const failure = message === null ? {} : { failure: { category: 'fatal', message } as const }
     return this.note(generation, { state, ...failure })
   }
 
@@ -171,5 +171,3 @@ export class Generations {
     await this.claim()
   }
 }
-
-const NO_EVENT = { position: null, type: null }

@@ -1,6 +1,7 @@
 import type { EventRegistry } from '../../application/event-registry.ts'
+import { describeError } from '../../application/following/describe-error.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
-import { categoryOf, ProjectionStoreError, safeMessage } from './failures.ts'
+import { categoryOf, ProjectionStoreError } from './failures.ts'
 import { Generations } from './generations.ts'
 import type { Projection } from './projection.ts'
 import { ProjectionRunner } from './projection-runner.ts'
@@ -258,7 +259,7 @@ export class OwnedProjection {
     } catch (error) {
       if (error instanceof Refused) return { ok: false, kind: 'conflict', message: error.message }
       if (categoryOf(error) === 'fenced') throw error
-      return { ok: false, kind: 'failed', message: safeMessage(error) }
+      return { ok: false, kind: 'failed', message: describeError(error) }
     }
   }
 

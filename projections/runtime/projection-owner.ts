@@ -55,12 +55,12 @@ export class ProjectionOwner {
   }
 
   /** Begins to run the projection as soon as its lease is free. @returns after the first attempt. */
-  start({ takeOver }: { takeOver: boolean }): Promise<void> {
+  start(): Promise<void> {
     const { leases, retryMs, store } = this.#parts
     let problem: Failure | null = null
     return new Promise((tried) => {
       this.#loop ??= whileOwned({
-        ...{ leases, name: leaseOf(this.name), takeOver, stopping: this.#stopping.signal },
+        ...{ leases, name: leaseOf(this.name), stopping: this.#stopping.signal },
         ...{ pauseMs: retryMs, longestPauseMs: LONGEST_RETRY_MS },
         mayOwn: async () => !isOlderThan(this.#projection, await store.generations.all()),
         run: async ({ epoch }, ended, progressed) => {

@@ -54,9 +54,6 @@ export class ProjectionRunner {
   readonly #writer: GenerationWriter
   readonly #types: readonly string[]
   #reached: bigint
-  /** Events in one write at the most; below the maximum only while a bad event is searched. */
-  #limit = PAGE
-
   #state: ProjectionState
   #failure: Failure | null = null
   #caughtUp = false
@@ -122,11 +119,16 @@ export class ProjectionRunner {
   }
 
   /** While held: applies the log up to exactly this position. @throws ProjectionStoreError */
-  async runTo(position: bigint, signal?: AbortSignal): Promise<void> {
+  runTo(position: bigint, signal?: AbortSignal): Promise<void> {
+    return this.#runTo(position, PAGE, signal)
+  }
+
+  /** @param atOnce events in one write; where it is one, an event that the database refuses parks its stream. */
+  async #runTo(position: bigint, atOnce: number, signal?: AbortSignal): Promise<void> {
     await this.#recover()
     while (this.#writer.stored < position && !signal?.aborted) {
       const after = this.#writer.stored
-      const page = await this.#parts.log.readAll({ after, maxCount: this.#limit, types: this.#types })
+      const page = await this.#parts.log.readAll({ after, maxCount: atOnce, types: this.#types })
       const events = page.events.filter((event) => event.position <= position)
       const checkpoint = page.checkpoint < position ? page.checkpoint : position
       try {
@@ -134,11 +136,11 @@ export class ProjectionRunner {
         await this.#write(checkpoint)
       } catch (error) {
         if (!(error instanceof RefusedPage)) throw error
-        await this.#narrowDown(error)
+        if (atOnce > 1) await this.#runTo(error.last.position, 1, signal)
+        else await this.#park(error)
         continue
       }
       this.#advance(this.#writer.stored)
-      this.#limit = Math.min(PAGE, this.#limit * 2)
       if (page.atHead && page.events.length === 0 && checkpoint < position)
         await delay(10, null, { signal }).catch(() => undefined)
     }
@@ -168,14 +170,13 @@ export class ProjectionRunner {
 
   async #run(signal: AbortSignal): Promise<void> {
     let failures = 0
-    /** The database refused an event on the way: up to there it goes in small pages. */
+    /** The database refused an event on the way: up to there it goes one by one. */
     let refused: RefusedPage | null = null
     while (!signal.aborted) {
       const before = this.#writer.stored
       try {
         if (refused) {
-          await this.#narrowDown(refused)
-          await this.runTo(refused.last.position, signal)
+          await this.#runTo(refused.last.position, 1, signal)
           refused = null
         }
         await this.#recover()
@@ -258,13 +259,9 @@ export class ProjectionRunner {
     this.#advance(this.#writer.stored)
   }
 
-  /** The database refused values: halves the pages until one event stands alone, which then parks its stream. */
-  async #narrowDown({ count, last, message }: RefusedPage): Promise<void> {
+  /** The database refused an event that stood alone. */
+  async #park({ last, message }: RefusedPage): Promise<void> {
     await this.#recover()
-    if (count > 1) {
-      this.#limit = Math.max(1, Math.floor(Math.min(count, this.#limit) / 2))
-      return
-    }
     this.#writer.park(parkedBy(last, 'data', message, 1))
     await this.#write(last.position)
   }

@@ -6,14 +6,6 @@ import type { ProjectionState } from './projection.ts'
 import type { ProjectionOwner } from './projection-owner.ts'
 import type { Comparison, GenerationRecord } from './store.ts'
 
-/** A failure as operators see it. */
-export interface ShownFailure {
-  readonly category: string
-  readonly message: string
-  readonly position: number | null
-  readonly type: string | null
-}
-
 /** A projection as operators see it. Positions are numbers; times are ISO 8601 UTC. */
 export interface ProjectionStatus {
   readonly name: string
@@ -28,7 +20,7 @@ export interface ProjectionStatus {
   readonly parked_streams: number
   /** Who runs it; null when nobody does. */
   readonly owner: string | null
-  readonly failure: ShownFailure | null
+  readonly failure: Failure | null
   readonly rebuild: {
     readonly generation: number
     readonly version: number
@@ -43,7 +35,7 @@ export interface ProjectionStatus {
     /** Estimated; null while the rate is unknown. */
     readonly seconds_left: number | null
     readonly parked_streams: number
-    readonly failure: ShownFailure | null
+    readonly failure: Failure | null
     /** With the live tables, at one position; null until the rebuild has caught up. */
     readonly comparison: Comparison | null
   } | null
@@ -101,7 +93,7 @@ export async function statusOf(looked: Looked): Promise<ProjectionStatus> {
     lag: await lag.at(position, head),
     parked_streams: live?.parkedStreams ?? 0,
     owner,
-    failure: shown(failureIn(local, live) ?? local?.problem ?? null),
+    failure: failureIn(local, live) ?? local?.problem ?? null,
     rebuild: shadow ? await rebuildStatus(looked, shadow) : null,
     retired: retired
       ? {
@@ -133,7 +125,7 @@ async function rebuildStatus(
     events_per_second: head > LOG_START ? Math.round((rate * whole) / Number(head)) : 0,
     seconds_left: left === 0 ? 0 : rate > 0 ? Math.ceil(left / rate) : null,
     parked_streams: shadow.parkedStreams,
-    failure: shown(failureIn(local, shadow)),
+    failure: failureIn(local, shadow),
     comparison: shadow.comparison,
   }
 }
@@ -155,8 +147,4 @@ function failureIn(local: ProjectionOwner | undefined, record: GenerationRecord 
   if (!record) return null
   const runner = local?.runnerOf(record.generation)
   return runner ? runner.failure : record.failure
-}
-
-function shown(failure: Failure | null): ShownFailure | null {
-  return failure && { ...failure, position: failure.position === null ? null : Number(failure.position) }
 }

@@ -40,8 +40,6 @@ interface ProjectionsOptions {
   readonly registry: EventRegistry
   readonly store: ProjectionStore
   readonly leases: Leases
-  /** Who holds leases, by name. */
-  readonly holders: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
   readonly clock: Clock
   readonly metrics?: ProjectionMetrics
   /** They tell other processes that a projection moved on, and wake those who wait here. */
@@ -82,10 +80,9 @@ export class Projections implements ReadModels {
 
   /**
    * Runs the projections here, each as soon as its lease is free.
-   * @param options.takeOver takes leases from whoever holds them: when no other process can be alive.
    * @returns when each was tried once.
    */
-  async start(options: { takeOver?: boolean } = {}): Promise<void> {
+  async start(): Promise<void> {
     if (this.#owners.size > 0) return
     const { log, registry, store, leases, metrics = {}, notices, retryMs = 500 } = this.#options
     for (const [name, projection] of this.#projections) {
@@ -98,9 +95,7 @@ export class Projections implements ReadModels {
       this.#owners.set(name, owner)
     }
     this.#requestTimer = setInterval(() => void this.#lookForRequests(), REQUEST_POLL_MS)
-    await Promise.all(
-      [...this.#owners.values()].map((owner) => owner.start({ takeOver: options.takeOver ?? false })),
-    )
+    await Promise.all([...this.#owners.values()].map((owner) => owner.start()))
   }
 
   /** Finishes the pages under way and gives the leases back. */
@@ -151,7 +146,7 @@ export class Projections implements ReadModels {
     for (const record of records) {
       byName.set(record.projection, [...(byName.get(record.projection) ?? []), record])
     }
-    const holders = await this.#options.holders([...byName.keys()].map(leaseOf))
+    const holders = await this.#options.leases.holders([...byName.keys()].map(leaseOf))
     const all = [...byName].map(([name, generations]) =>
       statusOf({
         ...{ name, codeVersion: this.#projections.get(name)?.version ?? null, local: this.#owners.get(name) },

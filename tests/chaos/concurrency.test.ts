@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
 import {
   type Answer,
@@ -14,18 +14,17 @@ import {
   seedTenant,
   send,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let one: SeededTenant
 let two: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   one = await seedTenant(service)
   two = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const TWENTY = Array.from({ length: 20 }, (_, index) => index)
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { signal } from '../../infrastructure/embedded-postgres/processes.ts'
+import { readPostmasterFile, signal } from '../../infrastructure/embedded-postgres/processes.ts'
 import { autopsy, databaseProcesses, killTree } from '../support/chaos.ts'
 import { allEvents, report, type ShownEvent, status } from '../support/core.ts'
 import { expectComplete, type LargePayroll, largePayroll, wholeFileTypes } from '../support/large-payroll.ts'
@@ -138,7 +138,7 @@ test('a large file whose rows were still arriving is completed by the retry', as
 
 test('the service ends with one clear line when its database is killed, and starts again', async () => {
   const acknowledged = await report(service, tenant)
-  const [postmaster] = (await databaseProcesses(dataDir)).filter(({ isPostmaster }) => isPostmaster)
+  const postmaster = await readPostmasterFile(join(dataDir, 'postgres'))
   const exit = new Promise<number | null>((resolve) => service.process.once('exit', resolve))
   signal(postmaster!.pid, 'SIGKILL')
   expect(await exit).toBe(1)
@@ -153,9 +153,10 @@ test('the service ends with one clear line when its database is killed, and star
 
 test('the service recovers when the database ends all its sessions', async () => {
   const acknowledged = await report(service, tenant)
-  const backend = (await databaseProcesses(dataDir)).filter(({ isPostmaster }) => !isPostmaster).at(-1)
+  const postmaster = await readPostmasterFile(join(dataDir, 'postgres'))
+  const backend = (await databaseProcesses(dataDir)).filter((pid) => pid !== postmaster!.pid).at(-1)
   // the server then ends every session and recovers
-  signal(backend!.pid, 'SIGKILL')
+  signal(backend!, 'SIGKILL')
   const key = { 'Idempotency-Key': 'while-recovering' }
   let answer: Answer | undefined
   await until(async () => {

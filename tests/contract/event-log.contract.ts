@@ -410,6 +410,33 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           expect(events).toHaveLength(1)
         })
 
+        test('a live subscription hands on what a writer in the same process handed on beside its texts', async () => {
+          const type = `Written${randomUUID()}`
+          const data = { ['__proto__']: 1, 10: 'ten', text: '\ud800 é' }
+          const metadata = { schema_version: 1, nested: { '2': 2, a: -0 } }
+          const writtenFrom = { by: current(), text: JSON.stringify(data), data, metadata }
+          const event = { type, data: writtenFrom.text, metadata: JSON.stringify(metadata), writtenFrom }
+          const stream = aStream()
+          let writing: Promise<unknown> | undefined
+          const { events } = await follow(
+            current(),
+            { after: await current().head(), types: [type] },
+            (all, page) => {
+              if (page.atHead) {
+                writing ??= current()
+                  .append(stream, -1, [event])
+                  .then(() => current().append(stream, 0, [event]))
+              }
+              return all.length === 2
+            },
+          )
+          await writing
+          const stored = await current().readStream(stream)
+          expect(events.map(({ writtenFrom: _, ...event }) => event)).toEqual(stored)
+          expect(events.map((event) => event.writtenFrom)).toEqual([writtenFrom, writtenFrom])
+          expect(stored.map((event) => event.data)).toEqual([writtenFrom.text, writtenFrom.text])
+        })
+
         test('a subscription that is aborted just ends, whether it waits or is being consumed', async () => {
           const waiting = new AbortController()
           const subscription = current().subscribe({

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { binaryEvent, EventStoreDBClient, jsonEvent, START } from '@eventstore/db-client'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { NO_PREDECESSOR, splitHash, verifyEvent } from '../../application/hash-chain.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import {
   type EventLog,
   type EventToAppend,
@@ -19,6 +19,8 @@ import {
   type EventStoreEventLogOptions,
   openEventStoreEventLog,
 } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+import { Live } from '../../infrastructure/event-store/eventstoredb/live.ts'
+import { LogReader } from '../../infrastructure/event-store/eventstoredb/log-reader.ts'
 import { Subscription } from '../../infrastructure/event-store/eventstoredb/subscription.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { untilAnswered } from '../support/until-answered.ts'
@@ -71,6 +73,18 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
     expect(told).toEqual([[3, expect.any(Number)]])
   })
 
+  test('a listener that throws costs no append', async () => {
+    const warn = vi.fn()
+    const onAppend = () => {
+      throw new Error('the listener failed')
+    }
+    const log = await openLog({ log: { warn }, onAppend })
+    const stream = aStream()
+    await Promise.all([-1, 0, 1].map((revision) => log.append(stream, revision, [anEvent()])))
+    expect(await log.readStream(stream)).toHaveLength(3)
+    expect(warn).toHaveBeenCalledWith({ reason: 'the listener failed' }, expect.any(String))
+  })
+
   test('refuses texts that JSON.stringify does not write, which the client would change', async () => {
     const log = await openLog()
     const stream = aStream()
@@ -80,31 +94,6 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       await expect(log.append(stream, -1, [anEvent(), anEvent(fields)])).rejects.toThrow(TypeError)
     }
     expect(await log.readStream(stream)).toEqual([])
-  })
-
-  test('stores what a writer handed on beside its texts, and hands it on to who follows', async () => {
-    const log = await openLog()
-    const after = await log.head()
-    const data = { ['__proto__']: 1, 10: 'ten', text: '\ud800 é' }
-    const text = JSON.stringify(data)
-    const metadata = { schema_version: 1, nested: { '2': 2, a: -0 } }
-    const writtenFrom = { by: log, text, data, metadata }
-    const stream = aStream()
-    const followed = follow(log, { after, types: ['Written'] }, (events) => events.length > 1)
-    for (let revision = -1; revision < 1; revision += 1) {
-      const event = { type: 'Written', data: text, metadata: JSON.stringify(metadata), writtenFrom }
-      await log.append(stream, revision, [event])
-    }
-    const stored = await log.readStream(stream)
-    expect(stored.map((event) => event.data)).toEqual([text, text])
-    let predecessor = NO_PREDECESSOR
-    for (const event of stored) {
-      expect(verifyEvent(predecessor, event)).toBe(true)
-      predecessor = splitHash(event.metadata)!.hash
-    }
-    const { events } = await followed
-    expect(events.map(({ writtenFrom: _, ...event }) => event)).toEqual(stored)
-    expect(events.at(-1)!.writtenFrom).toBe(writtenFrom)
   })
 
   test('follows only types that somebody wants, and new ones from when they are wanted', async () => {
@@ -214,6 +203,36 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
   })
 
   describe('a subscription', () => {
+    test.each([
+      ['beside one that wants nothing', (live: Live) => void live.want([])],
+      ['right after the last one has ended', (live: Live) => live.want(['Other'])()],
+      [
+        'after one that wants nothing, and one that has ended',
+        (live: Live) => {
+          live.want(['Other'])()
+          live.want([])
+        },
+      ],
+    ])('that begins %s is followed at once', async (_, before) => {
+      const log = await openLog()
+      const closing = new AbortController()
+      const connection = connect(server.url)
+      cleanup(() => connection.client.dispose())
+      cleanup(async () => closing.abort())
+      // nobody looks whether the subscription at the server is silent
+      vi.useFakeTimers({ toFake: ['setInterval'] })
+      cleanup(async () => vi.useRealTimers())
+      const reader = new LogReader(connection, 10_000, closing.signal)
+      const parts = { connection, reader, log: { warn: () => undefined }, closing: closing.signal }
+      const live = new Live(parts, await log.head())
+      before(live)
+      const type = `Wanted${randomUUID()}`
+      live.want([type])
+      const { position } = await log.append(aStream(), -1, [anEvent({ type })])
+      await live.feed.beyond(position - 1n, AbortSignal.timeout(30_000))
+      expect(live.feed.to).toBe(position)
+    })
+
     test('that the server drops because it is too slow leaves the client’s other calls alone', async () => {
       const log = await openLog()
       const { client } = connect(server.url)

@@ -26,8 +26,9 @@ const path = source?.kind === 'program' && (await hasOpenssl()) ? source.path : 
 async function refusal(
   url: string,
   kind: typeof EventStoreUnavailable = EventStoreUnavailable,
+  openingPatienceMs = 3_000,
 ): Promise<string> {
-  const error = await openEventStoreEventLog({ url }).then(
+  const error = await openEventStoreEventLog({ url, openingPatienceMs }).then(
     async (log) => {
       await log.close()
       return undefined
@@ -130,6 +131,7 @@ describe.skipIf(path === null)('EventStoreDB with TLS and users (needs the progr
 
 describe('an address where no EventStoreDB is', () => {
   const servers: Server[] = []
+  const refusalAt = (url: string) => refusal(url, EventStoreUnavailable, 200)
   afterEach(() => {
     for (const server of servers.splice(0)) server.close()
   })
@@ -151,14 +153,14 @@ describe('an address where no EventStoreDB is', () => {
   ])('and that %s is refused', async (_, make) => {
     const host = await listening(make())
     for (const settings of ['tls=false', 'tls=true']) {
-      expect(await refusal(`esdb://user:${encodeURIComponent(SECRET)}@${host}?${settings}`)).toContain(host)
+      expect(await refusalAt(`esdb://user:${encodeURIComponent(SECRET)}@${host}?${settings}`)).toContain(host)
     }
-    expect(await refusal(`esdb://${host},${host}?tls=false`)).toContain(host)
+    expect(await refusalAt(`esdb://${host},${host}?tls=false`)).toContain(host)
   })
 
   test('and that says nothing is refused', async () => {
     const host = await listening(createServer((socket) => void socket.on('error', () => undefined)))
-    expect(await refusal(`esdb://user:${encodeURIComponent(SECRET)}@${host}?tls=false`)).toContain(host)
+    expect(await refusalAt(`esdb://user:${encodeURIComponent(SECRET)}@${host}?tls=false`)).toContain(host)
   })
 })
 

@@ -15,7 +15,7 @@ import {
   type PostgresEventLogOptions,
 } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
 import { createTestDatabase, type TestDatabase, urlOf, withServer } from '../support/database.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { startHoldingProxy } from '../support/holding-proxy.ts'
 import { untilAnswered } from '../support/until-answered.ts'
 import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
 
@@ -132,6 +132,32 @@ describe('event log in PostgreSQL', () => {
     // written together
     expect(told.length).toBeLessThan(50)
     for (const [, ms] of told) expect(ms).toBeGreaterThan(0)
+  })
+
+  test('a listener that throws costs no append, repeats none and stops no other', async () => {
+    let told = 0
+    const warn = vi.fn()
+    const log = await openLog({
+      log: { info: () => undefined, warn },
+      onAppend(events) {
+        told += events
+        throw new Error('the listener failed')
+      },
+    })
+    const streams = Array.from({ length: 20 }, aStream)
+    for (const revision of [-1, 1, 3]) {
+      // the second ones are lined up while the first ones are on their way
+      await Promise.all(
+        streams.flatMap((stream) => [
+          log.append(stream, revision, [anEvent()]),
+          log.append(stream, revision + 1, [anEvent()]),
+        ]),
+      )
+    }
+    const stored = await everything(log)
+    expectIntactChains(stored)
+    expect([stored.length, told]).toEqual([120, 120])
+    expect(warn).toHaveBeenCalledWith({ reason: 'the listener failed' }, expect.any(String))
   })
 
   describe('positions', () => {
@@ -449,7 +475,7 @@ describe('event log in PostgreSQL', () => {
   describe('an append whose answer was lost', () => {
     test('is found by its own ids, told as stored, and delivered once', async () => {
       const proxied = new URL(testDatabase.url)
-      const proxy = await startTcpProxy({ host: proxied.hostname, port: Number(proxied.port) })
+      const proxy = await startHoldingProxy(Number(proxied.port))
       cleanup(() => proxy.close())
       proxied.host = `127.0.0.1:${proxy.port}`
       const log = await openLog({ url: proxied.toString(), patienceMs: 90_000 })
@@ -669,6 +695,23 @@ describe('event log in PostgreSQL', () => {
       const watching = follow(log, {}, (all) => all.at(-1)?.type === 'Late')
       await holder.query('COMMIT')
       expectIntactChains((await watching).events)
+    })
+
+    test('but not for one that was given up before it was sent, and never is', async () => {
+      const stream = aStream()
+      const before = await openLog()
+      await before.append(stream, -1, [anEvent()])
+      await before.close()
+      const log = await openLog({ isExclusive: true, patienceMs: 500 })
+      const holder = await superuser()
+      // the event that it is to follow cannot be read
+      await holder.query('BEGIN; LOCK TABLE event_log.events IN ACCESS EXCLUSIVE MODE')
+      await expect(log.append(stream, 0, [anEvent({ type: 'Late' })])).rejects.toThrow(/was not sent/)
+      await holder.query('COMMIT')
+      expect(await log.readStream(stream)).toHaveLength(1)
+      expect(log.isExclusive).toBe(true)
+      await log.close()
+      expect((await everything(await openLog())).map(({ type }) => type)).toEqual(['SomethingHappened'])
     })
   })
 })

@@ -2,22 +2,21 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { clientOf } from '../../client/client.ts'
 import { ApiError, type ClientOptions, createClient, NoAnswerError, type Try } from '../../client/index.ts'
 import { allEvents, employeeRecord, serviceTime } from '../support/core.ts'
 import { operate, type SeededTenant, seedEmployer, seedTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService, startService } from '../support/service.ts'
 
 /** The client of partners, as it is built, against the service as it is. */
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, employeeRecord, post, report, status } from '../support/core.ts'
 import {
   type Answer,
@@ -8,9 +8,9 @@ import {
   seedPolicy,
   seedTenant,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 /** Its own client is not limited; its policy is the first carrier's. */
 let tenant: SeededTenant
 let secondCarrier: string
@@ -20,14 +20,13 @@ let second: SeededTenant
 let none: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
   secondCarrier = await newCarrier()
   first = await clientOf({ carrier_ids: [tenant.carrierId] })
   second = await clientOf({ carrier_ids: [secondCarrier] })
   none = await clientOf({ carrier_ids: [] })
 })
-afterAll(() => service?.stop())
 
 async function newCarrier(): Promise<string> {
   const { carrier_id } = await operate(service, 'POST', '/carriers', {

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, logHead, post, status } from '../support/core.ts'
 import { type Answer, type SeededTenant, seedTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service, { environment: 'sandbox' })
 })
-afterAll(() => service?.stop())
 
 const ID = /^[0-9a-f]{24}$/
 const HIRE = { employee_id: 'E-1', action: 'hire', name: 'Quillon Ashgrove', hire_date: '2026-01-05' }

@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { employeeRecord, logHead, post, reportBody, serviceTime, sign, status } from '../support/core.ts'
 import { type Answer, operate, type SeededTenant, seedTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
 interface Connection {
   readonly connection_id: string
   readonly secret: string
 }
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 let connection: Connection
 let now: number
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
   connection = await connect(tenant.tenantId)
   now = await serviceTime(service)
 })
-afterAll(() => service?.stop())
 
 function connect(tenantId: string, environment = 'live'): Promise<Connection> {
   return operate(service, 'POST', '/inbound-connections', { tenant_id: tenantId, environment })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, employeeRecord, logHead, post, report, status } from '../support/core.ts'
 import {
   type Answer,
@@ -9,16 +10,15 @@ import {
   seedPolicy,
   seedTenant,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const SMALL = { employees: [employeeRecord()] }
 const OTHER = { employees: [employeeRecord({ gross_wages: 1 })] }
@@ -122,6 +122,47 @@ describe('a report with a key', () => {
     }
     expect((await keyed(randomUUID(), SMALL, of)).status).toBe(404)
   })
+})
+
+test('a repeated request makes no data key for a person who was erased since, nor does another body', async () => {
+  const client = new pg.Client(service.databaseUrl)
+  await client.connect()
+  const dataKeys = async () =>
+    (await client.query('SELECT subject, generation, destroyed_at FROM runtime.data_keys ORDER BY subject'))
+      .rows
+  const sync = (key: string, id: string) =>
+    post(
+      service,
+      '/api/v1/employees/sync',
+      { ...tenant.clientHeaders, 'Idempotency-Key': key },
+      {
+        employer_id: tenant.employerId,
+        employees: [{ employee_id: id, action: 'update', department: 'Sales' }],
+      },
+    )
+  const reports = (count: number) => (key: string, id: string) =>
+    keyed(key, {
+      employees: Array.from({ length: count }, (_, index) =>
+        employeeRecord({ employee_id: index === 0 ? id : `${id}-${index}` }),
+      ),
+    })
+  try {
+    for (const [index, send] of [reports(1), reports(600), sync].entries()) {
+      const key = randomUUID()
+      const first = await send(key, `erased-${index}`)
+      expect(first.status).toBe(202)
+      await operate(service, 'POST', '/erasures', {
+        ...{ employer_id: tenant.employerId, employee_id: `erased-${index}` },
+      })
+      const before = await dataKeys()
+      const again = await send(key, `erased-${index}`)
+      expect([again.status, again.body, isReplay(again)]).toEqual([202, first.body, true])
+      expect((await send(key, `never-reported-${index}`)).status).toBe(409)
+      expect(await dataKeys()).toEqual(before)
+    }
+  } finally {
+    await client.end()
+  }
 })
 
 test('a sync with a key is one append, and the same again gets the first answer', async () => {

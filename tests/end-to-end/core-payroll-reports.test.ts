@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, employeeRecord, logHead, post, report, reportBody, status } from '../support/core.ts'
 import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant, send } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 let other: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
   other = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const ID = /^[0-9a-f]{24}$/
 const PENDING = { status: 'pending' }

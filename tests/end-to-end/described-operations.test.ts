@@ -3,14 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Operation, Parameter } from '../../interfaces/endpoints/openapi.ts'
 import type { JsonSchema } from '../../interfaces/endpoints/schemas.ts'
 import { report, serviceTime, sign } from '../support/core.ts'
+import type { DescribedApi } from '../support/described-hosts.ts'
 import { DescribedValues, type Known } from '../support/described-values.ts'
-import {
-  type DescribedApi,
-  descriptionOf,
-  faultsIn,
-  operationOf,
-  validatorOf,
-} from '../support/descriptions.ts'
+import { descriptionOf, faultsIn, operationOf, validatorOf } from '../support/descriptions.ts'
 import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { report, status } from '../support/core.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
 import { type Answer, type SeededTenant, seedTenant, send, sendRpc } from '../support/seed.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/workbench.ts'
 
 /** Twice what the service allows itself, and half of what a write waits for the log to come back; in milliseconds. */
@@ -147,12 +147,12 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
 )
 
 describe('a service whose PostgreSQL is away', () => {
-  let proxy: TcpProxy
+  let proxy: HoldingProxy
 
   beforeAll(async () => {
     database = await createTestDatabase({ migrate: false })
-    const { hostname, port } = new URL(database.url)
-    proxy = await startTcpProxy({ host: hostname, port: Number(port) })
+    const { port } = new URL(database.url)
+    proxy = await startHoldingProxy(Number(port))
     const url = new URL(database.url)
     url.port = String(proxy.port)
     url.hostname = '127.0.0.1'

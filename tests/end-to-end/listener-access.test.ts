@@ -1,23 +1,28 @@
 import { get, request as httpRequest, type OutgoingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { send } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import {
+  type RunningService,
+  type ServiceAddresses,
+  type SharedService,
+  sharedService,
+  startService,
+} from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 /** Limits on; probes from nowhere near. */
 let strict: RunningService
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   strict = await startService({ env: { RATE_LIMIT_RPS: '5', PROBE_ALLOW_CIDRS: '10.0.0.0/8' } })
 }, 120_000)
 afterAll(async () => {
-  await service?.stop()
   await strict?.stop()
 })
 
 const PROBES = ['/healthz', '/readyz', '/metrics']
-const authorized = ({ operatorToken }: RunningService) => ({ Authorization: `Bearer ${operatorToken}` })
+const authorized = ({ operatorToken }: ServiceAddresses) => ({ Authorization: `Bearer ${operatorToken}` })
 
 /** Status of a request with headers that fetch does not let a caller set. */
 function statusOf(url: string, headers: OutgoingHttpHeaders): Promise<number> {
@@ -41,7 +46,13 @@ function sendMethod(url: string, method: string): Promise<number> {
   })
 }
 
-const hostsOf = (one: RunningService) => [one.mcpUrl, one.coreUrl, one.paymentsUrl, one.portalUrl, one.opsUrl]
+const hostsOf = (one: ServiceAddresses) => [
+  one.mcpUrl,
+  one.coreUrl,
+  one.paymentsUrl,
+  one.portalUrl,
+  one.opsUrl,
+]
 
 describe('the operator listener on a loopback address', () => {
   it('answers nobody under a foreign host name or from a foreign page, with the token either', async () => {
@@ -152,9 +163,9 @@ describe('a failed log-in of an operator', () => {
     const token = `wrong-${host}-token-0123456789`
     const headers = { Authorization: `Bearer ${token}`, 'X-Request-Id': `log-in-${host}` }
     expect((await send(`${url}${path}`, { headers })).status).toBe(401)
-    const find = () => service.output.find((line) => line.includes(`log-in-${host}`))
+    const find = async () => (await service.output()).find((line) => line.includes(`log-in-${host}`))
     await expect.poll(find).toBeDefined()
-    expect(JSON.parse(find()!)).toMatchObject({
+    expect(JSON.parse((await find())!)).toMatchObject({
       level: 'warn',
       event: 'operator log-in refused',
       interface: host,
@@ -162,7 +173,7 @@ describe('a failed log-in of an operator', () => {
       caller: '127.0.0.1',
       reason: 'wrong token',
     })
-    expect(service.output.join('\n')).not.toContain(token)
+    expect((await service.output()).join('\n')).not.toContain(token)
   })
 })
 

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { allEvents } from '../support/core.ts'
 import {
   callTool,
   operate,
@@ -11,16 +12,15 @@ import {
   send,
   sendRpc,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let seeded: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   seeded = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const admin = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   send(`${service.mcpUrl}/api/v1/agents${path}`, {
@@ -193,9 +193,9 @@ describe('credential admin routes', () => {
   it('leave no key anywhere but in the answer', async () => {
     const { apiKey } = await seedAgent(service, newAgent())
     await ping(apiKey)
-    const events = await operate(service, 'GET', '/events?limit=1000&reveal=true')
+    const events = await allEvents(service, undefined, { reveal: true })
     expect(JSON.stringify(events)).not.toContain(apiKey.slice(4))
-    expect(service.output.join('\n')).not.toContain(apiKey.slice(4))
+    expect((await service.output()).join('\n')).not.toContain(apiKey.slice(4))
   })
 })
 

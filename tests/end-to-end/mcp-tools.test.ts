@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { logHead } from '../support/core.ts'
 import {
   callTool,
   operate,
@@ -11,16 +12,15 @@ import {
   send,
   sendRpc,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let seeded: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   seeded = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const call = (name: string, given: unknown, apiKey = seeded.apiKey) => callTool(service, apiKey, name, given)
 const submission = (overrides: Record<string, unknown> = {}) => ({
@@ -47,12 +47,7 @@ const submitUnder = async (key: string, given: unknown) => {
 }
 const validate = async (rows: unknown[], policyId = seeded.policyId) =>
   (await call('validate_payroll_submission', submission({ rows, policy_id: policyId }))).result.validation
-/** How many events the log holds. */
-const eventCount = async () => {
-  const events = await operate(service, 'GET', '/events?limit=1000')
-  expect(events.length).toBeLessThan(1000)
-  return events.length
-}
+const head = () => logHead(service)
 
 describe('arguments', () => {
   it.each([
@@ -115,12 +110,12 @@ describe('arguments', () => {
   })
 
   it('makes no real submission of a null', async () => {
-    const before = await eventCount()
+    const before = await head()
     for (const field of ['dry_run', 'idempotency_key']) {
       const { error } = await call('submit_payroll_data', submission({ [field]: null }))
       expect(error).toMatchObject({ code: -32602, data: { field } })
     }
-    expect(await eventCount()).toBe(before)
+    expect(await head()).toBe(before)
   })
 
   it('answers too many rows with HTTP 413, in a batch with the error alone', async () => {
@@ -272,7 +267,7 @@ describe('get_expected_fields', () => {
 
 describe('validate_payroll_submission', () => {
   it('answers a dry run and stores nothing', async () => {
-    const before = await eventCount()
+    const before = await head()
     const { result } = await call(
       'validate_payroll_submission',
       submission({ rows: [payrollRow({ ssn: 'garbage' }), payrollRow({ class_code: '9999', state: 'ZZ' })] }),
@@ -289,7 +284,7 @@ describe('validate_payroll_submission', () => {
       { row: 2, field: 'state', message: expect.stringMatching(/ZZ.*CA.*NV/) },
     ])
     expect(JSON.stringify(result)).not.toContain('garbage')
-    expect(await eventCount()).toBe(before)
+    expect(await head()).toBe(before)
     const { error } = await call('get_submission_status', { submission_id: result.submission_id })
     expect(error).toMatchObject({ code: -32602, data: { field: 'submission_id' } })
   })
@@ -447,12 +442,12 @@ describe('submit_payroll_data', () => {
       entity_id: seeded.employerId,
       sandbox: true,
     })
-    const before = await eventCount()
+    const before = await head()
     for (const given of [submission(), submission({ dry_run: false, idempotency_key: 'k' })]) {
       const { result } = await call('submit_payroll_data', given, apiKey)
       expect(result).toMatchObject({ status: 'dry_run_complete', dry_run: true, row_count: 1 })
     }
-    expect(await eventCount()).toBe(before)
+    expect(await head()).toBe(before)
     expect(
       (await call('list_employer_policies', { employer_id: seeded.employerId }, apiKey)).result.policy_count,
     ).toBeGreaterThan(0)
@@ -471,14 +466,14 @@ describe('submit_payroll_data', () => {
   it('takes the idempotency key from the header where the arguments bring none', async () => {
     const first = await submitUnder('header-1', submission())
     expect([first.status, first.replayed]).toEqual([200, null])
-    const files = await eventCount()
+    const files = await head()
     expect(await submitUnder('header-1', submission())).toEqual({ ...first, replayed: 'true' })
     // the same key as an argument is the same key, and wins over the header
     expect(await submitUnder('header-2', submission({ idempotency_key: 'header-1' }))).toEqual({
       ...first,
       replayed: 'true',
     })
-    expect(await eventCount()).toBe(files)
+    expect(await head()).toBe(files)
     const other = await submitUnder('header-1', submission({ rows: [payrollRow({ gross_wages: 1 })] }))
     expect([other.status, other.replayed]).toEqual([200, null])
     expect(other.body.error).toMatchObject({ code: -32602, data: { field: 'idempotency_key' } })
@@ -496,12 +491,12 @@ describe('submit_payroll_data', () => {
     const first = await submitUnder('batch-1', batch)
     expect(first.status).toBe(200)
     expect(new Set(first.body.map(({ result }: { result: unknown }) => JSON.stringify(result))).size).toBe(2)
-    const events = await eventCount()
+    const events = await head()
     expect(await submitUnder('batch-1', batch)).toEqual(first)
     const second = await submitUnder('batch-1/1', submission())
     expect(second.replayed).toBe('true')
     expect(second.body.result).toEqual(first.body[1].result)
-    expect(await eventCount()).toBe(events)
+    expect(await head()).toBe(events)
   })
 
   it('counts rows in words that fit one and many', async () => {

@@ -178,11 +178,26 @@ describe('work', () => {
   test('is shown, and redriven where it failed', async () => {
     await operate(service, 'POST', '/drain')
     const work = await operate(service, 'GET', '/work')
-    expect(work).toMatchObject({ counts: { due: 0, leased: 0, failed: 0 }, failed: [] })
+    expect(work).toMatchObject({ counts: { due: 0, leased: 0, failed: 0 }, unknown: [], failed: [] })
     const redriven = await ops('POST', '/work/redrive', { dry_run: true })
     expect(redriven.body.data).toEqual({ redriven: 0, dry_run: true })
     const partial = await ops('POST', '/work/redrive', { kind: 'advance' })
     expect([partial.status, partial.body.message]).toEqual([400, 'process_manager is required'])
+  })
+
+  test('is discarded only where the release has no such kind', async () => {
+    const discard = (kind: string, more: object = {}) =>
+      ops('POST', '/work/discard', { process_manager: 'payroll-pipeline', kind, ...more })
+    expect((await discard('telegram', { dry_run: true })).body.data).toEqual({ discarded: 0, dry_run: true })
+    expect(await actions()).not.toContain('discard payroll-pipeline/telegram')
+    expect((await discard('telegram')).body.data).toEqual({ discarded: 0, dry_run: false })
+    expect(await actions()).toContain('discard payroll-pipeline/telegram')
+    const known = await discard('process-file')
+    expect([known.status, known.body.message]).toEqual([
+      409,
+      expect.stringMatching(/^Work of payroll-pipeline\/process-file is done by this release/),
+    ])
+    expect(await actions()).not.toContain('discard payroll-pipeline/process-file')
   })
 })
 

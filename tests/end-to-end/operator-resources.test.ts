@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { logHead } from '../support/core.ts'
 import {
   type Answer,
   newFein,
@@ -9,16 +11,15 @@ import {
   seedTenant,
   send,
 } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let seeded: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   seeded = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const UNKNOWN = 'f'.repeat(24)
 
@@ -515,7 +516,7 @@ describe('inbound connections', () => {
 })
 
 describe('an idempotency key', () => {
-  const key = () => ({ 'Idempotency-Key': `key-${Math.floor(performance.now() * 1000)}` })
+  const key = () => ({ 'Idempotency-Key': randomUUID() })
 
   test('makes a repeated creation answer 200 with the first body, also after a change', async () => {
     const headers = key()
@@ -550,6 +551,84 @@ describe('an idempotency key', () => {
       expect(first.status).toBe(201)
       const again = await ops('POST', path, body, headers)
       expect([again.status, again.body.message]).toEqual([409, expect.stringContaining(first.body.data[id])])
+    }
+  })
+
+  test('of a refused creation is free: nothing is stored, and a corrected body is taken', async () => {
+    const taken = { fein: seeded.fein, policy_number: seeded.policyNumber }
+    const tenant = { tenant_id: seeded.tenantId }
+    const client = { ...tenant, name: 'A' }
+    const refusals: [string, number, Record<string, unknown>, Record<string, unknown>][] = [
+      ['/employers', 404, employer({ tenant_id: UNKNOWN }), employer()],
+      ['/employers', 404, employer({ payroll_company_ids: [UNKNOWN] }), employer()],
+      ['/employers', 409, employer({ fein: taken.fein }), employer()],
+      ['/policies', 404, policy({ employer_id: UNKNOWN }), policy()],
+      ['/policies', 404, policy({ carrier_id: UNKNOWN }), policy()],
+      ['/policies', 400, policy({ effective_date: '2026-02-01', expiration_date: '2026-01-01' }), policy()],
+      ['/policies', 409, policy({ policy_number: taken.policy_number }), policy()],
+      ['/api-clients', 404, { ...client, tenant_id: UNKNOWN }, client],
+      ['/api-clients', 404, { ...client, carrier_ids: [UNKNOWN] }, client],
+      ['/inbound-connections', 404, { tenant_id: UNKNOWN }, tenant],
+      ['/tenants', 400, { name: 7 }, { name: 'A' }],
+      ['/carriers', 404, { ...client, tenant_id: UNKNOWN }, client],
+    ]
+    for (const [path, status, refused, corrected] of refusals) {
+      const headers = key()
+      const before = await logHead(service)
+      for (const _again of [1, 2]) {
+        expect([path, (await ops('POST', path, refused, headers)).status]).toEqual([path, status])
+      }
+      expect(await logHead(service)).toBe(before)
+      expect([path, (await ops('POST', path, corrected, headers)).status]).toEqual([path, 201])
+      expect((await ops('POST', path, refused, headers)).status).toBe(path === '/tenants' ? 400 : 409)
+    }
+  })
+
+  test('of a creation that another one was faster than is free', async () => {
+    for (const [path, body] of [
+      ['/employers', employer],
+      ['/policies', policy],
+    ] as const) {
+      for (let round = 0; round < 5; round += 1) {
+        const keys = [key(), key(), key()]
+        const same = body()
+        const answers = await Promise.all(keys.map((headers) => ops('POST', path, same, headers)))
+        expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409])
+        for (const [index, headers] of keys.entries()) {
+          const other = await ops('POST', path, body(), headers)
+          expect(other.status).toBe(answers[index]!.status === 201 ? 409 : 201)
+        }
+      }
+    }
+  })
+
+  test('of a rotation is 409 the second time, and the first secret stays', async () => {
+    const created = await ops('POST', '/api-clients', { tenant_id: seeded.tenantId, name: 'Rotated' })
+    const { client_id } = created.body.data
+    const rotate = (headers: Record<string, string>, id = client_id) =>
+      ops('POST', `/api-clients/${id}/rotate`, undefined, headers)
+    const headers = key()
+    const answers = await Promise.all([rotate(headers), rotate(headers), rotate(headers)])
+    answers.push(await rotate(headers))
+    const rotated = answers.filter(({ status }) => status === 200)
+    expect(rotated).toHaveLength(1)
+    for (const { status, body } of answers) {
+      if (status !== 200) expect([status, body.message]).toEqual([409, expect.stringContaining(client_id)])
+    }
+    const { client_secret } = rotated[0]!.body.data
+    const authenticated = () =>
+      send(`${service.coreUrl}/api/v1/files/status/${UNKNOWN}`, {
+        headers: { 'X-Client-ID': client_id, 'X-Client-Secret': client_secret },
+      })
+    expect((await authenticated()).status).toBe(404)
+    const other = await ops('POST', '/api-clients', { tenant_id: seeded.tenantId, name: 'Other' })
+    expect((await rotate(headers, other.body.data.client_id)).status).toBe(200)
+
+    const next = key()
+    await ops('POST', `/api-clients/${client_id}/deactivate`)
+    for (const _again of [1, 2]) {
+      const refused = await rotate(next)
+      expect([refused.status, refused.body.message]).toEqual([409, expect.stringMatching(/deactivated/)])
     }
   })
 

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type SeededTenant, seedTenant, send } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService, startService } from '../support/service.ts'
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const PAYMENT_PATHS = [

@@ -6,9 +6,11 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectComplete, largePayroll } from '../support/large-payroll.ts'
 import {
   type Answer,
+  callTool,
   newFein,
   newPolicyNumber,
   operate,
+  payrollRow,
   policyDefaults,
   type SeededTenant,
   seedPolicy,
@@ -226,6 +228,51 @@ test('an upload that was given up keeps its key from another body, however few r
   expect((await upload('B')).status).toBe(409)
   expect((await upload('A')).body).toEqual(answer.body)
   expect(await filesOf(60)).toHaveLength(files.length + 2)
+})
+
+test('an upload that was given up is stored as another file although its policy was cancelled since', async () => {
+  const note = 'n'.repeat(20_000)
+  const employees = Array.from({ length: 61 }, (_, index) =>
+    employeeRecord({ employee_id: `C-${index}`, note }),
+  )
+  const connection = await operate(service, 'POST', '/inbound-connections', { tenant_id: tenant.tenantId })
+  const now = await serviceTime(service)
+  type Policy = Awaited<ReturnType<typeof seedPolicy>>
+  const senders: ((policy: Policy) => Promise<Answer>)[] = [
+    ({ policyNumber }) =>
+      report(service, tenant, { policy_number: policyNumber, employees }, { 'Idempotency-Key': 'cancelled' }),
+    ({ policyNumber }) => {
+      const body = JSON.stringify(reportBody(tenant, { policy_number: policyNumber, employees }))
+      const signature = sign(connection.secret, now, body)
+      const headers = { 'X-Webhook-Timestamp': String(now), 'X-Webhook-Signature': signature }
+      return post(service, `/api/v1/webhook/inbound/${connection.connection_id}`, headers, body)
+    },
+    async ({ policyId }) => {
+      const rows = employees.map(({ employee_id }) => payrollRow({ employee_id, note }))
+      const given = {
+        employer_id: tenant.employerId,
+        policy_id: policyId,
+        rows,
+        idempotency_key: 'cancelled',
+      }
+      const { result, error } = await callTool(service, tenant.apiKey, 'submit_payroll_data', given)
+      return { status: error ? 500 : 202, headers: new Headers(), text: '', body: result ?? error }
+    },
+  ]
+  for (const [index, upload] of senders.entries()) {
+    const policy = await seedPolicy(service, tenant)
+    const files = await filesOf(61)
+    await dyingAt("NEW.type = 'PayrollRowsRecorded' AND NEW.data::json->>'last' = 'true'", () =>
+      upload(policy),
+    )
+    await operate(service, 'POST', '/clock/advance', { seconds: 61 })
+    await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
+    await operate(service, 'POST', `/policies/${policy.policyId}/cancel`, {})
+    const answer = await upload(policy)
+    expect([index, answer.status, answer.body]).toEqual([index, 202, expect.objectContaining({})])
+    expect((await upload(policy)).body).toEqual(answer.body)
+    expect((await filesOf(61)).length).toBe(files.length + 2)
+  }
 })
 
 function employeesOf(count: number): Record<string, unknown>[] {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import {
   allEvents,
   employeeRecord,
@@ -10,7 +10,7 @@ import {
   sign,
 } from '../support/core.ts'
 import { callTool, operate, payrollRow, type SeededTenant, seedTenant, sendRpc } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
 /** Two persons whose numbers are one number to JSON. */
 const TWINS = [
@@ -18,14 +18,13 @@ const TWINS = [
   { id: '9007199254740993', name: 'Bob' },
 ]
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
 })
-afterAll(() => service?.stop())
 
 /** JSON of rows or a body, with the ids of the twins as bare numbers. */
 function withNumbers(value: unknown): string {

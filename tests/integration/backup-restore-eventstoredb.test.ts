@@ -16,7 +16,7 @@ import { migrate } from '../../infrastructure/database/migrate.ts'
 import { cli } from '../support/cli.ts'
 import { post } from '../support/core.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { type EventStoreNode, eventStoreProgram, startEventStoreOn } from '../support/eventstoredb-node.ts'
+import { type EventStoreServer, eventStoreProgram, startEventStore } from '../support/eventstoredb.ts'
 import { continueStory, expectStory, type Story, storedLog, tellStory } from '../support/payroll-story.ts'
 import { postgresToolsFit } from '../support/postgres-tools.ts'
 import { operate } from '../support/seed.ts'
@@ -59,15 +59,15 @@ async function temporary(): Promise<string> {
 }
 
 /** Starts a server on a database directory, at the address of an earlier one where that is given. */
-async function startServer(database: string, earlier?: EventStoreNode): Promise<EventStoreNode> {
-  const server = await startEventStoreOn(database, earlier && { port: earlier.port })
+async function startServer(database: string, earlier?: EventStoreServer): Promise<EventStoreServer> {
+  const server = await startEventStore({ database, ...(earlier ? { at: earlier } : {}) })
   stops.push(() => server.stop())
   return server
 }
 
 describe.skipIf(!possible)('a copy of a running EventStoreDB', () => {
   let directory: string
-  let server: EventStoreNode
+  let server: EventStoreServer
   let client: EventStoreDBClient
   beforeAll(async () => {
     directory = await temporary()
@@ -153,7 +153,7 @@ describe.skipIf(!possible)('EventStoreDB and PostgreSQL', () => {
     return created.url
   }
 
-  async function serviceOn(eventStore: EventStoreNode, databaseUrl: string) {
+  async function serviceOn(eventStore: EventStoreServer, databaseUrl: string) {
     const service = await startService({
       env: { EVENTSTORE_URL: eventStore.url, DATABASE_URL: databaseUrl, MASTER_KEY: masterKey },
     })

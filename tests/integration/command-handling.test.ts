@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { CommandHandler } from '../../application/command-handling/command-handler.ts'
+import { aggregateCache, CommandHandler } from '../../application/command-handling/command-handler.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { virtualClock } from '../../domain/operations/virtual-clock.ts'
@@ -121,6 +121,28 @@ describe('a command', () => {
     expect(await other.commands.execute(virtualClock, id, moveTo(5), context())).toMatchObject({
       ...{ position: null, revision: 2 },
     })
+  })
+
+  test('is decided on a cached state; what is cached is bounded by the size of the events', async () => {
+    const commands = new CommandHandler(one.log, one.registry, one.clock, aggregateCache(200_000))
+    const register = async (name: string) => {
+      const id = tenantId()
+      await commands.execute(tenant, id, { type: 'Register', data: { tenant_id: id, name } }, context())
+      return id
+    }
+    const small = await Promise.all(Array.from({ length: 20 }, () => register('Small')))
+    const reads = vi.spyOn(one.log, 'readStream')
+    const readFor = async (ids: readonly string[]) => {
+      reads.mockClear()
+      for (const id of ids) await commands.load(tenant, id)
+      return reads.mock.calls.length
+    }
+    expect(await readFor(small)).toBe(0)
+    // as few as that push out all others
+    for (let n = 0; n < 10; n += 1) await register('x'.repeat(40_000))
+    expect(await readFor(small)).toBe(20)
+    expect(await readFor(small)).toBe(0)
+    reads.mockRestore()
   })
 
   test('that is stored needs no look at the log', async () => {

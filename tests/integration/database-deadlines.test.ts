@@ -148,7 +148,6 @@ describe('statements that take long', () => {
     const leases = new HeldLeases(
       {
         acquire: (...args) => store.acquire(...args),
-        renew: (...args) => store.renew(...args),
         release: (...args) => store.release(...args),
         holders: (...args) => store.holders(...args),
         async renewAll(...args) {

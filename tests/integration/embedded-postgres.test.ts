@@ -285,7 +285,7 @@ describe('after a crash', () => {
     const service = spawnService(dataDir, '/nonexistent')
     await query(await urlOf(service), 'create table kept as select 3 as answer')
     service.kill('SIGKILL')
-    for (const { pid } of await listServerProcesses(join(dataDir, 'postgres'))) {
+    for (const pid of await listServerProcesses(join(dataDir, 'postgres'))) {
       if (isAlive(pid)) process.kill(pid, 'SIGKILL')
     }
     const next = await start(dataDir)

@@ -142,13 +142,11 @@ describe.skipIf(!source || source.kind === 'given')(
     }
 
     test('a projection applies every event once, by itself', { timeout: 2 * LIMIT_MS }, async () => {
-      const leaseStore = new PostgresLeaseStore(database.pool)
       const projections = new Projections({
         projections: [lanes],
         ...{ log, registry, clock: systemClock, retryMs: 20 },
         store: new PostgresProjectionStore(database),
         leases: leases(),
-        holders: (names) => leaseStore.holders(names),
       })
       await projections.start()
       cleanups.unshift(() => projections.stop())

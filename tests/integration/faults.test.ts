@@ -71,7 +71,7 @@ describe('faults of several processes', () => {
       ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
     }))
     await storeWork(store, ...work)
-    const counts = () => store.counts({ now: 1, processManagers: ['mails'] })
+    const counts = () => store.counts({ now: 1, kinds: [{ processManager: 'mails', kind: 'send' }] })
     const kinds = [{ processManager: 'mails', kind: 'send', slots: 100 }]
     const claimAll = () => store.claim({ owner: 'me', leaseMs: 60_000, kinds })
     await here.inject('mail', 'hold', 1)

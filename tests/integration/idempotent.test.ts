@@ -8,7 +8,7 @@ import { type ClaimedCall, runClaimed } from '../../application/idempotency/clai
 import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import { aggregates } from '../../domain/catalogue.ts'
-import type { Rejection } from '../../domain/kernel/rejection.ts'
+import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
@@ -175,9 +175,10 @@ describe('another request under the same key', () => {
       await held
       return register(one)(context)
     })
-    expect(await runClaimed(one, other, never)).toMatchObject(conflict)
+    const meanwhile = runClaimed(one, other, never)
     release()
     await first
+    expect(await meanwhile).toMatchObject(conflict)
     expect(await runClaimed(one, other, never)).toMatchObject(conflict)
     expect(await runClaimed(await startProcess(), other, never)).toMatchObject(conflict)
   })
@@ -226,20 +227,67 @@ describe('a failed attempt', () => {
     expect(await registered()).toHaveLength(before.length + 1)
   })
 
-  test('that was refused is asked again, and shared by those who waited', async () => {
-    const refuse = async () => ({ status: 404, body: { error: 'Not found' } })
-    const refused = await Promise.all([1, 2].map(() => runClaimed(one, request, refuse)))
-    for (const outcome of refused) expect(outcome).toMatchObject({ replayed: false, status: 404 })
-    expect(await runClaimed(one, request, register(one))).toMatchObject({ replayed: false, status: 201 })
+  test('that was refused is shared by those who waited, and leaves the key to another request', async () => {
+    const refusal = reject('not_found', 'policy_not_found', 'No such policy')
+    const refuse = async () => refusal
+    expect(await Promise.all([1, 2].map(() => runClaimed(one, request, refuse)))).toEqual([refusal, refusal])
+    const corrected = { ...request, requestHash: await requestHash('corrected') }
+    const two = await startProcess()
+    const first = succeeded(await runClaimed(two, corrected, register(two)))
+    expect(first).toMatchObject({ replayed: false, status: 201 })
+    for (const process of [one, two]) {
+      expect(await runClaimed(process, corrected, refuse)).toMatchObject({ replayed: true, body: first.body })
+      expect(await runClaimed(process, request, refuse)).toMatchObject({ code: 'idempotency_key_reused' })
+    }
   })
 
   test('that a check refused stores nothing and leaves the key to another request', async () => {
     const head = await one.log.head()
-    const checked = { ...request, check: () => Promise.reject(new Error('no such policy')) }
-    await expect(runClaimed(one, checked, register(one))).rejects.toThrow('no such policy')
-    expect(await one.log.head()).toBe(head)
+    const refusal = reject('not_found', 'policy_not_found', 'No such policy')
+    for (const check of [async () => refusal, () => Promise.reject(new Error('no such policy'))]) {
+      const outcome = runClaimed(one, { ...request, check }, register(one)).catch((error: Error) => error)
+      expect(await outcome).toMatchObject({ message: expect.stringMatching(/no such policy/i) })
+      expect(await one.log.head()).toBe(head)
+    }
     const corrected = { ...request, requestHash: await requestHash('corrected') }
     expect(await runClaimed(one, corrected, register(one))).toMatchObject({ status: 201 })
+  })
+
+  test('that died leaves its key to a retry, and to another request once that was refused', async () => {
+    const two = await startProcess()
+    const corrected = { ...request, requestHash: await requestHash('corrected') }
+    await expect(runClaimed(one, request, () => Promise.reject(new Error('died')))).rejects.toThrow('died')
+    expect(await runClaimed(two, corrected, register(two))).toMatchObject({ code: 'idempotency_key_reused' })
+    const refusal = reject('conflict', 'fein_taken', 'Taken meanwhile')
+    const refused = await runClaimed(two, { ...request, check: async () => refusal }, register(two))
+    expect(refused).toEqual(refusal)
+    expect(await runClaimed(one, corrected, register(one))).toMatchObject({ status: 201, replayed: false })
+  })
+
+  test('that waited for another is done by itself, once that was refused', async () => {
+    const two = await startProcess()
+    let refuse = () => {}
+    const held = new Promise<void>((resolve) => {
+      refuse = resolve
+    })
+    let claimed = () => {}
+    const isClaimed = new Promise<void>((resolve) => {
+      claimed = resolve
+    })
+    const refusal = reject('conflict', 'fein_taken', 'Taken')
+    const first = runClaimed(one, request, async () => {
+      claimed()
+      await held
+      return refusal
+    })
+    await isClaimed
+    const look = vi.spyOn(two.log, 'readStream')
+    const second = runClaimed(two, request, register(two))
+    await vi.waitFor(() => expect(look).toHaveBeenCalled(), 90_000)
+    refuse()
+    expect(await first).toEqual(refusal)
+    expect(await second).toMatchObject({ replayed: false, status: 201 })
+    expect(await runClaimed(one, request, register(one))).toMatchObject({ replayed: true })
   })
 })
 
@@ -269,7 +317,10 @@ describe('a request within another one', () => {
 
   test('is checked with the command id that its work is done under', async () => {
     const checked: (string | null)[] = []
-    const check = async (claimedAs: string | null) => void checked.push(claimedAs)
+    const check = async (claimedAs: string | null) => {
+      checked.push(claimedAs)
+      return null
+    }
     const ids: string[] = []
     for (const _attempt of [1, 2]) {
       const died = runClaimed(one, { ...request, check }, ({ commandId }) => {
@@ -342,7 +393,7 @@ describe('two processes', () => {
       expect(first).toMatchObject({ replayed: false, status: 201, body: { by: 'the other' } })
       goOn()
       const expected = secretAnswer
-        ? { rejected: true, code: 'idempotency_key_used', message: expect.stringContaining('created other') }
+        ? { rejected: true, code: 'idempotency_key_used', message: expect.stringContaining('for other') }
         : { replayed: true, status: 200, body: { by: 'the other' } }
       expect(await slow).toMatchObject(expected)
       for (const process of [one, two]) {

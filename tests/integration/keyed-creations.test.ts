@@ -159,6 +159,58 @@ describe('a creation with a key', () => {
     expect(await streams()).toBe(before + 1)
   })
 
+  test('sent many times at once is worked on once by each process; the others wait for what becomes of it', async () => {
+    const { commandId: _id, ...context } = operatorContext()
+    const call = {
+      caller: 'operator',
+      operation: 'register',
+      requestHash: await requestHash('many'),
+      context,
+    }
+    for (const fails of [false, true]) {
+      const key = newKey()
+      let runs = 0
+      let goOn = () => {}
+      const held = new Promise<void>((resolve) => {
+        goOn = resolve
+      })
+      const send = () =>
+        createOnce(
+          one.app,
+          { ...call, key },
+          {
+            decider: tenant,
+            create: async (within) => {
+              runs += 1
+              await held
+              if (fails) throw new Error('refused')
+              const created = await tenants.register(one.app, { name: 'Many' }, within)
+              return { status: 201, body: created }
+            },
+            answerOf: ({ state }) => ({ status: 201, body: state }),
+          },
+        ).catch((error: Error) => error.message)
+      const sent = Array.from({ length: 50 }, send)
+      await vi.waitFor(() => expect(runs).toBe(1), 90_000)
+      const other = createOnce(
+        one.app,
+        { ...call, key, requestHash: await requestHash('other') },
+        { decider: tenant, create: () => Promise.reject(new Error('its turn')), answerOf: () => null },
+      ).catch((error: Error) => ({ code: error.message }))
+      goOn()
+      expect(await other).toMatchObject({ code: fails ? 'its turn' : 'idempotency_key_reused' })
+      const outcomes = await Promise.all(sent)
+      expect(runs).toBe(1)
+      if (fails) expect(new Set(outcomes)).toEqual(new Set(['refused']))
+      else {
+        expect(outcomes.filter((outcome) => (outcome as IdempotentOutcome).replayed)).toHaveLength(49)
+        expect(
+          new Set(outcomes.map((outcome) => JSON.stringify((outcome as IdempotentOutcome).body))).size,
+        ).toBe(1)
+      }
+    }
+  })
+
   test('keeps a fingerprint of its body, not the body’s hash', async () => {
     const append = vi.spyOn(one.app.log, 'append')
     await register(one.app, newKey(), 'Hashed')

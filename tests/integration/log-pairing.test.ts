@@ -66,16 +66,13 @@ async function readUpTo(pool: Database['pool'], position: bigint): Promise<void>
   )
 }
 
-test('what an earlier release read of a log that was empty at first belongs to its engine, and a refusal changes nothing', async () => {
+test('a log that ends before what was read of it is refused, whatever the database was paired with, and nothing is changed', async () => {
   const [{ pool, log }, other] = await Promise.all([open(), open()])
-  await pool.query('INSERT INTO runtime.log_binding (engine) VALUES ($1)', [ENGINE])
   await append(log)
   await readUpTo(pool, await log.head())
-  const otherEngine = ENGINE === 'postgresql' ? 'eventstoredb' : 'postgresql'
   for (let start = 0; start < 2; start += 1) {
-    await expect(rememberLog(pool, otherEngine, other.log)).rejects.toThrow(OtherEventLog)
+    await expect(rememberLog(pool, ENGINE, other.log)).rejects.toThrow(LogTooShort)
   }
-  await expect(rememberLog(pool, ENGINE, other.log)).rejects.toThrow(LogTooShort)
   await rememberLog(pool, ENGINE, log)
   await append(other.log)
   await expect(rememberLog(pool, ENGINE, other.log)).rejects.toThrow(OtherEventLog)

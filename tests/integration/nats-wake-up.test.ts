@@ -83,6 +83,7 @@ async function storeAndOffer(process: Process, ...keys: readonly string[]): Prom
 async function isEverythingDone(process: Process): Promise<boolean> {
   return process.bench.drain({
     positions: async () => new Map([['parcels', await process.bench.log.head()]]),
+    kinds: [HINT],
   })
 }
 

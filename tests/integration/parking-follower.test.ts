@@ -1,10 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Handled, ParkingFollower, type Stop } from '../../application/following/parking-follower.ts'
 import type { StoredEvent } from '../../application/ports/event-log.ts'
-import {
-  type Handled,
-  ParkingFollower,
-  type Stop,
-} from '../../application/process-managers/parking-follower.ts'
 import { PARKED_STREAM, type WorkToStore } from '../../application/process-managers/work-store.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'

@@ -146,6 +146,35 @@ describe('advancing the virtual clock', () => {
     expect(await bench.log.readStream('virtualClock-service')).toHaveLength(1)
   })
 
+  test('who does not get its turn in time is refused, and nothing was done', async () => {
+    const other = await openWorkbench(testDatabase.url)
+    const lease = (await other.leases.acquire('virtual-clock'))!
+    const start = bench.clock.now()
+    const impatient = { ...partsOf(bench), turnMs: 120 }
+    const refused = await advanceClock(impatient, { seconds: 1 }, context())
+    expect(refused).toMatchObject({ kind: 'conflict', code: 'clock_is_moving' })
+    expect((refused as { message: string }).message).toContain(other.leases.owner)
+    await lease.release()
+    await other.close()
+
+    let atRest: () => void = () => undefined
+    let isSettling = false
+    const settle = () =>
+      new Promise<boolean>((resolve) => {
+        isSettling = true
+        atRest = () => resolve(true)
+      })
+    const first = advanceClock({ ...partsOf(bench), settle }, { seconds: 2 }, context())
+    await until(() => isSettling)
+    const impatientOnes = [1, 4].map((seconds) => advanceClock(impatient, { seconds }, context()))
+    for (const one of impatientOnes) expect(await one).toMatchObject({ code: 'clock_is_moving' })
+    const patient = advance({ seconds: 8 })
+    expect(await bench.log.readStream('virtualClock-service')).toHaveLength(1)
+    atRest()
+    expect(await first).toEqual({ now: start + 2_000 })
+    expect(await patient).toEqual({ now: start + 10_000 })
+  })
+
   test('the system clock is not moved', async () => {
     const parts = { ...partsOf(bench), clock: { kind: 'system', now: () => 0 } as const }
     expect(await advanceClock(parts, { seconds: 1 }, context())).toMatchObject({ code: 'clock_not_virtual' })

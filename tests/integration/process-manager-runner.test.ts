@@ -26,7 +26,6 @@ import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { isLogInEventStore } from '../support/installation.ts'
 import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 // a parcel service: what a process manager does is easy to see in it
@@ -362,6 +361,28 @@ describe('reacting to the log', () => {
     })
   })
 
+  test('what PostgreSQL cannot store parks its stream, and everything else goes on', async () => {
+    const { handler, names } = courier(async ({ key }) =>
+      key === 'changed'
+        ? { outcome: 'again', afterMs: 0, payload: { parcel: 'half \ud800' } }
+        : key === 'stopped'
+          ? { outcome: 'stop', why: 'told: \0' }
+          : { outcome: 'done' },
+    )
+    const think = (parcel: string) => (parcel === 'odd' ? 'Zebulon \0' : parcel)
+    const runner = await bench.run([parcels(handler, {}, think)])
+    for (const parcel of ['before', 'odd', 'changed', 'stopped', 'after']) await send(parcel)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names().sort()).toEqual(['after', 'before', 'changed', 'stopped'])
+    const unstorable = 'holds U+0000 or half of a surrogate pair, which PostgreSQL cannot store'
+    const failed = await runner.failedWork(10)
+    expect(failed.map(({ key, error }) => `${key}: ${error}`).sort()).toEqual([
+      `changed: The payload of deliver ${unstorable}`,
+      `parcel-odd: The key or the correlation of deliver ${unstorable}`,
+      'stopped: told: \ufffd',
+    ])
+  })
+
   test('of several intents about one piece, those of a page are one', async () => {
     const { handler, deliveries } = courier()
     const stored: unknown[] = []
@@ -586,20 +607,18 @@ describe('working', () => {
   test('work wanted later while it is leased waits for its time, also when its worker dies', async () => {
     const { store } = bench
     const [now, later] = [bench.clock.now(), bench.clock.now() + 60_000]
-    for (const release of [() => store.releaseAll(['parcels']), () => store.makeDue(now, 'somebody')]) {
-      await storeWork(store, work('x'))
-      expect(await claimAll(store, 'dead', 1)).toHaveLength(1)
-      await storeWork(store, { ...work('x'), dueAt: later, isLater: true })
-      await until(async () => {
-        await release()
-        return (await counts()).leased === 0
-      })
-      expect(await claimAll(store, 'early', 60_000)).toEqual([])
-      await store.makeDue(later, 'somebody')
-      const [claim] = await claimAll(store, 'punctual', 60_000)
-      expect(claim).toMatchObject({ key: 'x', attempt: 1 })
-      expect(await store.end(claim!, { end: 'done' })).toBe('ended')
-    }
+    await storeWork(store, work('x'))
+    expect(await claimAll(store, 'dead', 1)).toHaveLength(1)
+    await storeWork(store, { ...work('x'), dueAt: later, isLater: true })
+    await until(async () => {
+      await store.makeDue(now, 'somebody')
+      return (await counts()).leased === 0
+    })
+    expect(await claimAll(store, 'early', 60_000)).toEqual([])
+    await store.makeDue(later, 'somebody')
+    const [claim] = await claimAll(store, 'punctual', 60_000)
+    expect(claim).toMatchObject({ key: 'x', attempt: 1 })
+    expect(await store.end(claim!, { end: 'done' })).toBe('ended')
   })
 
   test('a late finisher ends neither its own lost claim nor that of its successor', async () => {
@@ -643,24 +662,19 @@ describe('working', () => {
     expect(await bench.drain(runner)).toBe(true)
   })
 
-  test.skipIf(isLogInEventStore)(
-    'a process that has the log for itself takes over what a dead predecessor held, at once',
-    async () => {
-      await bench.close()
-      bench = await openWorkbench(testDatabase.url, { aggregates: [parcel], isExclusive: true })
-      expect(bench.log.isExclusive).toBe(true)
-      await storeWork(bench.store, { ...work('orphan'), dueAt: 0 })
-      expect(await claimAll(bench.store, 'dead', 3_600_000)).toHaveLength(1)
-      await bench.database.pool.query(
-        `INSERT INTO runtime.leases VALUES ('process-manager/parcels', 'dead', 7, clock_timestamp() + interval '1 hour')`,
-      )
-      const { handler, names } = courier()
-      const runner = await bench.run([parcels(handler)])
-      await send('new')
-      expect(await bench.drain(runner)).toBe(true)
-      expect(names().sort()).toEqual(['new', 'orphan'])
-    },
-  )
+  test('what a process held that is seen to be dead is taken over at once', async () => {
+    await storeWork(bench.store, { ...work('orphan'), dueAt: 0 })
+    expect(await claimAll(bench.store, 'dead', 3_600_000)).toHaveLength(1)
+    // its session, of which no lock is left
+    await bench.database.pool.query(`
+      INSERT INTO runtime.sessions (owner, lock) VALUES ('dead', nextval('runtime.session_locks'));
+      INSERT INTO runtime.leases VALUES ('process-manager/parcels', 'dead', 7, clock_timestamp() + interval '1 hour')`)
+    const { handler, names } = courier()
+    const runner = await bench.run([parcels(handler)])
+    await send('new')
+    expect(await bench.drain(runner)).toBe(true)
+    expect(names().sort()).toEqual(['new', 'orphan'])
+  })
 
   test('a worker whose lease is lost is told to stop, and its outcome counts for nothing', async () => {
     const told: unknown[] = []
@@ -683,6 +697,31 @@ describe('working', () => {
     expect(told).toHaveLength(1)
     expect((told[0] as Error).name).toBe('LeaseLost')
     expect(await counts()).toMatchObject({ failed: 0, leased: 0 })
+  })
+
+  test('a piece whose end is told late has not lost its lease', async () => {
+    let renewals = 0
+    let isToldLate = false
+    const store = replaced(bench.store, {
+      async renew(...args) {
+        const standing = await bench.store.renew(...args)
+        renewals += 1
+        return standing
+      },
+      async end(...args) {
+        const ended = await bench.store.end(...args)
+        const before = renewals
+        await until(() => renewals > before)
+        isToldLate = true
+        return ended
+      },
+    })
+    const { handler } = courier()
+    const runner = await bench.run([parcels(handler)], { workLeaseMs: 300 }, { store })
+    await send('late')
+    await until(() => isToldLate)
+    expect(await bench.drain(runner)).toBe(true)
+    expect(bench.reports).toEqual([])
   })
 
   test('stopping interrupts work at its next safe point, and the attempt does not count', async () => {

@@ -31,7 +31,6 @@ function startOlder(projection: Projection = accounts()) {
       asked += 1
       return store.acquire(...args)
     },
-    renew: (...args) => store.renew(...args),
     renewAll: (...args) => store.renewAll(...args),
     release: (...args) => store.release(...args),
     holders: (...args) => store.holders(...args),

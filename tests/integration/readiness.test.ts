@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { IntegrationPublisher } from '../../application/integration-events/publisher.ts'
+import { discardWork } from '../../application/operations/unknown-work.ts'
 import {
   backoff,
   on,
@@ -16,7 +17,7 @@ import { Readiness } from '../../interfaces/readiness.ts'
 import type { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { newId, policyTerms } from '../support/payroll.ts'
-import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
 
 let database: TestDatabase
 let bench: Workbench
@@ -75,7 +76,7 @@ describe('readiness of a process manager', () => {
     const runner = await bench.run([watcher], {}, { store })
     const readiness = new Readiness(
       {
-        ...{ log: bench.log, runner, work: bench.store, clock: bench.clock },
+        ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
         ...{ nats: null, integrationEvents: null },
         projections: { list: async () => [] } as unknown as Projections,
       },
@@ -129,12 +130,67 @@ describe('readiness of a process manager', () => {
   })
 })
 
+test('work of a kind that the release does not have is shown, holds nothing up and can be discarded', async () => {
+  // a later release renamed one kind and dropped a process manager
+  const left = { payload: {}, correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
+  await storeWork(
+    bench.store,
+    { ...left, processManager: 'watcher', kind: 'stare', key: 'a', dueAt: 0 },
+    { ...left, processManager: 'watcher', kind: 'stare', key: 'b', dueAt: bench.clock.now() + 60_000 },
+    { ...left, processManager: 'guard', kind: 'patrol', key: 'c', dueAt: 0 },
+  )
+  const runner = await bench.run([watcher])
+  const { kinds } = runner
+  const readiness = new Readiness({
+    ...{ log: bench.log, runner, kinds, work: bench.store, clock: bench.clock },
+    ...{ nats: null, integrationEvents: null },
+    projections: { list: async () => [] } as unknown as Projections,
+  })
+  await issuePolicy()
+  expect(await bench.drain(runner)).toBe(true)
+  expect(await readiness.check()).toMatchObject({
+    ok: true,
+    degraded: [
+      'work of guard/patrol, which this release does not have: 1',
+      'work of watcher/stare, which this release does not have: 2',
+    ],
+  })
+  expect(await readiness.workOverview()).toMatchObject({
+    counts: { due: 0, leased: 0, later: 0, failed: 0 },
+    unknown: [
+      { process_manager: 'guard', kind: 'patrol', count: 1 },
+      { process_manager: 'watcher', kind: 'stare', count: 2 },
+    ],
+  })
+
+  const parts = { work: bench.store, kinds }
+  const stare = { processManager: 'watcher', kind: 'stare', key: null, dryRun: false }
+  expect(await discardWork(parts, { ...stare, kind: 'look' })).toMatchObject({ code: 'kind_of_work_known' })
+  expect(await discardWork(parts, { ...stare, dryRun: true })).toBe(2)
+  expect(await discardWork(parts, { ...stare, key: 'a' })).toBe(1)
+  expect(await discardWork(parts, stare)).toBe(1)
+  expect((await readiness.check()).degraded).toEqual([
+    'work of guard/patrol, which this release does not have: 1',
+  ])
+
+  // a release that has the kind again does it
+  const done: string[] = []
+  const patrol = work({ payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }, async ({ key }) => {
+    done.push(key)
+    return { outcome: 'done' }
+  })
+  const later = await bench.run([{ name: 'guard', startAt: 'beginning', on: [], work: { patrol } }])
+  expect(await bench.drain(later)).toBe(true)
+  expect(done).toEqual(['c'])
+  expect((await readiness.check()).degraded).toEqual([])
+})
+
 test('the figure of parked integration events is gone while their source does not answer', async () => {
   const runner = await bench.run([])
   const parked = async () => ({ state: 'active' as const, position: 0n, problem: null, parkedStreams: 3 })
   let status: () => Promise<Awaited<ReturnType<typeof parked>>> = parked
   const readiness = new Readiness({
-    ...{ log: bench.log, runner, work: bench.store, clock: bench.clock },
+    ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
     ...{ nats: null, projections: { list: async () => [] } as unknown as Projections },
     integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
   })

@@ -44,7 +44,7 @@ test('a rotation that is retried hands out no secret that does not work', async 
   await bench.commands.execute(apiClient, clientId, { type: 'Issue', data }, contextOf(randomUUID()))
   const app = {
     commands: bench.commands,
-    readModels: bench.drainParts({ positions: async () => new Map() }).readModels,
+    readModels: bench.drainParts({ positions: async () => new Map(), kinds: [] }).readModels,
     randomness: new SystemRandomness(bench.clock),
   }
   const context = contextOf(randomUUID())

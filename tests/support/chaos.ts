@@ -5,9 +5,7 @@ import { listServerProcesses, signal } from '../../infrastructure/embedded-postg
 import type { RunningService } from './service.ts'
 
 /** The processes of the embedded server of a data directory. */
-export function databaseProcesses(
-  dataDir: string,
-): Promise<readonly { pid: number; isPostmaster: boolean }[]> {
+export function databaseProcesses(dataDir: string): Promise<readonly number[]> {
   return listServerProcesses(join(dataDir, 'postgres'))
 }
 
@@ -15,7 +13,7 @@ export function databaseProcesses(
 export async function killTree(service: RunningService): Promise<void> {
   const processes = await databaseProcesses(service.dataDir)
   const dead = service.kill()
-  for (const { pid } of processes) signal(pid, 'SIGKILL')
+  for (const pid of processes) signal(pid, 'SIGKILL')
   await dead
 }
 

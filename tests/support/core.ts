@@ -76,25 +76,44 @@ export interface ShownEvent {
 }
 
 /** All events of the log in order, or those of one type, read page by page. */
-export async function allEvents(service: SeedableService, type?: string): Promise<ShownEvent[]> {
+export async function allEvents(
+  service: SeedableService,
+  type?: string,
+  { reveal = false } = {},
+): Promise<ShownEvent[]> {
+  const filter = { ...(type === undefined ? {} : { type }), ...(reveal ? { reveal: 'true' } : {}) }
+  return (await eventsAfter(service, null, filter)).events
+}
+
+/** Events behind a place in the log, and the place behind the last one. */
+async function eventsAfter(
+  service: SeedableService,
+  after: string | null,
+  filter: Record<string, string> = {},
+): Promise<{ events: ShownEvent[]; place: string | null }> {
   const events: ShownEvent[] = []
-  let from: string | null = null
-  do {
-    const query = new URLSearchParams({ limit: '1000' })
-    if (from !== null) query.set('from', from)
-    if (type !== undefined) query.set('type', type)
+  let place = after
+  for (let from = after; ; ) {
+    const query = new URLSearchParams({ limit: '1000', ...filter, ...(from === null ? {} : { from }) })
     const { body }: Answer = await send(`${service.opsUrl}/ops/v1/events?${query}`, {
       headers: { Authorization: `Bearer ${service.operatorToken}` },
     })
     if (body?.ok !== true) throw new Error(`The operator API refused to list events: ${body?.message}`)
     events.push(...body.data)
-    from = body.data.length === 0 || body.pagination.next === null ? null : String(body.pagination.next)
-  } while (from !== null)
-  return events
+    place = body.data.length === 0 ? place : String(body.data.at(-1).position)
+    if (body.data.length === 0 || body.pagination.next === null) return { events, place }
+    from = String(body.pagination.next)
+  }
 }
+
+/** How far the log of each service goes, as far as it was looked at: events and the place behind them. */
+const heads = new Map<string, { count: number; place: string | null }>()
 
 /** How far the log goes: it changes exactly when something is stored. */
 export async function logHead(service: SeedableService): Promise<string> {
-  const events = await allEvents(service)
-  return `${events.length} events, last at ${events.at(-1)?.position}`
+  const { opsUrl } = service
+  const { count, place: after } = heads.get(opsUrl) ?? { count: 0, place: null }
+  const { events, place } = await eventsAfter(service, after)
+  heads.set(opsUrl, { count: count + events.length, place })
+  return `${count + events.length} events, last at ${place}`
 }

@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Decider, fold } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
@@ -37,4 +37,38 @@ export function specify<State, Command, Event extends DomainEvent>(
       },
     }),
   }
+}
+
+/** One decision: what happened, what is asked for, and the events or the reason of the refusal. */
+export type Decision<Command, Event> = readonly [
+  title: string,
+  given: readonly Event[],
+  when: Command,
+  outcome: readonly Event[] | Pick<Rejection, 'kind' | 'code'>,
+]
+
+/** Categories whose decisions have been declared. */
+export const decided: string[] = []
+
+/** Declares a test for each decision of a decider, and one that each of its events is decided by one of them. */
+export function decisions<State, Command, Event extends DomainEvent>(
+  decider: Decider<State, Command, Event>,
+  table: readonly Decision<Command, Event>[],
+): void {
+  const { given } = specify(decider)
+  decided.push(decider.category)
+  describe(decider.category, () => {
+    test.each(table)('%s', (_title, history, command, outcome) => {
+      const when = given(...history).when(command)
+      if ('code' in outcome) when.thenRejection(outcome)
+      else when.thenEvents(...outcome)
+    })
+
+    test('decides each of its events', () => {
+      const types = table.flatMap(([, , , outcome]) =>
+        'code' in outcome ? [] : outcome.map(({ type }) => type),
+      )
+      expect(new Set(types)).toEqual(new Set(decider.events.map(({ name }) => name)))
+    })
+  })
 }

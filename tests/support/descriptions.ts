@@ -3,6 +3,7 @@ import formats from 'ajv-formats'
 import { inject } from 'vitest'
 import { TOLERANT } from '../../interfaces/endpoints/fields.ts'
 import type { OpenApi, Operation } from '../../interfaces/endpoints/openapi.ts'
+import { apiAt, type DescribedApi } from './described-hosts.ts'
 
 /**
  * What services answer is held against the description of their APIs: what all tests call them with
@@ -13,22 +14,6 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** Documents by API. */
     descriptions: Readonly<Record<DescribedApi, OpenApi>>
-  }
-}
-
-export type DescribedApi = 'core' | 'operator'
-
-const apiOf = new Map<string, DescribedApi>()
-
-/**
- * Says which API the hosts at some addresses have; ports are used again, by other hosts too.
- * @param api null: one without a description.
- */
-export function describeHosts(addresses: readonly (string | undefined)[], api: DescribedApi | null): void {
-  for (const address of addresses) {
-    if (address === undefined) continue
-    if (api === null) apiOf.delete(address)
-    else apiOf.set(address, api)
   }
 }
 
@@ -56,8 +41,8 @@ const WITHOUT_OPERATION = [400, 403, 404, 405, 429]
  */
 export function expectDescribed(method: string, url: string, answer: DescribedAnswer): void {
   const { origin, pathname } = new URL(url)
-  const api = apiOf.get(origin)
-  if (api === undefined || method === 'HEAD' || method === 'OPTIONS') return
+  const api = apiAt(origin)
+  if (api === null || method === 'HEAD' || method === 'OPTIONS') return
   const fault = faultOf(api, method, pathname, answer)
   if (fault === null) return
   throw new Error(`${method} ${pathname} answers ${answer.status}, ${fault}: ${answer.text.slice(0, 2000)}`)

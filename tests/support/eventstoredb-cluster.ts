@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort, type ServerProcess, serverProcess } from './eventstoredb.ts'
+import { addressOf, PLAIN_NODE } from './eventstoredb.ts'
+import { freePort, type ServerProcess, serverProcess } from './server-process.ts'
 
 /** Three nodes of EventStoreDB on this machine that choose a leader among them. */
 export interface EventStoreCluster {
@@ -35,10 +36,8 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
     processes.set(
       port,
       serverProcess(path, [
-        ...['--insecure', '--run-projections=None', '--enable-atom-pub-over-http=false'],
+        ...[...PLAIN_NODE, ...(await addressOf(port)), '--gossip-interval-ms=500'],
         ...['--cluster-size=3', '--discover-via-dns=false', '--gossip-seed', seeds.join(',')],
-        ...['--gossip-interval-ms=500', '--node-ip=127.0.0.1', '--node-port', String(port)],
-        ...['--replication-ip=127.0.0.1', '--replication-port', String(await freePort())],
         ...['--db', join(folder, `db-${port}`), '--log', join(folder, `log-${port}`)],
       ]),
     )

@@ -4,7 +4,8 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type EventStoreServer, freePort, serverProcess } from './eventstoredb.ts'
+import { addressOf, type EventStoreServer, PLAIN_NODE } from './eventstoredb.ts'
+import { freePort, serverProcess } from './server-process.ts'
 
 const run = promisify(execFile)
 
@@ -33,7 +34,7 @@ export async function hasOpenssl(): Promise<boolean> {
 /** @param path of the server's program. */
 export async function startSecuredEventStore(path: string): Promise<SecuredEventStore> {
   const folder = await mkdtemp(join(tmpdir(), 'compstream-secured-'))
-  const [port, replicationPort] = [await freePort(), await freePort()]
+  const port = await freePort()
   const at = (name: string) => join(folder, name)
   await mkdir(at('authority'))
   const caFile = at('authority/ca.crt')
@@ -43,14 +44,7 @@ export async function startSecuredEventStore(path: string): Promise<SecuredEvent
   await makeCertificate(folder, at('ca.key'), caFile)
   const adminPassword = 'Pa55word of the administrator'
   const settings = [
-    ...['--run-projections=None', '--enable-atom-pub-over-http=false', '--node-ip=127.0.0.1'],
-    ...[
-      '--node-port',
-      String(port),
-      '--replication-ip=127.0.0.1',
-      '--replication-port',
-      String(replicationPort),
-    ],
+    ...[...PLAIN_NODE.filter((one) => one !== '--insecure'), ...(await addressOf(port))],
     ...['--certificate-file', at('node.crt'), '--certificate-private-key-file', at('node.key')],
     ...['--trusted-root-certificates-path', at('authority'), '--db', at('db'), '--log', at('log')],
   ]
@@ -98,38 +92,32 @@ export async function startSecuredEventStore(path: string): Promise<SecuredEvent
   }
 }
 
+async function openssl(...args: string[]): Promise<void> {
+  await run('openssl', args)
+}
+
 async function makeAuthority(keyFile: string, file: string): Promise<void> {
-  await run('openssl', [
+  await openssl(
     ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', keyFile, '-out', file, '-days', '2'],
     ...['-subj', '/CN=authority of a test', '-addext', 'basicConstraints=critical,CA:TRUE'],
     ...['-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
-  ])
+  )
 }
 
 /** `node.crt` and `node.key` in a folder. */
 async function makeCertificate(folder: string, caKeyFile: string, caFile: string): Promise<void> {
   const at = (name: string) => join(folder, name)
-  const subject = ['-subj', '/CN=eventstoredb-node']
-  await run('openssl', [
-    ...[
-      'req',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-keyout',
-      at('node.key'),
-      '-out',
-      at('node.csr'),
-      ...subject,
-    ],
-  ])
+  await openssl(
+    ...['req', '-newkey', 'rsa:2048', '-nodes', '-keyout', at('node.key'), '-out', at('node.csr')],
+    ...['-subj', '/CN=eventstoredb-node'],
+  )
   await writeFile(
     at('extensions'),
     'subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth,clientAuth\n' +
       'keyUsage=digitalSignature,keyEncipherment\n',
   )
-  await run('openssl', [
+  await openssl(
     ...['x509', '-req', '-in', at('node.csr'), '-CA', caFile, '-CAkey', caKeyFile, '-CAcreateserial'],
     ...['-days', '2', '-extfile', at('extensions'), '-out', at('node.crt')],
-  ])
+  )
 }

@@ -6,7 +6,8 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import type { OpenApi } from '../../interfaces/endpoints/openapi.ts'
-import type { DescribedApi } from './descriptions.ts'
+import type { DescribedApi } from './described-hosts.ts'
+import { openSharedServices } from './shared-services.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -14,12 +15,15 @@ declare module 'vitest' {
     postgresUrl: string
     /** Name of the migrated database that test databases are copied from; made when first needed. */
     postgresTemplate: string
+    /** Where suites ask for the service that they share, see shared-services.ts. */
+    sharedServices: string
   }
 }
 
 interface Server {
   readonly url: string
   readonly template: string
+  readonly sharedServices: string
   stop(): Promise<void>
 }
 
@@ -29,7 +33,10 @@ const common = globalThis as {
   compstreamDescriptions?: Promise<Readonly<Record<DescribedApi, OpenApi>>>
 }
 
-/** One PostgreSQL server for all test files: TEST_DATABASE_URL when set, else the embedded one in a new directory. */
+/**
+ * One PostgreSQL server for all test files: TEST_DATABASE_URL when set, else the embedded one in a new directory. And
+ * services for those that can share one.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   common.compstreamTestServer ??= { starting: start(), users: 0 }
   const shared = common.compstreamTestServer
@@ -39,6 +46,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('descriptions', descriptions)
   project.provide('postgresTemplate', server.template)
   project.provide('postgresUrl', server.url)
+  project.provide('sharedServices', server.sharedServices)
   return async () => {
     shared.users -= 1
     if (shared.users > 0) return
@@ -55,6 +63,18 @@ async function describe(): Promise<Readonly<Record<DescribedApi, OpenApi>>> {
 
 async function start(): Promise<Server> {
   const template = `compstream_template_${randomBytes(6).toString('hex')}`
+  const postgres = await startPostgres(template)
+  const services = await openSharedServices(postgres.url)
+  return {
+    ...{ url: postgres.url, template, sharedServices: services.url },
+    async stop() {
+      await services.stop()
+      await postgres.stop()
+    },
+  }
+}
+
+async function startPostgres(template: string): Promise<Pick<Server, 'url' | 'stop'>> {
   const given = process.env.TEST_DATABASE_URL
   if (given) {
     const stop = async () => {
@@ -63,7 +83,7 @@ async function start(): Promise<Server> {
       await client.query(`DROP DATABASE IF EXISTS ${template} WITH (FORCE)`)
       await client.end()
     }
-    return { url: given, template, stop }
+    return { url: given, stop }
   }
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-test-'))
   // several suites at once, each with processes of up to 21 sessions
@@ -72,5 +92,5 @@ async function start(): Promise<Server> {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
   }
-  return { url: server.url, template, stop }
+  return { url: server.url, stop }
 }

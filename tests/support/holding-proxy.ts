@@ -19,6 +19,9 @@ export interface HoldingProxy {
   comeBack(): void
   /** The same for new connections; those of before stay silent, and nobody is told. */
   comeBackUnnoticed(): void
+  /** Ends all connections, and accepts none until {@link restore}. */
+  cut(): Promise<void>
+  restore(): Promise<void>
   close(): Promise<void>
 }
 
@@ -86,9 +89,16 @@ export async function startHoldingProxy(to: number): Promise<HoldingProxy> {
       else server.write(bytes)
     })
   })
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  const listen = (on: number) => new Promise<void>((resolve) => listener.listen(on, '127.0.0.1', resolve))
+  await listen(0)
+  const { port } = listener.address() as AddressInfo
+  const cut = async () => {
+    const closed = new Promise((resolve) => listener.close(resolve))
+    for (const socket of [...swallowed, ...sockets]) socket.resetAndDestroy()
+    await closed
+  }
   return {
-    port: (listener.address() as AddressInfo).port,
+    port,
     holdAt: (text) =>
       new Promise((seen) => {
         awaited = { text: Buffer.from(text), seen }
@@ -119,9 +129,6 @@ export async function startHoldingProxy(to: number): Promise<HoldingProxy> {
     comeBackUnnoticed() {
       vanished = false
     },
-    async close() {
-      for (const socket of [...swallowed, ...sockets]) socket.destroy()
-      await new Promise((resolve) => listener.close(resolve))
-    },
+    ...{ cut, restore: () => listen(port), close: cut },
   }
 }

@@ -1,48 +1,52 @@
-import type { File, Task } from '@vitest/runner'
+import type { File, Suite } from '@vitest/runner'
 import { TestRunner } from 'vitest'
 import { installationName, whyNot } from './installation.ts'
-import { leftOut } from './long-suites.ts'
+import { isLeftOut } from './long-suites.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** Installation and why it cannot be had, or that the suite takes long. */
+    /** Why the installation cannot be had, or the command that runs it. */
     skippedBecause?: string
   }
 }
 
 /**
- * Skips tests by name, and runs no hook of theirs: all where the installation's servers are missing, else those that
- * take long.
+ * Skips tests by name: all where the installation's servers are missing, else those that `npm test` leaves out. Hooks of
+ * suites without a test that runs are not run either.
  */
 export default class InstallationRunner extends TestRunner {
   async onCollected(files: readonly File[]): Promise<void> {
-    const why = await whyNot()
+    const missing = await whyNot()
     for (const file of files) {
-      if (why !== null) skip(file, `${installationName}: ${why}`)
-      else skipLong(file)
+      skipIn(file, [], (names) => {
+        if (missing !== null) return missing
+        return isLeftOut(installationName, file.filepath, names) ? 'npm run test:all' : null
+      })
     }
   }
 }
 
-function skipLong(file: File): void {
-  const suites = leftOut(installationName, file.filepath)
-  if (suites === null) return
-  const why = 'takes long: npm run test:all'
-  if (suites === undefined) skip(file, why)
-  else for (const suite of suitesOf(file)) if (suites.test(suite.name)) skip(suite, why)
-}
-
-function suitesOf(task: Task): Task[] {
-  return task.type === 'test' ? [] : [task, ...task.tasks.flatMap(suitesOf)]
-}
-
-function skip(task: Task, why: string): void {
-  if (task.type === 'test') {
-    task.mode = 'skip'
-    task.result = { state: 'skip' }
-    task.meta.skippedBecause = why
-    return
+/** @param why why the test of that name, its suites' names before its own, is skipped. @returns whether no test is left. */
+function skipIn(
+  suite: Suite,
+  names: readonly string[],
+  why: (names: readonly string[]) => string | null,
+): boolean {
+  let isEmpty = true
+  for (const task of suite.tasks) {
+    const path = [...names, task.name]
+    if (task.type === 'suite') {
+      isEmpty = skipIn(task, path, why) && isEmpty
+      continue
+    }
+    const because = why(path)
+    if (because !== null) {
+      task.mode = 'skip'
+      task.result = { state: 'skip' }
+      task.meta.skippedBecause = because
+    }
+    isEmpty &&= task.mode === 'skip'
   }
-  for (const hooks of Object.values(TestRunner.getSuiteHooks(task))) hooks.length = 0
-  for (const one of task.tasks) skip(one, why)
+  if (isEmpty) for (const hooks of Object.values(TestRunner.getSuiteHooks(suite))) hooks.length = 0
+  return isEmpty
 }

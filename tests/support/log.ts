@@ -10,16 +10,17 @@ import { eventStoreOf } from './installation.ts'
  * suites run on.
  * @param databaseUrl the url that `database` was opened with.
  * @param options.eventStoreUrl where the log is, when another process has started its server.
- * @param options.isExclusive a log in PostgreSQL is shared with nobody, as that of an embedded database.
  */
 export async function openTestLog(
   database: Database,
   databaseUrl: string,
-  options: { eventStoreUrl?: string | undefined; isExclusive?: boolean } = {},
+  options: { eventStoreUrl?: string | undefined } = {},
 ): Promise<EventLog> {
-  const { eventStoreUrl, isExclusive = false } = options
+  const { eventStoreUrl } = options
   const url = eventStoreUrl ?? (await eventStoreOf(databaseUrl))
-  return url === null ? openPostgresEventLog({ database, isExclusive }) : openEventStoreEventLog({ url })
+  return url === null
+    ? openPostgresEventLog({ database, isExclusive: false })
+    : openEventStoreEventLog({ url })
 }
 
 /** Everything in the log that belongs to a database, also beside a service that shares it with nobody. */

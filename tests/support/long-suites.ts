@@ -1,66 +1,86 @@
 import type { InstallationName } from './installation.ts'
 
-/** A file of tests, or some of its suites by their names, that takes long for what it adds to the others. */
-interface LongSuites {
+/** A file of tests, or the parts of it with a suite or a test of a name. */
+interface Part {
   /** Below `tests`, without `.test.ts`. */
   readonly file: string
-  readonly suites?: RegExp
+  readonly names?: RegExp
 }
 
-function endToEnd(...names: string[]): LongSuites[] {
-  return names.map((name) => ({ file: `end-to-end/${name}` }))
+function filesOf(tier: string, ...names: string[]): Part[] {
+  return names.map((name) => ({ file: `${tier}/${name}` }))
 }
 
-/** Suites of what is the same wherever the log is and whoever carries notices: shapes, limits, refusals, keys. */
-const OF_ANY_INSTALLATION = [
-  ...endToEnd('core-authentication', 'core-rate-limits', 'large-calls', 'mcp-internal-error', 'mcp-protocol'),
-  ...endToEnd('mcp-rate-limit', 'one-caller-among-others', 'payments-and-portal'),
+/** What `npm test` leaves out on the first installation: outages and takeovers that others have in a shorter form. */
+const LONG: readonly Part[] = [
+  { file: 'contract/eventstoredb-cluster' },
+  { file: 'contract/eventstoredb-outages', names: /^the server is (stopped|frozen)$/ },
+  { file: 'chaos/copy-events-kill' },
+  // the larger installation is disturbed in the same way, and has more to disturb
+  { file: 'chaos/many-processes', names: /^many processes on PostgreSQL / },
+  // chaos/pipeline-kill has the same retries
+  { file: 'end-to-end/core-retry-after-crash' },
+  // integration/eventstoredb-outages has it for each reader, contract/eventstoredb-outages for each call
+  { file: 'end-to-end/engine-outages', names: /EventStoreDB is away/ },
+  { file: 'end-to-end/graceful-restart' },
+  { file: 'end-to-end/many-processes' },
+  // end-to-end/moving-to-own-servers moves to EventStoreDB, integration/moved-database and copy-events every which way
+  { file: 'end-to-end/moving-engines', names: /^(an installation moves|who began)/ },
+  // integration/pairing refuses a log on an empty database, integration/moved-database moves the database alone
+  {
+    file: 'end-to-end/moving-to-own-servers',
+    names: /^(killed on the way|back to the embedded server|a full log in EventStoreDB)/,
+  },
+  { file: 'end-to-end/nginx-restarts' },
+  { file: 'end-to-end/one-caller-among-others' },
+  // leases stand in PostgreSQL on both engines; chaos/many-processes takes over on EventStoreDB
+  { file: 'end-to-end/roles', names: /^roles on EventStoreDB$/ },
+  { file: 'end-to-end/roles-fencing', names: / on EventStoreDB$/ },
+  { file: 'end-to-end/rolling-upgrade' },
 ]
 
+const TIMERS = { file: 'end-to-end/virtual-clock', names: /^(timers|is the same after kill -9)$/ }
+
 /**
- * What `npm test` leaves out, by name, and `npm run test:all` runs: outages and takeovers that others have in a shorter
- * form, and suites on a second and third installation whose subject does not depend on it.
+ * What `npm test` runs on the other installations: suites whose subject is what these have of their own. All others mean
+ * the same on each installation, and run on the first one.
  */
-const LONG: Readonly<Record<InstallationName, readonly LongSuites[]>> = {
-  embedded: [
-    { file: 'contract/eventstoredb-cluster' },
-    { file: 'contract/eventstoredb-outages', suites: /^the server is (stopped|frozen)$/ },
-    { file: 'chaos/copy-events-kill' },
-    { file: 'end-to-end/graceful-restart' },
-    { file: 'end-to-end/many-processes' },
-    { file: 'end-to-end/moving-to-own-servers', suites: /^killed on the way$/ },
-    { file: 'end-to-end/one-caller-among-others' },
-    // leases stand in PostgreSQL on both engines; taking over on EventStoreDB is in roles-fencing
-    { file: 'end-to-end/roles', suites: /^roles on EventStoreDB$/ },
-    { file: 'end-to-end/rolling-upgrade' },
-  ],
+const RUN: Readonly<Record<Exclude<InstallationName, 'embedded'>, readonly Part[]>> = {
   // one process with the log in PostgreSQL is tried on the first one, NATS with several processes on the third
-  'postgres-nats': [
-    ...OF_ANY_INSTALLATION,
-    ...endToEnd('core-employee-sync', 'core-inbound-webhook', 'core-retry-after-crash', 'given-postgres'),
-    ...endToEnd('mcp-credentials', 'mcp-tools', 'operator-audit', 'operator-resources'),
-    ...endToEnd('retry-after-lost-answer', 'secrecy'),
-  ],
+  'postgres-nats': [...filesOf('end-to-end', 'core-keyed-reports'), TIMERS],
+  // what is decided by an append or read from the log, and the story of a payroll through three processes
   'eventstoredb-nats': [
-    ...OF_ANY_INSTALLATION,
-    { file: 'end-to-end/given-postgres' },
-    // what they are about stands in PostgreSQL and NATS
-    { file: 'integration/nats-integration-events' },
-    { file: 'integration/nats-wake-up' },
-    { file: 'integration/process-manager-clock' },
-    { file: 'integration/process-manager-runner' },
-    { file: 'integration/projection-parking' },
-    { file: 'integration/projection-rebuild' },
-    { file: 'integration/projection-runner' },
+    {
+      file: 'end-to-end/core-payroll-reports',
+      names: /^(a report|more than 500 employees|an idempotency key|a pipeline that fails)$/,
+    },
+    ...filesOf('end-to-end', 'core-keyed-reports', 'foreign-events', 'operator-audit'),
+    TIMERS,
+    ...filesOf(
+      'integration',
+      'command-handling',
+      'idempotent',
+      'keyed-creations',
+      'reservations',
+      'upload-chunks',
+    ),
+    ...filesOf('integration', 'log-pairing', 'parking-follower', 'payroll-pipeline'),
+    { file: 'integration/pairing', names: /at once$/ },
+    ...filesOf('chaos', 'concurrency'),
   ],
 }
 
 /** Whether everything is to run. */
-export const isEverythingRun = Boolean(process.env.TEST_LONG)
+const isEverythingRun = Boolean(process.env.TEST_LONG)
 
-/** What of a file is left out: null nothing, else the names of its suites that are; undefined: all of it. */
-export function leftOut(installation: InstallationName, path: string): RegExp | undefined | null {
-  if (isEverythingRun) return null
-  const long = LONG[installation].find(({ file }) => path.endsWith(`tests/${file}.test.ts`))
-  return long ? long.suites : null
+/** Whether a test is left out on an installation. @param names those of its suites, the outermost first, then its own. */
+export function isLeftOut(installation: InstallationName, path: string, names: readonly string[]): boolean {
+  if (isEverythingRun) return false
+  const isListed = (parts: readonly Part[]) =>
+    parts.some(
+      ({ file, names: some }) =>
+        path.endsWith(`tests/${file}.test.ts`) &&
+        (some === undefined || names.some((name) => some.test(name))),
+    )
+  return installation === 'embedded' ? isListed(LONG) : !isListed(RUN[installation])
 }

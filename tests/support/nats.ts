@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { findServer } from './find-server.ts'
+import { freePort, serverProcess } from './server-process.ts'
 
 /** A NATS server with JetStream. */
 export interface NatsServer {
@@ -54,58 +54,35 @@ async function startContainer(): Promise<NatsServer> {
 
 async function startProgram(path: string): Promise<NatsServer> {
   const folder = await mkdtemp(join(tmpdir(), 'compstream-nats-'))
-  let server = await launch(path, folder, -1)
-  const { port } = server
-  const end = async (signal: NodeJS.Signals) => {
-    const { child } = server
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const exited = new Promise((resolve) => child.once('exit', resolve))
-    child.kill(signal)
-    await exited
-  }
+  const port = await freePort()
+  const server = serverProcess(path, ['-js', '-sd', folder, '-a', '127.0.0.1', '-p', String(port)])
+  const start = () => server.start(() => accepts(port))
+  await start()
   return {
     url: `nats://127.0.0.1:${port}`,
     own: {
-      kill: () => end('SIGKILL'),
+      kill: server.kill,
       async restart({ emptied = false } = {}) {
-        await end('SIGKILL')
+        await server.kill()
         if (emptied) await rm(folder, { recursive: true, force: true })
-        server = await launch(path, folder, port)
+        await start()
       },
     },
     async stop() {
-      await end('SIGTERM')
+      await server.end()
       await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
-/** @param port -1 picks a free one. */
-async function launch(
-  path: string,
-  folder: string,
-  port: number,
-): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(path, ['-js', '-sd', folder, '-a', '127.0.0.1', '-p', String(port)], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  running.add(child)
-  child.once('exit', () => running.delete(child))
-  const lines: string[] = []
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`nats-server ended with ${code}:\n${lines.join('\n')}`)))
-    createInterface({ input: child.stderr! }).on('line', (line) => {
-      lines.push(line)
-      const listening = /Listening for client connections on 127\.0\.0\.1:(\d+)/.exec(line)
-      if (listening) port = Number(listening[1])
-      if (line.includes('Server is ready')) resolve({ child, port })
-    })
+/** Whether a server greets on a port, which it does when everything in it is ready. */
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    const is = (answer: boolean) => () => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.once('data', is(true)).once('error', is(false)).once('close', is(false))
   })
 }
-
-// a test file that fails half way leaves no server behind
-const running = new Set<ChildProcess>()
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
-})

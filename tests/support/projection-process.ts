@@ -49,8 +49,9 @@ const accountAggregate = {
 
 export const opened = (account: string) => Opened.of({ account, owner: `owner of ${account}` })
 export const paid = (account: string, cents = 100, note = '') => Paid.of({ account, cents, note })
-/** The database refuses it: no text holds a NUL. */
-export const refused = (account: string) => paid(account, 100, 'NUL \u0000')
+const TOO_MANY = 'too many'
+/** The database refuses it: its row counts more payments than a column holds. */
+export const refused = (account: string) => paid(account, 100, TOO_MANY)
 
 const accountsTable = table('accounts', {
   key: ['account'],
@@ -92,7 +93,7 @@ export function accounts(
           const row = accounts.get(data.account)!
           accounts.change([data.account], {
             balance: row.balance + data.cents * times,
-            payments: row.payments + 1,
+            payments: data.note === TOO_MANY ? 2 ** 31 : row.payments + 1,
             note: `${row.note ?? ''}${data.note}`,
             updated_at: metadata.recorded_at,
             ...(options.extra ? { extra: 'more' } : {}),
@@ -139,7 +140,6 @@ export async function openProcess(
     clock?: Clock
     ttlMs?: number
     start?: boolean
-    takeOver?: boolean
     /** Puts something between the runtime and the store of leases. */
     leasesThrough?: (store: LeaseStore) => LeaseStore
     /** Methods of the runtime's store that behave otherwise than its own. */
@@ -161,11 +161,10 @@ export async function openProcess(
       owner,
       ttlMs: options.ttlMs ?? 10_000,
     }),
-    holders: (names) => leaseStore.holders(names),
     clock: options.clock ?? systemClock,
     retryMs: 20,
   })
-  if (options.start ?? true) await projections.start({ takeOver: options.takeOver ?? false })
+  if (options.start ?? true) await projections.start()
   const read = new PostgresReadDatabase(database.pool)
   const status = async () => (await projections.list()).find((one) => one.name === projection.name)!
   return {

@@ -1,49 +1,46 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { afterAll } from 'vitest'
+import { inject } from 'vitest'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { describeHosts } from './descriptions.ts'
+import { describeHosts } from './described-hosts.ts'
 import { eventStoreOf, installationName, natsOf } from './installation.ts'
+import {
+  type RunningService,
+  type ServiceAddresses,
+  type StartOptions,
+  startProcess,
+  startProcesses,
+} from './service-process.ts'
+import { ROLES, type SharedAddresses } from './shared-services.ts'
 
-/** A service started as its users start it: the built program in processes of its own. */
-export interface RunningService {
-  readonly mcpUrl: string
-  readonly coreUrl: string
-  readonly paymentsUrl: string
-  readonly portalUrl: string
-  readonly opsUrl: string
-  readonly operatorToken: string
-  readonly dataDir: string
-  /** Superuser url of the database. */
-  readonly databaseUrl: string
-  /** The process that has the hosts. */
-  readonly process: ChildProcess
-  /** Every process, the one that has the hosts first. */
-  readonly processes: readonly RunningService[]
-  /** Everything the processes wrote to stdout and stderr so far, by line. */
-  readonly output: readonly string[]
-  /**
-   * SIGTERM; resolves with the exit code, of several processes the first that is not 0. Removes the data unless its
-   * directory was given or it is kept.
-   */
-  stop(options?: { keepData?: boolean }): Promise<number | null>
-  /** kill -9 of all processes of the service; resolves when they are gone. The data stays. */
-  kill(): Promise<void>
+export { type RunningService, type ServiceAddresses, startProcess } from './service-process.ts'
+
+/** A service that several suites use, one after the other. */
+export interface SharedService extends ServiceAddresses {
+  /** Everything its processes wrote to stdout and stderr so far, by line. */
+  output(): Promise<readonly string[]>
 }
 
-interface StartOptions {
-  readonly env?: Readonly<Record<string, string>>
-  readonly dataDir?: string
-  readonly timeoutMs?: number
-  readonly release?: string
+/**
+ * The service of this worker, on the installation that the suites run on: for suites that ask for no settings, start or
+ * end of their own. It holds what earlier suites stored, so a suite works with a tenant of its own and leaves clock,
+ * faults and projections as it found them, but for the time, which only goes on.
+ */
+export async function sharedService(): Promise<SharedService> {
+  const base = inject('sharedServices')
+  const ask = async (path: string) => {
+    const answer = await fetch(`${base}${path}`)
+    if (!answer.ok) throw new Error(await answer.text())
+    return answer.json()
+  }
+  const { outputUrl, ...service } = (await ask(
+    `/service/${process.env.VITEST_POOL_ID}/${installationName}`,
+  )) as SharedAddresses
+  describeHosts(service)
+  return { ...service, output: () => ask(outputUrl) as Promise<string[]> }
 }
-
-/** The process that answers requests is the first. */
-const ROLES_OF_THREE = ['api', 'projector', 'worker'] as const
 
 /**
  * Starts a whole service on free ports and waits until it is ready: the installation that the suites run on.
@@ -56,32 +53,18 @@ export async function startService(options: StartOptions = {}): Promise<RunningS
   const isOwn = options.dataDir === undefined
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'compstream-')))
   const settings = await settingsOf(dataDir, options.env ?? {})
-  const output: string[] = []
-  const roles = installationName === 'eventstoredb-nats' ? ROLES_OF_THREE : ['api,projector,worker']
-  const starting = roles.map((role) =>
-    startProcess({ ...options, dataDir, env: { ...settings, ROLES: role, ...options.env } }, output),
-  )
-  const started = await Promise.allSettled(starting)
-  const processes = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  const failed = started.find((one) => one.status === 'rejected')
-  if (failed) {
-    await Promise.all(processes.map((one) => one.kill()))
-    throw failed.reason
-  }
-  const [first, ...others] = processes as [RunningService, ...RunningService[]]
+  const env = { ...settings, ...options.env }
+  const service = await startProcesses(ROLES[installationName], { ...options, dataDir, env })
   return {
-    ...first,
-    ...{ processes, output },
+    ...service,
     async stop({ keepData = false } = {}) {
-      // whoever answers may still wait for what the others do
-      const codes = [await first.stop(), ...(await Promise.all(others.map((one) => one.stop())))]
+      const code = await service.stop()
       if (isOwn && !keepData) {
         await forget(dataDir)
         await rm(dataDir, { recursive: true, force: true })
       }
-      return codes.find((code) => code !== 0) ?? 0
+      return code
     },
-    kill: async () => void (await Promise.all(processes.map((one) => one.kill()))),
   }
 }
 
@@ -125,94 +108,7 @@ async function forget(dataDir: string): Promise<void> {
   await (await data)?.database.drop()
 }
 
-afterAll(async () => {
+/** Drops what services of a suite left that it started on a directory of its own. */
+export async function dropDatabases(): Promise<void> {
   await Promise.all([...dataOf.keys()].map(forget))
-})
-
-/**
- * Starts one process, `dist/main.js`, on free ports and waits for its ready line. Addresses of hosts that it does not
- * serve are undefined.
- * @param output gets every line that the process writes.
- */
-export async function startProcess(
-  options: StartOptions = {},
-  output: string[] = [],
-): Promise<RunningService> {
-  const ownsData = options.dataDir === undefined
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'compstream-')))
-  const child = spawn(process.execPath, ['--enable-source-maps', 'dist/main.js'], {
-    env: {
-      PATH: process.env.PATH,
-      HOST: '127.0.0.1',
-      MCP_PORT: '0',
-      CORE_PORT: '0',
-      PAYMENTS_PORT: '0',
-      PORTAL_PORT: '0',
-      OPS_PORT: '0',
-      DATA_DIR: dataDir,
-      CLOCK: 'virtual',
-      RATE_LIMIT_RPS: '0',
-      ...options.env,
-    },
-    ...(options.release === undefined ? {} : { cwd: options.release }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const ready = await new Promise<Record<string, string>>((resolve, reject) => {
-    const timer = setTimeout(() => {
-      child.kill('SIGKILL')
-      reject(new Error(`The service did not become ready:\n${output.slice(-20).join('\n')}`))
-    }, options.timeoutMs ?? 150_000)
-    createInterface({ input: child.stderr! }).on('line', (line) => output.push(line))
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      output.push(line)
-      if (!line.includes('"ready"')) return
-      clearTimeout(timer)
-      resolve(JSON.parse(line))
-    })
-    child.once('exit', (code) => {
-      clearTimeout(timer)
-      reject(new Error(`The service ended with code ${code}:\n${output.slice(-20).join('\n')}`))
-    })
-  })
-  const { mcp, core, payments, portal, ops } = ready
-  const isThisBuild = options.release === undefined
-  describeHosts([mcp, payments, portal], null)
-  describeHosts([core], isThisBuild ? 'core' : null)
-  describeHosts([ops], isThisBuild ? 'operator' : null)
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
-  const operatorToken =
-    options.env?.OPERATOR_TOKEN ?? (await readFile(join(dataDir, 'operator-token'), 'utf8')).trim()
-  const service: RunningService = {
-    mcpUrl: ready.mcp!,
-    coreUrl: ready.core!,
-    paymentsUrl: ready.payments!,
-    portalUrl: ready.portal!,
-    opsUrl: ready.ops!,
-    operatorToken,
-    dataDir,
-    databaseUrl: options.env?.DATABASE_URL ?? (await embeddedDatabaseUrl(dataDir)),
-    process: child,
-    get processes() {
-      return [service]
-    },
-    output,
-    async stop({ keepData = false } = {}) {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-      const code = await exited
-      if (ownsData && !keepData) await rm(dataDir, { recursive: true, force: true })
-      return code
-    },
-    async kill() {
-      child.kill('SIGKILL')
-      await exited
-    },
-  }
-  return service
-}
-
-/** Superuser url of the embedded server that runs on a data directory. */
-async function embeddedDatabaseUrl(dataDir: string): Promise<string> {
-  const password = (await readFile(join(dataDir, 'postgres-password'), 'utf8')).trim()
-  const port = (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[3]
-  return `postgresql://compstream:${encodeURIComponent(password)}@127.0.0.1:${port}/compstream`
 }

@@ -47,11 +47,12 @@ export interface Workbench {
     parts?: Partial<Parts>,
   ): Promise<ProcessManagerRunner>
   /** Waits until everything has come to rest; there are no projections here. */
-  drain(runner: Pick<ProcessManagerRunner, 'positions'>, timeoutMs?: number): Promise<boolean>
-  drainParts(runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts
+  drain(runner: Drained, timeoutMs?: number): Promise<boolean>
+  drainParts(runner: Drained): DrainParts
   close(): Promise<void>
 }
 
+type Drained = Pick<ProcessManagerRunner, 'positions' | 'kinds'>
 type Parts = Pick<RunnerParts, 'log' | 'store' | 'leases' | 'queue' | 'onEnded'>
 
 /** Short times, so that what waits for them is seen to happen. */
@@ -65,7 +66,6 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * @param options.eventStoreUrl where the log is, when another process has started its server.
  * @param options.leaseMs time to live of leases, default 1500.
  * @param options.queue default: this process's own.
- * @param options.isExclusive a log in PostgreSQL is shared with nobody.
  */
 export async function openWorkbench(
   url: string,
@@ -76,7 +76,6 @@ export async function openWorkbench(
     eventStoreUrl?: string | undefined
     queue?: WorkQueue
     leaseMs?: number
-    isExclusive?: boolean
   } = {},
 ): Promise<Workbench> {
   const database = await openDatabase({ url })
@@ -95,7 +94,7 @@ export async function openWorkbench(
   })
   const reports: string[] = []
   const runners: ProcessManagerRunner[] = []
-  const drainParts = (runner: Pick<ProcessManagerRunner, 'positions'>): DrainParts => ({
+  const drainParts = (runner: Drained): DrainParts => ({
     ...{ log, clock, notices, work: store, processManagers: runner },
     projections: { names: () => [] },
     readModels: { reached: async () => true, tellOf: async () => true },

@@ -37,7 +37,6 @@ describe('settings', () => {
   test('without any, everything has its default', () => {
     const config = loadConfig({})
     expect(config).toMatchObject({
-      production: false,
       logLevel: 'info',
       serverName: 'payroll-reporting-tools',
       host: '127.0.0.1',
@@ -86,7 +85,6 @@ describe('settings', () => {
     })
     expect([...config.roles]).toEqual(['api', 'worker'])
     expect(config).toMatchObject({
-      production: true,
       urls: { mcp: 'https://mcp.example.com', core: 'https://example.com/core', portal: null },
       hasPortal: false,
       allowedOrigins: ['https://app.example.com', 'http://localhost:3000'],

@@ -8,6 +8,7 @@ import {
   IdempotencyKeyAnswered,
   IdempotencyKeyClaimed,
   type IdempotencyKeyEvent,
+  IdempotencyKeyReleased,
   idempotencyKey,
 } from '../../domain/uniqueness/idempotency-key.ts'
 
@@ -48,6 +49,24 @@ describe('idempotency key', () => {
     const given = [IdempotencyKeyClaimed.of(claim), IdempotencyKeyAnswered.of(answer)]
     expect(decide(given, { type: 'Answer', data: { ...answer, status: 500 } })).toEqual([])
     expect(fold(idempotencyKey, given).answered).toEqual(answer)
+  })
+
+  test('is free again when its claim is released, by that claim alone and before an answer', () => {
+    const claimed = IdempotencyKeyClaimed.of(claim)
+    const released = { fingerprint: claim.fingerprint, command_id: claim.command_id }
+    const release = { type: 'Release', data: released } as const
+    expect(decide([claimed], release)).toEqual([IdempotencyKeyReleased.of(released)])
+    const other = { ...claim, command_id: 'command-2', request_hash: 'b'.repeat(24) }
+    const free = [claimed, IdempotencyKeyReleased.of(released)]
+    expect(decide(free, { type: 'Claim', data: other })).toEqual([IdempotencyKeyClaimed.of(other)])
+    for (const given of [
+      [],
+      free,
+      [...free, IdempotencyKeyClaimed.of(other)],
+      [claimed, IdempotencyKeyAnswered.of(answer)],
+    ]) {
+      expect(decide(given, release)).toEqual([])
+    }
   })
 })
 

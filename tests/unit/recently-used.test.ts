@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RecentlyUsed } from '../../application/command-handling/recently-used.ts'
+import { RecentlyUsed } from '../../application/recently-used.ts'
 
 test('keeps at least the last half of its limit and never more than the limit', () => {
   const limit = 20
@@ -14,6 +14,21 @@ test('keeps at least the last half of its limit and never more than the limit', 
     (value) => value !== undefined,
   )
   expect(kept.length).toBeLessThanOrEqual(limit)
+})
+
+test('is bounded in what its entries weigh; one that is heavier than all is kept until the next one', () => {
+  const entries = new RecentlyUsed<string, number>(100, (value, key) => value + key.length)
+  const kept = () => {
+    const keys = Array.from({ length: 40 }, (_, n) => `k${n}`).concat('heavy')
+    return keys.filter((key) => entries.get(key) !== undefined)
+  }
+  for (let n = 0; n < 40; n += 1) entries.set(`k${n}`, 7)
+  expect(kept().length * 10).toBeLessThanOrEqual(100)
+  expect(kept().length * 9).toBeGreaterThanOrEqual(40)
+  entries.set('heavy', 1_000)
+  expect(entries.get('heavy')).toBe(1_000)
+  entries.set('heavier', 2_000)
+  expect(entries.get('heavy')).toBeUndefined()
 })
 
 test('what is used stays while others go', () => {

@@ -8,9 +8,10 @@ describe('rows as JSON', () => {
     expect((await rowsAsJson(rows)).toString()).toBe(JSON.stringify(rows))
   })
 
-  it('hold no half surrogate pairs', async () => {
-    const [row] = JSON.parse((await rowsAsJson([{ a: 'x\ud800y', b: '\\ud800', c: '😀' }])).toString())
-    expect(row).toEqual({ a: 'x\ufffdy', b: '\\ud800', c: '😀' })
+  it('hold no U+0000 and no half surrogate pairs', async () => {
+    const texts = { a: 'x\ud800y', b: '\\ud800', c: '😀', d: '\0\0', e: '\\u0000' }
+    const [row] = JSON.parse((await rowsAsJson([texts])).toString())
+    expect(row).toEqual({ a: 'x\ufffdy', b: '\\ud800', c: '😀', d: '\ufffd\ufffd', e: '\\u0000' })
   })
 
   it('leave others their turns', async () => {

@@ -97,6 +97,8 @@ describe('the events', () => {
       'IdempotencyKeyClaimed.command_id',
       'IdempotencyKeyClaimed.fingerprint',
       'IdempotencyKeyClaimed.request_hash',
+      'IdempotencyKeyReleased.command_id',
+      'IdempotencyKeyReleased.fingerprint',
       'OperatorActed.action',
       'OperatorActed.details.*',
       'OperatorActed.target',

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { WrongExpectedVersionError } from '@eventstore/db-client'
-import { RecentlyUsed } from '../../../application/command-handling/recently-used.ts'
 import { chainHash, hashOf, NO_PREDECESSOR, splitHash, withHash } from '../../../application/hash-chain.ts'
 import {
   type AppendResult,
@@ -9,13 +8,13 @@ import {
   type StoredEvent,
   WrongExpectedRevision,
 } from '../../../application/ports/event-log.ts'
+import { retryPause } from '../retry.ts'
+import { recentHeads } from '../stream-heads.ts'
 import type { Appends } from './appends.ts'
-import { retryPause } from './client.ts'
 import { EventStoreUnavailable, passes, StreamTampered } from './errors.ts'
 import type { LogReader } from './log-reader.ts'
 import { eventToSend, valuesOf } from './stored-texts.ts'
 
-const STREAMS = 50_000
 /** Between two looks for what an append is in conflict with; the first ones follow soon. */
 const LONGEST_LOOK_PAUSE_MS = 100
 
@@ -25,8 +24,8 @@ interface Pending {
   readonly events: readonly EventToAppend[]
   readonly values: readonly ReturnType<typeof valuesOf>[]
   readonly bytes: number
-  /** On the clock of `performance.now()`. */
-  readonly deadline: number
+  /** Its time is over: it is not sent any more. */
+  isGivenUp: boolean
 }
 
 /**
@@ -38,8 +37,7 @@ export class Appender {
   readonly #reader: LogReader
   readonly #onSend: (eventId: string, event: EventToAppend, metadata: string) => void
   readonly #patienceMs: number
-  /** Last events of streams as far as they were read or written here: right for ever, but the stream may have gone on. */
-  readonly #heads = new RecentlyUsed<string, { readonly revision: number; readonly hash: string }>(STREAMS)
+  readonly #heads = recentHeads()
   readonly #queues = new Map<string, Promise<unknown>>()
   #closed = false
 
@@ -65,12 +63,13 @@ export class Appender {
   ): Promise<AppendResult> {
     const values = events.map(valuesOf)
     if (this.#closed) throw this.#unavailable('the event log is closed')
-    const deadline = performance.now() + this.#patienceMs
-    const pending = { stream, revision, events, values, bytes, deadline }
+    const pending = { stream, revision, events, values, bytes, isGivenUp: false }
     return new Promise((resolve, reject) => {
       // whatever the server and the appends before it do; what goes on may still be stored
-      const late = () => reject(this.#unavailable('no answer to an append, its outcome is unknown'))
-      const timer = setTimeout(late, this.#patienceMs)
+      const timer = setTimeout(() => {
+        pending.isGivenUp = true
+        reject(this.#unavailable('no answer to an append, its outcome is unknown'))
+      }, this.#patienceMs)
       const before = this.#queues.get(stream)
       const result = before ? before.then(() => this.#append(pending)) : this.#append(pending)
       const settle = (tell: () => void) => {
@@ -99,10 +98,10 @@ export class Appender {
   }
 
   async #append(pending: Pending): Promise<AppendResult> {
-    const { stream, revision, events, values, bytes, deadline } = pending
+    const { stream, revision, events, values, bytes } = pending
     // it may have waited long behind others of its stream; nothing of it was sent
     if (this.#closed) throw this.#unavailable('the event log is closed')
-    if (performance.now() > deadline) throw this.#unavailable('no answer to appends of the same stream')
+    if (pending.isGivenUp) throw this.#unavailable('no answer to appends of the same stream')
     let hash = await this.#predecessor(stream, revision)
     let lastId = ''
     const sent = events.map((event, n) => {
@@ -112,7 +111,7 @@ export class Appender {
       this.#onSend(eventId, event, withHash(event.metadata, hash))
       return eventToSend(eventId, event.type, values[n]!.data, { ...values[n]!.metadata, hash })
     })
-    const append = { stream, revision, events: sent, bytes, deadline }
+    const append = { stream, revision, events: sent, bytes, isGivenUp: () => pending.isGivenUp }
     for (let attempt = 0; ; attempt += 1) {
       try {
         const { position } = await this.#appends.append(append)
@@ -123,7 +122,7 @@ export class Appender {
           if (attempt === 0) throw new WrongExpectedRevision(stream, revision)
           return this.#stored(pending, hash, await this.#positionOf(pending, lastId))
         }
-        if (!passes(error) || performance.now() > deadline) throw error
+        if (!passes(error) || pending.isGivenUp) throw error
         await retryPause(attempt)
       }
     }
@@ -135,7 +134,7 @@ export class Appender {
     if (known && known.revision > revision) throw new WrongExpectedRevision(stream, revision)
     if (revision < 0) return NO_PREDECESSOR
     if (known?.revision === revision) return known.hash
-    const [last] = await this.#reader.stream(stream, { from: 'end', maxCount: 1, backwards: true })
+    const last = await this.#reader.last(stream)
     if (last?.revision !== revision) throw new WrongExpectedRevision(stream, revision)
     if (!splitHash(last.metadata)) throw new StreamTampered(stream, `revision ${revision} carries no hash`)
     this.learn(last)
@@ -146,10 +145,10 @@ export class Appender {
    * The server refuses an append for another one that is on its way still: whoever hears of a conflict finds what it is
    * with.
    */
-  async #untilMoved({ stream, revision, deadline }: Pending): Promise<void> {
-    for (let look = 0; performance.now() < deadline; look += 1) {
-      const [last] = await this.#reader.stream(stream, { from: 'end', maxCount: 1, backwards: true })
-      if ((last?.revision ?? -1) !== revision) return
+  async #untilMoved(pending: Pending): Promise<void> {
+    for (let look = 0; !pending.isGivenUp; look += 1) {
+      const last = await this.#reader.last(pending.stream)
+      if ((last?.revision ?? -1) !== pending.revision) return
       await delay(Math.min(2 ** look, LONGEST_LOOK_PAUSE_MS))
     }
   }

@@ -4,7 +4,6 @@ import { EventStoreRefused, EventStoreUnavailable, failureOf, StreamTampered } f
 
 /** How long the server may take over an append before its outcome counts as unknown, in milliseconds. */
 const APPEND_LIMIT_MS = 8_000
-const SWEEP_MS = 500
 /**
  * Appends that may be unanswered at once, and their bytes; more wait for their turn. A server that is behind is not
  * given more than it answers in time, else all of it would be given up and sent again.
@@ -34,11 +33,12 @@ interface Queued {
   readonly revision: number
   readonly events: EventData[]
   readonly bytes: number
-  /** On the clock of `performance.now()`: it is sent by then, or not at all. */
-  readonly deadline: number
+  /** Whether it is not to be sent any more. */
+  readonly isGivenUp: () => boolean
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: Error) => void
-  sentAt: number
+  /** Ends the connection when there is no answer in time. */
+  limit?: NodeJS.Timeout
 }
 
 /**
@@ -60,13 +60,11 @@ export class Appends {
   /** While a broken connection ends: what still came from it would be taken for answers to what is sent next. */
   #ending: Promise<void> | undefined
   #closed = false
-  readonly #sweep: NodeJS.Timeout
 
   /** @throws EventStoreRefused when the address cannot be used. */
   constructor(url: string) {
     this.#url = url
     this.#connection = connect(url)
-    this.#sweep = setInterval(() => this.#giveUpOld(), SWEEP_MS).unref()
   }
 
   /** `host:port`, for messages. */
@@ -78,7 +76,7 @@ export class Appends {
    * Appends events at exactly a revision, once.
    * @param revision of the event before them, -1 for none.
    * @param bytes of their data and metadata.
-   * @param deadline on the clock of `performance.now()`: not sent by then, it is given up.
+   * @param isGivenUp whether it is not to be sent any more, default never.
    * @throws WrongExpectedVersionError, StreamTampered, EventStoreRefused (nothing was stored), EventStoreUnavailable
    *   (outcome unknown).
    */
@@ -87,12 +85,12 @@ export class Appends {
     revision: number
     events: EventData[]
     bytes: number
-    deadline?: number
+    isGivenUp?: () => boolean
   }): Promise<Appended> {
     if (this.#closed) throw new EventStoreUnavailable(this.target, 'the event log is closed')
     const { stream, revision, events } = append
     const appended = await new Promise<Appended>((resolve, reject) => {
-      this.#queue.push({ deadline: Number.POSITIVE_INFINITY, ...append, resolve, reject, sentAt: 0 })
+      this.#queue.push({ isGivenUp: () => false, ...append, resolve, reject })
       this.#sendOn()
     })
     const last = revision + events.length
@@ -102,25 +100,19 @@ export class Appends {
 
   async close(): Promise<void> {
     this.#closed = true
-    clearInterval(this.#sweep)
     this.#break(new EventStoreUnavailable(this.target, 'the event log is closed'))
     await this.#ending
   }
 
   /** Sends what waits, as far as there is room. */
   #sendOn(): void {
-    this.#giveUpLate()
-    while (this.#queue[0] && this.#hasRoomFor(this.#queue[0])) {
-      if (this.#sentNow === 0) {
-        setImmediate(() => {
-          this.#sentNow = 0
-          this.#sendOn()
-        })
-      }
-      this.#sentNow += 1
-      this.#send(this.#queue.shift()!)
-      // deadlines are each append's own: the next one may be late though this was not
-      this.#giveUpLate()
+    for (;;) {
+      const next = this.#queue[0]
+      if (!next || !(next.isGivenUp() || this.#hasRoomFor(next))) return
+      this.#queue.shift()
+      if (next.isGivenUp())
+        next.reject(new EventStoreUnavailable(this.target, 'too many appends before this one'))
+      else this.#send(next)
     }
   }
 
@@ -135,7 +127,15 @@ export class Appends {
 
   #send(queued: Queued): void {
     const { stream, revision, events, resolve } = queued
-    queued.sentAt = performance.now()
+    if (this.#sentNow === 0) {
+      setImmediate(() => {
+        this.#sentNow = 0
+        this.#sendOn()
+      })
+    }
+    this.#sentNow += 1
+    // a server that is there and silent: everything unanswered is given up, and the connection with it
+    queued.limit = setTimeout(() => this.#break(new Error('no answer to an append')), APPEND_LIMIT_MS)
     this.#inFlight.add(queued)
     this.#bytesInFlight += queued.bytes
     this.#connection.client
@@ -155,6 +155,7 @@ export class Appends {
   /** @returns false when it was given up before. */
   #settle(queued: Queued): boolean {
     if (!this.#inFlight.delete(queued)) return false
+    clearTimeout(queued.limit)
     this.#bytesInFlight -= queued.bytes
     this.#hasAnswered = true
     this.#sendOn()
@@ -182,7 +183,10 @@ export class Appends {
     this.#bytesInFlight = 0
     this.#queue = []
     this.#hasAnswered = false
-    for (const { reject } of lost) reject(failure)
+    for (const { reject, limit } of lost) {
+      clearTimeout(limit)
+      reject(failure)
+    }
     this.#ending ??= this.#connectAnew(error)
   }
 
@@ -192,23 +196,6 @@ export class Appends {
     if (!(error instanceof NotLeaderError) && !this.#closed) this.#connection = connect(this.#url)
     this.#ending = undefined
     this.#sendOn()
-  }
-
-  /** A server that is there and silent: everything unanswered is given up, and the connection with it. */
-  #giveUpOld(): void {
-    this.#giveUpLate()
-    const oldest = this.#inFlight.values().next().value
-    if (!oldest || performance.now() - oldest.sentAt < APPEND_LIMIT_MS) return
-    this.#break(new Error('no answer to an append'))
-  }
-
-  /** Who waits behind others has no more time than they had. */
-  #giveUpLate(): void {
-    const now = performance.now()
-    while (this.#queue[0] && this.#queue[0].deadline <= now) {
-      const { reject } = this.#queue.shift()!
-      reject(new EventStoreUnavailable(this.target, 'too many appends before this one'))
-    }
   }
 }
 

@@ -40,7 +40,7 @@ const SHORTEST_KEEP_ALIVE_MS = 10_000
 const DISCOVERY = { maxDiscoverAttempts: '1', gossipTimeout: '2' }
 
 /** A connection string that was checked. */
-export interface ConnectionString {
+interface ConnectionString {
   /** `host:port`, several with a comma; for messages. */
   readonly target: string
   /**

@@ -6,16 +6,17 @@ import {
   LOG_START,
   type LogPage,
   type StoredEvent,
+  UnknownPosition,
 } from '../../../application/ports/event-log.ts'
 import { checkAppend } from '../check-append.ts'
+import { type FollowedLog, followLog } from '../follow-log.ts'
 import { Gathered } from '../gathered.ts'
 import { Appender } from './appender.ts'
 import { shareAppends } from './appends.ts'
-import { type Connection, connect, retryPause } from './client.ts'
-import { failureOf, mayBeUnknownPosition, oneLine, passes } from './errors.ts'
+import { type Connection, connect } from './client.ts'
+import { failureOf, oneLine } from './errors.ts'
 import { Live, type LiveLog } from './live.ts'
-import { LogReader } from './log-reader.ts'
-import { Subscription } from './subscription.ts'
+import { earlier, LogReader, later } from './log-reader.ts'
 
 const PATIENCE_MS = 10_000
 const OPENING_PATIENCE_MS = 3_000
@@ -32,7 +33,7 @@ export interface EventStoreEventLogOptions {
   readonly patienceMs?: number
   /** How long to wait for a server that is not there at the start, in milliseconds, default 3000. */
   readonly openingPatienceMs?: number
-  /** Told of every stored append with its number of events and the real milliseconds it took; must not throw. */
+  /** Told of every stored append with its number of events and the real milliseconds it took. What it throws is logged. */
   readonly onAppend?: (events: number, ms: number) => void
 }
 
@@ -65,6 +66,7 @@ export class EventStoreEventLog implements EventLog {
   readonly #appends: ReturnType<typeof shareAppends>
   readonly #appender: Appender
   readonly #live: Live
+  readonly #followed: FollowedLog
   readonly #log: LiveLog
   readonly #onAppend: (events: number, ms: number) => void
   readonly #closing = new AbortController()
@@ -86,6 +88,13 @@ export class EventStoreEventLog implements EventLog {
     this.#appends = shareAppends(url)
     const live = new Live({ connection, reader, log: this.#log, closing }, head)
     this.#live = live
+    this.#followed = {
+      ...{ feed: live.feed, closing },
+      want: (types) => live.want(types),
+      head: () => reader.head(),
+      pages: (after, upTo, wanted) => reader.pages(after, upTo, wanted),
+      failed: (error, attempt) => this.#readingFailed(error, attempt),
+    }
     this.#appender = new Appender({
       ...{ appends: this.#appends.appends, reader, patienceMs },
       onSend: (eventId, event, metadata) => live.willShow(eventId, event, metadata),
@@ -96,8 +105,13 @@ export class EventStoreEventLog implements EventLog {
     const bytes = checkAppend(stream, events)
     const began = performance.now()
     const result = await this.#appender.append(stream, revision, events, bytes)
-    this.#onAppend(events.length, performance.now() - began)
     this.#live.reaches(result.position)
+    try {
+      this.#onAppend(events.length, performance.now() - began)
+    } catch (error) {
+      // the append is stored, whatever the listener makes of it
+      this.#log.warn({ reason: oneLine(error) }, 'a listener of the event log failed')
+    }
     return result
   }
 
@@ -125,97 +139,8 @@ export class EventStoreEventLog implements EventLog {
     return this.#reader.page(options)
   }
 
-  async *subscribe(options: {
-    after: bigint
-    types?: readonly string[]
-    pageSize: number
-    signal: AbortSignal
-  }): AsyncGenerator<LogPage, void, undefined> {
-    const { types, pageSize } = options
-    const signal = AbortSignal.any([options.signal, this.#closing.signal])
-    const { feed } = this.#live
-    const wanted = types && new Set(types)
-    // a feed that rested goes on where the log ends now
-    const head = await this.#headWhenReachable(signal)
-    if (signal.aborted) return
-    if (feed.types?.length === 0) feed.announce(head)
-    const release = this.#live.want(types)
-    // a consumer that is ended while it works on a page may never come back to say so
-    signal.addEventListener('abort', release)
-    try {
-      let position = options.after
-      let hasToldOfHead = false
-      while (!signal.aborted) {
-        const page = feed.after(position, pageSize, wanted)
-        if (page === 'behind') {
-          for await (const one of this.#catchUp(position, feed.to, types, pageSize, signal)) {
-            position = one.checkpoint
-            yield one
-          }
-        } else if (page !== 'nothing') {
-          position = page.checkpoint
-          hasToldOfHead ||= page.atHead
-          yield page
-        } else if (hasToldOfHead) {
-          await feed.beyond(position, signal)
-          if (feed.closed) return
-        } else {
-          // the feed may be a moment behind, and being at the head is to be true when first told
-          const end = await this.#headWhenReachable(signal)
-          feed.announce(end)
-          await feed.beyond(end - 1n, signal)
-          if (signal.aborted || feed.after(position, pageSize, wanted) !== 'nothing') continue
-          hasToldOfHead = true
-          yield { events: [], checkpoint: position, atHead: true }
-        }
-      }
-    } finally {
-      release()
-    }
-  }
-
-  /**
-   * Reads from a position to another that the log is known to reach, page by page, however often the server is lost.
-   * @throws UnknownPosition
-   */
-  async *#catchUp(
-    after: bigint,
-    upTo: bigint,
-    types: readonly string[] | undefined,
-    pageSize: number,
-    signal: AbortSignal,
-  ): AsyncGenerator<LogPage, void, undefined> {
-    let checkpoint = after
-    for (let attempt = 0; checkpoint < upTo && !signal.aborted; ) {
-      const subscription = new Subscription(this.#connection.client, { after: checkpoint, types })
-      const end = () => subscription.end()
-      signal.addEventListener('abort', end)
-      try {
-        while (checkpoint < upTo) {
-          const stretch = await subscription.next(pageSize)
-          if (!stretch || signal.aborted) return
-          attempt = 0
-          const { events } = stretch
-          // the server's own events may stand behind the log's last one: a checkpoint never lies behind its end
-          checkpoint = later(
-            events.at(-1)?.position ?? checkpoint,
-            earlier(subscription.isLive ? upTo : stretch.checkpoint, upTo),
-          )
-          yield { events, checkpoint, atHead: false }
-          if (signal.aborted) return
-        }
-      } catch (error) {
-        if (signal.aborted) return
-        const reason = oneLine(failureOf(this.#connection.target, error))
-        if (attempt === 0) this.#log.warn({ reason }, 'reading the event log failed, trying again')
-        if (mayBeUnknownPosition(error)) await this.#confirm(checkpoint)
-        await retryPause(attempt, signal)
-        attempt += 1
-      } finally {
-        signal.removeEventListener('abort', end)
-        subscription.end()
-      }
-    }
+  subscribe(options: Parameters<EventLog['subscribe']>[0]): AsyncIterable<LogPage> {
+    return followLog(this.#followed, options)
   }
 
   async head(): Promise<bigint> {
@@ -252,7 +177,7 @@ export class EventStoreEventLog implements EventLog {
   }
 
   async #lastRevision(stream: string): Promise<number> {
-    const [last] = await this.#reader.stream(stream, { from: 'end', maxCount: 1, backwards: true })
+    const last = await this.#reader.last(stream)
     if (last) this.#appender.learn(last)
     return last?.revision ?? -1
   }
@@ -268,49 +193,9 @@ export class EventStoreEventLog implements EventLog {
     return positions
   }
 
-  /** @throws UnknownPosition when the log cannot be read from there. */
-  async #confirm(position: bigint): Promise<void> {
-    try {
-      await this.#reader.confirm(position)
-    } catch (error) {
-      if (!passes(error)) throw error
-    }
-  }
-
-  /** @returns the log's start when `signal` aborts first. */
-  async #headWhenReachable(signal: AbortSignal): Promise<bigint> {
-    for (let attempt = 0; !signal.aborted; attempt += 1) {
-      try {
-        return await orAborted(this.#reader.head(), signal, LOG_START)
-      } catch (error) {
-        const failure = failureOf(this.#connection.target, error)
-        if (attempt === 0)
-          this.#log.warn({ reason: failure.message }, 'reading the event log failed, trying again')
-        await retryPause(attempt, signal)
-      }
-    }
-    return LOG_START
-  }
-}
-
-function earlier(one: bigint, other: bigint): bigint {
-  return one < other ? one : other
-}
-
-function later(one: bigint, other: bigint): bigint {
-  return one > other ? one : other
-}
-
-/** What a promise brings, or `instead` when the signal aborts first. */
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal, instead: T): Promise<T> {
-  let onAbort: () => void = () => undefined
-  const aborted = new Promise<T>((resolve) => {
-    onAbort = () => resolve(instead)
-    signal.addEventListener('abort', onAbort)
-  })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
+  #readingFailed(error: unknown, attempt: number): void {
+    if (error instanceof UnknownPosition) throw error
+    const reason = oneLine(failureOf(this.#connection.target, error))
+    if (attempt === 0) this.#log.warn({ reason }, 'reading the event log failed, trying again')
   }
 }

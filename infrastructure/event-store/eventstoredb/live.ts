@@ -1,9 +1,11 @@
 import { type EventToAppend, LOG_START } from '../../../application/ports/event-log.ts'
 import { LiveFeed } from '../live-feed.ts'
-import { type Connection, retryPause } from './client.ts'
+import { RecentlySent } from '../recently-sent.ts'
+import { retryPause } from '../retry.ts'
+import type { Connection } from './client.ts'
 import { failureOf, oneLine } from './errors.ts'
 import type { LogReader } from './log-reader.ts'
-import { RecentlySent } from './stored-texts.ts'
+import { storedEvent } from './stored-texts.ts'
 import { type Stretch, Subscription } from './subscription.ts'
 
 const FEED_PAGE = 1_000
@@ -61,7 +63,7 @@ export class Live {
 
   /** Learns of an event that is sent: who follows it need not have it parsed once more. */
   willShow(eventId: string, event: EventToAppend, metadata: string): void {
-    if (this.feed.wants(event.type)) this.#sent.add(eventId, event, metadata)
+    if (this.feed.wants(event.type)) this.#sent.add(eventId, { ...event, metadata })
   }
 
   /** Has the feed hold these types from its end on, all where none are named. @returns how to end that. */
@@ -72,7 +74,7 @@ export class Live {
     if (!isFollowed || !this.#isRunning) this.#follow()
     return () => {
       release()
-      if (this.#isResting) this.#subscription?.end()
+      if (this.feed.isResting) this.#subscription?.end()
     }
   }
 
@@ -83,28 +85,22 @@ export class Live {
     this.#publish()
   }
 
-  get #isResting(): boolean {
-    return this.feed.types?.length === 0
-  }
-
   /** Follows what is wanted now, from where the feed ends. */
   #follow(): void {
     // what it has yet to tell lacks the new types
     this.#subscription?.end()
     this.#subscription = undefined
     this.#told = LOG_START
-    if (this.#isRunning) return
-    this.#isRunning = true
-    void this.#run().finally(() => {
-      this.#isRunning = false
-    })
+    if (!this.#isRunning) void this.#run()
   }
 
+  /** Follows until nobody wants anything: whoever begins to in that very moment must find it ended. */
   async #run(): Promise<void> {
-    for (let attempt = 0; !this.#closing.aborted && !this.#isResting; ) {
+    this.#isRunning = true
+    for (let attempt = 0; !this.#closing.aborted && !this.feed.isResting; ) {
       const subscription = new Subscription(this.#connection.client, {
         ...{ after: this.feed.to, types: this.feed.types, near: true },
-        stored: (event) => this.#sent.see(event),
+        stored: (resolved) => storedEvent(resolved, this.#sent.take(resolved.event!.id)),
       })
       this.#subscription = subscription
       try {
@@ -115,15 +111,17 @@ export class Live {
           this.#take(stretch)
         }
       } catch (error) {
-        if (this.#closing.aborted) return
         const reason = oneLine(failureOf(this.#connection.target, error))
-        if (attempt === 0) this.#log.warn({ reason }, 'following the event log failed, trying again')
+        if (attempt === 0 && !this.#closing.aborted) {
+          this.#log.warn({ reason }, 'following the event log failed, trying again')
+        }
         await retryPause(attempt, this.#closing)
         attempt += 1
       } finally {
         subscription.end()
       }
     }
+    this.#isRunning = false
   }
 
   #take({ events, checkpoint }: Stretch): void {
@@ -163,10 +161,10 @@ export class Live {
 
   /** A subscription can be silent while the log goes on, such as at a node that leads no more. */
   async #beat(): Promise<void> {
-    if (this.#isResting) return
+    if (this.feed.isResting) return
     const { to } = this.feed
     const head = await this.#reader.head().catch(() => undefined)
-    if (head === undefined || head <= to || this.#isResting) {
+    if (head === undefined || head <= to || this.feed.isResting) {
       this.#stoodAt = undefined
       return
     }

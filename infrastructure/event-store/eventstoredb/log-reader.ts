@@ -13,7 +13,9 @@ import {
   type StoredEvent,
   UnknownPosition,
 } from '../../../application/ports/event-log.ts'
-import { type Connection, retryPause } from './client.ts'
+import type { PagesOptions } from '../follow-log.ts'
+import { retried } from '../retry.ts'
+import type { Connection } from './client.ts'
 import { failureOf, mayBeUnknownPosition, passes } from './errors.ts'
 import { storedEvent } from './stored-texts.ts'
 import { placeOf, Subscription } from './subscription.ts'
@@ -70,6 +72,11 @@ export class LogReader {
     })
   }
 
+  /** The last event of a stream. */
+  async last(stream: string): Promise<StoredEvent | undefined> {
+    return (await this.stream(stream, { from: 'end', maxCount: 1, backwards: true }))[0]
+  }
+
   /** Position of the last event. */
   async head(): Promise<bigint> {
     return (await this.latest(1)).at(-1)?.position ?? LOG_START
@@ -94,8 +101,42 @@ export class LogReader {
     return this.#again(async () => this.#page(options, await this.#placeBefore(after)))
   }
 
+  /**
+   * Reads from a position to another that the log reaches, as it arrives. Tries once: whoever goes on does so from the
+   * last checkpoint.
+   * @throws UnknownPosition when no event stands at `after`.
+   */
+  async *pages(
+    after: bigint,
+    upTo: bigint,
+    { types, pageSize, signal }: PagesOptions,
+  ): AsyncGenerator<LogPage, void, undefined> {
+    const subscription = new Subscription(this.#connection.client, { after, types })
+    const end = () => subscription.end()
+    signal.addEventListener('abort', end)
+    try {
+      for (let checkpoint = after; checkpoint < upTo; ) {
+        const silence = setTimeout(end, SILENCE_LIMIT_MS)
+        const stretch = await subscription.next(pageSize).finally(() => clearTimeout(silence))
+        if (signal.aborted) return
+        if (!stretch) throw new Error('no answer')
+        const { events } = stretch
+        // all of it was there when the subscription began; the server's own events may stand behind the log's last one
+        const reached = earlier(subscription.isLive ? upTo : stretch.checkpoint, upTo)
+        checkpoint = later(events.at(-1)?.position ?? checkpoint, reached)
+        yield { events, checkpoint, atHead: false }
+      }
+    } catch (error) {
+      if (mayBeUnknownPosition(error)) await this.#confirm(after)
+      throw error
+    } finally {
+      signal.removeEventListener('abort', end)
+      subscription.end()
+    }
+  }
+
   /** @throws UnknownPosition when no event stands there. */
-  async confirm(position: bigint): Promise<void> {
+  async #confirm(position: bigint): Promise<void> {
     const { client } = this.#connection
     await this.#again(async () => {
       try {
@@ -117,59 +158,28 @@ export class LogReader {
     const events: StoredEvent[] = []
     let characters = 0
     let checkpoint = from
-    await this.#follow({ after: from, types }, async (subscription) => {
-      const isBefore = checkpoint < after
-      const stretch = await subscription.next(isBefore ? PASSED_AT_ONCE : maxCount - events.length)
-      for (const event of stretch?.events ?? []) {
+    const pageSize = from < after ? PASSED_AT_ONCE : maxCount
+    for await (const page of this.pages(from, head, { types, pageSize, signal: this.#closing })) {
+      for (const event of page.events) {
         if (event.position <= after || events.length === maxCount) continue
         events.push(event)
         characters += event.data.length + event.metadata.length
       }
-      if (!stretch) return false
-      checkpoint = events.length === maxCount ? events.at(-1)!.position : stretch.checkpoint
-      // all of it was there when the subscription began
-      if (subscription.isLive && checkpoint < head && events.length < maxCount) checkpoint = head
-      return checkpoint < head && events.length < maxCount && characters < PAGE_CHARACTERS
-    })
-    // the server's own events may stand behind the log's last one
-    const last = events.at(-1)?.position ?? LOG_START
-    const end = last > head ? last : head
-    return { events, checkpoint: checkpoint < end ? checkpoint : end, atHead: checkpoint >= head }
+      const isFull = events.length === maxCount
+      checkpoint = isFull ? events.at(-1)!.position : page.checkpoint
+      if (isFull || characters >= PAGE_CHARACTERS) break
+    }
+    return { events, checkpoint, atHead: checkpoint >= head }
   }
 
   /** A place before a position that the server can read from: found by having it look through the log from its start. */
   async #placeBefore(position: bigint): Promise<bigint> {
     let place = LOG_START
-    await this.#follow({ after: LOG_START, types: [NO_TYPE] }, async (subscription) => {
-      const stretch = await subscription.next(1)
-      if (!stretch || stretch.checkpoint >= position) return false
-      place = stretch.checkpoint
-      return !subscription.isLive
-    })
-    return place
-  }
-
-  /** Tries once. @param take takes what has come, and says whether it wants more. @throws UnknownPosition */
-  async #follow(
-    options: { after: bigint; types?: readonly string[] | undefined },
-    take: (subscription: Subscription) => Promise<boolean>,
-  ): Promise<void> {
-    const subscription = new Subscription(this.#connection.client, options)
-    let isSilent = false
-    const silence = setTimeout(() => {
-      isSilent = true
-      subscription.end()
-    }, SILENCE_LIMIT_MS)
-    try {
-      while (await take(subscription)) silence.refresh()
-      if (isSilent) throw new Error('no answer')
-    } catch (error) {
-      if (mayBeUnknownPosition(error)) await this.confirm(options.after)
-      throw error
-    } finally {
-      clearTimeout(silence)
-      subscription.end()
+    const passing = { types: [NO_TYPE], pageSize: 1, signal: this.#closing }
+    for await (const { checkpoint } of this.pages(LOG_START, position, passing)) {
+      if (checkpoint < position) place = checkpoint
     }
+    return place
   }
 
   /** Tries once. */
@@ -213,17 +223,19 @@ export class LogReader {
   }
 
   /** @throws EventStoreUnavailable when it does not work for too long. */
-  async #again<T>(read: () => Promise<T>): Promise<T> {
-    const deadline = performance.now() + this.#patienceMs
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await read()
-      } catch (error) {
-        if (error instanceof UnknownPosition) throw error
-        const failure = failureOf(this.#connection.target, error)
-        if (!passes(failure) || performance.now() > deadline || this.#closing.aborted) throw failure
-        await retryPause(attempt, this.#closing)
-      }
-    }
+  #again<T>(read: () => Promise<T>): Promise<T> {
+    const attempt = () =>
+      read().catch((error: unknown) => {
+        throw error instanceof UnknownPosition ? error : failureOf(this.#connection.target, error)
+      })
+    return retried(attempt, { mayPass: passes, patienceMs: this.#patienceMs, signal: this.#closing })
   }
+}
+
+export function earlier(one: bigint, other: bigint): bigint {
+  return one < other ? one : other
+}
+
+export function later(one: bigint, other: bigint): bigint {
+  return one > other ? one : other
 }

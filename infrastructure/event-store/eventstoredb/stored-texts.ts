@@ -1,8 +1,9 @@
 import { type JSONType, jsonEvent, type ResolvedEvent } from '@eventstore/db-client'
 import type { EventToAppend, StoredEvent } from '../../../application/ports/event-log.ts'
+import type { SentEvent } from '../recently-sent.ts'
 
 /** The client takes and gives JSON as values; these are the texts' values. */
-export interface EventValues {
+interface EventValues {
   readonly data: unknown
   /** Without the hash. */
   readonly metadata: object
@@ -42,8 +43,8 @@ export function eventToSend(id: string, type: string, data: unknown, metadata: o
   return jsonEvent({ id, type, data: data as JSONType, metadata: metadata as Record<string, unknown> })
 }
 
-/** An event as the client gives it, with its texts. */
-export function storedEvent({ event }: ResolvedEvent): StoredEvent {
+/** An event as the client gives it, with its texts. @param sent them, where it was sent here. */
+export function storedEvent({ event }: ResolvedEvent, sent?: SentEvent): StoredEvent {
   const { position, streamId, revision, id, type, data, metadata } = event!
   return {
     position: position!.commit,
@@ -51,8 +52,7 @@ export function storedEvent({ event }: ResolvedEvent): StoredEvent {
     revision: Number(revision),
     eventId: id,
     type,
-    data: textOf(data),
-    metadata: textOf(metadata),
+    ...(sent ?? { data: textOf(data), metadata: textOf(metadata) }),
   }
 }
 
@@ -60,41 +60,4 @@ export function storedEvent({ event }: ResolvedEvent): StoredEvent {
 function textOf(value: unknown): string {
   if (value === undefined) return ''
   return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : JSON.stringify(value)
-}
-
-const MOST_BYTES = 8 * 1024 * 1024
-
-/**
- * What this process appended a moment ago, by event id: when the server shows it, it need not be written and parsed
- * once more. Bounded; the oldest give way.
- */
-export class RecentlySent {
-  readonly #sent = new Map<string, Pick<StoredEvent, 'data' | 'metadata' | 'writtenFrom'>>()
-  #bytes = 0
-
-  add(eventId: string, { data, writtenFrom }: EventToAppend, metadata: string): void {
-    this.#sent.set(eventId, { data, metadata, ...(writtenFrom && { writtenFrom }) })
-    this.#bytes += data.length + metadata.length
-    for (const oldest of this.#sent.keys()) {
-      if (this.#bytes <= MOST_BYTES) return
-      this.#take(oldest)
-    }
-  }
-
-  /** The event that the server shows, as it was sent where it was sent here. */
-  see(resolved: ResolvedEvent): StoredEvent {
-    const sent = this.#take(resolved.event!.id)
-    if (!sent) return storedEvent(resolved)
-    const { position, streamId, revision, id, type } = resolved.event!
-    const place = { position: position!.commit, stream: streamId, revision: Number(revision), eventId: id }
-    return { ...place, type, ...sent }
-  }
-
-  #take(eventId: string) {
-    const sent = this.#sent.get(eventId)
-    if (!sent) return undefined
-    this.#sent.delete(eventId)
-    this.#bytes -= sent.data.length + sent.metadata.length
-    return sent
-  }
 }

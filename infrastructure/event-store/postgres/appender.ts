@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { RecentlyUsed } from '../../../application/command-handling/recently-used.ts'
 import { NO_PREDECESSOR } from '../../../application/hash-chain.ts'
 import {
   type AppendResult,
@@ -7,19 +6,25 @@ import {
   type StoredEvent,
   WrongExpectedRevision,
 } from '../../../application/ports/event-log.ts'
-import { DatabaseUnavailable, isConnectionLoss, oneLine, orUnavailable } from '../../database/connection.ts'
+import {
+  type DatabaseLog,
+  DatabaseUnavailable,
+  isConnectionLoss,
+  oneLine,
+  orUnavailable,
+} from '../../database/connection.ts'
 import { Gathered } from '../gathered.ts'
-import { Batch, type BatchResult, type Pending, type StreamHead } from './batch.ts'
+import { recentHeads, type StreamHead } from '../stream-heads.ts'
+import { Batch, type BatchResult, type Pending } from './batch.ts'
 import { type ChainLink, type EventPlace, type Queryable, readLinks } from './event-queries.ts'
 import type { WriterSession } from './writer-session.ts'
 
-const CACHED_HEADS = 20_000
 /** From so many events on, what is ready is sent in two halves: one is prepared while the other is on its way. */
 const WORTH_HALVING = 64
 const UNIQUE_VIOLATION = '23505'
 
 /** What hears of appends that are stored. */
-export interface AppendListener {
+interface AppendListener {
   /** A batch of this process, in order: the position before its first event, its events, the real milliseconds it took. */
   committed(base: bigint, events: readonly StoredEvent[], ms: number): void
   /** An append whose answer was lost is found at this position. */
@@ -38,6 +43,7 @@ export class Appender {
   readonly #readers: Queryable
   readonly #patienceMs: number
   readonly #listener: AppendListener
+  readonly #log: DatabaseLog
   readonly #links = new Gathered((places: readonly EventPlace[]) => this.#readLinks(places))
   /** To be put into a batch, in order. */
   #ready: Pending[] = []
@@ -45,8 +51,7 @@ export class Appender {
   #next = new Batch()
   /** Ends of streams with all that is prepared or on its way, for streams of which something is. */
   readonly #pendingHeads = new Map<string, StreamHead>()
-  /** Ends of streams as they once were for certain. */
-  readonly #heads = new RecentlyUsed<string, StreamHead>(CACHED_HEADS)
+  readonly #heads = recentHeads()
   /** Appends in a batch at the most: fewer while one is looked for that the database refuses. */
   #mostAppends = Number.POSITIVE_INFINITY
   #isScheduled = false
@@ -56,14 +61,21 @@ export class Appender {
   readonly #idle: (() => void)[] = []
 
   /**
-   * @param readers for look-ups beside the writer's connection.
-   * @param patienceMs how long an append waits for its turn, for an answer and for the database to come back.
+   * @param parts.readers for look-ups beside the writer's connection.
+   * @param parts.patienceMs how long an append waits for its turn, for an answer and for the database to come back.
    */
-  constructor(session: WriterSession, readers: Queryable, patienceMs: number, listener: AppendListener) {
-    this.#session = session
-    this.#readers = readers
-    this.#patienceMs = patienceMs
-    this.#listener = listener
+  constructor(parts: {
+    session: WriterSession
+    readers: Queryable
+    patienceMs: number
+    listener: AppendListener
+    log: DatabaseLog
+  }) {
+    this.#session = parts.session
+    this.#readers = parts.readers
+    this.#patienceMs = parts.patienceMs
+    this.#listener = parts.listener
+    this.#log = parts.log
   }
 
   /**
@@ -79,35 +91,27 @@ export class Appender {
   ): Promise<AppendResult> {
     if (this.#closed) return Promise.reject(unavailable('it is closed'))
     return new Promise((settle, fail) => {
-      const deadline = performance.now() + this.#patienceMs
       // whatever becomes of the connection, and of what stands before it
-      const timer = setTimeout(() => {
-        this.#session.doubt()
-        fail(unavailable('no answer to an append, its outcome is unknown'))
-      }, this.#patienceMs)
-      const resolve = (result: AppendResult) => {
-        clearTimeout(timer)
-        settle(result)
-      }
-      const reject = (error: Error) => {
-        clearTimeout(timer)
-        fail(error)
-      }
-      const ids = events.map(() => randomUUID())
-      const isRepeated = false
-      const predecessor = undefined
-      this.#enqueue({
+      const timer = setTimeout(() => this.#giveUp(append), this.#patienceMs)
+      const append: Pending = {
         stream,
         revision,
         events,
-        ids,
         bytes,
-        deadline,
-        predecessor,
-        isRepeated,
-        resolve,
-        reject,
-      })
+        ids: events.map(() => randomUUID()),
+        predecessor: undefined,
+        isGivenUp: false,
+        sent: 'no',
+        resolve(result) {
+          clearTimeout(timer)
+          settle(result)
+        },
+        reject(error) {
+          clearTimeout(timer)
+          fail(error)
+        },
+      }
+      this.#enqueue(append)
     })
   }
 
@@ -115,6 +119,16 @@ export class Appender {
   async close(): Promise<void> {
     this.#closed = true
     if (this.#isBusy) await new Promise<void>((resolve) => this.#idle.push(resolve))
+  }
+
+  #giveUp(append: Pending): void {
+    append.isGivenUp = true
+    if (append.sent === 'no') {
+      append.reject(unavailable('no turn for an append in its time, it was not sent'))
+      return
+    }
+    this.#session.doubt()
+    append.reject(unavailable('no answer to an append, its outcome is unknown'))
   }
 
   get #isBusy(): boolean {
@@ -162,7 +176,7 @@ export class Appender {
   ): Promise<void> {
     this.#looking += 1
     try {
-      for (let attempt = 0; !this.#isLate(append); attempt += 1) {
+      for (let attempt = 0; !append.isGivenUp; attempt += 1) {
         try {
           const links = await this.#links.ask({ stream: append.stream, revision })
           found(links.get(`${revision}@${append.stream}`))
@@ -207,12 +221,13 @@ export class Appender {
       this.#learn(result)
       // on its way before the callers of this one go on
       flight = this.#launch()
-      if (result.events.length > 0) this.#listener.committed(result.base, result.events, ms)
+      if (result.events.length > 0) this.#tell((to) => to.committed(result.base, result.events, ms))
       for (const { append, position } of result.stored) append.resolve({ position })
       for (const append of result.conflicts) this.#refuse(append)
       // the revision they name may be another process's
       for (const append of result.dependents) {
         append.predecessor = undefined
+        if (append.sent === 'once') append.sent = 'no'
         this.#enqueue(append)
       }
       flight ??= this.#launch()
@@ -224,11 +239,14 @@ export class Appender {
   /** Sends the next batch, and prepares the one after it. */
   #launch(): Flight | undefined {
     const ready = this.#ready.reduce((sum, { events }) => sum + events.length, 0)
+    // what was given up must not be stored behind its sender's back
+    if (this.#next.appends.some(({ isGivenUp }) => isGivenUp)) this.#prepareAnew()
     const isHalved = this.#next.size === 0 && ready >= WORTH_HALVING
     this.#prepare(isHalved ? Math.ceil(ready / 2) : undefined)
     const batch = this.#next
     if (batch.size === 0) return undefined
     this.#next = new Batch()
+    for (const append of batch.appends) if (append.sent === 'no') append.sent = 'once'
     const sentAt = performance.now()
     const outcome = this.#send(batch).catch((error: Error) => error)
     // hashing and encoding take their time: the request leaves first
@@ -250,7 +268,7 @@ export class Appender {
     let index = 0
     for (; index < ready.length; index += 1) {
       const append = ready[index]!
-      if (this.#isLate(append)) continue
+      if (append.isGivenUp) continue
       if (!this.#next.fits(append, mostEvents) || this.#next.size >= this.#mostAppends) break
       const pending = this.#pendingHeads.get(append.stream)
       if (pending && pending.revision !== append.revision) {
@@ -300,6 +318,10 @@ export class Appender {
   #takeBack(batch: Batch, error: Error): void {
     const { appends } = batch
     const isLost = isConnectionLoss(error)
+    for (const append of appends) {
+      if (isLost) append.sent = 'before'
+      else if (append.sent === 'once') append.sent = 'no'
+    }
     if (isLost && this.#closed) {
       const error = unavailable('it is closed, outcome of an append unknown')
       for (const append of [...appends, ...this.#next.appends, ...this.#ready]) append.reject(error)
@@ -307,24 +329,22 @@ export class Appender {
       this.#ready = []
       return
     }
-    if (isLost) {
-      for (const append of appends) append.isRepeated = true
-    } else if (isDataError(error) && !isTaken(error) && appends.length > 1) {
+    const mayHelp = isLost || isTaken(error)
+    if (mayHelp || (isDataError(error) && appends.length > 1)) {
       // one of them cannot be stored; the others must not suffer
-      this.#mostAppends = Math.ceil(appends.length / 2)
-    } else if (!isTaken(error)) {
-      for (const append of appends) append.reject(explain(error, append))
-      this.#prepareAnew()
+      if (!mayHelp) this.#mostAppends = Math.ceil(appends.length / 2)
+      this.#prepareAnew(...appends)
       return
     }
-    this.#prepareAnew(...appends)
+    for (const append of appends) append.reject(explain(error, append))
+    this.#prepareAnew()
   }
 
   /** Its place is taken: by itself, where it was sent before and its own event stands there. */
   #refuse(append: Pending): void {
     const { stream, revision, events, ids } = append
     const conflict = new WrongExpectedRevision(stream, revision)
-    if (!append.isRepeated) {
+    if (append.sent !== 'before') {
       append.reject(conflict)
       return
     }
@@ -333,14 +353,18 @@ export class Appender {
         append.reject(conflict)
         return
       }
-      this.#listener.found(link!.position)
+      this.#tell((to) => to.found(link!.position))
       append.resolve({ position: link!.position })
     })
   }
 
-  /** It was given up by its time. */
-  #isLate({ deadline }: Pending): boolean {
-    return deadline <= performance.now()
+  /** The append is stored, whatever the listener makes of it. */
+  #tell(tell: (listener: AppendListener) => void): void {
+    try {
+      tell(this.#listener)
+    } catch (error) {
+      this.#log.warn({ reason: oneLine(error) }, 'a listener of the event log failed')
+    }
   }
 }
 

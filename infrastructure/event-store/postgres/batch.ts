@@ -6,6 +6,7 @@ import {
   LOG_START,
   type StoredEvent,
 } from '../../../application/ports/event-log.ts'
+import type { StreamHead } from '../stream-heads.ts'
 import { BinaryArray } from './binary-arrays.ts'
 
 const BATCH_EVENTS = 1024
@@ -20,20 +21,14 @@ export interface Pending {
   /** Of its events, one each. The same ones however often it is sent. */
   readonly ids: readonly string[]
   readonly bytes: number
-  /** On the clock of `performance.now()`. */
-  readonly deadline: number
+  /** Its time is over: it is not sent any more. */
+  isGivenUp: boolean
   /** Hash of the event at `revision`, where it was read; null: there was none. */
   predecessor: string | null | undefined
-  /** It was sent before, and may be stored. */
-  isRepeated: boolean
+  /** Not at all; now, for the first time; or before, so that it may be stored although its place is taken. */
+  sent: 'no' | 'once' | 'before'
   readonly resolve: (result: AppendResult) => void
   readonly reject: (error: Error) => void
-}
-
-/** Where a stream ends. */
-export interface StreamHead {
-  readonly revision: number
-  readonly hash: string
 }
 
 /** An append that was stored. */

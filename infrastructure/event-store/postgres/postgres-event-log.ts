@@ -1,12 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import {
-  type AppendResult,
-  type EventLog,
-  type EventToAppend,
-  LOG_START,
-  type LogPage,
-  type StoredEvent,
+import type {
+  AppendResult,
+  EventLog,
+  EventToAppend,
+  LogPage,
+  StoredEvent,
 } from '../../../application/ports/event-log.ts'
 import {
   DatabaseUnavailable,
@@ -17,8 +15,11 @@ import {
 } from '../../database/connection.ts'
 import type { Database, DatabaseLog } from '../../database/database.ts'
 import { checkAppend } from '../check-append.ts'
+import { type FollowedLog, followLog, type PagesOptions } from '../follow-log.ts'
 import { Gathered } from '../gathered.ts'
 import { LiveFeed } from '../live-feed.ts'
+import { RecentlySent } from '../recently-sent.ts'
+import { retried } from '../retry.ts'
 import { Appender } from './appender.ts'
 import { APPENDED_CHANNEL } from './batch.ts'
 import {
@@ -34,10 +35,9 @@ import { WriterSession } from './writer-session.ts'
 const READERS = 4
 const LOCK_WAIT_MS = 15_000
 const PATIENCE_MS = 10_000
-const READ_RETRIES = 3
+const READ_ATTEMPTS = 4
 const POLL_MS = 1_000
 const FEED_PAGE = 1_000
-const LONGEST_BACKOFF_MS = 5_000
 
 /** The event log in PostgreSQL, see {@link EventLog}. */
 export interface PostgresEventLogOptions {
@@ -53,7 +53,7 @@ export interface PostgresEventLogOptions {
    * default 10000. A read that failed is repeated for no longer.
    */
   readonly patienceMs?: number
-  /** Told of every committed transaction with its number of events and the real milliseconds it took; must not throw. */
+  /** Told of every committed transaction with its number of events and the real milliseconds it took. What it throws is logged. */
   readonly onAppend?: (events: number, ms: number) => void
 }
 
@@ -136,6 +136,9 @@ export class PostgresEventLog implements EventLog {
   readonly #log: DatabaseLog
   readonly #appender: Appender
   readonly #feed: LiveFeed
+  readonly #followed: FollowedLog
+  /** Of this process, behind others' events that the feed has not read yet. */
+  readonly #sent = new RecentlySent()
   readonly #revisions = new Gathered((streams: readonly string[]) =>
     this.#again(() => readRevisions(this.#readers, [...new Set(streams)])),
   )
@@ -155,19 +158,34 @@ export class PostgresEventLog implements EventLog {
     this.#readers = readers
     this.#patienceMs = patienceMs
     this.#log = log
-    this.#feed = new LiveFeed(head, (after, types) =>
-      this.#untilItWorks(
-        () => readPage(readers, { after, maxCount: FEED_PAGE, types }),
-        this.#closing.signal,
-      ),
+    this.#feed = new LiveFeed(
+      head,
+      async (after, types) => {
+        const page = await readPage(readers, { after, maxCount: FEED_PAGE, types })
+        return {
+          ...page,
+          events: page.events.map((event) => ({ ...event, ...this.#sent.take(event.eventId) })),
+        }
+      },
+      (error, attempt) => this.#readingFailed(error, attempt),
     )
-    this.#appender = new Appender(session, readers, patienceMs, {
-      committed: (base, events, ms) => {
-        this.#feed.publish(base, events)
+    this.#followed = {
+      feed: this.#feed,
+      closing: this.#closing.signal,
+      want: (types) => this.#feed.want(types),
+      head: () => readHead(readers),
+      pages: (after, upTo, options) => this.#pages(after, upTo, options),
+      failed: (error, attempt) => this.#readingFailed(error, attempt),
+    }
+    const listener = {
+      committed: (base: bigint, events: readonly StoredEvent[], ms: number) => {
+        const haveEntered = this.#feed.publish(base, events)
+        if (!haveEntered) this.#remember(events)
         onAppend(events.length, ms)
       },
-      found: (position) => this.#feed.announce(position),
-    })
+      found: (position: bigint) => this.#feed.announce(position),
+    }
+    this.#appender = new Appender({ session, readers, patienceMs, log, listener })
   }
 
   /** Begins to hear of what other processes append: by notification, and by asking in case one was missed. */
@@ -210,55 +228,8 @@ export class PostgresEventLog implements EventLog {
     return this.#again(() => readPage(this.#readers, options))
   }
 
-  async *subscribe(options: {
-    after: bigint
-    types?: readonly string[]
-    pageSize: number
-    signal: AbortSignal
-  }): AsyncGenerator<LogPage, void, undefined> {
-    const { types, pageSize } = options
-    const wanted = types && new Set(types)
-    const signal = AbortSignal.any([options.signal, this.#closing.signal])
-    const read = (after: bigint) => {
-      const page = this.#untilItWorks(
-        () => readPage(this.#readers, { after, maxCount: pageSize, types }),
-        signal,
-      )
-      // it may be abandoned; whoever awaits it still hears of the failure
-      page.catch(() => undefined)
-      return page
-    }
-    const stopWanting = this.#feed.want(types)
-    signal.addEventListener('abort', stopWanting)
-    try {
-      let position = options.after
-      let toldOfHead = false
-      let ahead: Promise<LogPage> | undefined
-      while (!signal.aborted) {
-        let known = ahead ?? this.#feed.after(position, pageSize, wanted)
-        ahead = undefined
-        // the feed may be a moment behind other processes, and being at the head is to be true when first told
-        const isAtHead = typeof known === 'object' && 'atHead' in known && known.atHead
-        if (isAtHead && !toldOfHead && !this.isExclusive) known = 'nothing'
-        let page: LogPage
-        if (known === 'behind' || (known === 'nothing' && !toldOfHead)) {
-          page = await read(position).catch(() => NO_PAGE)
-        } else if (known === 'nothing') {
-          await this.#feed.beyond(position, signal)
-          continue
-        } else {
-          page = known instanceof Promise ? await known.catch(() => NO_PAGE) : known
-        }
-        if (signal.aborted) return
-        position = page.checkpoint
-        if (page.atHead) toldOfHead = true
-        // the next page is read while the consumer works on this one
-        else if (this.#feed.after(position, 1, wanted) === 'behind') ahead = read(position)
-        yield page
-      }
-    } finally {
-      stopWanting()
-    }
+  subscribe(options: Parameters<EventLog['subscribe']>[0]): AsyncIterable<LogPage> {
+    return followLog(this.#followed, options)
   }
 
   async head(): Promise<bigint> {
@@ -294,41 +265,44 @@ export class PostgresEventLog implements EventLog {
     )
   }
 
-  /** Repeats a read whose connection was lost: most often the next one works. @throws DatabaseUnavailable */
-  async #again<T>(read: () => Promise<T>): Promise<T> {
-    const deadline = performance.now() + this.#patienceMs
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await read()
-      } catch (error) {
-        if (!isConnectionLoss(error)) throw error
-        const isLate = attempt >= READ_RETRIES || performance.now() > deadline
-        if (isLate || this.#closing.signal.aborted) {
-          throw error instanceof DatabaseUnavailable
-            ? error
-            : new DatabaseUnavailable('the event log', oneLine(error))
-        }
-        await delay(20 * 4 ** attempt)
-      }
+  /** Reads the next page while the consumer works on the one before. */
+  async *#pages(
+    after: bigint,
+    upTo: bigint,
+    { types, pageSize, signal }: PagesOptions,
+  ): AsyncGenerator<LogPage, void, undefined> {
+    const read = (from: bigint) => {
+      const page = readPage(this.#readers, { after: from, maxCount: pageSize, types })
+      // it may be abandoned; whoever awaits it still hears of the failure
+      page.catch(() => undefined)
+      return page
+    }
+    let ahead = read(after)
+    for (let checkpoint = after; checkpoint < upTo; ) {
+      const page = await ahead
+      if (signal.aborted) return
+      checkpoint = page.checkpoint
+      if (checkpoint < upTo) ahead = read(checkpoint)
+      yield page
     }
   }
 
-  /** Repeats a read until it succeeds, with growing pauses. @throws when `signal` aborts. */
-  async #untilItWorks<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        signal.throwIfAborted()
-        return await read()
-      } catch (error) {
-        signal.throwIfAborted()
-        if (attempt === 0)
-          this.#log.warn({ reason: oneLine(error) }, 'reading the event log failed, trying again')
-        await delay(Math.min(50 * 2 ** attempt, LONGEST_BACKOFF_MS), undefined, { signal })
-      }
-    }
+  #remember(events: readonly StoredEvent[]): void {
+    for (const event of events) if (this.#feed.wants(event.type)) this.#sent.add(event.eventId, event)
+  }
+
+  #readingFailed(error: unknown, attempt: number): void {
+    if (attempt === 0)
+      this.#log.warn({ reason: oneLine(error) }, 'reading the event log failed, trying again')
+  }
+
+  /** Repeats a read whose connection was lost: most often the next one works. @throws DatabaseUnavailable */
+  #again<T>(read: () => Promise<T>): Promise<T> {
+    return retried(read, {
+      ...{ mayPass: isConnectionLoss, patienceMs: this.#patienceMs, attempts: READ_ATTEMPTS },
+      signal: this.#closing.signal,
+    })
   }
 }
 
 const LARGEST_REVISION = 2 ** 31 - 1
-/** Stands for a page that was given up because the subscription ended. */
-const NO_PAGE: LogPage = { events: [], checkpoint: LOG_START, atHead: false }

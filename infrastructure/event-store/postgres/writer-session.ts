@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import {
   type DatabaseLog,
@@ -8,12 +7,12 @@ import {
   STATEMENT_LIMIT_MS,
 } from '../../database/connection.ts'
 import type { Database } from '../../database/database.ts'
+import { retryPause } from '../retry.ts'
 import { LOG_SESSION } from './event-queries.ts'
 
 /** Held by every session that may append: shared, or exclusively by one that shares the log with nobody. */
 const WRITER_LOCK = '7305420017320845002'
 const LOCK_TIMED_OUT = '55P03'
-const LONGEST_BACKOFF_MS = 1_000
 
 const SETTINGS = {
   ...LOG_SESSION,
@@ -26,7 +25,7 @@ const SETTINGS = {
   tcp_user_timeout: '30s',
 }
 
-export interface WriterSessionOptions {
+interface WriterSessionOptions {
   readonly database: Database
   readonly log?: DatabaseLog
   /** Shares the log with no other session. */
@@ -89,9 +88,8 @@ export class WriterSession {
   }
 
   /** Waits before the next attempt to connect. */
-  async retryPause(attempt: number): Promise<void> {
-    const pause = Math.min(20 * 2 ** Math.min(attempt, 10), LONGEST_BACKOFF_MS)
-    await delay(pause, undefined, { signal: this.#closing.signal }).catch(() => undefined)
+  retryPause(attempt: number): Promise<void> {
+    return retryPause(attempt, this.#closing.signal)
   }
 
   /** Gives the connection up: nobody knows what becomes of what was sent on it. */

@@ -1,5 +1,6 @@
 /**
- * A bounded map that keeps what was used lately: at least the last half of its limit, at most the limit.
+ * A bounded map that keeps what was used lately: at least the last half of its limit, at most the limit, and a single
+ * entry that weighs more.
  * Two halves, of which the older is dropped as a whole: taking single oldest entries out of a large
  * map costs a walk over the places of those taken before.
  */
@@ -8,13 +9,13 @@ export class RecentlyUsed<Key, Value> {
   #old = new Map<Key, Value>()
   #weight = 0
   readonly #half: number
-  readonly #weigh: (value: Value) => number
+  readonly #weigh: (value: Value, key: Key) => number
 
   /**
    * @param limit weight of all entries at the most.
-   * @param weigh what an entry weighs; default each 1.
+   * @param weigh what an entry weighs, always the same; default each 1.
    */
-  constructor(limit: number, weigh: (value: Value) => number = () => 1) {
+  constructor(limit: number, weigh: (value: Value, key: Key) => number = () => 1) {
     this.#half = Math.ceil(limit / 2)
     this.#weigh = weigh
   }
@@ -30,7 +31,7 @@ export class RecentlyUsed<Key, Value> {
   set(key: Key, value: Value): void {
     this.#forget(key)
     this.#young.set(key, value)
-    this.#weight += this.#weigh(value)
+    this.#weight += this.#weigh(value, key)
     if (this.#weight < this.#half) return
     this.#old = this.#young
     this.#young = new Map()
@@ -46,6 +47,6 @@ export class RecentlyUsed<Key, Value> {
     const value = this.#young.get(key)
     if (value === undefined) return
     this.#young.delete(key)
-    this.#weight -= this.#weigh(value)
+    this.#weight -= this.#weigh(value, key)
   }
 }

@@ -4,14 +4,14 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { employeeRecord, logHead, report, reportBody, serviceTime, sign } from '../support/core.ts'
 import { operate, payrollRow, type SeededTenant, seedTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
 
 /**
  * Whatever callers send to the core API and the tool server, the answer is a documented refusal in
  * the documented body, nothing is stored, and others are answered as before.
  */
 
-let service: RunningService
+let service: SharedService
 let tenant: SeededTenant
 let foreign: SeededTenant
 let connection: { connection_id: string; secret: string }
@@ -21,7 +21,7 @@ let head: string
 const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 
 beforeAll(async () => {
-  service = await startService()
+  service = await sharedService()
   tenant = await seedTenant(service)
   foreign = await seedTenant(service)
   connection = await operate(service, 'POST', '/inbound-connections', {
@@ -35,7 +35,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   agent.destroy()
-  await service?.stop()
 })
 
 afterEach(async () => {

@@ -1,8 +1,5 @@
-import { Follower } from '../following/follower.ts'
-import { waitingEvents } from '../following/waiting-events.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import type { Leases } from '../ports/leases.ts'
-import { describeError } from './describe-error.ts'
 import {
   type ClaimedWork,
   PARKED_STREAM,
@@ -10,7 +7,10 @@ import {
   type WorkKey,
   type WorkStore,
   type WorkToStore,
-} from './work-store.ts'
+} from '../process-managers/work-store.ts'
+import { describeError } from './describe-error.ts'
+import { Follower } from './follower.ts'
+import { waitingEvents } from './waiting-events.ts'
 
 /** The service's clock has no say in when a parked stream is tried. */
 export const ALWAYS_DUE = 0

@@ -1,0 +1,167 @@
+import { utcDate } from '../../domain/kernel/calendar.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import {
+  CHUNK_BYTES,
+  CHUNK_ROWS,
+  type PayrollFileCommand,
+  PayrollRowsRecorded,
+  payrollFile,
+} from '../../domain/payroll/payroll-file.ts'
+import {
+  type CanonicalRow,
+  type NormalizedRow,
+  normalizeRow,
+  type RowVocabulary,
+} from '../../domain/payroll/payroll-row.ts'
+import type { Policy } from '../../domain/policies/policy.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import type { Loaded } from '../command-handling/command-handler.ts'
+import { derivedId } from '../event-registry.ts'
+import { personSubject, sealFields } from '../sealing.ts'
+import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
+import type { UploadChunk } from './upload-chunks.ts'
+
+/** A payroll submission whose sender, employer and policy are settled already. */
+export interface PayrollSubmission {
+  readonly source: 'tool' | 'report' | 'inbound_webhook'
+  /** Credential, client or connection id. */
+  readonly senderId: string
+  readonly tenantId: string
+  readonly environment: Environment
+  readonly employerId: string
+  readonly employerName: string
+  readonly policy: Loaded<Policy | null> & { readonly state: Policy }
+  readonly rows: readonly Record<string, unknown>[]
+  readonly vocabulary: RowVocabulary
+  readonly period: { readonly start: string; readonly end: string } | null
+  /**
+   * `phase_1`: process inline what fits one chunk, else wait for validation a little (tools).
+   * `complete`: up to `SYNCHRONOUS_ROWS` rows wait for the whole pipeline, more for nothing (reports).
+   */
+  readonly waitFor: 'phase_1' | 'complete'
+}
+
+type Command<Type> = Extract<PayrollFileCommand, { readonly type: Type }>
+
+/** A submission cut into the chunks of a file, ready to be stored. */
+export interface CutFile {
+  readonly fileId: string
+  readonly received: Command<'Receive'>
+  readonly chunks: readonly UploadChunk<Command<'RecordRows'>>[]
+  /** How many files of the same submission were given up before this one. */
+  readonly givenUp: number
+}
+
+/** Normalizes, seals and cuts the rows of a submission. */
+export async function cutFile(
+  app: Application,
+  submission: PayrollSubmission,
+  context: CommandContext,
+  givenUp: number,
+): Promise<CutFile> {
+  const fileId = fileIdOf(context, givenUp)
+  const submissionId = submission.source === 'tool' ? derivedId(fileId, 'submission') : null
+  const chunks = await chunksOf(app, submission, fileId)
+  const received = receiveCommand(app, submission, fileId, submissionId, chunks.length)
+  return { fileId, received, chunks, givenUp }
+}
+
+/** The id of a submission's file, or of the one that takes the place of so many that were given up. */
+export function fileIdOf(context: CommandContext, givenUp: number): string {
+  const first = createdId(context, payrollFile)
+  return givenUp === 0 ? first : derivedId(first, `again/${givenUp}`)
+}
+
+function receiveCommand(
+  app: Application,
+  submission: PayrollSubmission,
+  fileId: string,
+  submissionId: string | null,
+  chunkCount: number,
+): Command<'Receive'> {
+  const { policy, period } = submission
+  return {
+    type: 'Receive',
+    data: {
+      file_id: fileId,
+      tenant_id: submission.tenantId,
+      environment: submission.environment,
+      employer_id: submission.employerId,
+      policy_id: policy.state.policy_id,
+      policy_number: policy.state.policy_number,
+      source: { kind: submission.source, submission_id: submissionId, sender_id: submission.senderId },
+      file_name: fileName(submission.employerName, period, policy.state.policy_number, app.clock.now()),
+      row_count: submission.rows.length,
+      chunk_count: chunkCount,
+      period,
+    },
+  }
+}
+
+/** `<employer>_<start>_<end>_<policy number>.json`; without a period both dates are the day of receipt (UTC). */
+export function fileName(
+  employerName: string,
+  period: { start: string; end: string } | null,
+  policyNumber: string,
+  epochMs: number,
+): string {
+  const today = utcDate(epochMs)
+  const slug = employerName
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+  // the name must stay one name: a policy number may hold what separates folders
+  const number = policyNumber.replace(/[/\\]/g, '-')
+  return `${slug || 'employer'}_${period?.start ?? today}_${period?.end ?? today}_${number}.json`
+}
+
+/** Normalizes, seals and cuts the rows into chunks, one slice after another so that others get a turn. */
+async function chunksOf(
+  app: Application,
+  submission: PayrollSubmission,
+  fileId: string,
+): Promise<UploadChunk<Command<'RecordRows'>>[]> {
+  const chunks: UploadChunk<Command<'RecordRows'>>[] = []
+  let chunk: CanonicalRow[] = []
+  let bytes = 0
+  const close = () => {
+    chunks.push({ command: { type: 'RecordRows', rows: chunk }, bytes })
+    chunk = []
+    bytes = 0
+  }
+  for (let from = 0; from < submission.rows.length; from += CHUNK_ROWS) {
+    const raw = submission.rows.slice(from, from + CHUNK_ROWS)
+    const normalized = await mapInTimeSlices(raw, (row, index) =>
+      normalizeRow(row, from + index + 1, submission.vocabulary),
+    )
+    await inTimeSlices(await sealPersons(app, submission.employerId, fileId, normalized), (row) => {
+      const size = Buffer.byteLength(JSON.stringify(row)) + 1
+      if (chunk.length > 0 && (chunk.length === CHUNK_ROWS || bytes + size > CHUNK_BYTES)) close()
+      chunk.push(row)
+      bytes += size
+    })
+  }
+  if (chunk.length > 0) close()
+  return chunks
+}
+
+async function sealPersons(
+  app: Application,
+  employerId: string,
+  fileId: string,
+  rows: readonly NormalizedRow[],
+): Promise<readonly CanonicalRow[]> {
+  const drafts = await mapInTimeSlices(rows, ({ row, person }) =>
+    person === null ? row : { ...row, person: JSON.stringify(person) },
+  )
+  const sealed = await sealFields(
+    app.personalData,
+    PayrollRowsRecorded,
+    { file_id: fileId, rows: drafts },
+    ({ path }) => personSubject(app.personalData, employerId, rows[Number(path[1])]!.identity),
+  )
+  return sealed.rows
+}

@@ -1,0 +1,131 @@
+import type express from 'express'
+import type { Application } from '../application/application.ts'
+import type { Config } from '../infrastructure/config/config.ts'
+import type { ServiceSecrets } from '../infrastructure/installation/data-directory.ts'
+import type { Logger } from '../infrastructure/telemetry/logger.ts'
+import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
+import { createCoreApp } from './core-api/app.ts'
+import type { RefusedOperator } from './http/bearer.ts'
+import { rateLimits } from './http/rate-limit.ts'
+import { type HostSettings, type Listener, listen } from './http/server.ts'
+import { createMcpApp } from './mcp/app.ts'
+import { createOperatorApp, type OperatorServices } from './operator-api/operator-api.ts'
+import { createPaymentsApp } from './payments-api/app.ts'
+import { createPortalApp } from './portal/app.ts'
+
+/** A listener could not be bound; the message is one clear line. */
+export class CannotListen extends Error {
+  override readonly name = 'CannotListen'
+}
+
+type HostName = keyof Config['ports']
+
+/** Real base addresses by host; hosts that this process does not serve are left out. */
+export type Addresses = Readonly<Partial<Record<HostName, string>>>
+
+interface Parts {
+  readonly config: Config
+  readonly app: Application
+  /** What the operator API drives. */
+  readonly operator: OperatorServices
+  readonly secrets: ServiceSecrets
+  readonly logger: Logger
+  readonly metrics: Metrics
+}
+
+/** The hosts of this process: all of them with the role `api`, else the operator's alone. */
+export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express> {
+  const { config, app, operator, secrets, logger, metrics } = parts
+  const { host, rateLimitPerSecond: rateLimitRps } = config
+  const { operatorToken } = secrets
+
+  const common = (
+    name: HostName,
+  ): Pick<HostSettings, 'onFailure' | 'onAnswer'> & { newRequestId(): string } => ({
+    newRequestId: () => app.randomness.id(),
+    onFailure: (error, request) =>
+      logger.error(
+        'request failed',
+        { interface: name, request_id: request.id, method: request.method },
+        error,
+      ),
+    onAnswer: (method, route, status, ms) => metrics.request(name, method, route, status, ms),
+  })
+  const onRefusedOperator =
+    (name: HostName) =>
+    ({ requestId, address, why }: RefusedOperator) =>
+      logger.warn('operator log-in refused', {
+        interface: name,
+        request_id: requestId,
+        caller: address,
+        reason: why,
+      })
+  const withoutRoutes = (name: HostName) => ({
+    ...common(name),
+    addresses: rateLimits(rateLimitRps).addresses,
+  })
+
+  const hosts = new Map<HostName, express.Express>()
+  if (config.roles.has('api')) {
+    hosts.set(
+      'mcp',
+      createMcpApp(app, {
+        ...common('mcp'),
+        ...{ operatorToken, host, rateLimitRps },
+        serverName: config.serverName,
+        publicUrl: config.urls.mcp,
+        allowedOrigins: config.allowedOrigins,
+        onRefusedOperator: onRefusedOperator('mcp'),
+      }),
+    )
+    hosts.set('core', createCoreApp(app, { ...common('core'), rateLimitRps, publicUrl: config.urls.core }))
+    hosts.set('payments', createPaymentsApp(withoutRoutes('payments')))
+    if (config.hasPortal) hosts.set('portal', createPortalApp(withoutRoutes('portal')))
+  }
+  hosts.set(
+    'ops',
+    createOperatorApp(app, operator, {
+      ...common('ops'),
+      ...{ operatorToken, host },
+      limits: rateLimits(rateLimitRps),
+      probeRanges: config.probeRanges,
+      onRefusedOperator: onRefusedOperator('ops'),
+    }),
+  )
+  return hosts
+}
+
+/**
+ * Binds every host to its port.
+ * @param listeners takes each listener as soon as it is bound; the caller closes them, also after a failure.
+ * @throws CannotListen
+ */
+export async function listenOnAll(
+  hosts: ReadonlyMap<HostName, express.Express>,
+  config: Pick<Config, 'host' | 'ports'>,
+  listeners: Listener[],
+): Promise<Addresses> {
+  const addresses: Partial<Record<HostName, string>> = {}
+  for (const [name, app] of hosts) {
+    const listener = await listenOrExplain(app, config.host, config.ports[name], name)
+    listeners.push(listener)
+    addresses[name] = listener.url
+  }
+  return addresses
+}
+
+async function listenOrExplain(
+  app: express.Express,
+  host: string,
+  port: number,
+  name: HostName,
+): Promise<Listener> {
+  try {
+    return await listen(app, host, port)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
+    const setting = `${name.toUpperCase()}_PORT`
+    const why = code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be bound (${code})`
+    throw new CannotListen(`${setting}: ${host}:${port} ${why}; set another port`)
+  }
+}

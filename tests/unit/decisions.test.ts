@@ -1,0 +1,286 @@
+import { expect, test } from 'vitest'
+import {
+  AgentCredentialIssued,
+  AgentCredentialRevoked,
+  agentCredential,
+} from '../../domain/access/agent-credential.ts'
+import {
+  ApiClientDeactivated,
+  ApiClientIssued,
+  ApiClientSecretRotated,
+  apiClient,
+} from '../../domain/access/api-client.ts'
+import {
+  InboundConnectionDeactivated,
+  InboundConnectionOpened,
+  inboundConnection,
+} from '../../domain/access/inbound-connection.ts'
+import { aggregates } from '../../domain/catalogue.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
+import { dataSubject, PersonalDataErased } from '../../domain/operations/data-subject.ts'
+import { installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
+import { OperatorActed, operatorAction } from '../../domain/operations/operator-action.ts'
+import { VirtualClockMoved, virtualClock } from '../../domain/operations/virtual-clock.ts'
+import { CarrierRegistered, carrier } from '../../domain/parties/carrier.ts'
+import {
+  EmployeeChangesRecorded,
+  EmployeeSyncReceived,
+  employeeSync,
+} from '../../domain/parties/employee-sync.ts'
+import {
+  EmployerDetailsChanged,
+  EmployerLinkedToPayrollCompany,
+  EmployerRegistered,
+  EmployerUnlinkedFromPayrollCompany,
+  employer,
+} from '../../domain/parties/employer.ts'
+import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
+import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
+import { payrollFile } from '../../domain/payroll/payroll-file.ts'
+import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../../domain/policies/policy.ts'
+import {
+  IdempotencyKeyAnswered,
+  IdempotencyKeyClaimed,
+  idempotencyKey,
+} from '../../domain/uniqueness/idempotency-key.ts'
+import { ReservationReleased, reservation, ValueReserved } from '../../domain/uniqueness/reservation.ts'
+import { decided, decisions } from '../support/decider-spec.ts'
+
+const ID = 'a'.repeat(24)
+const [ONE, TWO, THREE] = ['1', '2', '3'].map((digit) => digit.repeat(24)) as [string, string, string]
+const OWNED = { tenant_id: ID, environment: 'live' } as const
+const conflict = (code: string) => ({ kind: 'conflict', code }) as const
+const missing = (code: string) => ({ kind: 'not_found', code }) as const
+
+// ---- parties: each row reads given, when, then
+
+const tenantA = TenantRegistered.of({ tenant_id: ID, name: 'Acme' })
+decisions(tenant, [
+  ['is registered', [], { type: 'Register', data: tenantA.data }, [tenantA]],
+  ['is registered once', [tenantA], { type: 'Register', data: tenantA.data }, conflict('tenant_exists')],
+])
+
+const mutual = CarrierRegistered.of({ carrier_id: ID, tenant_id: ID, name: 'Mutual', settlement_type: 'fbo' })
+decisions(carrier, [
+  ['is registered', [], { type: 'Register', data: mutual.data }, [mutual]],
+  ['is registered once', [mutual], { type: 'Register', data: mutual.data }, conflict('carrier_exists')],
+])
+
+const payCo = PayrollCompanyRegistered.of({ payroll_company_id: ID, tenant_id: ID, name: 'PayCo' })
+decisions(payrollCompany, [
+  ['is registered', [], { type: 'Register', data: payCo.data }, [payCo]],
+  ['is registered once', [payCo], { type: 'Register', data: payCo.data }, conflict('payroll_company_exists')],
+])
+
+const sealedText = 'sealed:1' as Sealed
+const bakery = EmployerRegistered.of({
+  ...{ employer_id: ID, ...OWNED, legal_name: 'Bakery LLC', fein: sealedText, address: null },
+  ...{ contact_email: null, payroll_company_ids: [ONE, TWO] },
+})
+const linked = (payroll_company_id: string) =>
+  EmployerLinkedToPayrollCompany.of({ employer_id: ID, payroll_company_id })
+const unlinked = (payroll_company_id: string) =>
+  EmployerUnlinkedFromPayrollCompany.of({ employer_id: ID, payroll_company_id })
+const renamed = EmployerDetailsChanged.of({ employer_id: ID, legal_name: 'Bread LLC' })
+const links = (...payrollCompanyIds: string[]) =>
+  ({ type: 'Change', details: {}, payrollCompanyIds }) as const
+decisions(employer, [
+  ['is registered', [], { type: 'Register', data: bakery.data }, [bakery]],
+  ['is registered once', [bakery], { type: 'Register', data: bakery.data }, conflict('employer_exists')],
+  ['that is unknown does not change', [], links(), missing('employer_not_found')],
+  ['changes details', [bakery], { type: 'Change', details: { legal_name: 'Bread LLC' } }, [renamed]],
+  ['without a change stays as it is', [bakery], { type: 'Change', details: {} }, []],
+  [
+    'gets the links that are new, loses those left out',
+    [bakery],
+    links(TWO, THREE),
+    [unlinked(ONE), linked(THREE)],
+  ],
+  ['keeps the links it has', [bakery], links(TWO, ONE), []],
+  ['takes a link named twice once', [bakery], links(ONE, TWO, THREE, THREE), [linked(THREE)]],
+  ['loses all links', [bakery, unlinked(ONE), linked(THREE)], links(), [unlinked(TWO), unlinked(THREE)]],
+])
+
+const sync = EmployeeSyncReceived.of({
+  ...{ file_id: ID, sync_id: ONE, ...OWNED, employer_id: TWO, sender_id: 'client' },
+  ...{ record_count: 2, chunk_count: 2 },
+})
+const hire = {
+  subject: 'person/1',
+  action: 'hire',
+  record: sealedText,
+  effective_date: '2026-01-05',
+} as const
+const changes = (chunk: number, last: boolean) =>
+  EmployeeChangesRecorded.of({ file_id: ID, employer_id: TWO, chunk, last, changes: [hire] })
+const record = { type: 'RecordChanges', changes: [hire] } as const
+decisions(employeeSync, [
+  ['is received', [], { type: 'Receive', data: sync.data }, [sync]],
+  ['is received once', [sync], { type: 'Receive', data: sync.data }, conflict('sync_exists')],
+  ['that is unknown takes no changes', [], record, missing('sync_not_found')],
+  ['numbers its chunks', [sync], record, [changes(0, false)]],
+  ['marks the last one', [sync, changes(0, false)], record, [changes(1, true)]],
+  [
+    'takes no more than it said',
+    [sync, changes(0, false), changes(1, true)],
+    record,
+    conflict('out_of_order'),
+  ],
+])
+
+// ---- policies
+
+const issued = PolicyIssued.of({
+  ...{ policy_id: ID, ...OWNED, employer_id: ID, carrier_id: ID, policy_number: 'WC-1', status: 'active' },
+  ...{ effective_date: '2026-01-01', expiration_date: '2026-12-31', class_codes: ['8810'], states: ['CA'] },
+  ...{ locations: [], rates: [], payroll_frequency: 'WEEKLY', fees: [], billing_type: null },
+  ...{ annual_premium_cents: null, overtime_exclusion: false },
+})
+const toNevada = { type: 'ChangeTerms', terms: { states: ['NV'], payroll_frequency: 'WEEKLY' } } as const
+const movedToNevada = PolicyTermsChanged.of({ policy_id: ID, states: ['NV'] })
+const cancelled = PolicyCancelled.of({ policy_id: ID, reason: 'sold' })
+const cancel = { type: 'Cancel', reason: 'sold' } as const
+decisions(policy, [
+  ['is issued', [], { type: 'Issue', data: issued.data }, [issued]],
+  ['is issued once', [issued], { type: 'Issue', data: issued.data }, conflict('policy_exists')],
+  ['that is unknown has no terms', [], { type: 'ChangeTerms', terms: {} }, missing('policy_not_found')],
+  [
+    'changes only terms that differ',
+    [issued],
+    { ...toNevada, terms: { ...toNevada.terms, states: ['NV'] } },
+    [movedToNevada],
+  ],
+  ['has no change a second time', [issued, movedToNevada], { ...toNevada, terms: { states: ['NV'] } }, []],
+  ['is cancelled', [issued], cancel, [cancelled]],
+  ['is cancelled once', [issued, cancelled], cancel, []],
+  ['that is unknown is not cancelled', [], cancel, missing('policy_not_found')],
+  [
+    'that is cancelled keeps its terms',
+    [issued, cancelled],
+    { type: 'ChangeTerms', terms: {} },
+    conflict('policy_cancelled'),
+  ],
+])
+
+// ---- access
+
+const key = AgentCredentialIssued.of({
+  ...{ credential_id: ID, agent_name: 'Agent', entity_type: 'employer', entity_id: ID, sandbox: false },
+  ...{ key_hash: 'hash', api_key_prefix: 'mcp_', created_by: null },
+})
+const revoked = AgentCredentialRevoked.of({ credential_id: ID })
+decisions(agentCredential, [
+  ['is issued', [], { type: 'Issue', data: key.data }, [key]],
+  ['is issued once', [key], { type: 'Issue', data: key.data }, conflict('credential_exists')],
+  ['is revoked', [key], { type: 'Revoke' }, [revoked]],
+  ['is revoked once', [key, revoked], { type: 'Revoke' }, []],
+  ['that is unknown is not revoked', [], { type: 'Revoke' }, missing('credential_not_found')],
+])
+
+const client = ApiClientIssued.of({
+  ...{ client_id: 'service_live_cli_1', ...OWNED, name: 'Client', products: ['all'] },
+  ...{ carrier_ids: 'all', employer_ids: 'all', request_signing: 'off', secret_hash: 'first' },
+})
+const rotate = { type: 'RotateSecret', secretHash: 'second' } as const
+const rotated = ApiClientSecretRotated.of({ client_id: 'service_live_cli_1', secret_hash: 'second' })
+const clientOff = ApiClientDeactivated.of({ client_id: 'service_live_cli_1' })
+decisions(apiClient, [
+  ['is issued', [], { type: 'Issue', data: client.data }, [client]],
+  ['is issued once', [client], { type: 'Issue', data: client.data }, conflict('client_exists')],
+  ['gets another secret', [client], rotate, [rotated]],
+  ['gets another secret again', [client, rotated], rotate, [rotated]],
+  ['is deactivated', [client], { type: 'Deactivate' }, [clientOff]],
+  ['is deactivated once', [client, clientOff], { type: 'Deactivate' }, []],
+  ['that is deactivated gets no secret', [client, clientOff], rotate, conflict('client_deactivated')],
+  ['that is unknown gets no secret', [], rotate, missing('client_not_found')],
+  ['that is unknown is not deactivated', [], { type: 'Deactivate' }, missing('client_not_found')],
+])
+
+const opened = InboundConnectionOpened.of({ connection_id: ID, ...OWNED, secret_ref: 'ref' })
+const closed = InboundConnectionDeactivated.of({ connection_id: ID })
+decisions(inboundConnection, [
+  ['is opened', [], { type: 'Open', data: opened.data }, [opened]],
+  ['is opened once', [opened], { type: 'Open', data: opened.data }, conflict('connection_exists')],
+  ['is deactivated', [opened], { type: 'Deactivate' }, [closed]],
+  ['is deactivated once', [opened, closed], { type: 'Deactivate' }, []],
+  ['that is unknown is not deactivated', [], { type: 'Deactivate' }, missing('connection_not_found')],
+])
+
+// ---- uniqueness
+
+const ofFein = (owner_id: string) => ({ kind: 'fein', fingerprint: 'f', owner_id }) as const
+const reserve = (owner: string, replaces?: string) =>
+  ({ type: 'Reserve', data: ofFein(owner), ...(replaces === undefined ? {} : { replaces }) }) as const
+const release = (owner: string) => ({ type: 'Release', data: ofFein(owner) }) as const
+const held = (owner: string) => ValueReserved.of(ofFein(owner))
+const freed = (owner: string) => ReservationReleased.of(ofFein(owner))
+decisions(reservation, [
+  ['goes to who comes first', [], reserve(ONE), [held(ONE)]],
+  ['is held already', [held(ONE)], reserve(ONE), []],
+  ['is refused to another', [held(ONE)], reserve(TWO), conflict('fein_taken')],
+  ['goes to another when it is free again', [held(ONE), freed(ONE)], reserve(TWO), [held(TWO)]],
+  ['passes from an owner that lost its claim', [held(ONE)], reserve(TWO, ONE), [held(TWO)]],
+  ['passes from nobody else', [held(THREE)], reserve(TWO, ONE), conflict('fein_taken')],
+  ['is given back by its owner', [held(ONE)], release(ONE), [freed(ONE)]],
+  ['is not given back by another', [held(ONE)], release(TWO), []],
+  ['is given back once', [held(ONE), freed(ONE)], release(ONE), []],
+])
+
+const claim = IdempotencyKeyClaimed.of({ fingerprint: 'f', request_hash: 'body', command_id: ID })
+const answer = IdempotencyKeyAnswered.of({
+  fingerprint: 'f',
+  status: 201,
+  body: { id: ID },
+  created_id: null,
+})
+const other = { ...claim.data, request_hash: 'other' }
+decisions(idempotencyKey, [
+  ['is claimed', [], { type: 'Claim', data: claim.data }, [claim]],
+  ['is claimed once', [claim], { type: 'Claim', data: { ...claim.data, command_id: ONE } }, []],
+  ['refuses another body', [claim], { type: 'Claim', data: other }, conflict('idempotency_key_reused')],
+  ['keeps the answer', [claim], { type: 'Answer', data: answer.data }, [answer]],
+  ['keeps the first answer', [claim, answer], { type: 'Answer', data: { ...answer.data, status: 500 } }, []],
+])
+
+// ---- operations
+
+const erased = (generation?: number) =>
+  PersonalDataErased.of({ subject: 'person/1', ...(generation === undefined ? {} : { generation }) })
+const erase = (generation: number) => ({ type: 'Erase', subject: 'person/1', generation }) as const
+decisions(dataSubject, [
+  ['is erased with its key', [], erase(1), [erased(1)]],
+  ['is erased once', [erased(1)], erase(1), []],
+  ['without a key number was erased with the first', [erased()], erase(1), []],
+  ['that was reported again is erased again', [erased(1)], erase(2), [erased(2)]],
+  ['is not erased with an earlier key', [erased(2)], erase(1), []],
+])
+
+const value = (digit: string) => KeyCheckValueRecorded.of({ key_check_value: digit.repeat(24) })
+const check = (digit: string) => ({ type: 'RecordKeyCheckValue', keyCheckValue: digit.repeat(24) }) as const
+decisions(installation, [
+  ['records its keys', [], check('a'), [value('a')]],
+  ['records them once', [value('a')], check('a'), []],
+  ['refuses other keys', [value('a')], check('b'), conflict('other_keys')],
+])
+
+const acted = OperatorActed.of({ action: 'rebuild', target: 'employers', details: {} })
+decisions(operatorAction, [
+  ['is recorded', [], { type: 'Record', data: acted.data }, [acted]],
+  ['is recorded each time', [acted], { type: 'Record', data: acted.data }, [acted]],
+])
+
+const at = (to: number) => VirtualClockMoved.of({ to })
+const moveTo = (to: number) => ({ type: 'MoveTo', to }) as const
+decisions(virtualClock, [
+  ['is set', [], moveTo(5), [at(5)]],
+  ['moves forward', [at(5)], moveTo(6), [at(6)]],
+  ['stays', [at(5)], moveTo(5), []],
+  ['does not move back', [at(5)], moveTo(4), conflict('clock_moves_forward')],
+])
+
+test('there is no other aggregate', () => {
+  // payroll-file.test.ts has its decisions
+  expect(new Set([...decided, payrollFile.category])).toEqual(
+    new Set(aggregates.map(({ category }) => category)),
+  )
+})
