@@ -59,6 +59,7 @@ async function attempt(
   { ofKey, ofBody }: Fingerprints,
   run: Run,
 ): Promise<Performed> {
+  const again = () => attempt(app, call, { ofKey, ofBody }, run)
   // decided by the key's state alone: a key that was released is claimed again
   const decide = (...commands: IdempotencyKeyCommand[]) =>
     app.commands.execute(idempotencyKey, ofKey, commands, {
@@ -73,29 +74,29 @@ async function attempt(
     return why
   }
 
-  const before = (await app.commands.load(idempotencyKey, ofKey)).state
-  if (before.claimed && before.claimed.request_hash !== ofBody) return keyReused()
-  if (before.answered) return replay(call, before)
-  const claimedAs = before.claimed?.command_id ?? null
+  let key = (await app.commands.load(idempotencyKey, ofKey)).state
+  const isAnothers = () => key.claimed !== null && key.claimed.request_hash !== ofBody
+  // the claim may belong to a live request elsewhere; while this process is alone, only to a dead one
+  if (key.claimed && !key.answered && !isAnothers() && !app.log.isExclusive) {
+    key = await answeredElsewhere(app, ofKey, key)
+  }
+  if (isAnothers()) return keyReused()
+  if (key.answered) return replay(call, key)
+
+  const claimedAs = key.claimed?.command_id ?? null
   const refusal = await call.check?.(claimedAs ?? call.commandId ?? null)
   if (refusal) {
     if (claimedAs !== null) return refused(refusal, claimedAs)
     // it may stand in the way of itself: the same request elsewhere has done meanwhile what this one asks for
     const isClaimed = (await app.commands.load(idempotencyKey, ofKey)).state.claimed !== null
-    return isClaimed ? attempt(app, call, { ofKey, ofBody }, run) : refusal
+    return isClaimed ? again() : refusal
   }
 
-  const ownCommandId = call.commandId ?? app.randomness.commandId()
-  const claim = await decide(claimAs(ownCommandId))
+  const commandId = claimedAs ?? call.commandId ?? app.randomness.commandId()
+  const claim = await decide(claimAs(commandId))
   if (isRejection(claim)) return claim
-  let state = claim.state
-  const { command_id: commandId } = state.claimed!
-  // the claim may belong to a live request elsewhere; while this process is alone, only to a dead one
-  if (commandId !== ownCommandId && !state.answered && !app.log.isExclusive) {
-    state = await answeredElsewhere(app, ofKey, state)
-    if (state.claimed?.command_id !== commandId) return attempt(app, call, { ofKey, ofBody }, run)
-  }
-  if (state.answered) return replay(call, state)
+  // another process was faster
+  if (claim.state.answered || claim.state.claimed?.command_id !== commandId) return again()
 
   const answer = await run({ ...call.context, commandId, mayRepeat: true })
   if (isRejection(answer)) return refused(answer, commandId)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { EventType } from '../../domain/kernel/event-type.ts'
-import { environment, id, isId } from '../../domain/kernel/ids.ts'
+import { id, isId } from '../../domain/kernel/ids.ts'
 import { EmployeeSyncReceived } from '../../domain/parties/employee-sync.ts'
 import {
   EmployerDetailsChanged,
@@ -82,23 +82,6 @@ export const INTEGRATION_EVENTS = {
   }),
 } as const
 export type IntegrationEventWord = keyof typeof INTEGRATION_EVENTS
-
-/** The message around `data`. */
-export const integrationMessage = z.strictObject({
-  /** Id of the event in the log, and of the message: handle each once. */
-  id: z.string(),
-  type: z.enum(Object.keys(INTEGRATION_EVENTS) as [IntegrationEventWord, ...IntegrationEventWord[]]),
-  /** Grows when the meaning of a field changes. */
-  version: z.literal(1),
-  /** Place in the log, a decimal string; puts messages in order. */
-  position: z.string(),
-  /** ISO 8601 UTC, by the service's clock. */
-  occurred_at: z.string(),
-  environment: environment(),
-  tenant_id: id(),
-  correlation_id: z.string(),
-  data: z.record(z.string(), z.unknown()),
-})
 
 type DataOf<Word extends IntegrationEventWord> = z.output<(typeof INTEGRATION_EVENTS)[Word]>
 type Told = {

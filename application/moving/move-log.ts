@@ -95,7 +95,6 @@ export async function moveLog(parts: {
   readonly database: MovedDatabase | null
   readonly report: (progress: MoveProgress) => void
   readonly signal: AbortSignal
-  readonly patienceMs?: number
 }): Promise<MoveAccount> {
   const { source, target, database, signal } = parts
   const began = performance.now()
@@ -141,7 +140,7 @@ export async function moveLog(parts: {
       if (proof.events > before) {
         progressAt = performance.now()
         attempt = 0
-      } else if (performance.now() - progressAt > (parts.patienceMs ?? PATIENCE_MS)) throw error
+      } else if (performance.now() - progressAt > PATIENCE_MS) throw error
       await delay(Math.min(100 * 2 ** attempt, LONGEST_PAUSE_MS), undefined, { signal })
     }
   }

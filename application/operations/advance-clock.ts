@@ -16,7 +16,7 @@ export interface AdvanceClockParts {
   readonly notices: Notices
   /** Waits until the service has come to rest at the present clock, see `drain`. */
   readonly settle: (timeoutMs: number) => Promise<boolean>
-  /** How long moves before this one are waited for, in real milliseconds; default 30,000. */
+  /** How long moves before this one are waited for, in real milliseconds; default 60,000. */
   readonly turnMs?: number
 }
 
@@ -25,7 +25,7 @@ const SETTLE_MS = 15_000
 const IMPATIENT_MS = 500
 const LEASE = 'virtual-clock'
 /** Longer than the lease of a process that is gone lasts. */
-const TURN_MS = 30_000
+const TURN_MS = 60_000
 const LEASE_RETRY_MS = 50
 
 /** Latest time that a JavaScript date can show. */

@@ -3,9 +3,9 @@ import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import type { Application } from '../application.ts'
 import { ERASED } from '../ports/personal-data.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { MASK, openAll, UNREADABLE } from '../queries/sealed-fields.ts'
 import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
+import { MASK, openAll, UNREADABLE } from '../sealed-fields.ts'
 
 interface Whose {
   readonly employerId: string

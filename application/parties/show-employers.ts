@@ -1,6 +1,6 @@
 import { type Employer, EmployerRegistered, employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
-import { opened } from '../queries/sealed-fields.ts'
+import { opened } from '../sealed-fields.ts'
 import { employerSubject } from '../sealing.ts'
 
 /** An employer as operators see it, personal fields opened; `(erased)` where its data key was destroyed. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import {
   checkChangeRecords,
   type EmployeeChangeRecord,
@@ -9,9 +10,8 @@ import {
   type SyncedEmployees,
   storedSync,
   syncEmployees,
-} from '../../application/commands/sync-employees.ts'
-import { createOnce } from '../../application/idempotency/creations.ts'
-import { requestHash } from '../../application/idempotency/request-hash.ts'
+} from '../../application/parties/sync-employees.ts'
+import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
 import { employeeSync } from '../../domain/parties/employee-sync.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'

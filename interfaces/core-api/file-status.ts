@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { fileStatus } from '../../application/queries/file-status.ts'
+import { fileStatus } from '../../application/payroll/file-status.ts'
 import { idOf } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
 import { client } from './access.ts'

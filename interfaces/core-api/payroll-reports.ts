@@ -1,6 +1,10 @@
 import { z } from 'zod'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import { createOnce } from '../../application/idempotency/creations.ts'
+import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
 import {
   acceptedSubject,
   findReportSubject,
@@ -12,13 +16,9 @@ import {
   subjectOfAttempt,
   type TakenReport,
   takenReport,
-} from '../../application/commands/report-payroll.ts'
-import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/commands/row-size.ts'
-import { MAX_ROWS, SYNCHRONOUS_ROWS } from '../../application/commands/submit-payroll.ts'
-import { runClaimed } from '../../application/idempotency/claims.ts'
-import { createOnce } from '../../application/idempotency/creations.ts'
-import type { IdempotentAnswer, IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
-import { requestHash } from '../../application/idempotency/request-hash.ts'
+} from '../../application/payroll/report-payroll.ts'
+import { MAX_ROWS, SYNCHRONOUS_ROWS } from '../../application/payroll/submit-payroll.ts'
+import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/row-size.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'

@@ -1,6 +1,6 @@
-import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/commands/row-size.ts'
-import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
 import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
+import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
+import { isRowTooLarge, MAX_ROW_BYTES } from '../../application/row-size.ts'
 import { inTimeSlices } from '../../application/time-slices.ts'
 import { INVALID_PARAMS, invalidParams, isObject, RpcError } from './json-rpc.ts'
 

@@ -1,4 +1,4 @@
-import { MAX_ROWS } from '../../application/commands/submit-payroll.ts'
+import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
 import { MAX_AMOUNT } from '../../domain/payroll/row-validation.ts'
 
 /** The JSON Schemas of the tools' arguments, written for the agents that read them. */

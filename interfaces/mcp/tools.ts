@@ -2,19 +2,19 @@ import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../appl
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import type { Reads } from '../../application/command-handling/command-handler.ts'
-import { acceptedSubject } from '../../application/commands/report-payroll.ts'
-import { resultOf, submitPayroll } from '../../application/commands/submit-payroll.ts'
-import { validatePayroll } from '../../application/commands/validate-payroll.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
-import { listEmployerPolicies } from '../../application/policies/list-employer-policies.ts'
-import { describeExpectedFields } from '../../application/queries/expected-fields.ts'
+import { describeExpectedFields } from '../../application/payroll/expected-fields.ts'
+import { acceptedSubject } from '../../application/payroll/report-payroll.ts'
 import {
   findPayrollFile,
   type PayrollFileRow,
   submissionStatus,
-} from '../../application/queries/submission-status.ts'
-import { validationErrors } from '../../application/queries/validation-errors.ts'
+} from '../../application/payroll/submission-status.ts'
+import { resultOf, submitPayroll } from '../../application/payroll/submit-payroll.ts'
+import { validatePayroll } from '../../application/payroll/validate-payroll.ts'
+import { validationErrors } from '../../application/payroll/validation-errors.ts'
+import { listEmployerPolicies } from '../../application/policies/list-employer-policies.ts'
 import type { AgentCredential } from '../../domain/access/agent-credential.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Employer } from '../../domain/parties/employer.ts'

@@ -1,13 +1,13 @@
-import { dataKeysToErase, eraseSubject, personSubjects } from '../../application/operations/erasure.ts'
-import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
-import { employeeRegister } from '../../application/parties/employee-register.ts'
-import { verifyLog, verifyStream } from '../../application/queries/audit.ts'
 import {
   type EventFilter,
   readLogEvents,
   readStreamEvents,
   stateAt,
-} from '../../application/queries/streams.ts'
+} from '../../application/audit/streams.ts'
+import { verifyLog, verifyStream } from '../../application/audit/verification.ts'
+import { dataKeysToErase, eraseSubject, personSubjects } from '../../application/operations/erasure.ts'
+import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
+import { employeeRegister } from '../../application/parties/employee-register.ts'
 import { parseTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { employer } from '../../domain/parties/employer.ts'

@@ -234,23 +234,11 @@ export class Fold {
       const { writing, known } = table
       table.writing = new Map()
       if (!table.isRead && !table.isComplete) continue
-      for (const [id, row] of writing) {
-        // set anew: a map iterates in insertion order, which makes the first one the longest unused
-        known.delete(id)
-        known.set(id, row)
-      }
-      let surplus = known.size - this.#rememberedRows
-      if (surplus <= 0) continue
+      for (const [id, row] of writing) known.set(id, row)
+      if (known.size <= this.#rememberedRows) continue
+      // what is still needed is fetched again, with the next page
+      known.clear()
       table.isComplete = false
-      if (!table.isRead) {
-        known.clear()
-        continue
-      }
-      for (const id of known.keys()) {
-        known.delete(id)
-        surplus -= 1
-        if (surplus === 0) break
-      }
     }
   }
 

@@ -96,11 +96,6 @@ export class GenerationWriter {
     return this.#fold.changedRows > 0 || this.#newlyParked.length > 0
   }
 
-  /** Events folded and not yet written. */
-  get pending(): number {
-    return this.#pending
-  }
-
   /** Whether so much was collected that it should be written. */
   get isFull(): boolean {
     return (

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type JetStreamManager, StringCodec } from 'nats'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { EventRegistry } from '../../application/event-registry.ts'
 import {
   INTEGRATION_EVENTS,
   INTEGRATION_SOURCES,
   type IntegrationEventWord,
-  integrationMessage,
 } from '../../application/integration-events/messages.ts'
 import { IntegrationPublisher, type PublisherParts } from '../../application/integration-events/publisher.ts'
 import { drain } from '../../application/operations/drain.ts'
@@ -19,6 +19,7 @@ import {
   IntegrationEventRefused,
 } from '../../application/ports/integration-events.ts'
 import { aggregates } from '../../domain/catalogue.ts'
+import { environment, id } from '../../domain/kernel/ids.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import {
   type PayrollFileEvent,
@@ -40,6 +41,23 @@ import { appendForeign, canStoreGarbage } from '../support/foreign-client.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
 import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+
+/** The message around `data`. */
+const integrationMessage = z.strictObject({
+  /** Id of the event in the log, and of the message: handle each once. */
+  id: z.string(),
+  type: z.enum(Object.keys(INTEGRATION_EVENTS) as [IntegrationEventWord, ...IntegrationEventWord[]]),
+  /** Grows when the meaning of a field changes. */
+  version: z.literal(1),
+  /** Place in the log, a decimal string; puts messages in order. */
+  position: z.string(),
+  /** ISO 8601 UTC, by the service's clock. */
+  occurred_at: z.string(),
+  environment: environment(),
+  tenant_id: id(),
+  correlation_id: z.string(),
+  data: z.record(z.string(), z.unknown()),
+})
 
 interface Message {
   readonly subject: string

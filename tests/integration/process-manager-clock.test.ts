@@ -54,7 +54,9 @@ function setAlarm(key: string, dueAt: number): Promise<void> {
 
 function partsOf(at: Workbench, positions = runner): AdvanceClockParts {
   const { commands, clock, store: work, leases, notices } = at
-  return { commands, clock, work, leases, notices, settle: (ms) => drain(at.drainParts(positions), ms) }
+  const settle = (ms: number) => drain(at.drainParts(positions), ms)
+  // on however slow a machine
+  return { commands, clock, work, leases, notices, settle, turnMs: 600_000 }
 }
 
 const context = (): CommandContext => ({

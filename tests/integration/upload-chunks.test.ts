@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { type UploadChunk, uploadChunks } from '../../application/commands/upload-chunks.ts'
+import { type UploadChunk, uploadChunks } from '../../application/command-handling/upload-chunks.ts'
 import { type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { newId, policyTerms, received, row } from '../support/payroll.ts'

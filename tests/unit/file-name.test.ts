@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fileName } from '../../application/commands/cut-file.ts'
+import { fileName } from '../../application/payroll/cut-file.ts'
 
 const RECEIVED = Date.UTC(2026, 6, 15, 23, 59)
 

@@ -157,7 +157,7 @@ describe('folding events into tables', () => {
     table('other', { key: ['counter'], columns: { counter: text() }, indexes: [['total desc']] })
   })
 
-  it('forgets the longest unused rows and fetches them again', () => {
+  it('forgets its rows when they are too many, and fetches them again', () => {
     const fold = new Fold(counters.tables, { rememberedRows: 2 })
     fold.forget(true)
     for (const event of events(counted('a', 1), counted('b', 1), counted('c', 1))) apply(fold, event)
@@ -165,7 +165,9 @@ describe('folding events into tables', () => {
     fold.take()
     fold.written()
     // the table is no longer all in memory, so that absence means nothing any more
-    expect([...fold.missing([{ counters: [['a'], ['c'], ['d']] }])]).toEqual([['counters', [['a'], ['d']]]])
+    expect([...fold.missing([{ counters: [['a'], ['c'], ['d']] }])]).toEqual([
+      ['counters', [['a'], ['c'], ['d']]],
+    ])
   })
 
   it('gives the same rows however events are split into pages', () => {

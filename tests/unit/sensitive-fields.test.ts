@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ERASED } from '../../application/ports/personal-data.ts'
-import { masked, maskedState, opened } from '../../application/queries/sealed-fields.ts'
+import { masked, maskedState, opened } from '../../application/sealed-fields.ts'
 import { sealFields } from '../../application/sealing.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { eventType } from '../../domain/kernel/event-type.ts'

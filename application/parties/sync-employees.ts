@@ -14,11 +14,11 @@ import { employerOfClient } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
+import { type UploadChunk, uploadChunks } from '../command-handling/upload-chunks.ts'
 import { derivedId } from '../event-registry.ts'
+import { isRowTooLarge, MAX_ROW_BYTES } from '../row-size.ts'
 import { personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, TimeSlice } from '../time-slices.ts'
-import { isRowTooLarge, MAX_ROW_BYTES } from './row-size.ts'
-import { type UploadChunk, uploadChunks } from './upload-chunks.ts'
 
 /** Faults that an answer lists at the most. */
 const MAX_LISTED_FAULTS = 100

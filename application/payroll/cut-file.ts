@@ -17,10 +17,10 @@ import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
+import type { UploadChunk } from '../command-handling/upload-chunks.ts'
 import { derivedId } from '../event-registry.ts'
 import { personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
-import type { UploadChunk } from './upload-chunks.ts'
 
 /** A payroll submission whose sender, employer and policy are settled already. */
 export interface PayrollSubmission {

@@ -3,9 +3,9 @@ import { type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
+import { uploadChunks } from '../command-handling/upload-chunks.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import { type CutFile, cutFile, fileIdOf, type PayrollSubmission } from './cut-file.ts'
-import { uploadChunks } from './upload-chunks.ts'
 
 /** Uploads of one large file within one submission, when each is given up before its end. */
 const UPLOADS = 3

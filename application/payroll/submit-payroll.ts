@@ -9,10 +9,10 @@ import {
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { decideAll, type Loaded } from '../command-handling/command-handler.ts'
-import { phaseTerms, pipelineFault } from '../payroll/pipeline-steps.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { FaultMode } from '../ports/faults.ts'
 import { type CutFile, cutFile, type PayrollSubmission } from './cut-file.ts'
+import { phaseTerms, pipelineFault } from './pipeline-steps.ts'
 import { type StoredFile, storedBefore, uploadFile } from './upload-file.ts'
 
 /** Rows of a report that are processed before the answer; above, the pipeline works in the background. */

@@ -2,10 +2,10 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import { decideAll, type Loaded } from '../command-handling/command-handler.ts'
 import { APPEND_BYTES } from '../event-registry.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
+import type { CommandContext } from './command-context.ts'
+import { decideAll, type Loaded } from './command-handler.ts'
 
 /** What the stream of an upload says so far. */
 export interface Upload {

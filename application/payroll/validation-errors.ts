@@ -5,7 +5,7 @@ import type { Application } from '../application.ts'
 import { derivedId } from '../event-registry.ts'
 import type { ResultOf } from '../ports/read-database.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
-import { opened } from './sealed-fields.ts'
+import { opened } from '../sealed-fields.ts'
 import type { PayrollFileRow } from './submission-status.ts'
 
 /** Red rows of one answer at the most. */

@@ -1,6 +1,6 @@
-import type { EventType } from '../../domain/kernel/event-type.ts'
-import { isSealed, type Sealed, type SensitiveValue, sensitiveValues } from '../../domain/kernel/sealed.ts'
-import type { PersonalData } from '../ports/personal-data.ts'
+import type { EventType } from '../domain/kernel/event-type.ts'
+import { isSealed, type Sealed, type SensitiveValue, sensitiveValues } from '../domain/kernel/sealed.ts'
+import type { PersonalData } from './ports/personal-data.ts'
 
 /** What readers see of sensitive values: masked, or opened by the declarations on the event types. */
 

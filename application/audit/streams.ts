@@ -6,7 +6,7 @@ import { sensitiveValues } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../application.ts'
 import type { EventMetadata, RecordedEvent } from '../event-registry.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
-import { MASK, masked, maskedState, opened } from './sealed-fields.ts'
+import { MASK, masked, maskedState, opened } from '../sealed-fields.ts'
 
 /** An event as operators and auditors see it. */
 export interface ShownEvent {
