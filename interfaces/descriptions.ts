@@ -1,7 +1,7 @@
 import project from '../package.json' with { type: 'json' }
 import { coreEndpoints } from './core-api/app.ts'
 import { type OpenApi, openApiOf } from './endpoints/openapi.ts'
-import { operatorEndpoints } from './operator-api/operator-api.ts'
+import { operatorEndpoints } from './operator-api/endpoints.ts'
 
 /** Endpoints of every API that has some, by the API's name. */
 export const APIS = { core: coreEndpoints, operator: operatorEndpoints } as const

@@ -5,9 +5,10 @@ import type { ServiceSecrets } from '../infrastructure/installation/data-directo
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { createCoreApp } from './core-api/app.ts'
+import { Admission } from './http/admission.ts'
 import type { RefusedOperator } from './http/bearer.ts'
 import { rateLimits } from './http/rate-limit.ts'
-import { type HostSettings, type Listener, listen } from './http/server.ts'
+import { type Listener, listen, type SharedSettings } from './http/server.ts'
 import { createMcpApp } from './mcp/app.ts'
 import { createOperatorApp, type OperatorServices } from './operator-api/operator-api.ts'
 import { createPaymentsApp } from './payments-api/app.ts'
@@ -39,9 +40,9 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
   const { host, rateLimitPerSecond: rateLimitRps } = config
   const { operatorToken } = secrets
 
-  const common = (
-    name: HostName,
-  ): Pick<HostSettings, 'onFailure' | 'onAnswer'> & { newRequestId(): string } => ({
+  const admission = new Admission({ onRefused: () => metrics.refused() })
+  const common = (name: HostName): SharedSettings => ({
+    admission,
     newRequestId: () => app.randomness.id(),
     onFailure: (error, request) =>
       logger.error(

@@ -1,5 +1,6 @@
 // npm run build: bundles the service, the command line, the benchmark and the partners' client into dist/, or those
-// that are named (npm run build -- main cli). Packages stay outside.
+// that are named (npm run build -- main cli). Packages stay outside, but for those of many small files that every start
+// would read.
 
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,6 +15,8 @@ const PROGRAMS = {
   bench: 'bench/main.ts',
   client: 'client/index.ts',
 }
+const BUNDLED = ['zod', 'kysely']
+const { dependencies, devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !(name in PROGRAMS))
 if (unknown.length > 0) throw new Error(`no such program: ${unknown.join(', ')}`)
@@ -35,7 +38,7 @@ const { metafile } = await build({
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
-  packages: 'external',
+  external: Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !BUNDLED.includes(name)),
   sourcemap: true,
   logLevel: 'warning',
   metafile: true,

@@ -32,6 +32,11 @@ export class Metrics {
     'Time from the request to the end of its answer',
     ['interface', 'method', 'route', 'status'],
   )
+  readonly #refused = this.#counter(
+    'http_refused_total',
+    'Requests refused at once because there were more than could be answered soon',
+    [],
+  )
   readonly #appendEvents = this.#histogram(
     'log_append_batch_events',
     'Events stored by one transaction',
@@ -93,6 +98,11 @@ export class Metrics {
       this.#requests.set(key, observed)
     }
     observed.observe(milliseconds / 1000)
+  }
+
+  /** A request that was refused because there was too much to do. */
+  refused(): void {
+    this.#refused.inc()
   }
 
   /** One transaction of the event log. */

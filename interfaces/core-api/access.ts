@@ -3,8 +3,8 @@ import type { ApiClient } from '../../domain/access/api-client.ts'
 import { type InboundConnection, inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import type { Access, Received } from '../endpoints/endpoint.ts'
-import { HttpError, tooManyRequests } from '../http/errors.ts'
-import { addressKey, unauthenticatedCost } from '../http/rate-limit.ts'
+import { HttpError } from '../http/errors.ts'
+import { addressKey, limitAddress } from '../http/rate-limit.ts'
 import type { CoreHost } from './api.ts'
 import { headerOf } from './headers.ts'
 import { isSignedBy, isTimely } from './signatures.ts'
@@ -140,8 +140,8 @@ function unauthorized(error: string, message: string): HttpError {
   return new HttpError(401, error, message)
 }
 
-/** Counts a refused request against its address: the refusal, or 429 when there were too many. */
+/** Counts a refused request against its address. @returns the refusal. @throws HttpError 429. */
 function refused({ limits }: CoreHost, { request }: Received, refusal: HttpError, bodyBytes = 0): HttpError {
-  const wait = limits.addresses.take(addressKey(request.socket.remoteAddress), unauthenticatedCost(bodyBytes))
-  return wait > 0 ? tooManyRequests(wait) : refusal
+  limitAddress(limits.addresses, request, bodyBytes)
+  return refusal
 }

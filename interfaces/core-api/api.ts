@@ -6,9 +6,8 @@ import type { Api } from '../endpoints/api.ts'
 import { Answer, endpointsOf } from '../endpoints/endpoint.ts'
 import type { Fault } from '../endpoints/faults.ts'
 import { LARGE_BODY } from '../http/body.ts'
-import { HttpError, writeCoreError } from '../http/errors.ts'
+import { HttpError, refusalOf, writeCoreError } from '../http/errors.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
-import { refusalOf } from '../http/rejections.ts'
 
 /** What handlers of the core API work with. */
 export interface CoreHost {

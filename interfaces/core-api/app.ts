@@ -4,12 +4,12 @@ import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeCoreError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
-import { createHost, type HostSettings } from '../http/server.ts'
+import { createHost, type SharedSettings } from '../http/server.ts'
 import { syncEmployeesEndpoint } from './employee-sync.ts'
 import { getFileStatus } from './file-status.ts'
 import { inboundWebhookEndpoint, reportPayrollEndpoint } from './payroll-reports.ts'
 
-export interface CoreSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'> {
+export interface CoreSettings extends SharedSettings {
   /** Requests per second and credential; 0 switches rate limits off. */
   readonly rateLimitRps: number
   /** Base address under which partners reach the host; null when it is the listener's own. */
@@ -26,17 +26,15 @@ export const coreEndpoints = [
 
 /** The core developer API: payroll reports, employee changes, file status, inbound payroll webhook. */
 export function createCoreApp(app: Application, settings: CoreSettings): express.Express {
-  const { onFailure, onAnswer, publicUrl } = settings
-  const limits = rateLimits(settings.rateLimitRps)
+  const { rateLimitRps, publicUrl, ...shared } = settings
+  const limits = rateLimits(rateLimitRps)
   return createHost({
+    ...shared,
     routes: [
       ...routesOf(coreEndpoints, { app, limits }, limits),
       ...descriptionRoutes(coreEndpoints, limits, publicUrl),
     ],
     addresses: limits.addresses,
     writeError: writeCoreError,
-    newRequestId: () => app.randomness.id(),
-    onFailure,
-    ...(onAnswer ? { onAnswer } : {}),
   })
 }

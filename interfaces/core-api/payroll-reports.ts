@@ -253,10 +253,8 @@ async function takeReport(
     )
     return answered(202, accepted(outcome))
   }
-  return new Answer(
-    202,
-    answer(await take(accepted(await find()), { ...context, commandId: app.randomness.commandId() })),
-  )
+  const subject = accepted(await find())
+  return new Answer(202, answer(await take(subject, { ...context, commandId: app.randomness.commandId() })))
 
   /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
   async function onceBySignature(signature: string): Promise<IdempotentOutcome> {

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type express from 'express'
 import project from '../../package.json' with { type: 'json' }
-import { tooManyRequests } from '../http/errors.ts'
-import { addressKey, type RateLimits, unauthenticatedCost } from '../http/rate-limit.ts'
+import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'
 import { type Endpoints, openApiOf } from './openapi.ts'
 
@@ -80,9 +79,7 @@ export function descriptionRoutes(
       async handle(request, response) {
         const file = await made()
         const isKnown = request.headers['if-none-match']?.includes(file.etag) === true
-        const cost = unauthenticatedCost(isKnown ? 0 : file.bytes.length)
-        const wait = limits.addresses.take(addressKey(request.socket.remoteAddress), cost)
-        if (wait > 0) throw tooManyRequests(wait)
+        limitAddress(limits.addresses, request, isKnown ? 0 : file.bytes.length)
         send(response, file, isKnown)
       },
     }

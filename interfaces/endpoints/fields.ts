@@ -9,7 +9,7 @@ const MAX_TEXT = 500
 export function wrongType(what: string) {
   return {
     error({ code, input }: { readonly code?: string; readonly input?: unknown }) {
-      if (code !== 'invalid_type') return undefined
+      if (code !== 'invalid_type' && code !== 'invalid_union') return undefined
       return input === undefined || input === null ? REQUIRED : what
     },
   }
@@ -80,24 +80,35 @@ export function withDefault<Schema extends z.ZodType, const Value extends z.outp
     .meta({ default: value })
 }
 
-/** A whole number in a query. */
-export function wholeNumberText({ min, max, missing }: { min: number; max?: number; missing: number }) {
-  const what = `must be a whole number of ${min} or more`
-  return z
-    .string()
-    .regex(/^\d+$/, what)
-    .transform(Number)
-    .pipe(
-      z
-        .number()
-        .min(min, what)
-        .max(max ?? 10 ** 15 - 1),
-    )
+interface Bounds {
+  readonly min: number
+  readonly max?: number
+}
+
+/** A whole number in a query. @param missing what stands for it when it is missing. */
+export function wholeNumberText({ missing, ...bounds }: Bounds & { readonly missing: number }) {
+  return digits(bounds)
     .default(missing)
-    .meta({
-      description: '',
-      override: { type: 'integer', minimum: min, ...(max && { maximum: max }), default: missing },
-    })
+    .meta({ description: '', override: { ...integer(bounds), default: missing } })
+}
+
+/** A whole number in a query that may be missing. */
+export function optionalWholeNumberText(bounds: Bounds) {
+  return digits(bounds)
+    .optional()
+    .meta({ override: integer(bounds) })
+}
+
+/** Above it a query takes no number. */
+const MAX_NUMBER = 10 ** 15 - 1
+
+function digits({ min, max = MAX_NUMBER }: Bounds) {
+  const what = `must be a whole number of ${min} or more`
+  return z.string().regex(/^\d+$/, what).transform(Number).pipe(z.number().min(min, what).max(max))
+}
+
+function integer({ min, max = MAX_NUMBER }: Bounds) {
+  return { type: 'integer', minimum: min, maximum: max } as const
 }
 
 /** `true` or `false` in a query; false when it is missing. */

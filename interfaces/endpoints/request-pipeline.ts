@@ -1,13 +1,14 @@
 import type express from 'express'
 import type { z } from 'zod'
+import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
-import { Call as Costs } from '../http/calls.ts'
+import { Costs } from '../http/costs.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
-import { idempotencyKeyOf } from '../http/rejections.ts'
 import { queryOf, type Route } from '../http/server.ts'
 import { parseLargeJson } from '../http/strict-json.ts'
+import type { Api } from './api.ts'
 import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
 import { check } from './faults.ts'
 
@@ -49,7 +50,7 @@ async function run<Host>(
   const caller = await access.identify(host, received)
   const bytes = await bytesOf(endpoint, caller, received)
   await access.verify?.(host, caller, bytes, received)
-  const key = endpoint.idempotent === undefined ? null : idempotencyKeyOf(request.headers)
+  const key = endpoint.idempotent === undefined ? null : keyOf(api, request)
   const sent = endpoint.body ? await parsedBody(endpoint, bytes, costs) : {}
   const params = checked(endpoint, endpoint.params, request.params)
   const query = checked(endpoint, endpoint.query, endpoint.query && Object.fromEntries(queryOf(request)))
@@ -64,6 +65,14 @@ async function run<Host>(
   const { status, data, options } = await answerOf(endpoint, call)
   if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
   sendJson(response, status, api.envelope.wrap(shown(endpoint, status, data), options.pagination))
+}
+
+/** The `Idempotency-Key` of a request, null when it has none. @throws HttpError 400. */
+function keyOf(api: Api, { headers }: express.Request): string | null {
+  const key = headers['idempotency-key']
+  if (key === undefined || isIdempotencyKey(key)) return key ?? null
+  const message = 'takes 1 to 255 visible ASCII characters'
+  throw api.refuse([{ field: 'Idempotency-Key', message, kind: 'other' }])
 }
 
 const NO_BYTES = Buffer.alloc(0)

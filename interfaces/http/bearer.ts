@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { requestIdOf } from './answers.ts'
-import { HttpError, tooManyRequests } from './errors.ts'
-import { addressKey, type RateLimiter } from './rate-limit.ts'
+import { HttpError } from './errors.ts'
+import { limitAddress, type RateLimiter } from './rate-limit.ts'
 
 const BEARER = /^bearer +(\S+) *$/i
 
@@ -12,7 +12,7 @@ export function bearerToken(request: IncomingMessage): string | null {
 }
 
 /** Compares secrets in a time that tells nothing about either. */
-export function sameSecret(presented: string, known: string): boolean {
+function sameSecret(presented: string, known: string): boolean {
   return timingSafeEqual(digest(presented), digest(known))
 }
 
@@ -68,9 +68,7 @@ export class OperatorGate {
   async require(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.isOperator(request)) return
     const presented = bearerToken(request)
-    const { remoteAddress } = request.socket
-    const wait = this.#addresses.take(addressKey(remoteAddress))
-    if (wait > 0) throw tooManyRequests(wait)
+    limitAddress(this.#addresses, request)
     const isAgent = presented !== null && (await this.#settings.isAgentKey(presented))
     this.report(request, response, presented === null ? 'no token' : isAgent ? 'agent key' : 'wrong token')
     if (isAgent) {

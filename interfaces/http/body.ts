@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { Call } from './calls.ts'
+import type { Costs } from './costs.ts'
 import { HttpError } from './errors.ts'
 import type { JsonFault } from './json-faults.ts'
-import { parseLargeJson } from './strict-json.ts'
 
 /** Largest body of the core API and the tool server, in bytes. */
 export const LARGE_BODY = 10 * 1024 * 1024
@@ -20,20 +19,20 @@ export class CallerGone extends Error {
 /**
  * Reads the whole body as bytes.
  * @param limit bytes at the most.
- * @param call what the body counts for; a large one waits for its turn before more of it is taken.
+ * @param costs what the body counts for; a large one waits for its turn before more of it is taken.
  * @throws HttpError 413 when the body is larger, 415 when it is compressed, 429; CallerGone.
  */
-export async function readBody(request: IncomingMessage, limit: number, call?: Call): Promise<Buffer> {
+export async function readBody(request: IncomingMessage, limit: number, costs?: Costs): Promise<Buffer> {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new HttpError(415, null, 'Compressed bodies are not accepted; send plain JSON')
   }
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit) throw tooLarge(limit)
-  if (announced > MEASURED_BYTES) await call?.measure({ bytes: announced })
+  if (announced > MEASURED_BYTES) await costs?.measure({ bytes: announced })
   return receive(request, limit, async (size) => {
     if (size > limit) throw tooLarge(limit)
-    if (size > announced) await call?.measure({ bytes: size })
+    if (size > announced) await costs?.measure({ bytes: size })
     return false
   })
 }
@@ -117,21 +116,6 @@ export function requireUtf8(request: IncomingMessage): void {
   const charset = CHARSET.exec(request.headers['content-type'] ?? '')?.[1]?.toLowerCase()
   if (charset === undefined || charset === 'utf-8' || charset === 'utf8') return
   throw new HttpError(415, null, 'Send the body as JSON in UTF-8')
-}
-
-/**
- * Reads and parses a JSON body with {@link parseJson}.
- * @throws HttpError 400 with the reason, 413, 415; CallerGone.
- */
-export async function readJson(
-  request: IncomingMessage,
-  limit: number,
-): Promise<{ readonly value: unknown; readonly bytes: Buffer }> {
-  requireUtf8(request)
-  const bytes = await readBody(request, limit)
-  const parsed = await parseLargeJson(bytes)
-  if (!parsed.ok) throw unreadable(parsed, 'Invalid JSON')
-  return { value: parsed.value, bytes }
 }
 
 /** The refusal of a body that {@link parseJson} refused. @param word the host's word for bad JSON. */

@@ -19,14 +19,6 @@ const EXPOSED_HEADERS = 'X-Request-Id, Retry-After, Idempotent-Replayed, WWW-Aut
 /** How long a browser may keep the answer to a preflight, in seconds; browsers cap it themselves. */
 const MAX_AGE_SECONDS = 86_400
 
-/** A request of a page of another server, or one under a foreign host name. */
-export class ForeignOrigin extends HttpError {
-  constructor(message: string) {
-    super(403, null, message)
-    this.name = 'ForeignOrigin'
-  }
-}
-
 /**
  * Cross-origin resource sharing for pages of the origins that `check` lets pass: answers their preflights, and lets
  * them read every answer, refusals included. Credentials of the browser (cookies) are never asked for: callers
@@ -37,7 +29,7 @@ export function crossOrigin(check: OriginCheck): Guard {
     // caches must not hand the answer for one origin to a page of another
     response.setHeader('Vary', 'Origin')
     const why = check.refusal(request)
-    if (why !== null) throw new ForeignOrigin(why)
+    if (why !== null) throw new HttpError(403, null, why)
     const { origin } = request.headers
     if (origin === undefined) return 'pass'
     response.setHeader('Access-Control-Allow-Origin', origin)

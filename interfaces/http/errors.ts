@@ -1,4 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Rejection } from '../../domain/kernel/rejection.ts'
 import { sendJson } from './answers.ts'
 
 /** Writes a refusal in the error body of a host. @param error null: the host's general word for the status. */
@@ -50,4 +51,23 @@ export function tooManyRequests(retryAfter: number, reason = 'Rate limit reached
   return new HttpError(429, null, `${reason}; try again in ${retryAfter} s`, {
     'Retry-After': String(retryAfter),
   })
+}
+
+const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409 } as const
+const WORDS = {
+  invalid: 'Invalid request',
+  not_found: 'Not found',
+  forbidden: 'Forbidden',
+  conflict: 'Conflict',
+} as const
+
+/**
+ * A rejection as a refusal.
+ * @param words error words by rejection code, beside the usual ones; null: the host's general word for the status.
+ */
+export function refusalOf(
+  { kind, code, message }: Rejection,
+  words: Readonly<Record<string, string>> | null = {},
+): HttpError {
+  return new HttpError(STATUS[kind], words && (words[code] ?? WORDS[kind]), message)
 }

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+import { tooManyRequests } from './errors.ts'
 import { LargeCalls, MAX_LARGE_CALLS } from './large-calls.ts'
 
 /** Seconds of refill that a bucket holds at the most. */
@@ -108,12 +110,21 @@ export function rateLimits(perSecond: number): RateLimits {
   }
 }
 
-/** Bytes of a body that cost an unauthenticated caller one token. */
+/** Bytes of a body, or of a file, that cost an unauthenticated caller one token. */
 const BYTES_PER_TOKEN = 256 * 1024
 
-/** Tokens that a request without a valid credential costs: large bodies cost more, for they were read. */
-export function unauthenticatedCost(bodyBytes: number): number {
-  return 1 + Math.floor(bodyBytes / BYTES_PER_TOKEN)
+/**
+ * Counts a request that presents no valid credential, or asks for what is not there, against its address.
+ * @param bytes of its body that were read, or of a file that is sent: large ones cost more.
+ * @throws HttpError 429 when there were too many.
+ */
+export function limitAddress(
+  addresses: Pick<RateLimiter, 'take'>,
+  { socket }: Pick<IncomingMessage, 'socket'>,
+  bytes = 0,
+): void {
+  const wait = addresses.take(addressKey(socket.remoteAddress), 1 + Math.floor(bytes / BYTES_PER_TOKEN))
+  if (wait > 0) throw tooManyRequests(wait)
 }
 
 /**

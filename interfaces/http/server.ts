@@ -7,10 +7,11 @@ import {
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
+import { type Admission, callerOf } from './admission.ts'
 import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
-import { type ErrorWriter, HttpError, tooManyRequests } from './errors.ts'
-import { addressKey, type RateLimiter } from './rate-limit.ts'
+import { type ErrorWriter, HttpError } from './errors.ts'
+import { limitAddress, type RateLimiter } from './rate-limit.ts'
 import { type CloseLimits, closeGracefully, followTraffic } from './shutdown.ts'
 import { unavailability } from './unavailable.ts'
 
@@ -22,6 +23,8 @@ export interface Route {
   /** Express path, for example `/api/v1/agents/:credential_id/revoke`. */
   readonly path: string
   handle(request: express.Request, response: express.Response): void | Promise<void>
+  /** Answered however much there is to do, as probes are. */
+  readonly isProbe?: boolean
 }
 
 /**
@@ -36,6 +39,8 @@ export interface HostSettings {
   readonly guards?: readonly { readonly path: string; readonly guard: Guard }[]
   /** Limits who asks for paths and methods that the host does not have. */
   readonly addresses: Pick<RateLimiter, 'take'>
+  /** Refuses what cannot be served soon; one for all hosts of a process. */
+  readonly admission: Admission
   readonly writeError: ErrorWriter
   /** A new id for a request that brings none. */
   readonly newRequestId: () => string
@@ -48,6 +53,9 @@ export interface HostSettings {
   readonly onAnswer?: (method: string, path: string, status: number, milliseconds: number) => void
 }
 
+/** What the hosts of a process share. */
+export type SharedSettings = Pick<HostSettings, 'admission' | 'newRequestId' | 'onFailure' | 'onAnswer'>
+
 /** Methods that HTTP itself defines, CONNECT excepted, and PATCH. */
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
 
@@ -59,7 +67,7 @@ const VISIBLE = /^[\x21-\x7e]{1,128}$/
  * does not have 405 with `Allow`.
  */
 export function createHost(settings: HostSettings): express.Express {
-  const { writeError, newRequestId, onFailure, onAnswer, addresses } = settings
+  const { writeError, newRequestId, onFailure, onAnswer, addresses, admission } = settings
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -122,9 +130,12 @@ export function createHost(settings: HostSettings): express.Express {
     status: number,
     message: string,
   ): void => {
-    const wait = addresses.take(addressKey(request.socket.remoteAddress))
-    if (wait > 0) fail(tooManyRequests(wait), request, response)
-    else writeError(response, status, null, message)
+    try {
+      limitAddress(addresses, request)
+      throw new HttpError(status, null, message)
+    } catch (refusal) {
+      fail(refusal, request, response)
+    }
   }
 
   for (const [path, routes] of byPath(settings.routes)) {
@@ -134,7 +145,8 @@ export function createHost(settings: HostSettings): express.Express {
       at[method](async (request, response) => {
         response.locals.route = path
         try {
-          await route.handle(request, response)
+          if (route.isProbe) await route.handle(request, response)
+          else await admission.during(callerOf(request), () => route.handle(request, response))
         } catch (error) {
           fail(error, request, response)
         }

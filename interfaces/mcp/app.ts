@@ -1,17 +1,18 @@
 import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
+import { routesOf } from '../endpoints/request-pipeline.ts'
 import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { crossOrigin } from '../http/cors.ts'
 import { type ErrorWriter, writeCoreError } from '../http/errors.ts'
 import { OriginCheck } from '../http/host-check.ts'
 import { rateLimits } from '../http/rate-limit.ts'
-import { createHost, type HostSettings } from '../http/server.ts'
-import { credentialRoutes } from './credential-routes.ts'
-import { McpEndpoint } from './endpoint.ts'
-import { writeRpcError } from './json-rpc.ts'
+import { createHost, type SharedSettings } from '../http/server.ts'
+import { agentCredentialEndpoints } from './agent-credentials.ts'
+import { writeRpcRefusal } from './refusals.ts'
+import { ToolServer } from './tool-server.ts'
 
-export interface McpSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'> {
+export interface McpSettings extends SharedSettings {
   /** Bearer token of the credential admin routes. */
   readonly operatorToken: string
   /** `serverInfo.name` of the initialize result. */
@@ -28,42 +29,37 @@ export interface McpSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'
   readonly onRefusedOperator: (refused: RefusedOperator) => void
 }
 
-const ENDPOINT = '/mcp'
+const PATH = '/mcp'
 
-/** Refusals that concern the endpoint go out as JSON-RPC errors, wherever they were decided. */
+/** Refusals on the path of the tool server go out as JSON-RPC errors, wherever they were decided. */
 const writeError: ErrorWriter = (response, status, error, message) => {
   // a proxy may send the whole address instead of the path
-  const isEndpoint = /^(?:https?:\/\/[^/?]*)?\/mcp\/?(?:\?|$)/.test(
+  const isToolServer = /^(?:https?:\/\/[^/?]*)?\/mcp\/?(?:\?|$)/.test(
     (response.req as express.Request).originalUrl,
   )
-  if (isEndpoint && [403, 429, 503].includes(status)) writeRpcError(response, status, message)
-  else writeCoreError(response, status, error, message)
+  const write = isToolServer && [403, 429, 503].includes(status) ? writeRpcRefusal : writeCoreError
+  write(response, status, error, message)
 }
 
 /** The tool-server host: `POST /mcp` and the credential admin routes. */
 export function createMcpApp(app: Application, settings: McpSettings): express.Express {
-  const limits = rateLimits(settings.rateLimitRps)
-  const { onFailure } = settings
-  const endpoint = new McpEndpoint(app, {
-    serverName: settings.serverName,
-    limits,
-    onFailure,
-  })
-  const operator = new OperatorGate(settings.operatorToken, limits.addresses, {
+  const { operatorToken, serverName, host, publicUrl, allowedOrigins, rateLimitRps, ...rest } = settings
+  const { onRefusedOperator, ...shared } = rest
+  const limits = rateLimits(rateLimitRps)
+  const toolServer = new ToolServer(app, { serverName, limits, onFailure: shared.onFailure })
+  const gate = new OperatorGate(operatorToken, limits.addresses, {
     isAgentKey: (key) => isActiveApiKey(app, key),
-    onRefused: settings.onRefusedOperator,
+    onRefused: onRefusedOperator,
   })
-  const origins = new OriginCheck(settings.host, settings.publicUrl, settings.allowedOrigins)
+  const origins = new OriginCheck(host, publicUrl, allowedOrigins)
   return createHost({
+    ...shared,
     routes: [
-      { method: 'POST', path: ENDPOINT, handle: (request, response) => endpoint.handle(request, response) },
-      ...credentialRoutes(app, operator),
+      { method: 'POST', path: PATH, handle: (request, response) => toolServer.handle(request, response) },
+      ...routesOf(agentCredentialEndpoints, { app, gate }, limits),
     ],
-    guards: [{ path: ENDPOINT, guard: crossOrigin(origins) }],
+    guards: [{ path: PATH, guard: crossOrigin(origins) }],
     addresses: limits.addresses,
     writeError,
-    newRequestId: () => app.randomness.id(),
-    onFailure,
-    ...(settings.onAnswer ? { onAnswer: settings.onAnswer } : {}),
   })
 }

@@ -1,8 +1,5 @@
 /** JSON-RPC 2.0 as the tool server speaks it: codes, envelope, answers. */
 
-import type { ServerResponse } from 'node:http'
-import { sendJson } from '../http/answers.ts'
-
 export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
@@ -43,7 +40,11 @@ export interface RpcSuccess {
 }
 export interface RpcFailure {
   readonly jsonrpc: '2.0'
-  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown }
+  readonly error: {
+    readonly code: number
+    readonly message: string
+    readonly data?: Readonly<Record<string, unknown>>
+  }
   readonly id: Id
 }
 export type RpcAnswer = RpcSuccess | RpcFailure
@@ -55,14 +56,6 @@ export function success(id: Id, result: unknown): RpcSuccess {
 export function failure(id: Id, error: RpcError): RpcFailure {
   const { code, message, data } = error
   return { jsonrpc: '2.0', error: data === undefined ? { code, message } : { code, message, data }, id }
-}
-
-/** Writes a refusal that came before the message was read. */
-export function writeRpcError(response: ServerResponse, status: number, message: string): void {
-  const code = status === 429 ? RATE_LIMITED : status === 503 ? INTERNAL_ERROR : INVALID_REQUEST
-  const retryAfter = response.getHeader('Retry-After')
-  const data = retryAfter === undefined ? undefined : { retry_after: Number(retryAfter) }
-  sendJson(response, status, failure(null, new RpcError(code, message, data)))
 }
 
 /** A message that asks for an answer. */

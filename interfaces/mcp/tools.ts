@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { employerInScope, type LoadedPolicy, reportablePolicy } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
@@ -21,42 +22,34 @@ import type { Employer } from '../../domain/parties/employer.ts'
 import { type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import {
-  type Arguments,
-  optionalBoolean,
-  optionalIdempotencyKey,
-  optionalString,
+  FileLookup,
+  GetExpectedFields,
+  ListEmployerPolicies,
+  POLICY,
   payrollRows,
-  requiredString,
+  SubmitPayrollData,
+  ValidatePayrollSubmission,
 } from './arguments.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, invalidParams, RpcError, SCOPE_ERROR } from './json-rpc.ts'
-import {
-  fileLookupInput,
-  getExpectedFieldsInput,
-  listEmployerPoliciesInput,
-  submitPayrollDataInput,
-  validatePayrollSubmissionInput,
-} from './tool-schemas.ts'
 
 /** On whose behalf a tool runs. */
 export interface ToolCall {
   readonly app: Application
   readonly agent: AgentCredential
-  readonly given: Arguments
   /** Correlation id of what the call causes. */
   readonly requestId: string
   /** The key of the request itself, which counts where the arguments bring none. */
   readonly idempotencyKey: string | null
   /** Called when the result is that of an earlier call with the same key. */
   readonly onReplay: () => void
-  /** Called with how many rows the call brings, before they are looked at. @throws HttpError 429. */
-  readonly onRows: (count: number) => Promise<void>
 }
 
 /** A tool as agents see it, and what it does. Arguments are checked first, then scope. */
-export interface Tool {
+export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   readonly name: string
   readonly description: string
-  readonly inputSchema: Readonly<Record<string, unknown>>
+  /** What its arguments are checked by. */
+  readonly input: Input
   /** Hints for agents and the people who supervise them. */
   readonly annotations: {
     readonly title: string
@@ -66,11 +59,12 @@ export interface Tool {
     readonly openWorldHint: boolean
   }
   /** @returns the structured result. @throws RpcError for every refusal. */
-  call(call: ToolCall): Promise<unknown>
+  call(call: ToolCall, given: z.output<Input>): Promise<unknown>
 }
 
-const EMPLOYER = 'the identifier of the employer'
-const POLICY = 'a policy_id that list_employer_policies returns for this employer'
+function tool<Input extends z.ZodObject>(declared: Tool<Input>): Tool {
+  return declared as unknown as Tool
+}
 
 const readOnly = (title: string): Tool['annotations'] => ({
   title,
@@ -82,54 +76,49 @@ const readOnly = (title: string): Tool['annotations'] => ({
 
 /** The six tools, in the order in which an agent would use them. */
 export const tools: readonly Tool[] = [
-  {
+  tool({
     name: 'list_employer_policies',
     description:
       "List an employer's workers' compensation policies: policy id, number, carrier, status and term. Active policies only, unless include_expired is true. Start here to learn the policy_id that the other tools take.",
-    inputSchema: listEmployerPoliciesInput,
+    input: ListEmployerPolicies,
     annotations: readOnly('List employer policies'),
-    async call({ app, agent, given }) {
-      const employerId = requiredString(given, 'employer_id', EMPLOYER)
-      const includeExpired = optionalBoolean(given, 'include_expired')
-      const employer = await employerFor(app, agent, employerId)
-      return listEmployerPolicies(app, employer.employer_id, includeExpired)
+    async call({ app, agent }, { employer_id, include_expired }) {
+      const employer = await employerFor(app, agent, employer_id)
+      return listEmployerPolicies(app, employer.employer_id, include_expired)
     },
-  },
-  {
+  }),
+  tool({
     name: 'get_expected_fields',
     description:
       'Describe the payroll row fields that a policy expects: which are required or optional, the valid class codes and states, and values that are filled in automatically. Call it before building rows.',
-    inputSchema: getExpectedFieldsInput,
+    input: GetExpectedFields,
     annotations: readOnly('Get expected payroll fields'),
-    async call({ app, agent, given }) {
-      const employerId = requiredString(given, 'employer_id', EMPLOYER)
-      const policyId = optionalString(given, 'policy_id', POLICY)
-      if (policyId === null) {
-        return describeExpectedFields(app, await employerFor(app, agent, employerId), null)
+    async call({ app, agent }, { employer_id, policy_id }) {
+      if (policy_id === undefined) {
+        return describeExpectedFields(app, await employerFor(app, agent, employer_id), null)
       }
-      const { employer, policy } = await subjectOf(app, agent, employerId, policyId)
+      const { employer, policy } = await subjectOf(app, agent, employer_id, policy_id)
       reportable(policy)
-      return describeExpectedFields(app, employer, policyId)
+      return describeExpectedFields(app, employer, policy_id)
     },
-  },
-  {
+  }),
+  tool({
     name: 'validate_payroll_submission',
     description:
       'Check payroll rows against a policy without storing anything: a dry run that predicts exactly which rows a real submission would accept. Returns errors and warnings by row (1-based) and field.',
-    inputSchema: validatePayrollSubmissionInput,
+    input: ValidatePayrollSubmission,
     annotations: readOnly('Validate payroll rows (dry run)'),
-    async call(call) {
-      const { app, agent } = call
-      const { employerId, policyId, rows } = await submissionOf(call)
-      const { policy } = await subjectOf(app, agent, employerId, policyId)
+    async call({ app, agent }, given) {
+      const rows = await payrollRows(given.rows)
+      const { policy } = await subjectOf(app, agent, given.employer_id, given.policy_id)
       return validatePayroll(app, reportable(policy).state, rows)
     },
-  },
-  {
+  }),
+  tool({
     name: 'submit_payroll_data',
     description:
       'Submit payroll rows for a policy. Creates a payroll file that is validated and priced; rows that fail validation are kept apart and reported by get_validation_errors. Send idempotency_key so that a retry cannot report the payroll twice. With dry_run true nothing is stored.',
-    inputSchema: submitPayrollDataInput,
+    input: SubmitPayrollData,
     annotations: {
       title: 'Submit payroll data',
       readOnlyHint: false,
@@ -138,37 +127,40 @@ export const tools: readonly Tool[] = [
       openWorldHint: false,
     },
     call: submitPayrollData,
-  },
-  {
+  }),
+  tool({
     name: 'get_submission_status',
     description:
       'Read the live status of a submission by submission_id or file_id: validation (phase 1), wage calculation (phase 2) and premium calculation (phase 3). Money is in integer cents. A failed submission also has error, the reason. Read the phases; do not parse file_status.',
-    inputSchema: fileLookupInput,
+    input: FileLookup,
     annotations: readOnly('Get submission status'),
-    async call({ app, agent, given }) {
+    async call({ app, agent }, given) {
       return submissionStatus(await fileFor(app, agent, given))
     },
-  },
-  {
+  }),
+  tool({
     name: 'get_validation_errors',
     description:
       'Read which rows of a submission failed validation and why, with a suggestion for each failing field. By submission_id or file_id; at most 100 rows, has_more tells whether there are others.',
-    inputSchema: fileLookupInput,
+    input: FileLookup,
     annotations: readOnly('Get validation errors'),
-    async call({ app, agent, given }) {
+    async call({ app, agent }, given) {
       return validationErrors(app, await fileFor(app, agent, given))
     },
-  },
+  }),
 ]
 
-async function submitPayrollData(call: ToolCall): Promise<unknown> {
-  const { app, agent, given, requestId } = call
-  const wantsDryRun = optionalBoolean(given, 'dry_run')
-  const key = optionalIdempotencyKey(given) ?? call.idempotencyKey
-  const { employerId, policyId, rows } = await submissionOf(call)
+async function submitPayrollData(
+  call: ToolCall,
+  given: z.output<typeof SubmitPayrollData>,
+): Promise<unknown> {
+  const { app, agent, requestId } = call
+  const { employer_id: employerId, policy_id: policyId } = given
+  const key = given.idempotency_key ?? call.idempotencyKey
+  const rows = await payrollRows(given.rows)
   const { employer, policy } = await subjectOf(app, agent, employerId, policyId)
   // a sandbox agent is never told: it sees the dry run that it got
-  if (wantsDryRun || agent.sandbox) return validatePayroll(app, reportable(policy).state, rows)
+  if (given.dry_run || agent.sandbox) return validatePayroll(app, reportable(policy).state, rows)
 
   const context = {
     actor: { type: 'agent', id: agent.credential_id } as const,
@@ -262,14 +254,6 @@ function rowsWere(count: number): string {
   return count === 1 ? '1 row was' : `${count} rows were`
 }
 
-/** The arguments that dry runs and submissions share. */
-async function submissionOf({ given, onRows }: ToolCall) {
-  const employerId = requiredString(given, 'employer_id', EMPLOYER)
-  const policyId = requiredString(given, 'policy_id', POLICY)
-  if (Array.isArray(given.rows)) await onRows(given.rows.length)
-  return { employerId, policyId, rows: await payrollRows(given) }
-}
-
 async function employerFor(app: Reads, agent: AgentCredential, employerId: string): Promise<Employer> {
   const employer = await employerInScope(app, agent, employerId)
   if (employer) return employer
@@ -299,21 +283,23 @@ function reportable(policy: LoadedPolicy | null): LoadedPolicy {
 }
 
 /** The file that `submission_id` or `file_id` name, if the agent may see its employer. */
-async function fileFor(app: Application, agent: AgentCredential, given: Arguments): Promise<PayrollFileRow> {
-  const submissionId = optionalString(given, 'submission_id', 'the submission_id of submit_payroll_data')
-  const fileId = optionalString(given, 'file_id', 'the file_id of a payroll file')
-  if (submissionId === null && fileId === null) {
+async function fileFor(
+  app: Application,
+  agent: AgentCredential,
+  { submission_id: submissionId, file_id: fileId }: z.output<typeof FileLookup>,
+): Promise<PayrollFileRow> {
+  if (submissionId === undefined && fileId === undefined) {
     throw invalidParams('submission_id', 'submission_id or file_id is required: send at least one of them')
   }
-  const file = await findPayrollFile(app, submissionId === null ? { fileId: fileId! } : { submissionId })
+  const file = await findPayrollFile(app, submissionId === undefined ? { fileId: fileId! } : { submissionId })
   if (file === null) {
-    const field = submissionId === null ? 'file_id' : 'submission_id'
+    const field = submissionId === undefined ? 'file_id' : 'submission_id'
     throw invalidParams(field, `${field} names no submission: send one that submit_payroll_data returned`)
   }
   if (!(await employerInScope(app, agent, file.employer_id))) {
     throw new RpcError(SCOPE_ERROR, 'This credential may not act for the employer of this submission')
   }
-  if (fileId !== null && file.file_id !== fileId) {
+  if (fileId !== undefined && file.file_id !== fileId) {
     throw invalidParams('file_id', 'file_id is not the file of this submission_id: send one of the two')
   }
   return file

@@ -8,15 +8,11 @@ import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
 import { OriginCheck, ownNamesOnly } from '../http/host-check.ts'
 import { type RateLimits, rateLimits } from '../http/rate-limit.ts'
-import { createHost, type HostSettings } from '../http/server.ts'
-import { accessRoutes } from './access-routes.ts'
-import { auditRoutes } from './audit-routes.ts'
-import { machineryRoutes, probeRoutes } from './machinery-routes.ts'
-import { partyRoutes } from './party-routes.ts'
-import { policyRoutes } from './policy-routes.ts'
+import { createHost, type SharedSettings } from '../http/server.ts'
+import { operatorEndpoints } from './endpoints.ts'
 import { ProbeAccess } from './probe-access.ts'
+import { probeRoutes } from './probes.ts'
 import type { OperatorServices } from './services.ts'
-import { tenantEndpoints } from './tenants.ts'
 
 export type {
   Health,
@@ -25,7 +21,7 @@ export type {
   WorkOperations,
 } from './services.ts'
 
-export interface OperatorSettings extends Pick<HostSettings, 'onFailure' | 'onAnswer'> {
+export interface OperatorSettings extends SharedSettings {
   readonly operatorToken: string
   /** Callers without the token are limited by address; the token itself is not. */
   readonly limits: Pick<RateLimits, 'addresses'>
@@ -37,9 +33,6 @@ export interface OperatorSettings extends Pick<HostSettings, 'onFailure' | 'onAn
   readonly onRefusedOperator: (refused: RefusedOperator) => void
 }
 
-/** All endpoints of the operator API. */
-export const operatorEndpoints = [...tenantEndpoints]
-
 /**
  * The operator API: issues parties, policies and credentials, runs the machinery, and shows auditors
  * everything the log holds. Probes answer known addresses without the token.
@@ -49,29 +42,21 @@ export function createOperatorApp(
   services: OperatorServices,
   settings: OperatorSettings,
 ): express.Express {
-  const { operatorToken, limits, onFailure, onAnswer } = settings
+  const { operatorToken, limits, host: boundHost, probeRanges, onRefusedOperator, ...shared } = settings
   const gate = new OperatorGate(operatorToken, limits.addresses, {
     isAgentKey: (key) => isActiveApiKey(app, key),
-    onRefused: settings.onRefusedOperator,
+    onRefused: onRefusedOperator,
   })
-  const probeAccess = new ProbeAccess(settings.probeRanges, gate, limits.addresses)
-  const host = { app, gate }
+  const probeAccess = new ProbeAccess(probeRanges, gate, limits.addresses)
   return createHost({
+    ...shared,
     routes: [
       ...routesOf(operatorEndpoints, { app, services, gate }, { ...rateLimits(0), ...limits }),
       ...descriptionRoutes(operatorEndpoints, limits, null),
-      ...partyRoutes(host),
-      ...policyRoutes(host),
-      ...accessRoutes(host),
-      ...machineryRoutes(host, services),
-      ...auditRoutes(host, services),
       ...probeRoutes(services, probeAccess),
     ],
-    guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(settings.host, null, [])) }],
+    guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(boundHost, null, [])) }],
     addresses: limits.addresses,
     writeError: writeEnvelopeError,
-    newRequestId: () => app.randomness.id(),
-    onFailure,
-    ...(onAnswer ? { onAnswer } : {}),
   })
 }

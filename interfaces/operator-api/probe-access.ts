@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList, isIPv4 } from 'node:net'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
 import { bearerToken, type OperatorGate } from '../http/bearer.ts'
-import { HttpError, tooManyRequests } from '../http/errors.ts'
-import { addressKey, type RateLimiter } from '../http/rate-limit.ts'
+import { HttpError } from '../http/errors.ts'
+import { limitAddress, type RateLimiter } from '../http/rate-limit.ts'
 
 /** Who may read the state and the figures of this process: addresses of some ranges, and the operator from anywhere. */
 export class ProbeAccess {
@@ -27,10 +27,8 @@ export class ProbeAccess {
 
   /** @throws HttpError 403 for an address outside the ranges without the operator token, 429. */
   require(request: IncomingMessage, response: ServerResponse): void {
-    const { remoteAddress } = request.socket
-    if (this.#isInRange(remoteAddress) || this.#gate.isOperator(request)) return
-    const wait = this.#addresses.take(addressKey(remoteAddress))
-    if (wait > 0) throw tooManyRequests(wait)
+    if (this.#isInRange(request.socket.remoteAddress) || this.#gate.isOperator(request)) return
+    limitAddress(this.#addresses, request)
     if (bearerToken(request) !== null) this.#gate.report(request, response, 'wrong token')
     throw new HttpError(
       403,

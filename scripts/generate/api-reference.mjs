@@ -85,7 +85,8 @@ function operationText({ path, method, operation }, common) {
     parameters.length > 0 && ['| Parameter | In | Form | |', '|---|---|---|---|', ...parameters].join('\n'),
     requestBody && bodyText('Body', jsonOf(requestBody)),
     ...answersOf(operation),
-    own.length > 0 && refusalsTable(own.map(([status, response]) => [status, refusalOf(response)])),
+    own.length > 0 &&
+      `Refused with ${own.map(([status, response]) => `**${status}**: ${refusalOf(response)}`).join('. ')}.`,
   ]
     .filter(Boolean)
     .join('\n\n')

@@ -21,6 +21,14 @@ const RUNS = 12
 const RULES: Readonly<Record<string, RegExp>> = {
   reportPayroll: /^pay_period\.end_date lies before/,
   pushPayroll: /^pay_period\.end_date lies before/,
+  issuePolicy: /^expiration_date must lie after|^rates|^class_codes|^states|^locations/,
+  changePolicy: /^rates|^class_codes|^states|^locations/,
+  advanceClock: /^seconds (or to is required|and to cannot be given together)/,
+  redriveWork: /^(process_manager|kind|key) is required/,
+  discardWork: /^(process_manager|kind|key) is required/,
+  injectFault: /^mode is required/,
+  showStreamState: /^as_of and revision cannot be given together/,
+  erase: /is required|cannot be given together/,
 }
 
 let service: RunningService

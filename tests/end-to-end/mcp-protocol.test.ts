@@ -92,6 +92,22 @@ describe('initialize, ping and tools/list', () => {
       expect(tool.inputSchema.type).toBe('object')
       expect(tool.annotations.readOnlyHint).toBe(tool.name !== 'submit_payroll_data')
     }
+    const submit = tools.find((tool: { name: string }) => tool.name === 'submit_payroll_data')
+    expect(submit.inputSchema.properties).toMatchObject({
+      employer_id: { type: 'string', description: expect.any(String) },
+      rows: {
+        ...{ type: 'array', minItems: 1, maxItems: 50_000 },
+        items: {
+          type: 'object',
+          properties: {
+            gross_wages: { type: 'number', minimum: 0, maximum: 10_000_000 },
+            check_date: { type: 'string', format: 'date', pattern: '^\\d{4}-\\d{2}-\\d{2}$' },
+          },
+        },
+      },
+      dry_run: { type: 'boolean', default: false },
+      idempotency_key: { type: 'string', minLength: 1, maxLength: 255 },
+    })
   })
 })
 

@@ -52,7 +52,7 @@ function faultOf(api: DescribedApi, method: string, path: string, answer: Descri
   const { status, headers, text } = answer
   const found = operationOf(api, method, path)
   if (found === null) {
-    if (api === 'operator' || !path.startsWith(BASES[api])) return null
+    if (!path.startsWith(BASES[api])) return null
     return WITHOUT_OPERATION.includes(status) ? null : 'which is said of what is no operation'
   }
   const { operation, pointer } = found

@@ -23,6 +23,7 @@ const LONG: readonly Part[] = [
   // integration/eventstoredb-outages has it for each reader, contract/eventstoredb-outages for each call
   { file: 'end-to-end/engine-outages', names: /EventStoreDB is away/ },
   { file: 'end-to-end/graceful-restart' },
+  { file: 'end-to-end/many-connections' },
   { file: 'end-to-end/many-processes' },
   // end-to-end/moving-to-own-servers moves to EventStoreDB, integration/moved-database and copy-events every which way
   { file: 'end-to-end/moving-engines', names: /^(an installation moves|who began)/ },

@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Admission } from '../../interfaces/http/admission.ts'
 import { sendJson } from '../../interfaces/http/answers.ts'
 import { crossOrigin } from '../../interfaces/http/cors.ts'
 import { HttpError, writeCoreError } from '../../interfaces/http/errors.ts'
@@ -30,6 +31,7 @@ beforeAll(async () => {
     ],
     guards: [{ path: '/mcp', guard: crossOrigin(check) }],
     addresses: new RateLimiter(0),
+    admission: new Admission(),
     writeError: writeCoreError,
     newRequestId: () => 'id',
     onFailure: () => {

@@ -1,10 +1,17 @@
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import {
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Admission } from '../../interfaces/http/admission.ts'
 import { sendJson } from '../../interfaces/http/answers.ts'
-import { CallerGone, readBody, readJson } from '../../interfaces/http/body.ts'
+import { CallerGone, readBody, requireUtf8, unreadable } from '../../interfaces/http/body.ts'
 import {
   type ErrorWriter,
   HttpError,
@@ -13,6 +20,7 @@ import {
 } from '../../interfaces/http/errors.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
 import { createHost, type Listener, listen, queryOf } from '../../interfaces/http/server.ts'
+import { parseLargeJson } from '../../interfaces/http/strict-json.ts'
 
 const LIMIT = 1024 * 1024
 
@@ -41,7 +49,7 @@ beforeEach(async () => {
         method: 'POST',
         path: '/things',
         async handle(request, response) {
-          sendJson(response, 201, (await readJson(request, LIMIT)).value)
+          sendJson(response, 201, await readJson(request))
         },
       },
       {
@@ -69,6 +77,7 @@ beforeEach(async () => {
       },
     ],
     addresses: new RateLimiter(0),
+    admission: new Admission(),
     writeError: writeCoreError,
     newRequestId: () => `generated-${++count}`,
     onFailure: (error) => failures.push(error),
@@ -81,6 +90,13 @@ afterEach(async () => {
   release()
   await listener.close({ idleMs: 0 })
 })
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  requireUtf8(request)
+  const parsed = await parseLargeJson(await readBody(request, LIMIT))
+  if (!parsed.ok) throw unreadable(parsed, 'Invalid JSON')
+  return parsed.value
+}
 
 const url = (path: string) => `${listener.url}${path}`
 const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
@@ -182,6 +198,58 @@ describe('a host', () => {
   })
 })
 
+describe('a host with too much to do', () => {
+  it('refuses at once what is no probe, in its own error body, and lets others in', async () => {
+    const admission = new Admission()
+    const called: string[] = []
+    let end = () => {}
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    const filling = Array.from({ length: admission.limit }, () =>
+      admission.during('Bearer busy', () => ended),
+    )
+    const handle = (request: IncomingMessage, response: ServerResponse) => {
+      called.push(request.url!)
+      sendJson(response, 200, {})
+    }
+    const host = await listen(
+      createHost({
+        routes: [
+          { method: 'POST', path: '/work', handle },
+          { method: 'GET', path: '/healthz', isProbe: true, handle },
+        ],
+        addresses: new RateLimiter(0),
+        admission,
+        writeError: writeEnvelopeError,
+        newRequestId: () => 'id',
+        onFailure: () => undefined,
+      }),
+      '127.0.0.1',
+      0,
+    )
+    const ask = (path: string, caller: string) =>
+      fetch(`${host.url}${path}`, {
+        headers: { Authorization: caller },
+        ...(path === '/work' && { method: 'POST', body: 'x'.repeat(100_000) }),
+      })
+    try {
+      const refused = await ask('/work', 'Bearer busy')
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
+      expect(await refused.json()).toMatchObject({ ok: false, error: 'Service Unavailable' })
+      expect(called).toEqual([])
+      expect((await ask('/healthz', 'Bearer busy')).status).toBe(200)
+      expect((await ask('/work', 'Bearer other')).status).toBe(200)
+      end()
+      await Promise.all(filling)
+      expect((await ask('/work', 'Bearer busy')).status).toBe(200)
+      expect(called).toEqual(['/healthz', '/work', '/work'])
+    } finally {
+      await host.close({ idleMs: 0 })
+    }
+  })
+})
+
 describe('a host with a limit', () => {
   const limited = () =>
     listen(
@@ -190,6 +258,7 @@ describe('a host with a limit', () => {
           { method: 'GET', path: '/known', handle: (_request, response) => sendJson(response, 200, {}) },
         ],
         addresses: new RateLimiter(2, () => 0),
+        admission: new Admission(),
         writeError: writeEnvelopeError,
         newRequestId: () => 'id',
         onFailure: () => undefined,

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { addressKey, RateLimiter, rateLimits, unauthenticatedCost } from '../../interfaces/http/rate-limit.ts'
+import { addressKey, limitAddress, RateLimiter, rateLimits } from '../../interfaces/http/rate-limit.ts'
 
 function limiter(perSecond: number) {
   let now = 0
@@ -102,10 +103,24 @@ describe('addressKey', () => {
   })
 })
 
-describe('unauthenticatedCost', () => {
-  it('grows with the body', () => {
-    expect(unauthenticatedCost(0)).toBe(1)
-    expect(unauthenticatedCost(200)).toBe(1)
-    expect(unauthenticatedCost(10 * 1024 * 1024)).toBe(41)
+describe('limitAddress', () => {
+  it('takes more for a large body', () => {
+    const taken: [string, number][] = []
+    const addresses = {
+      take(key: string, cost = 1) {
+        taken.push([key, cost])
+        return taken.length > 3 ? 2 : 0
+      },
+    }
+    const request = { socket: { remoteAddress: '192.0.2.7' } } as IncomingMessage
+    for (const bytes of [0, 200, 10 * 1024 * 1024]) limitAddress(addresses, request, bytes)
+    expect(taken).toEqual([
+      ['192.0.2.7', 1],
+      ['192.0.2.7', 1],
+      ['192.0.2.7', 41],
+    ])
+    expect(() => limitAddress(addresses, request)).toThrow(
+      expect.objectContaining({ status: 429, headers: { 'Retry-After': '2' } }),
+    )
   })
 })

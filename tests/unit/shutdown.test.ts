@@ -1,6 +1,7 @@
 import { Agent, get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { Admission } from '../../interfaces/http/admission.ts'
 import { sendJson } from '../../interfaces/http/answers.ts'
 import { writeCoreError } from '../../interfaces/http/errors.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
@@ -37,6 +38,7 @@ beforeEach(async () => {
       },
     ],
     addresses: new RateLimiter(0),
+    admission: new Admission(),
     writeError: writeCoreError,
     newRequestId: () => 'id',
     onFailure: () => undefined,
@@ -158,6 +160,7 @@ it('leaves clients that keep connections no request without an answer, over thre
           { method: 'GET', path: '/quick', handle: (_request, response) => sendJson(response, 200, {}) },
         ],
         addresses: new RateLimiter(0),
+        admission: new Admission(),
         writeError: writeCoreError,
         newRequestId: () => 'id',
         onFailure: () => undefined,

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { CallerGone, readBody } from '../../interfaces/http/body.ts'
-import { Call } from '../../interfaces/http/calls.ts'
+import { Costs } from '../../interfaces/http/costs.ts'
 import { LargeCalls } from '../../interfaces/http/large-calls.ts'
 import { RateLimiter, type RateLimits } from '../../interfaces/http/rate-limit.ts'
 
@@ -38,7 +38,7 @@ describe('a call', () => {
     [{ bytes: 64 * KIB * 12, rows: 5 }, 12],
   ])('of %j costs %i tokens', async (size, cost) => {
     const by = limits()
-    await Call.during(by, async (call) => {
+    await Costs.during(by, async (call) => {
       await call.admit('a')
       await call.measure(size)
     })
@@ -48,7 +48,7 @@ describe('a call', () => {
 
   it('pays once for what it tells bit by bit', async () => {
     const by = limits()
-    await Call.during(by, async (call) => {
+    await Costs.during(by, async (call) => {
       await call.admit('a')
       for (const bytes of [1, 100 * KIB, 200 * KIB]) await call.measure({ bytes })
       await call.measure({ rows: 2500 })
@@ -59,13 +59,13 @@ describe('a call', () => {
 
   it('pays nothing before its credential is proven, and then for what came before, too', async () => {
     const by = limits()
-    const stranger = Call.during(by, async (call) => {
+    const stranger = Costs.during(by, async (call) => {
       call.identify('a')
       await call.measure({ bytes: 640 * KIB })
       throw new Error('wrong signature')
     })
     await expect(stranger).rejects.toThrow('wrong signature')
-    await Call.during(by, async (call) => {
+    await Costs.during(by, async (call) => {
       call.identify('a')
       await call.measure({ bytes: 320 * KIB })
       await call.admit('a')
@@ -75,25 +75,25 @@ describe('a call', () => {
 
   it('owes what its credential lacks: the next one waits for it', async () => {
     const by = limits()
-    await Call.during(by, async (call) => {
+    await Costs.during(by, async (call) => {
       await call.admit('a')
       await call.measure({ rows: 50_000 })
     })
-    const refused = Call.during(by, async (call) => call.admit('a'))
+    const refused = Costs.during(by, async (call) => call.admit('a'))
     // 80 tokens are owed, one is wanted
     await expect(refused).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '9' } })
     by.pass(9)
-    await Call.during(by, async (call) => call.admit('a'))
+    await Costs.during(by, async (call) => call.admit('a'))
   })
 
   it('pays a token for each message of a batch', async () => {
     const by = limits()
-    await Call.during(by, async (call) => {
+    await Costs.during(by, async (call) => {
       await call.admit('a')
       call.takeMessages(6)
     })
     expect(by.left('a')).toBe(14)
-    const refused = Call.during(by, async (call) => {
+    const refused = Costs.during(by, async (call) => {
       await call.admit('b')
       call.takeMessages(21)
     })
@@ -111,14 +111,14 @@ describe('large calls', () => {
       end = resolve
     })
     const running = Array.from({ length: 4 }, () =>
-      Call.during(by, async (call) => {
+      Costs.during(by, async (call) => {
         call.identify('a')
         await call.measure({ rows: 5001 })
         await ended
       }),
     )
     await expect(
-      Call.during(by, async (call) => {
+      Costs.during(by, async (call) => {
         call.identify('a')
         await call.measure(large)
       }),
@@ -127,12 +127,12 @@ describe('large calls', () => {
       ['a', { bytes: 1024 * KIB, rows: 5000 }],
       ['b', large],
     ] as const) {
-      await Call.during(by, async (call) => {
+      await Costs.during(by, async (call) => {
         call.identify(credential)
         await call.measure(size)
       })
     }
-    const fifth = Call.during(by, async (call) => {
+    const fifth = Costs.during(by, async (call) => {
       call.identify('a')
       await call.measure(large)
       return 'went on'
@@ -145,7 +145,7 @@ describe('large calls', () => {
   it('give their slot back when their work fails', async () => {
     const by = limits()
     for (let count = 0; count < 10; count += 1) {
-      const failing = Call.during(by, async (call) => {
+      const failing = Costs.during(by, async (call) => {
         call.identify('a')
         await call.measure(large)
         throw new Error('failed')
@@ -159,7 +159,7 @@ describe('large calls', () => {
     const by = { ...limits(), largeCalls: slots }
     const release = await slots.acquire('a')
     let measured: Promise<void> | undefined
-    const left = Call.during(by, async (call) => {
+    const left = Costs.during(by, async (call) => {
       call.identify('a')
       measured = call.measure(large)
       throw new Error('the caller left')
@@ -174,7 +174,7 @@ describe('large calls', () => {
   it('are on the account of the credential as soon as it is proven, and no longer on that of who sends it', async () => {
     const slots = new LargeCalls(1, 10)
     const by = { ...limits(), largeCalls: slots }
-    await Call.during(by, async (call) => {
+    await Costs.during(by, async (call) => {
       call.identify('a from 192.0.2.1')
       await call.measure(large)
       await expect(slots.acquire('a from 192.0.2.1')).rejects.toMatchObject({ status: 429 })
@@ -210,7 +210,7 @@ describe('a caller who leaves', () => {
     const server = createServer((request) => {
       requests.push(request)
       left.push(new Promise((resolve) => request.socket.once('close', resolve)))
-      const call = Call.during(by, async (one) => {
+      const call = Costs.during(by, async (one) => {
         one.identify('a')
         if (body === '') await left[0]
         await readBody(request, 4_000_000, one)

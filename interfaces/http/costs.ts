@@ -20,7 +20,7 @@ export interface CallSize {
  * What one request costs its credential: a token of the rate limit, more for a large one, and a slot
  * among the large calls that are at work.
  */
-export class Call {
+export class Costs {
   readonly #tokens: RateLimiter
   readonly #largeCalls: LargeCalls
   #caller = ''
@@ -36,13 +36,13 @@ export class Call {
   }
 
   /** Runs a call; its slot among the large calls is free again when `work` is done, whoever still listens. */
-  static async during<Result>(limits: RateLimits, work: (call: Call) => Promise<Result>): Promise<Result> {
-    const call = new Call(limits)
+  static async during<Result>(limits: RateLimits, work: (costs: Costs) => Promise<Result>): Promise<Result> {
+    const costs = new Costs(limits)
     try {
-      return await work(call)
+      return await work(costs)
     } finally {
-      call.#hasEnded = true
-      call.#release?.()
+      costs.#hasEnded = true
+      costs.#release?.()
     }
   }
 

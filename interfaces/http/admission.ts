@@ -1,0 +1,101 @@
+import type { IncomingMessage } from 'node:http'
+import { HttpError } from './errors.ts'
+import { addressKey } from './rate-limit.ts'
+
+/** Seconds that a request may be expected to take behind the others; the slowest take a few times as long. */
+const MAX_WAIT_S = 1
+/** So many requests at work are never too many. */
+const FEW = 100
+/** How fast requests are served is measured while at least so many are at work, */
+const BUSY = 20
+/** over so many milliseconds of such time. */
+const MEASURED_MS = 500
+/** Requests per second, until it was measured. */
+const ASSUMED_PER_SECOND = 300
+const RETRY_AFTER_S = 2
+
+export interface AdmissionSettings {
+  /** Told of every refusal. */
+  readonly onRefused?: () => void
+  /** Monotonic milliseconds. */
+  readonly now?: () => number
+}
+
+/**
+ * Bounds how many requests are at work in this process, over all hosts: as many as it serves within
+ * {@link MAX_WAIT_S}, by the rate at which it serves them now. Beyond that, only who has less than an equal share of
+ * them at work gets in, so that one caller with many connections does not shut out others.
+ */
+export class Admission {
+  readonly #onRefused: () => void
+  readonly #now: () => number
+  /** Requests at work by caller; none has 0. */
+  readonly #callers = new Map<string, number>()
+  #atWork = 0
+  #perSecond = ASSUMED_PER_SECOND
+  #measuredSince = 0
+  /** When there were last fewer than {@link BUSY} at work; the time until there are as many again does not count. */
+  #pausedAt = 0
+  #served = 0
+
+  constructor({ onRefused = () => undefined, now = () => performance.now() }: AdmissionSettings = {}) {
+    this.#onRefused = onRefused
+    this.#now = now
+  }
+
+  /** Requests that may be at work before shares count. */
+  get limit(): number {
+    return Math.max(FEW, Math.floor(this.#perSecond * MAX_WAIT_S))
+  }
+
+  /**
+   * Does a request's work; it is at work until that is done, whoever still listens.
+   * @param caller see {@link callerOf}.
+   * @throws HttpError 503 at once, and nothing is done, when there is no room.
+   */
+  async during<Result>(caller: string, work: () => Result | Promise<Result>): Promise<Result> {
+    const own = this.#callers.get(caller) ?? 0
+    if (!this.#hasRoom(own)) {
+      this.#onRefused()
+      const message = `The service has more requests than it can answer soon; try again in ${RETRY_AFTER_S} s`
+      throw new HttpError(503, null, message, { 'Retry-After': String(RETRY_AFTER_S) })
+    }
+    this.#callers.set(caller, own + 1)
+    this.#atWork += 1
+    if (this.#atWork === BUSY) this.#measuredSince += this.#now() - this.#pausedAt
+    try {
+      return await work()
+    } finally {
+      this.#leave(caller)
+    }
+  }
+
+  #hasRoom(own: number): boolean {
+    if (this.#atWork < this.limit) return true
+    const callers = this.#callers.size + (own === 0 ? 1 : 0)
+    return own + 1 <= this.limit / callers
+  }
+
+  #leave(caller: string): void {
+    if (this.#atWork >= BUSY) this.#measure(this.#now())
+    this.#atWork -= 1
+    const left = this.#callers.get(caller)! - 1
+    if (left === 0) this.#callers.delete(caller)
+    else this.#callers.set(caller, left)
+  }
+
+  #measure(now: number): void {
+    this.#served += 1
+    if (this.#atWork === BUSY) this.#pausedAt = now
+    const ms = now - this.#measuredSince
+    if (ms < MEASURED_MS) return
+    this.#perSecond = (this.#perSecond + (this.#served * 1000) / ms) / 2
+    this.#measuredSince = now
+    this.#served = 0
+  }
+}
+
+/** Who sends a request, by what it says itself: nothing is looked up for what may be refused. */
+export function callerOf({ headers, socket }: IncomingMessage): string {
+  return headers.authorization ?? headers['x-client-id']?.toString() ?? addressKey(socket.remoteAddress)
+}

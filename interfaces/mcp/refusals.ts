@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { sendJson } from '../http/answers.ts'
+import { readBeginning } from '../http/body.ts'
+import type { ErrorWriter, HttpError } from '../http/errors.ts'
+import { memberAtBeginning } from '../http/json-beginning.ts'
+import type { parseJson } from '../http/strict-json.ts'
+import type { Unavailability } from '../http/unavailable.ts'
+import {
+  failure,
+  type Id,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  idOf,
+  PARSE_ERROR,
+  RATE_LIMITED,
+  RpcError,
+} from './json-rpc.ts'
+
+/** Bytes of a refused request's body in which its id is looked for. */
+const ID_WITHIN = 64 * 1024
+
+/** Answers a request as a whole with an error. @param id null where it cannot be told. */
+export function refuse(response: ServerResponse, error: RpcError, id: Id = null): void {
+  tellRetryAfter(response, error.data)
+  sendJson(response, error.status, failure(id, error))
+}
+
+/** Sets `Retry-After` where the data of an error name the seconds. */
+export function tellRetryAfter(response: ServerResponse, data: RpcError['data']): void {
+  if (typeof data?.retry_after === 'number') response.setHeader('Retry-After', data.retry_after)
+}
+
+/** Writes what all hosts refuse alike as a JSON-RPC error. */
+export const writeRpcRefusal: ErrorWriter = (response, status, _error, message) => {
+  refuse(response, rpcError(status, message, response.getHeader('Retry-After')))
+}
+
+/** A refusal by what all hosts share, as JSON-RPC has it. */
+export function asRpcError({ status, message, headers }: HttpError): RpcError {
+  return rpcError(status, message, headers['Retry-After'])
+}
+
+function rpcError(status: number, message: string, retryAfter: unknown): RpcError {
+  const code = status === 429 ? RATE_LIMITED : status === 503 ? INTERNAL_ERROR : INVALID_REQUEST
+  const data = retryAfter === undefined ? undefined : { retry_after: Number(retryAfter) }
+  return new RpcError(code, message, data, status)
+}
+
+/** A part of the service is away; the seconds tell when to try again. */
+export function unavailable({ message, retryAfter }: Unavailability, status = 200): RpcError {
+  return new RpcError(INTERNAL_ERROR, message, { retry_after: retryAfter }, status)
+}
+
+export function internalError(status = 200): RpcError {
+  const message = 'The service failed to handle the request; try again later'
+  return new RpcError(INTERNAL_ERROR, message, undefined, status)
+}
+
+/** The id of a request that is refused unread, null when it does not stand near the beginning. */
+export async function idAtBeginning(request: IncomingMessage): Promise<Id> {
+  return idOf({ id: memberAtBeginning(await readBeginning(request, ID_WITHIN), 'id') })
+}
+
+/** Refuses a body that {@link parseJson} refused; characters of one argument are that argument's fault. */
+export function refuseJson(
+  response: ServerResponse,
+  { kind, message, path = '', value }: Exclude<ReturnType<typeof parseJson>, { ok: true }>,
+): void {
+  const argument = kind === 'characters' ? /^params\.arguments\.([a-z_]{1,60})/.exec(path)?.[1] : undefined
+  if (argument !== undefined) {
+    refuse(response, new RpcError(INVALID_PARAMS, `${message}: remove it`, { field: argument }), idOf(value))
+  } else if (kind === 'values') {
+    refuse(response, new RpcError(INVALID_REQUEST, message, undefined, 413))
+  } else {
+    const code = kind === 'characters' ? INVALID_REQUEST : PARSE_ERROR
+    refuse(response, new RpcError(code, message, undefined, 400))
+  }
+}

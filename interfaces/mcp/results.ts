@@ -1,0 +1,30 @@
+import { jsonPieces } from '../http/long-json.ts'
+import type { RpcAnswer } from './json-rpc.ts'
+
+/** What a tool answered; it becomes text when it is written. */
+export class ToolResult {
+  readonly structured: unknown
+
+  constructor(structured: unknown) {
+    this.structured = structured
+  }
+}
+
+/** An answer as JSON text; the result of a tool is text within it. */
+export function* answerPieces(answer: RpcAnswer): Generator<string, void, void> {
+  if ('error' in answer || !(answer.result instanceof ToolResult)) {
+    yield JSON.stringify(answer)
+    return
+  }
+  yield '{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"'
+  for (const piece of jsonPieces(answer.result.structured)) yield JSON.stringify(piece).slice(1, -1)
+  yield `"}]},"id":${JSON.stringify(answer.id)}}`
+}
+
+export function* batchPieces(answers: readonly RpcAnswer[]): Generator<string, void, void> {
+  for (const [index, answer] of answers.entries()) {
+    yield index === 0 ? '[' : ','
+    yield* answerPieces(answer)
+  }
+  yield ']'
+}

@@ -1,0 +1,133 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Admission } from '../../interfaces/http/admission.ts'
+
+/** Requests at work at the most before the rate was measured, and when it is too low to matter. */
+const ASSUMED = 300
+const FEW = 100
+
+/** Monotonic milliseconds; they stand until they are moved. */
+let now: number
+let refused: number
+let admission: Admission
+/** Requests at work, the longest first: called, each ends. */
+let atWork: (() => Promise<void>)[]
+
+beforeEach(() => {
+  now = 0
+  refused = 0
+  atWork = []
+  admission = new Admission({
+    now: () => now,
+    onRefused: () => {
+      refused += 1
+    },
+  })
+})
+
+/** Sends a request that is at work until it is told to end. @returns whether it was let in. */
+async function send(caller = 'a'): Promise<boolean> {
+  let isIn = false
+  let end = () => {}
+  const ended = admission.during(caller, () => {
+    isIn = true
+    return new Promise<void>((resolve) => {
+      end = resolve
+    })
+  })
+  if (isIn) {
+    atWork.push(async () => {
+      end()
+      await ended
+    })
+    return true
+  }
+  await expect(ended).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '2' } })
+  return false
+}
+
+/** Sends until a request is refused. @returns how many were let in. */
+async function fill(caller = 'a'): Promise<number> {
+  let count = 0
+  while (await send(caller)) count += 1
+  return count
+}
+
+/** Lets the service serve at a rate, with as much to do as it lets in. */
+async function serve(perSecond: number, seconds: number): Promise<void> {
+  for (let n = 0; n < perSecond * seconds; n += 1) {
+    now += 1000 / perSecond
+    await atWork.shift()!()
+    await fill()
+  }
+}
+
+describe('admission', () => {
+  it('lets in as many as are served within a second', async () => {
+    expect(await fill()).toBe(ASSUMED)
+    expect(refused).toBe(1)
+    await serve(600, 5)
+    expect(atWork.length).toBeGreaterThan(550)
+    expect(atWork.length).toBeLessThanOrEqual(600)
+    await serve(200, 15)
+    expect(atWork.length).toBeGreaterThanOrEqual(200)
+    expect(atWork.length).toBeLessThan(220)
+  })
+
+  it('lets in a few however long each takes', async () => {
+    await fill()
+    await serve(1, 500)
+    expect(atWork).toHaveLength(FEW)
+  })
+
+  it('measures requests that are answered many at once, with nothing to do in between', async () => {
+    await fill()
+    await serve(1200, 5)
+    while (atWork.length > 0) await atWork.shift()!()
+    for (let n = 0; n < 50; n += 1) {
+      for (let sent = 0; sent < 120; sent += 1) await send()
+      now += 400
+      while (atWork.length > 0) await atWork.shift()!()
+    }
+    const count = await fill()
+    expect(count).toBeGreaterThan(240)
+    expect(count).toBeLessThanOrEqual(300)
+  })
+
+  it('learns nothing from a service with little to do', async () => {
+    for (let n = 0; n < 1000; n += 1) {
+      await send()
+      now += 10_000
+      await atWork.shift()!()
+    }
+    expect(await fill()).toBe(ASSUMED)
+  })
+
+  it('lets others in, up to an equal share, while one fills it', async () => {
+    await fill('a')
+    expect(await fill('b')).toBe(ASSUMED / 2)
+    expect(await fill('c')).toBe(ASSUMED / 3)
+    // who has more than a share comes in again only when there is room for all
+    await atWork.shift()!()
+    expect(await send('a')).toBe(false)
+    expect(await send('d')).toBe(true)
+  })
+
+  it('refuses new callers where there are as many as it serves', async () => {
+    const callers = Array.from({ length: ASSUMED }, (_, n) => `caller ${n}`)
+    for (const caller of callers) expect(await send(caller)).toBe(true)
+    expect(await send('one more')).toBe(false)
+    await atWork.shift()!()
+    expect(await send('one more')).toBe(true)
+  })
+
+  it('gives the place of work that fails to the next', async () => {
+    await fill()
+    await atWork.shift()!()
+    await expect(
+      admission.during('a', () => {
+        throw new Error('broken')
+      }),
+    ).rejects.toThrow('broken')
+    expect(await send()).toBe(true)
+  })
+})
