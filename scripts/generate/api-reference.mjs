@@ -42,7 +42,7 @@ function operationsOf({ paths }) {
     .filter(({ operation }) => !/^The same as `/.test(operation.description ?? ''))
 }
 
-/** Refusals that most operations have, by status. */
+/** Refusals that many operations have, by status. */
 function commonRefusals(operations) {
   const counts = new Map()
   for (const { operation } of operations) {
@@ -51,7 +51,7 @@ function commonRefusals(operations) {
       counts.set(key, (counts.get(key) ?? 0) + 1)
     }
   }
-  const common = [...counts].filter(([, count]) => count * 2 > operations.length).map(([key]) => key)
+  const common = [...counts].filter(([, count]) => count * 4 > operations.length).map(([key]) => key)
   return new Map(common.sort().map((key) => [key.slice(0, 3), key.slice(4)]))
 }
 
