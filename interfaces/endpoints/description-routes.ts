@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type express from 'express'
+import { runInTimeSlices } from '../../application/time-slices.ts'
 import project from '../../package.json' with { type: 'json' }
 import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'
-import { type Endpoints, openApiOf } from './openapi.ts'
+import { describing, type Endpoints } from './openapi.ts'
 
 /** Bytes that are served as they are. */
 interface Resource {
@@ -61,11 +62,10 @@ export function descriptionRoutes(
   const script = 'text/javascript; charset=utf-8'
   const style = 'text/css; charset=utf-8'
   const files: Readonly<Record<string, () => Promise<Resource> | Resource>> = {
-    '/openapi.json': () =>
-      resource(
-        'application/json; charset=utf-8',
-        JSON.stringify(openApiOf(endpoints, project.version, publicUrl)),
-      ),
+    '/openapi.json': async () => {
+      const document = await runInTimeSlices(describing(endpoints, project.version, publicUrl))
+      return resource('application/json; charset=utf-8', JSON.stringify(document))
+    },
     '/docs': () => resource(html, page(title, base)),
     '/docs/start.js': () => resource(script, START),
     '/docs/swagger-ui-bundle.js': () => packaged(script, 'swagger-ui-bundle.js'),

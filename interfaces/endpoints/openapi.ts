@@ -100,6 +100,19 @@ const PARAMETERS = {
  * @throws Error for endpoints that cannot be described.
  */
 export function openApiOf(endpoints: Endpoints, version: string, publicUrl: string | null = null): OpenApi {
+  const steps = describing(endpoints, version, publicUrl)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+/** {@link openApiOf}, which others may interrupt after each operation. */
+export function* describing(
+  endpoints: Endpoints,
+  version: string,
+  publicUrl: string | null,
+): Generator<void, OpenApi, void> {
   const { api } = endpoints[0]!
   const schemas = new Schemas()
   const paths: Record<string, Record<string, Operation>> = {}
@@ -113,6 +126,7 @@ export function openApiOf(endpoints: Endpoints, version: string, publicUrl: stri
         ...paths[`${prefix}${endpoint.path}`],
         [endpoint.method.toLowerCase()]: operation,
       }
+      yield
     }
   }
   const tags = new Set(
