@@ -4,6 +4,8 @@ import { REQUIRED } from './faults.ts'
 
 /** Characters of a text at the most, where nothing else is said. */
 const MAX_TEXT = 500
+/** The largest number of a query, where nothing else is said. */
+const MAX_NUMBER = 10 ** 15 - 1
 
 /** Words for a value of the wrong type, where they say more than the usual ones. */
 export function wrongType(what: string) {
@@ -99,12 +101,13 @@ export function optionalWholeNumberText(bounds: Bounds) {
     .meta({ override: integer(bounds) })
 }
 
-/** Above it a query takes no number. */
-const MAX_NUMBER = 10 ** 15 - 1
-
 function digits({ min, max = MAX_NUMBER }: Bounds) {
   const what = `must be a whole number of ${min} or more`
-  return z.string().regex(/^\d+$/, what).transform(Number).pipe(z.number().min(min, what).max(max))
+  return z
+    .string()
+    .regex(/^\d+$/, what)
+    .transform((digits) => Math.min(Number(digits), Number.MAX_VALUE))
+    .pipe(z.number().min(min, what).max(max))
 }
 
 function integer({ min, max = MAX_NUMBER }: Bounds) {

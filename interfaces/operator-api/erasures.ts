@@ -12,9 +12,9 @@ const subjects = {
 }
 
 const body = z.object({
-  subject: optional(text().meta({ pattern: '^(person|employer)/[0-9a-f]{24}$' })).describe(
-    '`person/<24 hex>` or `employer/<24 hex>`',
-  ),
+  subject: optional(
+    z.string().regex(/^(?:person|employer)\/[0-9a-f]{24}$/, 'must be person/<24 hex> or employer/<24 hex>'),
+  ).describe('`person/<24 hex>` or `employer/<24 hex>`'),
   employer_id: optional(id()).describe('Instead: a person by what the reports of this employer say'),
   employee_id: optional(text()),
   ssn: optional(text()),
