@@ -22,6 +22,11 @@ export function text(max = MAX_TEXT) {
   return z.string().trim().min(1).max(max).meta({ pattern: '\\S' })
 }
 
+/** Text that is not all white space, as it is. */
+export function visible() {
+  return z.string().regex(/\S/, 'must not be empty')
+}
+
 /** An id of 24 lower-case hex characters. */
 export function id() {
   return z.string().regex(/^[0-9a-f]{24}$/, 'must be an id of 24 lower-case hex characters')
@@ -117,6 +122,9 @@ export function flagText() {
     .transform((value) => value === 'true')
     .meta({ override: { type: 'boolean', default: false } })
 }
+
+/** What `meta` says of a row of which no field is refused: its schema tells what makes sense of it. */
+export const TOLERANT = 'x-tolerant'
 
 /**
  * Rows of a large list. They are not looked at here: the domain tells of each what is wrong with it.

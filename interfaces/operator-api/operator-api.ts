@@ -2,6 +2,7 @@ import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
+import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
@@ -51,6 +52,7 @@ export function createOperatorApp(
     ...shared,
     routes: [
       ...routesOf(operatorEndpoints, { app, services, gate }, { ...rateLimits(0), ...limits }),
+      ...descriptionRoutes(operatorEndpoints, limits, null),
       ...probeRoutes(services, probeAccess),
     ],
     guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(boundHost, null, [])) }],
