@@ -4,6 +4,9 @@ import type { ErrorWriter, HttpError } from '../http/errors.ts'
 import type { JsonFault } from '../http/json-faults.ts'
 import type { Fault } from './faults.ts'
 
+/** When an endpoint is answered with an error status, for the description: one sentence each. */
+export type Errors = Readonly<Partial<Record<number, string>>>
+
 /** Which part of a list an answer shows. */
 export type Pagination = Readonly<Record<string, unknown>>
 
@@ -32,6 +35,8 @@ export interface Api {
   readonly rejected: (rejection: Rejection) => HttpError
   /** The refusal that an error of a use case stands for; null: it is a failure. */
   readonly refusalOf?: (error: unknown) => HttpError | null
+  /** What {@link refusalOf} can answer any endpoint with. */
+  readonly errors?: Errors
   readonly writeError: ErrorWriter
   /** The body of every error, for the description. */
   readonly errorBody: z.ZodType

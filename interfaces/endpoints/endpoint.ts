@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Costs } from '../http/costs.ts'
 import type { Method } from '../http/server.ts'
-import type { Api, Pagination } from './api.ts'
+import type { Api, Errors, Pagination } from './api.ts'
 
 /** A request on its way through the pipeline. */
 export interface Received {
@@ -31,9 +31,6 @@ export interface Access<Host, Caller> {
   /** Checks what the raw bytes prove. @throws HttpError 401, 429. */
   readonly verify?: (host: Host, caller: Caller, bytes: Buffer, received: Received) => void | Promise<void>
 }
-
-/** When an endpoint is answered with an error status, for the description: one sentence each. */
-export type Errors = Readonly<Partial<Record<number, string>>>
 
 /** What an endpoint answers with, by status; a field that its schema does not name never leaves. */
 export type Answers = Readonly<Record<number, z.ZodType>>

@@ -234,6 +234,7 @@ function refusalsOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Recor
     ...(idempotent !== undefined && { 409: otherBody }),
     ...(takesBytes && { 413: tooLarge, 415: encoding }),
     ...failures,
+    ...api.errors,
     ...access.errors,
     ...endpoint.errors,
   }

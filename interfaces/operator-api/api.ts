@@ -59,6 +59,7 @@ export const operatorApi: Api = {
     const headers: Record<string, string> = error.kind === 'unavailable' ? { 'Retry-After': '5' } : {}
     return new HttpError(OF_PROJECTIONS[error.kind], null, error.message, headers)
   },
+  errors: { 409: 'An event of a stream that is needed cannot be read' },
   writeError: writeEnvelopeError,
   errorBody: z.object({ ok: z.literal(false), error: z.string(), message: z.string() }),
   envelope: {
