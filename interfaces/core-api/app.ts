@@ -28,6 +28,7 @@ export function createCoreApp(app: Application, { rateLimitRps, ...shared }: Cor
     ...shared,
     routes: routesOf(coreEndpoints, { app, limits }, limits),
     addresses: limits.addresses,
+    credentialHeader: 'x-client-id',
     writeError: writeCoreError,
   })
 }
