@@ -2,7 +2,7 @@
 
 /** Modules outside the given folders of this project; packages and node's own modules are other rules' business. */
 const outside = (...allowed) => ({
-  path: '^(domain|application|infrastructure|projections|interfaces|tests|bench|scripts|examples|bin)/',
+  path: '^(domain|application|infrastructure|projections|interfaces|client|tests|bench|scripts|examples|bin)/',
   pathNot: `^(${allowed.join('|')})/`,
 })
 
@@ -66,6 +66,19 @@ module.exports = {
       severity: 'error',
       from: { path: '^infrastructure/' },
       to: outside('infrastructure', 'application', 'domain', 'projections/runtime'),
+    },
+    {
+      name: 'client-stands-alone',
+      comment: 'What partners install is the client alone: it has no dependencies but node.',
+      severity: 'error',
+      from: { path: '^client/' },
+      to: outside('client'),
+    },
+    {
+      name: 'client-has-no-packages',
+      severity: 'error',
+      from: { path: '^client/' },
+      to: { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown'] },
     },
     {
       name: 'product-imports-no-tests',

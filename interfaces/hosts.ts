@@ -79,7 +79,7 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
         onRefusedOperator: onRefusedOperator('mcp'),
       }),
     )
-    hosts.set('core', createCoreApp(app, { ...common('core'), rateLimitRps }))
+    hosts.set('core', createCoreApp(app, { ...common('core'), rateLimitRps, publicUrl: config.urls.core }))
     hosts.set('payments', createPaymentsApp(withoutRoutes('payments')))
     if (config.hasPortal) hosts.set('portal', createPortalApp(withoutRoutes('portal')))
   }

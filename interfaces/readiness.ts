@@ -12,6 +12,7 @@ import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { type Lag, LogLag } from '../projections/runtime/log-lag.ts'
 import type { Projections } from '../projections/runtime/projections.ts'
 import type { Health } from './operator-api/services.ts'
+import type { WorkOverview } from './operator-api/work-schema.ts'
 
 interface Parts {
   readonly log: EventLog
@@ -139,7 +140,7 @@ export class Readiness {
   }
 
   /** Work of the process managers: counts, what failed and why, where each manager stands. */
-  async workOverview(): Promise<unknown> {
+  async workOverview(): Promise<WorkOverview> {
     const [counts, unknown, failed, processManagers] = await Promise.all([
       this.#counts(),
       unknownWork(this.#parts),

@@ -2,13 +2,14 @@ import { type Employer, EmployerRegistered, employer } from '../../domain/partie
 import type { Application } from '../application.ts'
 import { opened } from '../sealed-fields.ts'
 import { employerSubject } from '../sealing.ts'
+import type { Address } from './employers.ts'
 
 /** An employer as operators see it, personal fields opened; `(erased)` where its data key was destroyed. */
 export interface ShownEmployer
   extends Pick<Employer, 'employer_id' | 'tenant_id' | 'environment' | 'legal_name' | 'payroll_company_ids'> {
   readonly fein: string
   /** Parts by name; text when it was erased. */
-  readonly address: unknown
+  readonly address: Address | string | null
   readonly contact_email: string | null
   /** What an erasure of the employer's personal data names. */
   readonly data_subject: string
@@ -35,7 +36,7 @@ export async function showEmployers(
     environment: one.environment,
     legal_name: one.legal_name,
     fein: one.fein,
-    address: one.address?.startsWith('{') ? (JSON.parse(one.address) as unknown) : one.address,
+    address: one.address?.startsWith('{') ? (JSON.parse(one.address) as Address) : one.address,
     contact_email: one.contact_email,
     payroll_company_ids: one.payroll_company_ids,
     data_subject: employerSubject(app.personalData, one.employer_id),

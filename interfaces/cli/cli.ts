@@ -1,16 +1,35 @@
 import { Command, CommanderError } from 'commander'
 import project from '../../package.json' with { type: 'json' }
-import { accessCommands } from './access-commands.ts'
-import { auditCommands } from './audit-commands.ts'
 import { CliError, type CliIo, EXIT, UsageError } from './io.ts'
-import { machineryCommands } from './machinery-commands.ts'
-import { partyCommands } from './party-commands.ts'
+import { logCommands } from './log-commands.ts'
 import { type SubmitOptions, submitPayrollFile } from './payroll-submit.ts'
-import { policyCommands } from './policy-commands.ts'
 import { secretHelp } from './secrets.ts'
 import { seconds, verb, wholeNumber } from './verbs.ts'
 
 const SUBMIT_TIMEOUT_SECONDS = 600
+
+/** What the operator's groups of commands are about, and what those without a group do. */
+const OPERATOR = {
+  tenants: 'partner accounts',
+  carriers: 'insurers',
+  'payroll-companies': 'who reports for several employers',
+  employers: 'insured employers',
+  policies: "workers' compensation policies",
+  'api-clients': 'key pairs of partners for the REST APIs',
+  'inbound-connections': 'signed payroll from partners',
+  agents: 'credentials of AI agents on the tool server',
+  clock: "the service's clock",
+  projections: 'read models and what builds them',
+  work: 'work of the process managers',
+  faults: 'injected faults; with the virtual clock only',
+  streams: 'single streams of the log',
+  events: 'the whole log',
+  audit: 'tamper evidence',
+} as const
+const OPERATOR_ALONE = {
+  drain: 'wait until no work is left at the present clock',
+  erase: 'destroy the data key of a person or employer; there is no way back. It asks first',
+} as const
 
 /**
  * Runs one command line.
@@ -22,7 +41,7 @@ const SUBMIT_TIMEOUT_SECONDS = 600
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const isJson = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined).includes('--json')
   try {
-    await build(io, isJson).parseAsync(args, { from: 'user' })
+    await (await build(io, isJson, args)).parseAsync(args, { from: 'user' })
     return EXIT.done
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
@@ -51,7 +70,7 @@ function unexpected(thrown: unknown, isJson: boolean): string {
   return isJson ? `unexpected: ${message ?? thrown}` : `unexpected: ${stack ?? thrown}`
 }
 
-function build(io: CliIo, isJson: boolean): Command {
+async function build(io: CliIo, isJson: boolean, args: readonly string[]): Promise<Command> {
   const token = secretHelp('operator token', 'OPERATOR_TOKEN')
   const program = new Command('compstream')
     .description("operates a compstream service: workers' compensation payroll reporting")
@@ -76,12 +95,16 @@ function build(io: CliIo, isJson: boolean): Command {
         if (!isJson) io.stderr.write(text)
       },
     })
-  partyCommands(io, program)
-  policyCommands(io, program)
-  accessCommands(io, program)
+  for (const [name, what] of Object.entries(OPERATOR)) program.command(name).description(what)
+  // the declarations of the API take time to load
+  if (args.some((arg) => arg in OPERATOR || arg in OPERATOR_ALONE)) {
+    const { operatorCommands } = await import('./operator-commands.ts')
+    operatorCommands(io, program)
+  } else {
+    for (const [name, what] of Object.entries(OPERATOR_ALONE)) program.command(name).description(what)
+  }
   payrollCommands(io, program)
-  machineryCommands(io, program)
-  auditCommands(io, program)
+  logCommands(io, program.commands.find((one) => one.name() === 'events')!)
   return program
 }
 

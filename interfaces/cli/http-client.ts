@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import http from 'node:http'
 import https from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Method } from '../http/server.ts'
 import { CliError } from './io.ts'
 
 /** An answer as it came: any status. */
@@ -11,7 +12,7 @@ export interface HttpAnswer {
 }
 
 export interface HttpRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly method: Method
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */

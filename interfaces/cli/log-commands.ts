@@ -1,11 +1,9 @@
-import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import type { CliIo } from './io.ts'
 import { resource } from './output.ts'
+import { Progress } from './progress.ts'
 import { verb } from './verbs.ts'
 
-/** How often a line is written where there is no terminal, in milliseconds. */
-const LINE_MS = 5_000
 const PLACE = 'address, name of a variable that holds one, `embedded`, or a data directory'
 
 /** events copy, verify, grant: what works on a log itself; the first two while no service does. */
@@ -81,34 +79,24 @@ async function watched<T>(
   const stop = () => stopping.abort()
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  const bar = io.stderr.isTTY
-    ? new cliProgress.SingleBar({
-        format: '{phase}  [{bar}] {percentage}%  {events} events  {rate}/s  {left}',
-        stream: io.stderr,
-        clearOnComplete: true,
-      })
-    : null
+  const progress = new Progress(io, { lines: !json })
   const pace = new Pace()
-  let lineAt = performance.now()
   try {
     return await work({
       env: io.env,
       signal: stopping.signal,
       report(phase, events, share) {
         const { rate, left } = pace.at(phase, events, share)
-        const shown = { phase, events, rate, left: left === null ? '' : `${left} s left` }
-        if (bar) {
-          if (!bar.isActive) bar.start(1_000, 0, shown)
-          bar.update(Math.floor(share * 1_000), shown)
-        } else if (!json && (performance.now() - lineAt >= LINE_MS || share === 1)) {
-          lineAt = performance.now()
-          const rest = shown.left === '' ? '' : `, ${shown.left}`
-          io.stderr.write(`${phase}: ${events} events, ${Math.floor(share * 100)} %, ${rate}/s${rest}\n`)
-        }
+        const note = [`${events} events`, `${rate}/s`, left === null ? '' : `${left} s left`]
+        progress.show(phase, {
+          done: Math.floor(share * 1_000),
+          total: 1_000,
+          note: note.filter(Boolean).join(', '),
+        })
       },
     })
   } finally {
-    bar?.stop()
+    progress.stop()
     process.off('SIGINT', stop)
     process.off('SIGTERM', stop)
   }

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Api } from '../endpoints/api.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
 import { type CliIo, Refusal, UsageError } from './io.ts'
 import { askSecret, isAttended, secretOf } from './secrets.ts'
@@ -12,10 +14,22 @@ export interface OperatorOptions {
   readonly requestTimeout?: number
 }
 
+/** What of an endpoint's declaration a call needs. */
+type Called = Pick<Endpoint<never>, 'method' | 'path' | 'idempotent'> & {
+  readonly api: Pick<Api, 'prefixes'>
+}
+
+/** What a request carries, by name. */
+export interface RequestInput {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
 /** An answer of the operator API. */
 export interface OperatorAnswer {
   readonly data: unknown
-  readonly pagination: unknown
+  readonly pagination?: unknown
 }
 
 /** Time for an answer that the service works on for as long as it takes. */
@@ -28,66 +42,62 @@ interface Limit {
 
 const DEFAULT_URL = 'http://127.0.0.1:4005'
 
-/** Speaks to the operator API of one service. */
+/** Calls what takes the operator token. */
 export class OperatorClient {
   readonly #base: string
   readonly #token: () => Promise<string>
   readonly #limit: Partial<Limit>
 
-  /** @param token asked for with every request. */
-  constructor(io: Pick<CliIo, 'env'>, options: OperatorOptions, token: () => Promise<string>) {
-    this.#base = baseUrl(options.url ?? io.env.COMPSTREAM_OPS_URL ?? DEFAULT_URL)
+  /**
+   * @param token asked for with every request.
+   * @param url address of another host that takes the token; default: that of the operator API.
+   */
+  constructor(
+    io: Pick<CliIo, 'env'>,
+    options: OperatorOptions,
+    token: () => Promise<string>,
+    url = options.url ?? io.env.COMPSTREAM_OPS_URL ?? DEFAULT_URL,
+  ) {
+    this.#base = baseUrl(url)
     this.#token = token
     this.#limit = limitOf(options)
   }
 
-  get(path: string, query: Readonly<Record<string, unknown>> = {}): Promise<OperatorAnswer> {
-    const search = new URLSearchParams()
-    for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined && value !== false) search.set(name, String(value))
-    }
-    const text = search.toString()
-    return this.#send('GET', text === '' ? path : `${path}?${text}`)
-  }
-
-  /** @param limit where an answer may take longer than usual. */
-  post(path: string, body: unknown = {}, limit?: Limit): Promise<OperatorAnswer> {
-    return this.#send('POST', path, body, {}, limit)
-  }
-
-  /** A POST that creates: sent under an idempotency key, so that a lost answer creates nothing twice. */
-  create(path: string, body: unknown): Promise<OperatorAnswer> {
-    return this.#send('POST', path, body, { 'Idempotency-Key': newIdempotencyKey() })
-  }
-
-  patch(path: string, body: unknown): Promise<OperatorAnswer> {
-    return this.#send('PATCH', path, body)
-  }
-
-  async #send(
-    method: 'GET' | 'POST' | 'PATCH',
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-    limit: Limit | undefined = undefined,
+  /**
+   * Calls an endpoint. One that takes an idempotency key is given one, so that a lost answer does nothing twice.
+   * @param limit where an answer may take longer than usual.
+   * @throws Refusal, CliError.
+   */
+  async call(
+    endpoint: Called,
+    { params, query, body }: RequestInput,
+    limit?: Limit,
   ): Promise<OperatorAnswer> {
+    const { method, api, path, idempotent } = endpoint
+    const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!))
+    const search = new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+    )
     const answer = await send({
       method,
-      url: `${this.#base}/ops/v1${path}`,
-      headers: { Authorization: `Bearer ${await this.#token()}`, ...headers },
+      url: `${this.#base}${api.prefixes[0]}${place}${search.size > 0 ? `?${search}` : ''}`,
+      headers: {
+        Authorization: `Bearer ${await this.#token()}`,
+        ...(idempotent === undefined ? {} : { 'Idempotency-Key': newIdempotencyKey() }),
+      },
       ...(body === undefined ? {} : { body }),
       ...(limit ?? this.#limit),
     })
-    const envelope = (answer.body ?? {}) as { ok?: unknown; data?: unknown; pagination?: unknown }
-    if (answer.status < 400 && envelope.ok === true) {
-      return { data: envelope.data, pagination: envelope.pagination }
+    if (answer.status < 400) {
+      const body = answer.body as Readonly<Record<string, unknown>> | null
+      return body?.ok === true ? { data: body.data, pagination: body.pagination } : { data: body }
     }
     throw new Refusal(answer.status, answer.body)
   }
 }
 
 /** The time limit that the command line gives, for every request that has none of its own. */
-export function limitOf({ requestTimeout }: OperatorOptions): Partial<Limit> {
+function limitOf({ requestTimeout }: OperatorOptions): Partial<Limit> {
   return requestTimeout === undefined ? {} : { timeoutMs: requestTimeout * 1000 }
 }
 

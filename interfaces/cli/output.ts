@@ -24,7 +24,7 @@ export function resource(data: unknown): Output {
   return { json: data, text: table.length > 0 ? table.toString() : 'nothing' }
 }
 
-/** Rows under headings, each column by a key of the row or a function of it. */
+/** Rows under headings, each column by a key of the row (`lag.events` for one within another) or a function of it. */
 export function rows(
   data: readonly unknown[],
   columns: Readonly<Record<string, string | ((row: Json) => unknown)>>,
@@ -33,10 +33,20 @@ export function rows(
   const table = new Table({ ...PLAIN, head: Object.keys(columns) })
   for (const row of data as readonly Json[]) {
     table.push(
-      Object.values(columns).map((column) => cell(typeof column === 'string' ? row[column] : column(row))),
+      Object.values(columns).map((column) =>
+        typeof column !== 'string'
+          ? cell(column(row))
+          : column.endsWith('_cents')
+            ? dollars(valueAt(row, column))
+            : cell(valueAt(row, column)),
+      ),
     )
   }
   return table.toString()
+}
+
+function valueAt(row: Json, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => (value as Json | null | undefined)?.[name], row)
 }
 
 /** Cents as dollars, `$1,234.50`. */

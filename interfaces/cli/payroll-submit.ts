@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import cliProgress from 'cli-progress'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
 import { CliError, type CliIo, EXIT, Refusal, UsageError } from './io.ts'
 import { dollars, type Output, printable, rows } from './output.ts'
 import { type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
+import { Progress } from './progress.ts'
 import { askSecret, isAttended, secretOf } from './secrets.ts'
 
 export interface SubmitOptions {
@@ -55,25 +55,26 @@ interface RedRow {
 export async function submitPayrollFile(io: CliIo, file: string, options: SubmitOptions): Promise<Output> {
   const agentKey = agentKeyOf(io, options)
   const core = new CoreClient(io, options, await clientSecretOf(io, file, options))
-  const bar = new Progress(io)
+  const progress = new Progress(io)
   try {
-    bar.start('reading')
-    const records = await readPayrollCsv(file, io.stdin, (count) => bar.count(count))
+    const records = await readPayrollCsv(file, io.stdin, (count) =>
+      progress.show('reading', { done: count, note: 'rows' }),
+    )
     const body = reportBody(records, options)
     if (Buffer.byteLength(body) > MAX_BODY) {
       throw new CliError(
         `${file} is larger than the 10 MiB that one report takes; split it into one file per report`,
       )
     }
-    bar.start('sending', records.length)
+    progress.show('sending', { done: 0, total: records.length })
     const report = await core.report(body, options.idempotencyKey ?? newIdempotencyKey())
     const fileId = String(report.file_id ?? report.report_id)
-    const status = await untilComplete(core, fileId, records.length, options.timeout * 1000, bar)
-    bar.stop()
+    const status = await untilComplete(core, fileId, records.length, options.timeout * 1000, progress)
+    progress.stop()
     const details = agentKey ? await agentDetails(io, options, agentKey, fileId) : null
     return outcome(report, status, details)
   } finally {
-    bar.stop()
+    progress.stop()
   }
 }
 
@@ -168,15 +169,15 @@ async function untilComplete(
   fileId: string,
   total: number,
   timeoutMs: number,
-  bar: Progress,
+  progress: Progress,
 ): Promise<FileStatus> {
   const deadline = performance.now() + timeoutMs
-  bar.start('processing', total * 3)
   for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 1.5, LONGEST_POLL_MS)) {
     const status = await core.status(fileId)
     // phases 2 and 3 see the green rows only
     const red = numberOf(status.phase_1?.red_rows) ?? 0
-    bar.count(processed(status), total + 2 * (total - red))
+    const [done, whole] = [processed(status), total + 2 * (total - red)]
+    progress.show('processing', { done, total: whole, note: `${done}/${whole}` })
     if (isDone(status.phase_3?.status) || status.status === 'failed') return status
     if (performance.now() > deadline) {
       throw new CliError(
@@ -339,34 +340,4 @@ function isDone(status: unknown): boolean {
 
 function numberOf(value: unknown): number | null {
   return typeof value === 'number' ? value : null
-}
-
-/** A progress bar on a terminal, nothing elsewhere. */
-class Progress {
-  readonly #io: CliIo
-  #bar: cliProgress.SingleBar | undefined
-
-  constructor(io: CliIo) {
-    this.#io = io
-  }
-
-  /** Begins a stage. @param total rows, where known. */
-  start(stage: string, total?: number): void {
-    this.stop()
-    if (!this.#io.stderr.isTTY) return
-    const format =
-      total === undefined ? `${stage}  {value} rows` : `${stage}  [{bar}] {percentage}%  {value}/{total}`
-    this.#bar = new cliProgress.SingleBar({ format, stream: this.#io.stderr, clearOnComplete: true })
-    this.#bar.start(total ?? 0, 0)
-  }
-
-  count(value: number, total?: number): void {
-    if (total !== undefined) this.#bar?.setTotal(total)
-    this.#bar?.update(value)
-  }
-
-  stop(): void {
-    this.#bar?.stop()
-    this.#bar = undefined
-  }
 }

@@ -10,10 +10,8 @@ export interface Given<Options> {
   /** Operands in order. */
   readonly args: readonly string[]
   readonly options: Options & OperatorOptions & { readonly json?: boolean }
-  /** The operator API; the token is looked for with the first request. */
-  client(): OperatorClient
-  /** The operator token, for other hosts that take it. @throws CliError */
-  token(): Promise<string>
+  /** The operator API, or another host that takes its token, which is looked for with the first request. */
+  client(url?: string): OperatorClient
 }
 
 /** Gives a command its action: run, then print the machine form or the table. */
@@ -29,20 +27,12 @@ export function verb<Options = object>(
       asked ??= operatorToken(io, options)
       return asked
     }
-    const client = () => new OperatorClient(io, options, token)
-    const output = await run({ io, args: command.args, options, client, token })
+    const client = (url?: string) => new OperatorClient(io, options, token, url)
+    const output = await run({ io, args: command.args, options, client })
     io.stdout.write(`${options.json ? JSON.stringify(output.json, null, 2) : output.text}\n`)
     if (output.failure) throw output.failure
   })
 }
-
-/** Collects a repeatable option. */
-export function repeated<Value>(read: (text: string) => Value) {
-  return (text: string, before: readonly Value[] = []): readonly Value[] => [...before, read(text)]
-}
-
-/** Collects repeatable text. */
-export const texts = repeated((text) => text)
 
 /** An option that is a whole number of 0 or more. */
 export function wholeNumber(text: string): number {
@@ -58,18 +48,6 @@ export function seconds(text: string): number {
   return number
 }
 
-/** An option that is `true` or `false`. */
-export function flag(text: string): boolean {
-  if (text === 'true') return true
-  if (text === 'false') return false
-  throw new InvalidArgumentError('It takes true or false.')
-}
-
-/** `all`, or ids separated by commas. */
-export function scope(text: string): 'all' | readonly string[] {
-  return text === 'all' ? 'all' : text.split(',').map((one) => one.trim())
-}
-
 /** The JSON object that a file holds, `{}` without one. @throws CliError. */
 export function jsonFile(file: string | undefined): Readonly<Record<string, unknown>> {
   if (file === undefined) return {}
@@ -83,14 +61,4 @@ export function jsonFile(file: string | undefined): Readonly<Record<string, unkn
     throw new CliError(`${file} must hold a JSON object`)
   }
   return value as Record<string, unknown>
-}
-
-/** An object without the members that were not given. */
-export function given(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
-}
-
-/** An id as one part of a path. */
-export function part(text: string | undefined): string {
-  return encodeURIComponent(text ?? '')
 }

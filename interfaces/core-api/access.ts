@@ -35,7 +35,10 @@ const REFUSALS = {
  * `${X-Timestamp}.${raw body}` under their secret; signatures of others are ignored.
  */
 export const client: Access<CoreHost, AuthenticatedClient> = {
-  security: [{ clientId: [], clientSecret: [] }],
+  security: [
+    { clientId: [], clientSecret: [] },
+    { clientId: [], clientSecret: [], timestamp: [], signature: [] },
+  ],
   errors: {
     401: 'Credentials or signature are missing or wrong',
     429: 'Too many requests, or too much at once',

@@ -29,13 +29,30 @@ export const coreApi: Api = {
     'amounts that you read are integer cents. `/api/v1` and `/api/v2` are the same; new integrations use the first.',
   prefixes: ['/api/v1', '/api/v2'],
   securitySchemes: {
-    clientId: { type: 'apiKey', in: 'header', name: 'X-Client-ID' },
-    clientSecret: { type: 'apiKey', in: 'header', name: 'X-Client-Secret' },
+    clientId: { type: 'apiKey', in: 'header', name: 'X-Client-ID', description: 'The id of the client' },
+    clientSecret: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Client-Secret',
+      description: 'The secret that was shown once when the client was issued',
+    },
+    timestamp: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Timestamp',
+      description: 'Unix time in milliseconds, of clients that must sign',
+    },
+    signature: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Signature',
+      description: 'Hex HMAC-SHA256 of timestamp, a full stop and the raw body, under the client secret',
+    },
     webhookTimestamp: {
       type: 'apiKey',
       in: 'header',
       name: 'X-Webhook-Timestamp',
-      description: 'Unix time in milliseconds',
+      description: 'Unix time in milliseconds, of inbound webhooks',
     },
     webhookSignature: {
       type: 'apiKey',

@@ -1,5 +1,6 @@
 import type express from 'express'
 import type { Application } from '../../application/application.ts'
+import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeCoreError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
@@ -11,6 +12,8 @@ import { inboundWebhookEndpoint, reportPayrollEndpoint } from './payroll-reports
 export interface CoreSettings extends SharedSettings {
   /** Requests per second and credential; 0 switches rate limits off. */
   readonly rateLimitRps: number
+  /** Base address under which partners reach the host; null when it is the listener's own. */
+  readonly publicUrl: string | null
 }
 
 /** All endpoints of the core API. */
@@ -22,11 +25,15 @@ export const coreEndpoints = [
 ]
 
 /** The core developer API: payroll reports, employee changes, file status, inbound payroll webhook. */
-export function createCoreApp(app: Application, { rateLimitRps, ...shared }: CoreSettings): express.Express {
+export function createCoreApp(app: Application, settings: CoreSettings): express.Express {
+  const { rateLimitRps, publicUrl, ...shared } = settings
   const limits = rateLimits(rateLimitRps)
   return createHost({
     ...shared,
-    routes: routesOf(coreEndpoints, { app, limits }, limits),
+    routes: [
+      ...routesOf(coreEndpoints, { app, limits }, limits),
+      ...descriptionRoutes(coreEndpoints, limits, publicUrl),
+    ],
     addresses: limits.addresses,
     credentialHeader: 'x-client-id',
     writeError: writeCoreError,

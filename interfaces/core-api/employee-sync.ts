@@ -15,20 +15,27 @@ import { MAX_ROWS } from '../../application/payroll/submit-payroll.ts'
 import { employeeSync } from '../../domain/parties/employee-sync.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
-import { date, rows } from '../endpoints/fields.ts'
+import { date, rows, visible } from '../endpoints/fields.ts'
 import { client } from './access.ts'
 import { answered, endpoint } from './api.ts'
 import { rowsOf } from './payroll-reports.ts'
 
+const record = { employee_id: visible().max(255).describe("The caller's own identifier of the person") }
+const given = { hire_date: date().nullish(), termination_date: date().nullish() }
+
 const ChangeRecord = z
-  .looseObject({
-    employee_id: z.string().max(255).describe("The caller's own identifier of the person"),
-    action: z.enum(['hire', 'terminate', 'update']),
-    name: z.string().optional().describe('Required for `hire`'),
-    hire_date: date().optional().describe('Required for `hire`'),
-    termination_date: date().optional().describe('Required for `terminate`'),
+  .discriminatedUnion('action', [
+    z.looseObject({ ...record, action: z.literal('hire'), name: visible(), ...given, hire_date: date() }),
+    z.looseObject({ ...record, action: z.literal('terminate'), ...given, termination_date: date() }),
+    z
+      .looseObject({ ...record, action: z.literal('update'), ...given })
+      .meta({ minProperties: 3, description: 'With at least one further field' }),
+  ])
+  .meta({
+    id: 'EmployeeChange',
+    description:
+      'Further fields are kept. Numbers may be up to 2^53 - 1; send longer ones as strings. 32 KiB at the most',
   })
-  .meta({ id: 'EmployeeChange' })
 
 const SyncAnswer = z
   .object({
@@ -62,10 +69,9 @@ export const syncEmployeesEndpoint = endpoint({
   description:
     'Taken over as a whole: one bad record refuses all of them, with `details` of what is wrong where.',
   access: client,
-  body: z.object({
-    employer_id: z.string(REQUIRED).min(1, REQUIRED),
-    employees: rows(ChangeRecord, MAX_ROWS),
-  }),
+  body: z
+    .object({ employer_id: z.string(REQUIRED).min(1, REQUIRED), employees: rows(ChangeRecord, MAX_ROWS) })
+    .meta({ id: 'EmployeeChanges' }),
   rows: rowsOf,
   idempotent: 'The same key and body get the first answer again; another body is 409',
   answers: { 202: SyncAnswer, 400: InvalidRecords },

@@ -25,7 +25,7 @@ import { normalizeFein } from '../../domain/parties/fein.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
-import { date, idOf, rows, wrongType } from '../endpoints/fields.ts'
+import { date, idOf, rows, TOLERANT, wrongType } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
 import { client, connection } from './access.ts'
 import { answered, endpoint } from './api.ts'
@@ -40,31 +40,45 @@ const Employee = z
     class_code: z.string().optional(),
     state: z.string().optional(),
     gross_wages: z.number().optional().describe('Dollars, overtime included'),
-    hours_worked: z.number().optional(),
+    hours_worked: z.number().optional().describe('With `rate`, instead of gross wages'),
+    rate: z.number().optional().describe('Dollars per hour'),
     overtime: z.number().optional().describe('Dollars, as part of the gross wages'),
+    check_date: date().optional(),
+    pay_period_start: date().optional(),
+    pay_period_end: date().optional(),
+    ssn: z.string().optional().describe('Kept encrypted, never returned'),
   })
   .meta({
     id: 'ReportedEmployee',
-    description: 'Other keys are accepted. A record that fails the row rules is a red row',
+    description:
+      'Other fields are kept. A record that fails the row rules, or has values of other types, is a red row; ' +
+      'one that is larger than 32 KiB is refused',
+    [TOLERANT]: true,
   })
 
-const Report = z.object({
-  employer_fein: z
-    .string(wrongType(FEIN))
-    .trim()
-    .min(1, REQUIRED)
-    .refine((value) => normalizeFein(value) !== null, FEIN)
-    .describe('9 digits, with or without a hyphen after the second'),
-  policy_number: z.string(REQUIRED).trim().min(1, REQUIRED),
-  employees: rows(Employee, MAX_ROWS),
-  pay_period: z
-    .object({ start_date: date(), end_date: date() })
-    .refine(({ start_date, end_date }) => start_date <= end_date, {
-      path: ['end_date'],
-      message: 'lies before pay_period.start_date',
-    })
-    .nullish(),
-})
+const Report = z
+  .object({
+    employer_fein: z
+      .string(wrongType(FEIN))
+      .trim()
+      .min(1, REQUIRED)
+      .refine((value) => normalizeFein(value) !== null, FEIN)
+      .meta({
+        description: '9 digits, with or without a hyphen after the second',
+        pattern: '^\\d{2}-?\\d{7}$',
+      }),
+    policy_number: z.string(REQUIRED).trim().min(1, REQUIRED).meta({ pattern: '\\S' }),
+    employees: rows(Employee, MAX_ROWS),
+    pay_period: z
+      .object({ start_date: date(), end_date: date() })
+      .refine(({ start_date, end_date }) => start_date <= end_date, {
+        path: ['end_date'],
+        message: 'lies before pay_period.start_date',
+      })
+      .nullish()
+      .describe('`start_date` is not after `end_date`'),
+  })
+  .meta({ id: 'PayrollReport' })
 
 const ReportAnswer = z
   .object({
@@ -239,10 +253,8 @@ async function takeReport(
     )
     return answered(202, accepted(outcome))
   }
-  return new Answer(
-    202,
-    answer(await take(accepted(await find()), { ...context, commandId: app.randomness.commandId() })),
-  )
+  const subject = accepted(await find())
+  return new Answer(202, answer(await take(subject, { ...context, commandId: app.randomness.commandId() })))
 
   /** A signature is claimed, and a header key beside it: each of them leads to the same report. */
   async function onceBySignature(signature: string): Promise<IdempotentOutcome> {

@@ -138,7 +138,9 @@ export interface Declaration<
 export interface Command {
   /** For example `projections rebuild`. */
   readonly name: string
-  /** Columns of a list for people: heading and field, or what makes the cell of a row. */
+  /** Fields of the body that are arguments too, behind those of the path. */
+  readonly operands?: readonly string[]
+  /** Columns of a list for people: heading and field (`lag.events` for one within another), or what makes the cell of a row. */
   readonly columns?: Readonly<Record<string, string | ((row: Readonly<Record<string, unknown>>) => unknown)>>
 }
 

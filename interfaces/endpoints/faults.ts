@@ -22,12 +22,23 @@ export function check<Schema extends z.ZodType>(
 ): { readonly value: z.output<Schema> } | { readonly faults: readonly Fault[] } {
   const result = schema.safeParse(value, { error: describe })
   if (result.success) return { value: result.data }
-  const faults = result.error.issues.map(({ path, message, code }) => ({
-    field: fieldOf(path),
-    message,
-    kind: message === REQUIRED ? 'missing' : code === 'too_small' || code === 'too_big' ? code : 'other',
-  })) satisfies readonly Fault[]
-  return { faults }
+  return { faults: result.error.issues.flatMap((issue) => faultsOf(issue)) }
+}
+
+/** Of a union one of whose alternatives is of the value's type, what is wrong by that one. */
+function faultsOf(issue: z.core.$ZodIssue, within: readonly PropertyKey[] = []): readonly Fault[] {
+  const path = [...within, ...issue.path]
+  const { message, code } = issue
+  if (code === 'invalid_union') {
+    const fitting = issue.errors.filter((errors) => !errors.some(isWrongType))
+    if (fitting.length === 1) return fitting[0]!.flatMap((one) => faultsOf(one, path))
+  }
+  const kind = message === REQUIRED ? 'missing' : code === 'too_small' || code === 'too_big' ? code : 'other'
+  return [{ field: fieldOf(path), message, kind }]
+}
+
+function isWrongType({ path, code }: z.core.$ZodIssue): boolean {
+  return path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')
 }
 
 /** The words for what is wrong, where a schema has none of its own. */

@@ -4,12 +4,14 @@ import { REQUIRED } from './faults.ts'
 
 /** Characters of a text at the most, where nothing else is said. */
 const MAX_TEXT = 500
+/** The largest number of a query, where nothing else is said. */
+const MAX_NUMBER = 10 ** 15 - 1
 
 /** Words for a value of the wrong type, where they say more than the usual ones. */
 export function wrongType(what: string) {
   return {
     error({ code, input }: { readonly code?: string; readonly input?: unknown }) {
-      if (code !== 'invalid_type') return undefined
+      if (code !== 'invalid_type' && code !== 'invalid_union') return undefined
       return input === undefined || input === null ? REQUIRED : what
     },
   }
@@ -18,6 +20,11 @@ export function wrongType(what: string) {
 /** Text without surrounding white space, not empty. @param max characters. */
 export function text(max = MAX_TEXT) {
   return z.string().trim().min(1).max(max).meta({ pattern: '\\S' })
+}
+
+/** Text that is not all white space, as it is. */
+export function visible() {
+  return z.string().regex(/\S/, 'must not be empty')
 }
 
 /** An id of 24 lower-case hex characters. */
@@ -75,24 +82,36 @@ export function withDefault<Schema extends z.ZodType, const Value extends z.outp
     .meta({ default: value })
 }
 
-/** A whole number in a query. */
-export function wholeNumberText({ min, max, missing }: { min: number; max?: number; missing: number }) {
+interface Bounds {
+  readonly min: number
+  readonly max?: number
+}
+
+/** A whole number in a query. @param missing what stands for it when it is missing. */
+export function wholeNumberText({ missing, ...bounds }: Bounds & { readonly missing: number }) {
+  return digits(bounds)
+    .default(missing)
+    .meta({ description: '', override: { ...integer(bounds), default: missing } })
+}
+
+/** A whole number in a query that may be missing. */
+export function optionalWholeNumberText(bounds: Bounds) {
+  return digits(bounds)
+    .optional()
+    .meta({ override: integer(bounds) })
+}
+
+function digits({ min, max = MAX_NUMBER }: Bounds) {
   const what = `must be a whole number of ${min} or more`
   return z
     .string()
     .regex(/^\d+$/, what)
-    .transform(Number)
-    .pipe(
-      z
-        .number()
-        .min(min, what)
-        .max(max ?? 10 ** 15 - 1),
-    )
-    .default(missing)
-    .meta({
-      description: '',
-      override: { type: 'integer', minimum: min, ...(max && { maximum: max }), default: missing },
-    })
+    .transform((digits) => Math.min(Number(digits), Number.MAX_VALUE))
+    .pipe(z.number().min(min, what).max(max))
+}
+
+function integer({ min, max = MAX_NUMBER }: Bounds) {
+  return { type: 'integer', minimum: min, maximum: max } as const
 }
 
 /** `true` or `false` in a query; false when it is missing. */
@@ -103,6 +122,9 @@ export function flagText() {
     .transform((value) => value === 'true')
     .meta({ override: { type: 'boolean', default: false } })
 }
+
+/** What `meta` says of a row of which no field is refused: its schema tells what makes sense of it. */
+export const TOLERANT = 'x-tolerant'
 
 /**
  * Rows of a large list. They are not looked at here: the domain tells of each what is wrong with it.

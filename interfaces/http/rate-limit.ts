@@ -110,20 +110,20 @@ export function rateLimits(perSecond: number): RateLimits {
   }
 }
 
-/** Bytes of a body that cost an unauthenticated caller one token. */
+/** Bytes of a body, or of a file, that cost an unauthenticated caller one token. */
 const BYTES_PER_TOKEN = 256 * 1024
 
 /**
  * Counts a request that presents no valid credential, or asks for what is not there, against its address.
- * @param bodyBytes of it that were read: large bodies cost more.
+ * @param bytes of its body that were read, or of a file that is sent: large ones cost more.
  * @throws HttpError 429 when there were too many.
  */
 export function limitAddress(
   addresses: Pick<RateLimiter, 'take'>,
   { socket }: Pick<IncomingMessage, 'socket'>,
-  bodyBytes = 0,
+  bytes = 0,
 ): void {
-  const wait = addresses.take(addressKey(socket.remoteAddress), 1 + Math.floor(bodyBytes / BYTES_PER_TOKEN))
+  const wait = addresses.take(addressKey(socket.remoteAddress), 1 + Math.floor(bytes / BYTES_PER_TOKEN))
   if (wait > 0) throw tooManyRequests(wait)
 }
 

@@ -4,9 +4,13 @@ import type { CommandContext } from '../../application/command-handling/command-
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import { runClaimed } from '../../application/idempotency/claims.ts'
 import { createOnce } from '../../application/idempotency/creations.ts'
+import type { IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
+import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
-import type { Rejection } from '../../domain/kernel/rejection.ts'
+import type { DomainEvent } from '../../domain/kernel/event-type.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { ProjectionError } from '../../projections/runtime/projections.ts'
 import type { Api } from '../endpoints/api.ts'
 import { type Access, Answer, accepted, type Call, endpointsOf } from '../endpoints/endpoint.ts'
@@ -42,7 +46,12 @@ export const operatorApi: Api = {
     throw badRequest('The body must be a JSON object')
   },
   unreadable: () => null,
-  refuse: ([fault]) => badRequest(`${fault!.field} ${fault!.message}`.trim()),
+  refuse(faults) {
+    // what is wrong with a list as a whole goes before what is wrong in it
+    const whole = faults.find(({ field }) => faults[0]!.field.startsWith(`${field}[`))
+    const { field, message } = whole ?? faults[0]!
+    return badRequest(`${field} ${message}`.trim())
+  },
   rejected: (rejection) => refusalOf(rejection, null),
   refusalOf(error) {
     if (error instanceof UnreadableEvent) return new HttpError(409, null, error.message)
@@ -91,6 +100,8 @@ export function contextOf({ host, requestId }: Pick<OperatorCall, 'host' | 'requ
 
 /** What a POST that creates something does; it honours `Idempotency-Key`. */
 interface Creation<Created, Shown> {
+  /** Why it would be refused, asked before a key is claimed; absent where `create` is one append. */
+  readonly refuse?: (context: CommandContext) => Promise<Rejection | null>
   readonly create: (context: CommandContext) => Promise<Created | Rejection>
   readonly idOf: (created: Created) => string
   readonly show: (created: Created) => Promise<Shown> | Shown
@@ -112,10 +123,20 @@ export const REPEATED = {
 } as const
 
 /** Creates something, once for a key. */
+export function create<Created, Shown>(
+  call: OperatorCall,
+  operation: string,
+  creation: Creation<Created, Shown> & { readonly repeated: null },
+): Promise<Answer<201, Shown> | Rejection>
+export function create<Created, Shown>(
+  call: OperatorCall,
+  operation: string,
+  creation: Creation<Created, Shown>,
+): Promise<Answer<200 | 201, Shown> | Rejection>
 export async function create<Created, Shown>(
   call: OperatorCall,
   operation: string,
-  { create, idOf, show, repeated }: Creation<Created, Shown>,
+  { refuse, create, idOf, show, repeated }: Creation<Created, Shown>,
 ): Promise<Answer<200 | 201, Shown> | Rejection> {
   const { app } = call.host
   const context = contextOf(call)
@@ -136,20 +157,95 @@ export async function create<Created, Shown>(
             ...request,
             secretAnswer: repeated === null,
             restore: (stored) => repeated?.((stored as { id: string }).id),
+            check: async (claimedAs) =>
+              (await refuse?.({ ...context, commandId: claimedAs ?? context.commandId })) ?? null,
           },
           async (within) => {
-            const made = accepted(await create(within))
+            const made = await create(within)
+            if (isRejection(made)) return made
             const id = idOf(made)
             return { status: 201, body: await show(made), stored: { id }, createdId: id }
           },
         )
-  const { status, body, replayed } = accepted(outcome)
-  return new Answer(status as 200 | 201, body as Shown, { replayed })
+  return answerOf(outcome)
+}
+
+/**
+ * Answers a verb that hands out a secret, once for a key: again it is a conflict that names what the secret is of.
+ * @param what the verb, and the id of what it is done with.
+ */
+export async function handOut<Shown>(
+  call: OperatorCall,
+  what: { readonly verb: string; readonly id: string },
+  run: (context: CommandContext) => Promise<Shown | Rejection>,
+): Promise<Answer<200, Shown> | Rejection> {
+  const context = contextOf(call)
+  const { key } = call
+  if (key === null) return new Answer(200, accepted(await run(context)))
+  const { verb, id } = what
+  const outcome = await runClaimed(
+    call.host.app,
+    {
+      ...{ caller: 'operator', operation: `${verb} ${id}`, key, requestHash: '', context },
+      secretAnswer: true,
+    },
+    async (within) => {
+      const body = await run(within)
+      return isRejection(body) ? body : { status: 200, body, createdId: id }
+    },
+  )
+  return answerOf(outcome)
+}
+
+function answerOf<Status extends number, Shown>(
+  outcome: IdempotentOutcome | Rejection,
+): Answer<Status, Shown> | Rejection {
+  if (isRejection(outcome)) return outcome
+  const { status, body, replayed } = outcome
+  return new Answer(status as Status, body as Shown, { replayed })
+}
+
+/** The aggregate that an id of a path names. @throws HttpError 404. @param isOne whether a text can be such an id. */
+export async function loaded<State, Command, Event extends DomainEvent>(
+  { app }: Pick<OperatorHost, 'app'>,
+  decider: Decider<State | null, Command, Event>,
+  id: string,
+  what: string,
+  isOne: (text: string) => boolean = isId,
+): Promise<State> {
+  const { state } = isOne(id) ? await app.commands.load(decider, id) : { state: null }
+  if (state === null) throw notFound(`There is no such ${what}`)
+  return state
+}
+
+/** Records what the operator does, before it is done. Details carry no personal data and no secrets. */
+export async function record(
+  call: Pick<OperatorCall, 'host' | 'requestId'>,
+  action: string,
+  target: string,
+  details: Readonly<Record<string, string | number | null>> = {},
+): Promise<void> {
+  await recordOperatorAction(call.host.app, { action, target, details }, contextOf(call))
+}
+
+/** Refuses a change of what stays as it was made; a change may repeat it. @throws HttpError 400. */
+export function refuseFixed(
+  sent: Readonly<Record<string, unknown>>,
+  fixed: Readonly<Record<string, unknown>>,
+): void {
+  for (const [name, value] of Object.entries(fixed)) {
+    if (Object.hasOwn(sent, name) && sent[name] !== value) throw badRequest(`${name} cannot be changed`)
+  }
 }
 
 /** A refusal of the request's shape; the message begins with the field's name. */
 export function badRequest(message: string): HttpError {
   return new HttpError(400, null, message)
+}
+
+/** The refusal of what the present state or settings do not allow. */
+export function conflict(message: string): HttpError {
+  return new HttpError(409, null, message)
 }
 
 /** The refusal of an id or name that names nothing. */

@@ -2,21 +2,17 @@ import type express from 'express'
 import { isActiveApiKey } from '../../application/access/agent-scope.ts'
 import type { Application } from '../../application/application.ts'
 import type { AddressRange } from '../../infrastructure/config/config.ts'
+import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { OperatorGate, type RefusedOperator } from '../http/bearer.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
 import { OriginCheck, ownNamesOnly } from '../http/host-check.ts'
 import { type RateLimits, rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
-import { accessRoutes } from './access-routes.ts'
-import { auditRoutes } from './audit-routes.ts'
-import { machineryRoutes } from './machinery-routes.ts'
-import { partyRoutes } from './party-routes.ts'
-import { policyRoutes } from './policy-routes.ts'
+import { operatorEndpoints } from './endpoints.ts'
 import { ProbeAccess } from './probe-access.ts'
 import { probeRoutes } from './probes.ts'
 import type { OperatorServices } from './services.ts'
-import { tenantEndpoints } from './tenants.ts'
 
 export type {
   Health,
@@ -37,9 +33,6 @@ export interface OperatorSettings extends SharedSettings {
   readonly onRefusedOperator: (refused: RefusedOperator) => void
 }
 
-/** All endpoints of the operator API. */
-export const operatorEndpoints = [...tenantEndpoints]
-
 /**
  * The operator API: issues parties, policies and credentials, runs the machinery, and shows auditors
  * everything the log holds. Probes answer known addresses without the token.
@@ -55,16 +48,11 @@ export function createOperatorApp(
     onRefused: onRefusedOperator,
   })
   const probeAccess = new ProbeAccess(probeRanges, gate, limits.addresses)
-  const host = { app, gate }
   return createHost({
     ...shared,
     routes: [
       ...routesOf(operatorEndpoints, { app, services, gate }, { ...rateLimits(0), ...limits }),
-      ...partyRoutes(host),
-      ...policyRoutes(host),
-      ...accessRoutes(host),
-      ...machineryRoutes(host, services),
-      ...auditRoutes(host, services),
+      ...descriptionRoutes(operatorEndpoints, limits, null),
       ...probeRoutes(services, probeAccess),
     ],
     guards: [{ path: '/', guard: ownNamesOnly(new OriginCheck(boundHost, null, [])) }],

@@ -1,11 +1,13 @@
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
+import type { ProjectionStatus, ShownParkedStream } from '../../projections/runtime/projection-status.ts'
+import type { WorkOverview } from './work-schema.ts'
 
 /** What operators do with projections. Every method throws ProjectionError for what is not possible. */
 export interface ProjectionOperations {
-  list(): Promise<readonly unknown[]>
-  show(name: string): Promise<unknown>
+  list(): Promise<readonly ProjectionStatus[]>
+  show(name: string): Promise<ProjectionStatus & { readonly parked: readonly ShownParkedStream[] }>
   /** Starts a rebuild beside the live tables; `manual` waits for {@link switch}. */
   rebuild(name: string, options: { switch?: 'auto' | 'manual' }): Promise<unknown>
   /** Puts the rebuilt tables in place of the live ones. */
@@ -22,7 +24,7 @@ export interface ProjectionOperations {
 
 /** Work of the process managers, as operators see it. */
 export interface WorkOperations {
-  overview(): Promise<unknown>
+  overview(): Promise<WorkOverview>
   /** Tries failed work again (all, or one piece); a dry run only counts. @returns how much of it there is. */
   redrive(options: {
     readonly key: { readonly processManager: string; readonly kind: string; readonly key: string } | null

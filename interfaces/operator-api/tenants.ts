@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import * as tenants from '../../application/parties/tenants.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { id, idOf, text } from '../endpoints/fields.ts'
-import { create, created, endpoint, notFound, operator, REPEATED } from './api.ts'
+import { create, created, endpoint, loaded, operator, REPEATED } from './api.ts'
 
 const Tenant = z.object({ tenant_id: id(), name: z.string() }).meta({ id: 'Tenant' })
 
@@ -36,10 +35,6 @@ export const tenantEndpoints = [
     answers: { 200: Tenant },
     errors: { 404: 'There is no such tenant' },
     command: { name: 'tenants show' },
-    async handle({ host, params: { tenant_id } }) {
-      const found = isId(tenant_id) ? (await host.app.commands.load(tenant, tenant_id)).state : null
-      if (!found) throw notFound('There is no such tenant')
-      return found
-    },
+    handle: ({ host, params }) => loaded(host, tenant, params.tenant_id, 'tenant'),
   }),
 ]

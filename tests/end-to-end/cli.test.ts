@@ -27,6 +27,9 @@ const made = {
   agentKey: '',
 }
 
+const RATES =
+  '[{"class_code":"8810","state":"CA","rate_per_100":"2.50"},{"class_code":"5403","state":"CA","rate_per_100":"10"}]'
+
 beforeAll(async () => {
   service = await startService()
   directory = await mkdtemp(join(tmpdir(), 'compstream-cli-'))
@@ -64,7 +67,7 @@ test('sets up everything that payroll reporting needs', async () => {
     'employers',
     'create',
     ...[...tenant, '--legal-name', 'Bakery LLC', '--fein', made.fein, '--contact-email', 'a@b.example'],
-    ...['--line1', '1 Main St', '--city', 'Reno', '--state', 'NV', '--zip', '89501'],
+    ...['--address', '{"line1":"1 Main St","city":"Reno","state":"NV","zip":"89501"}'],
   )
   expect(employer).toMatchObject({ fein: made.fein, address: { line1: '1 Main St', zip: '89501' } })
   made.employerId = employer.employer_id
@@ -74,12 +77,17 @@ test('sets up everything that payroll reporting needs', async () => {
     ...['--employer-id', made.employerId, '--carrier-id', made.carrierId],
     ...['--policy-number', made.policyNumber],
     ...['--effective-date', '2020-01-01', '--expiration-date', '2099-12-31'],
-    ...['--class-code', '8810', '--class-code', '5403', '--state', 'CA'],
-    ...['--rate', '8810:CA:2.50', '--rate', '5403:CA:10', '--fee', 'Expense constant:16000'],
+    ...['--class-codes', '8810,5403', '--states', 'CA', '--states', 'NV'],
+    ...['--rates', RATES, '--fees', '{"label":"Expense constant","amount_cents":16000}'],
   )
-  expect(policy).toMatchObject({ states: ['CA'], fees: [{ label: 'Expense constant', amount_cents: 16000 }] })
+  expect(policy).toMatchObject({
+    class_codes: ['8810', '5403'],
+    states: ['CA', 'NV'],
+    rates: JSON.parse(RATES),
+    fees: [{ label: 'Expense constant', amount_cents: 16000 }],
+  })
   made.policyId = policy.policy_id
-  const client = await ran('api-clients', 'create', ...tenant, '--name', 'Partner', '--product', 'payroll')
+  const client = await ran('api-clients', 'create', ...tenant, '--name', 'Partner', '--products', 'payroll')
   expect(client.products).toEqual(['payroll'])
   made.clientId = client.client_id
   made.clientSecret = client.client_secret
@@ -189,7 +197,7 @@ describe('payroll submit', () => {
   })
 
   test('says so when the file failed', async () => {
-    await ran('policies', 'update', made.policyId, '--rate', '5403:CA:10')
+    await ran('policies', 'update', made.policyId, '--rates', JSON.stringify(JSON.parse(RATES).slice(1)))
     try {
       const why = 'The policy has no rate for class code 8810 in CA'
       const { code, stdout, stderr } = await submit(await csv(MIXED))
@@ -202,7 +210,7 @@ describe('payroll submit', () => {
       ])
       expect(JSON.parse(machine.stderr)).toMatchObject({ ok: false, error: 'File Failed' })
     } finally {
-      await ran('policies', 'update', made.policyId, '--rate', '8810:CA:2.50', '--rate', '5403:CA:10')
+      await ran('policies', 'update', made.policyId, '--rates', RATES)
     }
   })
 })
@@ -235,7 +243,7 @@ describe('every other verb', () => {
     const before = await ran('clock', 'show')
     const after = await ran('clock', 'advance', '--seconds', '60')
     expect(Date.parse(after.now) - Date.parse(before.now)).toBe(60_000)
-    expect((await ran('drain', '--timeout', '300')).drained).toBe(true)
+    expect((await ran('drain', '--timeout-seconds', '300')).drained).toBe(true)
     expect((await ran('faults', 'inject', 'pipeline', 'hold')).mode).toBe('hold')
     expect((await ran('faults', 'clear', 'pipeline')).times).toBe(0)
     expect((await ran('work', 'list')).counts.failed).toBe(0)

@@ -217,7 +217,7 @@ describe('timers', () => {
 })
 
 describe('draining', () => {
-  test('does not wait for what is held, and says 504 while something is due', async () => {
+  test('does not wait for what is held, and says 504 while something is at work', async () => {
     await operate(service, 'POST', '/drain')
     await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'hold' })
     const { body } = await report(service, tenant, { employees: largePayroll(1_001, 3).employees })
@@ -228,16 +228,18 @@ describe('draining', () => {
     const client = new pg.Client(service.databaseUrl)
     await client.connect()
     try {
-      // nobody can take up the work, although it is due
+      // nobody can take up the work: another process seems to be at it, which has ten minutes yet
       await client.query(
-        `INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, correlation_id, causation_id)
-         VALUES ('payroll-pipeline', 'unheard-of', 'x', '{}', 0, 'due', 'c', 'c')`,
+        `INSERT INTO runtime.work (process_manager, kind, key, payload, due_at, state, correlation_id, causation_id,
+           lease_owner, lease_until, lease_token)
+         VALUES ('payroll-pipeline', 'process-file', 'x', '{}', 0, 'leased', 'c', 'c',
+           'another process', clock_timestamp() + interval '10 minutes', nextval('runtime.work_claims'))`,
       )
-      const due = await ops('POST', '/drain', { timeout_seconds: 1 })
-      expect([due.status, due.body.ok, due.body.error]).toEqual([504, false, 'Gateway Timeout'])
+      const busy = await ops('POST', '/drain', { timeout_seconds: 1 })
+      expect([busy.status, busy.body.ok, busy.body.error]).toEqual([504, false, 'Gateway Timeout'])
       expect((await ops('POST', '/drain', { timeout_seconds: 0 })).status).toBe(504)
     } finally {
-      await client.query(`DELETE FROM runtime.work WHERE kind = 'unheard-of'`)
+      await client.query(`DELETE FROM runtime.work WHERE key = 'x'`)
       await client.end()
     }
     await operate(service, 'POST', '/faults', { point: 'pipeline', times: 0 })

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
+import type { OpenApi } from '../../interfaces/endpoints/openapi.ts'
+import type { DescribedApi } from './described-hosts.ts'
 import { openSharedServices } from './shared-services.ts'
 
 declare module 'vitest' {
@@ -26,7 +28,10 @@ interface Server {
 }
 
 /** This module is loaded once for each project; the server is common to all. */
-const common = globalThis as { compstreamTestServer?: { starting: Promise<Server>; users: number } }
+const common = globalThis as {
+  compstreamTestServer?: { starting: Promise<Server>; users: number }
+  compstreamDescriptions?: Promise<Readonly<Record<DescribedApi, OpenApi>>>
+}
 
 /**
  * One PostgreSQL server for all test files: TEST_DATABASE_URL when set, else the embedded one in a new directory. And
@@ -36,7 +41,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   common.compstreamTestServer ??= { starting: start(), users: 0 }
   const shared = common.compstreamTestServer
   shared.users += 1
-  const server = await shared.starting
+  common.compstreamDescriptions ??= describe()
+  const [server, descriptions] = await Promise.all([shared.starting, common.compstreamDescriptions])
+  project.provide('descriptions', descriptions)
   project.provide('postgresTemplate', server.template)
   project.provide('postgresUrl', server.url)
   project.provide('sharedServices', server.sharedServices)
@@ -46,6 +53,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
     delete common.compstreamTestServer
     await server.stop()
   }
+}
+
+/** The documents of all APIs; what they are made of is loaded once. */
+async function describe(): Promise<Readonly<Record<DescribedApi, OpenApi>>> {
+  const { descriptions } = await import('../../interfaces/descriptions.ts')
+  return descriptions()
 }
 
 async function start(): Promise<Server> {

@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { expectDescribed } from './descriptions.ts'
 
 /** The addresses and the token that seeding needs of a running service. */
 export interface SeedableService {
@@ -49,7 +50,10 @@ export interface Answer {
   readonly body: ReturnType<typeof JSON.parse>
 }
 
-/** Sends a request; objects are sent as JSON, strings and buffers as they are. */
+/**
+ * Sends a request; objects are sent as JSON, strings and buffers as they are.
+ * @throws Error for an answer that is not as the host's description says.
+ */
 export async function send(
   url: string,
   options: { method?: string; headers?: Record<string, string>; body?: unknown } = {},
@@ -62,7 +66,9 @@ export async function send(
     ...(body === undefined ? {} : { body: raw ? body : JSON.stringify(body) }),
   })
   const text = await response.text()
-  return { status: response.status, headers: response.headers, text, body: parsed(text) }
+  const answer = { status: response.status, headers: response.headers, text, body: parsed(text) }
+  expectDescribed(method, url, answer)
+  return answer
 }
 
 function parsed(text: string): unknown {

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { describeHosts } from './described-hosts.ts'
 
 /** Where a service is, and what it is asked with. */
 export interface ServiceAddresses {
@@ -146,6 +147,7 @@ export async function startProcess(
       await exited
     },
   }
+  describeHosts(service, options.release === undefined)
   return service
 }
 

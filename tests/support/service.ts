@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { describeHosts } from './described-hosts.ts'
 import { eventStoreOf, installationName, natsOf } from './installation.ts'
 import {
   type RunningService,
@@ -37,6 +38,7 @@ export async function sharedService(): Promise<SharedService> {
   const { outputUrl, ...service } = (await ask(
     `/service/${process.env.VITEST_POOL_ID}/${installationName}`,
   )) as SharedAddresses
+  describeHosts(service)
   return { ...service, output: () => ask(outputUrl) as Promise<string[]> }
 }
 

@@ -1,0 +1,118 @@
+import { type CallOptions, type ClientOptions, call, type Operation, type Request } from './calls.ts'
+
+/** Types of operations by name, as they are generated from a description. */
+export type Operations<Names extends string> = Readonly<Record<Names, OperationTypes>>
+
+interface OperationTypes {
+  readonly parameters: { readonly path?: object; readonly query?: object }
+  readonly requestBody?: { readonly content: { readonly 'application/json': unknown } }
+  readonly responses: object
+}
+
+type Given<Parameters> = [NonNullable<Parameters>] extends [never] ? unknown : NonNullable<Parameters>
+
+type BodyOf<Types> = Types extends { requestBody: { content: { 'application/json': infer Body } } }
+  ? { readonly body: Body }
+  : Types extends { requestBody?: { content: { 'application/json': infer Body } } }
+    ? [Body] extends [never]
+      ? unknown
+      : { readonly body?: Body }
+    : unknown
+
+/** What a call of an operation is given: parameters of path and query by name, and the body. */
+export type RequestOf<Types extends OperationTypes> = Given<Types['parameters']['path']> &
+  Given<Types['parameters']['query']> &
+  BodyOf<Types>
+
+type JsonOf<Responses> = {
+  [Status in keyof Responses]: Responses[Status] extends { content: { 'application/json': infer Body } }
+    ? Body
+    : never
+}[keyof Responses]
+
+/** What a call of an operation resolves with. */
+export type ResultOf<Types extends OperationTypes> =
+  JsonOf<Types['responses']> extends { ok: true; data: infer Data } ? Data : JsonOf<Types['responses']>
+
+/** One element of the list that an operation answers with. */
+export type ItemOf<Types extends OperationTypes> =
+  ResultOf<Types> extends readonly (infer Item)[] ? Item : never
+
+type Arguments<Asked> =
+  Record<never, never> extends Asked
+    ? [request?: Asked, options?: CallOptions]
+    : [request: Asked, options?: CallOptions]
+
+type NamesOf<Types> = keyof Types & string
+
+/** A client: a method for every operation. */
+export type Client<Types extends { [Name in keyof Types]: OperationTypes }> = {
+  readonly [Name in keyof Types]: (
+    ...given: Arguments<RequestOf<Types[Name]>>
+  ) => Promise<ResultOf<Types[Name]>>
+} & {
+  /** Every element of a list that is answered in pages, one after the other; pages are read as they are needed. */
+  readonly each: <Name extends NamesOf<Types>>(
+    name: Name,
+    ...given: Arguments<RequestOf<Types[Name]>>
+  ) => AsyncGenerator<ItemOf<Types[Name]>, void, undefined>
+}
+
+/** Makes a client of operations. @param operations what the methods call, by name. */
+export function clientOf<Types extends { [Name in keyof Types]: OperationTypes }>(
+  operations: Readonly<Record<keyof Types & string, Operation>>,
+  client: ClientOptions,
+): Client<Types> {
+  const found = new URL(client.baseUrl)
+  if (found.protocol !== 'https:' && found.protocol !== 'http:') {
+    throw new TypeError('baseUrl takes an http or https address')
+  }
+  const methods = Object.entries<Operation>(operations).map(([name, operation]) => [
+    name,
+    async (request: Request = {}, options?: CallOptions) =>
+      dataOf(operation, await call(name, operation, request, client, options)),
+  ])
+  return {
+    ...Object.fromEntries(methods),
+    each: (name: keyof Types & string, request: Request = {}, options?: CallOptions) =>
+      elements(name, operations[name], request, client, options),
+  } as Client<Types>
+}
+
+interface Wrapped {
+  readonly data: unknown
+  readonly pagination?: { readonly has_more?: boolean; readonly next?: string | number | null }
+}
+
+function dataOf({ wrapped }: Operation, body: unknown): unknown {
+  return wrapped ? (body as Wrapped).data : body
+}
+
+async function* elements(
+  name: string,
+  operation: Operation,
+  request: Request,
+  client: ClientOptions,
+  options: CallOptions | undefined,
+): AsyncGenerator<unknown, void, undefined> {
+  const { pagedBy } = operation
+  if (pagedBy === null) throw new TypeError(`${name} does not answer in pages`)
+  let at = request[pagedBy] ?? (pagedBy === 'page' ? 1 : undefined)
+  for (;;) {
+    const { data, pagination } = (await call(
+      name,
+      operation,
+      { ...request, [pagedBy]: at },
+      client,
+      options,
+    )) as Wrapped
+    yield* data as readonly unknown[]
+    if (pagedBy === 'page') {
+      if (!pagination?.has_more) return
+      at = Number(at) + 1
+    } else {
+      if (pagination?.next === undefined || pagination.next === null) return
+      at = pagination.next
+    }
+  }
+}

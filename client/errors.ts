@@ -1,0 +1,64 @@
+/** What every failed call tells. */
+interface Failed {
+  readonly operation: string
+  /** Tries that were made. */
+  readonly tries: number
+  /** The `Idempotency-Key` of all tries: send it again to learn what became of the call; null where there is none. */
+  readonly idempotencyKey: string | null
+}
+
+/** The service refused a call. */
+export class ApiError extends Error {
+  override readonly name: string = 'ApiError'
+  readonly status: number
+  /** The service's short word, for example `Policy not found`. */
+  readonly error: string
+  /** The id under which the operator finds the request. */
+  readonly requestId: string | null
+  /** The answer's whole body, null when it is no JSON. */
+  readonly body: unknown
+  /** Seconds after which the service wants to be asked again, null where it does not say. */
+  readonly retryAfter: number | null
+  readonly operation: string
+  readonly tries: number
+  readonly idempotencyKey: string | null
+
+  constructor(answer: { status: number; headers: Headers; body: unknown }, call: Failed) {
+    const { error, message } = (answer.body ?? {}) as { error?: unknown; message?: unknown }
+    super(typeof message === 'string' ? message : `The service answered ${answer.status}`)
+    this.status = answer.status
+    this.error = typeof error === 'string' ? error : `HTTP ${answer.status}`
+    this.requestId = answer.headers.get('x-request-id')
+    this.body = answer.body
+    this.retryAfter = retryAfterOf(answer.headers)
+    this.operation = call.operation
+    this.tries = call.tries
+    this.idempotencyKey = call.idempotencyKey
+  }
+}
+
+/** No answer came: the service was not reached, or took longer than the time limit. `cause` tells why. */
+export class NoAnswerError extends Error {
+  override readonly name: string = 'NoAnswerError'
+  readonly operation: string
+  readonly tries: number
+  readonly idempotencyKey: string | null
+
+  constructor(cause: unknown, call: Failed) {
+    const why = isTimeout(cause) ? 'in time' : `(${(cause as Error)?.message ?? cause})`
+    super(`No answer to ${call.operation} ${why}`, { cause })
+    this.operation = call.operation
+    this.tries = call.tries
+    this.idempotencyKey = call.idempotencyKey
+  }
+}
+
+function isTimeout(cause: unknown): boolean {
+  return cause instanceof Error && cause.name === 'TimeoutError'
+}
+
+/** `Retry-After` in seconds, null when there is none. */
+export function retryAfterOf(headers: Headers): number | null {
+  const text = headers.get('retry-after')
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null
+}

@@ -1,0 +1,106 @@
+import { SECRET_SETTINGS } from './secret-files.ts'
+import { SETTINGS } from './settings.ts'
+
+/** What people read of a setting. */
+export interface SettingReference {
+  readonly name: string
+  /** Text that stands for the setting when it is not set; null: nothing does. */
+  readonly fallback: string | null
+  /** What a value looks like, as errors say it; null: any text. */
+  readonly form: string | null
+  /** Markdown; links are relative to `docs/reference`. */
+  readonly meaning: string
+  /** Whether `<NAME>_FILE` may name a file with the value. */
+  readonly mayBeFile: boolean
+}
+
+const own = "the listener's own"
+const later = 'not used in this release'
+
+/** What each setting is for, in the order of the page. */
+const MEANINGS: Readonly<
+  Record<keyof typeof SETTINGS.shape, string | readonly [fallback: string, meaning: string]>
+> = {
+  HOST: 'Address that all listeners bind',
+  MCP_PORT: 'Tool server; 0 picks a free port, as for all listeners',
+  CORE_PORT: 'Core API',
+  PAYMENTS_PORT: 'Payments',
+  PORTAL_PORT: 'Hosted pages',
+  OPS_PORT: 'Operator API',
+  MCP_URL: [own, 'Public address of the tool server; its host name passes the `Host` and `Origin` check'],
+  CORE_URL: [own, 'Public address of the core API, which its description names'],
+  PAYMENTS_URL: [own, 'Public address of the payments host'],
+  PORTAL_URL: [own, 'Public address of hosted pages; `off`: no page host'],
+  MCP_ALLOWED_ORIGINS:
+    'Browser origins whose pages may call the tool server, see [agents](../agents.md#from-a-browser)',
+  SERVER_NAME: 'Name of the tool server in `initialize`',
+  DATA_DIR: ['`./data`', "The embedded server's data, generated keys, operator token"],
+  DATABASE_URL: [
+    'the embedded server',
+    'PostgreSQL 14 or later: read models, keys, work, and the event log without `EVENTSTORE_URL`',
+  ],
+  DATABASE_PASSWORD: 'For a `DATABASE_URL` without a password',
+  EVENTSTORE_URL:
+    'EventStoreDB 23.10 to 24.10 or KurrentDB, which then holds the event log; `esdb+discover://` for a cluster; ' +
+    '`user:password@` before the host. See [event log](../event-log.md#in-eventstoredb)',
+  NATS_URL:
+    'NATS with JetStream, a list for one cluster; `user:password@` or `token@` before the host. See ' +
+    '[NATS](../operations.md#nats)',
+  ROLES: 'What this process does, see [several processes](../operations.md#several-processes)',
+  OPERATOR_TOKEN: ['generated', 'Bearer token of the operator API; a warning below 32 characters'],
+  MASTER_KEY: ['generated; required with `DATABASE_URL`', 'Wraps all other keys'],
+  CLOCK: '`virtual`: time moves by the operator API only; refused with `NODE_ENV=production`',
+  RATE_LIMIT_RPS: 'Requests per second and credential; 0: no rate limits',
+  PROBE_ALLOW_CIDRS: [
+    'loopback, link-local and private ranges',
+    'Addresses that read [probes and metrics](../operations.md#probes-and-metrics) without the token',
+  ],
+  LOG_LEVEL: 'Least level of lines that are written',
+  NODE_ENV: '`production` refuses what is for tests only',
+  PROCESSOR: `Card processor; ${later}`,
+  STRIPE_API_KEY: 'Required with `PROCESSOR=stripe`',
+  STRIPE_API_BASE: 'With `PROCESSOR=stripe`',
+  STRIPE_WEBHOOK_SECRET: 'Required with `PROCESSOR=stripe`',
+  STRIPE_PUBLISHABLE_KEY: 'Required with `PROCESSOR=stripe`',
+  BANKCONNECT: `Bank link; ${later}`,
+  PLAID_CLIENT_ID: 'Required with `BANKCONNECT=plaid`',
+  PLAID_SECRET: 'Required with `BANKCONNECT=plaid`',
+  PLAID_BASE_URL: 'With `BANKCONNECT=plaid`',
+  BANK_RAIL: `Bank rail; ${later}`,
+  NACHA_OUTBOX_DIR: 'Required with `BANK_RAIL=nacha`',
+  NACHA_INBOX_DIR: 'Required with `BANK_RAIL=nacha`',
+  NACHA_DESTINATION_ROUTING: 'Required with `BANK_RAIL=nacha`',
+  NACHA_ORIGIN_ID: 'Required with `BANK_RAIL=nacha`',
+  NACHA_COMPANY_ID: 'Required with `BANK_RAIL=nacha`',
+  NACHA_COMPANY_NAME: 'Required with `BANK_RAIL=nacha`',
+  NACHA_BALANCED: 'With `BANK_RAIL=nacha`: files carry the offsetting credits',
+  SMTP_URL: `E-mail; ${later}`,
+  SMS_URL: `Text messages; ${later}`,
+  WEBHOOK_ALLOW_CIDRS: `Ranges that webhook targets may lie in although they are not public; ${later}`,
+  WEBHOOK_EXTRA_CA_FILE: `Further CA certificates for webhook targets; ${later}`,
+  FORWARD_CUTOFF: [
+    '`2026-04-27T00:00:00Z`',
+    `Debits whose source was accepted earlier are not collected; ${later}`,
+  ],
+  DEBIT_BATCH_INTERVAL_SECONDS: `How often the debit batch worker runs; ${later}`,
+}
+
+/** A value that no setting takes, but those that take any text. */
+const NO_VALUE = '\u0000'
+
+/** All settings, from what declares them. */
+export function settingsReference(): readonly SettingReference[] {
+  const defaults: Readonly<Record<string, unknown>> = SETTINGS.parse({})
+  const mayBeFiles: ReadonlySet<string> = new Set(SECRET_SETTINGS)
+  return Object.entries(MEANINGS).map(([name, said]) => {
+    const [fallback, meaning] = typeof said === 'string' ? [shown(defaults[name]), said] : said
+    const refused = SETTINGS.shape[name as keyof typeof SETTINGS.shape].safeParse(NO_VALUE)
+    const form = refused.error?.issues[0]?.message ?? null
+    return { name, fallback, form, meaning, mayBeFile: mayBeFiles.has(name) }
+  })
+}
+
+function shown(value: unknown): string | null {
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return null
+  return `\`${Array.isArray(value) ? value.join(',') : value}\``
+}

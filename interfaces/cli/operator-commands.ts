@@ -1,0 +1,196 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { agentCredentialEndpoints } from '../mcp/agent-credentials.ts'
+import { operatorEndpoints } from '../operator-api/endpoints.ts'
+import {
+  type Called,
+  type CommandEndpoint,
+  commandAt,
+  endpointCommand,
+  type Further,
+  outputOf,
+} from './endpoint-commands.ts'
+import { CliError, type CliIo, UsageError } from './io.ts'
+import { AS_LONG_AS_IT_TAKES, type OperatorClient } from './operator-client.ts'
+import { type Output, printable, resource } from './output.ts'
+import { Progress } from './progress.ts'
+import { confirm, isAttended } from './secrets.ts'
+import { verb } from './verbs.ts'
+
+const DEFAULT_MCP = 'http://127.0.0.1:4001'
+const WATCH_MS = 500
+/** What the service waits for when it is not told. */
+const DRAIN_SECONDS = 30
+/** How much longer than the service itself its answer to a drain is waited for, in milliseconds. */
+const DRAIN_GRACE_MS = 60_000
+
+/** Adds the operator's commands: one for each declaration that names one, and what is more than one call. */
+export function operatorCommands(io: CliIo, program: Command): void {
+  for (const endpoint of operatorEndpoints) {
+    if (endpoint.command) endpointCommand(io, program, endpoint, FURTHER[endpoint.operation])
+  }
+  for (const endpoint of agentCredentialEndpoints) endpointCommand(io, program, endpoint, ON_TOOL_SERVER)
+  clearCommand(io, program)
+  linkCommand(io, program, 'link', 'link an employer to a payroll company', (linked, id) => [
+    ...new Set([...linked, id]),
+  ])
+  linkCommand(io, program, 'unlink', 'end the link of an employer to a payroll company', (linked, id) =>
+    linked.filter((one) => one !== id),
+  )
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: each has options of its own
+const FURTHER: Readonly<Record<string, Further<any>>> = {
+  advanceClock: {
+    run: async ({ client, endpoint, input }) =>
+      outputOf(endpoint, await client().call(endpoint, input, AS_LONG_AS_IT_TAKES)),
+  },
+  drain: {
+    async run({ client, endpoint, input }) {
+      const seconds = Number(input.body?.timeout_seconds ?? DRAIN_SECONDS)
+      const limit = { timeoutMs: seconds * 1000 + DRAIN_GRACE_MS }
+      return outputOf(endpoint, await client().call(endpoint, input, limit))
+    },
+  },
+  verifyLog: {
+    async run({ client, endpoint, input }) {
+      const { data } = await client().call(endpoint, input, AS_LONG_AS_IT_TAKES)
+      const report = data as { verified: boolean; first_problem: unknown }
+      if (!report.verified) {
+        throw new CliError(`The log was changed: ${JSON.stringify(report.first_problem)}`)
+      }
+      return resource(data)
+    },
+  },
+  rebuildProjection: {
+    options: (command) => command.option('--watch', 'stay until it is done'),
+    async run({ io, client, endpoint, input, options }: Called<{ readonly watch?: boolean }>) {
+      const started = await client().call(endpoint, input)
+      return resource(options.watch ? await rebuilt(io, client(), input.params) : started.data)
+    },
+  },
+  erase: {
+    options: (command) => command.option('--yes', 'do not ask'),
+    run: erase,
+  },
+}
+
+/** How the endpoints of agents' credentials are called: they are on the tool server. */
+const ON_TOOL_SERVER: Further<{ readonly mcpUrl?: string }> = {
+  options: (command) =>
+    command.option('--mcp-url <address>', `tool server (COMPSTREAM_MCP_URL, default ${DEFAULT_MCP})`),
+  async run({ io, client, endpoint, input, options }) {
+    const toolServer = client(options.mcpUrl ?? io.env.COMPSTREAM_MCP_URL ?? DEFAULT_MCP)
+    return outputOf(endpoint, await toolServer.call(endpoint, input))
+  },
+}
+
+function operation(name: string): CommandEndpoint {
+  return operatorEndpoints.find((one) => one.operation === name)!
+}
+
+function clearCommand(io: CliIo, program: Command): void {
+  const inject = operation('injectFault')
+  const clear = {
+    ...inject,
+    summary: 'End the faults of a point',
+    body: z.object({ point: (inject.body as z.ZodObject).shape.point! }),
+    command: { name: 'faults clear', operands: ['point'] },
+  }
+  endpointCommand(io, program, clear, {
+    run: async ({ client, input }) => {
+      const body = { ...input.body, times: 0 }
+      return resource((await client().call(inject, { ...input, body })).data)
+    },
+  })
+}
+
+function linkCommand(
+  io: CliIo,
+  program: Command,
+  name: string,
+  summary: string,
+  changed: (linked: readonly string[], id: string) => readonly string[],
+): void {
+  const command = commandAt(program, `employers ${name}`)
+    .description(summary)
+    .argument('<employer-id>')
+    .argument('<payroll-company-id>')
+  verb(io, command, async ({ client, args }) => {
+    const [employer_id, companyId] = args as [string, string]
+    const request = { params: { employer_id }, query: {} }
+    const { data } = await client().call(operation('showEmployer'), request)
+    const { payroll_company_ids: linked } = data as { payroll_company_ids: readonly string[] }
+    const body = { payroll_company_ids: changed(linked, companyId) }
+    return resource((await client().call(operation('changeEmployer'), { ...request, body })).data)
+  })
+}
+
+/** How far a rebuild is. */
+interface Rebuild {
+  readonly switch: 'auto' | 'manual'
+  readonly position: number
+  readonly head: number
+  readonly events_left: number
+  readonly events_per_second: number
+  readonly seconds_left: number | null
+  readonly failure: { readonly message: string } | null
+  readonly comparison: object | null
+}
+
+/**
+ * Follows a rebuild until it has gone live, or waits for its switch.
+ * @returns the projection as it stands then.
+ * @throws CliError when the rebuild failed.
+ */
+async function rebuilt(
+  io: CliIo,
+  client: OperatorClient,
+  params: Readonly<Record<string, string>>,
+): Promise<unknown> {
+  const progress = new Progress(io)
+  try {
+    for (;;) {
+      const { data } = await client.call(operation('showProjection'), { params, query: {} })
+      const { rebuild } = data as { rebuild: Rebuild | null }
+      if (!rebuild) return data
+      if (rebuild.failure) throw new CliError(`The rebuild failed: ${rebuild.failure.message}`)
+      const { position, head, events_left, events_per_second, seconds_left } = rebuild
+      const left = seconds_left === null ? '' : `  ${Math.ceil(seconds_left)} s left`
+      const note = `${events_left} events to go  ${Math.round(events_per_second)}/s${left}`
+      progress.show('rebuilding', { done: position, total: head, note })
+      if (rebuild.switch === 'manual' && rebuild.comparison !== null) return data
+      await delay(WATCH_MS)
+    }
+  } finally {
+    progress.stop()
+  }
+}
+
+/** Says what an erasure would destroy and asks, unless it is told not to. */
+async function erase({
+  io,
+  client,
+  endpoint,
+  input,
+  options,
+}: Called<{ readonly dryRun?: boolean; readonly yes?: boolean }>): Promise<Output> {
+  const call = async (body: Readonly<Record<string, unknown>>) =>
+    (await client().call(endpoint, { ...input, body })).data
+  const body = input.body!
+  if ((body.subject === undefined) === (body.employer_id === undefined)) {
+    throw new UsageError('Give either a subject or --employer-id.')
+  }
+  if (!body.dry_run && !options.yes) {
+    if (!isAttended(io)) throw new UsageError('There is no terminal to ask at: give --yes, or --dry-run.')
+    const { subjects, data_keys } = (await call({ ...body, dry_run: true })) as {
+      readonly subjects: readonly string[]
+      readonly data_keys: number
+    }
+    const keys = `${data_keys} data ${data_keys === 1 ? 'key' : 'keys'}`
+    const what = `This destroys ${keys} of ${subjects.map(printable).join(', ')} for good.`
+    if (!(await confirm(io, what))) throw new CliError('Nothing was erased.')
+  }
+  return resource(await call(body))
+}

@@ -1,0 +1,270 @@
+import { STATUS_CODES } from 'node:http'
+import type { z } from 'zod'
+import type { Api } from './api.ts'
+import type { Endpoint } from './endpoint.ts'
+import { check } from './faults.ts'
+import { type JsonSchema, Schemas } from './schemas.ts'
+
+/** Endpoints of one API, whatever their handlers are given. */
+export type Endpoints = readonly Endpoint<never>[]
+
+/** An OpenAPI 3.1 document. */
+export interface OpenApi {
+  readonly openapi: '3.1.1'
+  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly tags: readonly { readonly name: string }[]
+  /** Operations by path and method in lower case. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description?: string
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly parameters: readonly (Parameter | Reference)[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
+  /** By status. */
+  readonly responses: Readonly<Record<string, Response>>
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required: boolean
+  readonly description?: string
+  readonly schema: JsonSchema
+}
+
+interface Reference {
+  readonly $ref: string
+}
+
+type Content = Readonly<Record<'application/json', { readonly schema: JsonSchema }>>
+
+interface Response {
+  readonly description: string
+  readonly headers: Readonly<Record<string, Reference>>
+  readonly content: Content
+}
+
+/** When an endpoint is refused by what all of them have in common. */
+const COMMON_ERRORS = {
+  400: 'The request does not have the form that is described here',
+  409: 'The `Idempotency-Key` was used for another body',
+  413: 'The body is too large',
+  415: 'The body is compressed, or not in UTF-8',
+  500: 'The service failed; the request may or may not have had its effect',
+  503: 'A part of the service is away for a moment',
+} as const
+
+const HEADERS = {
+  'X-Request-Id': {
+    description: 'The id of the request, and the correlation id of the events it caused',
+    required: true,
+    schema: { type: 'string' },
+  },
+  'Idempotent-Replayed': {
+    description: '`true` when this is the answer to an earlier request with the same `Idempotency-Key`',
+    schema: { type: 'string', const: 'true' },
+  },
+  'Retry-After': {
+    description: 'Seconds after which the request may be sent again',
+    schema: { type: 'integer', minimum: 1 },
+  },
+} as const
+
+const PARAMETERS = {
+  'Idempotency-Key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description: 'Any unique text: a request that is sent again with the same key has its effect once',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+  },
+  'X-Request-Id': {
+    name: 'X-Request-Id',
+    in: 'header',
+    required: false,
+    description: 'An id for this request, 1 to 128 visible ASCII characters; else it gets one',
+    schema: { type: 'string' },
+  },
+} as const satisfies Readonly<Record<string, Parameter>>
+
+/**
+ * Describes the endpoints of one API, under each of its prefixes.
+ * @param publicUrl base address under which callers reach the host; null: where the description was read.
+ * @throws Error for endpoints that cannot be described.
+ */
+export function openApiOf(endpoints: Endpoints, version: string, publicUrl: string | null = null): OpenApi {
+  const steps = describing(endpoints, version, publicUrl)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+/** {@link openApiOf}, which others may interrupt after each operation. */
+export function* describing(
+  endpoints: Endpoints,
+  version: string,
+  publicUrl: string | null,
+): Generator<void, OpenApi, void> {
+  const { api } = endpoints[0]!
+  const schemas = new Schemas()
+  const paths: Record<string, Record<string, Operation>> = {}
+  const names = new Set<string>()
+  for (const prefix of api.prefixes) {
+    for (const endpoint of endpoints) {
+      const operation = operationOf(endpoint, prefix, schemas)
+      if (names.has(operation.operationId)) throw new Error(`Two operations are ${operation.operationId}`)
+      names.add(operation.operationId)
+      paths[`${prefix}${endpoint.path}`] = {
+        ...paths[`${prefix}${endpoint.path}`],
+        [endpoint.method.toLowerCase()]: operation,
+      }
+      yield
+    }
+  }
+  const tags = new Set(
+    Object.values(paths).flatMap((path) => Object.values(path).flatMap(({ tags }) => tags)),
+  )
+  return {
+    openapi: '3.1.1',
+    info: { title: api.title, version, description: `${api.description}\n\n${credentialsOf(api)}` },
+    servers: [{ url: publicUrl ?? '/' }],
+    tags: [...tags].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { ...schemas.components, Error: schemas.of(api.errorBody, 'output') },
+      securitySchemes: api.securitySchemes as Readonly<Record<string, JsonSchema>>,
+      parameters: PARAMETERS,
+      headers: HEADERS,
+    },
+  }
+}
+
+/** What a caller sends to prove who it is, as a list in Markdown. */
+function credentialsOf({ securitySchemes }: Api): string {
+  return Object.values(securitySchemes as Readonly<Record<string, Readonly<Record<string, string>>>>)
+    .map(({ type, name, description }) =>
+      type === 'http' ? `- \`Authorization: Bearer\`: ${description}` : `- \`${name}\`: ${description}`,
+    )
+    .join('\n')
+}
+
+/** An endpoint under one of its prefixes; under others than the first its name ends in theirs, `reportPayrollV2`. */
+function operationOf(endpoint: Endpoint<never>, prefix: string, schemas: Schemas): Operation {
+  const { api, operation, summary, description, access, params, query, body, path, idempotent } = endpoint
+  const isFirst = prefix === api.prefixes[0]
+  const suffix = prefix.split('/').at(-1)!
+  const texts = [
+    ...(isFirst ? [] : [`The same as \`${endpoint.method} ${api.prefixes[0]}${path}\`.`]),
+    ...(description === undefined ? [] : [description]),
+    ...(idempotent === undefined ? [] : [`**Idempotency-Key**: ${idempotent}.`]),
+  ]
+  return {
+    operationId: isFirst ? operation : `${operation}${suffix.charAt(0).toUpperCase()}${suffix.slice(1)}`,
+    tags: [isFirst ? path.split('/')[1]! : prefix],
+    summary,
+    ...(texts.length > 0 && { description: texts.join('\n\n') }),
+    security: access.security,
+    parameters: [
+      ...parametersOf(params, 'path', schemas),
+      ...parametersOf(query, 'query', schemas),
+      ...(idempotent === undefined ? [] : [referenceTo('parameters', 'Idempotency-Key')]),
+      referenceTo('parameters', 'X-Request-Id'),
+    ],
+    ...(body && {
+      requestBody: {
+        required: !api.takesEmptyBodies || 'faults' in check(body, {}),
+        content: json(schemas.of(body, 'input')),
+      },
+    }),
+    responses: { ...answersOf(endpoint, schemas), ...refusalsOf(endpoint, schemas) },
+  }
+}
+
+function parametersOf(
+  schema: z.ZodObject | undefined,
+  where: 'path' | 'query',
+  schemas: Schemas,
+): readonly Parameter[] {
+  if (!schema) return []
+  const { properties = {}, required = [] } = schemas.of(schema, 'input') as {
+    properties?: Readonly<Record<string, JsonSchema>>
+    required?: readonly string[]
+  }
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: where,
+    required: required.includes(name),
+    ...(typeof description === 'string' && { description }),
+    schema: rest,
+  }))
+}
+
+function answersOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record<string, Response>> {
+  const { api, answers, pagination, idempotent } = endpoint
+  const successes = Object.entries(answers).filter(([status]) => Number(status) < 400)
+  return Object.fromEntries(
+    successes.map(([status, schema]) => [
+      status,
+      {
+        description: STATUS_CODES[status]!,
+        headers: headersOf(['X-Request-Id', ...(idempotent === undefined ? [] : ['Idempotent-Replayed'])]),
+        content: json(schemas.of(api.envelope.schema(schema, pagination), 'output')),
+      },
+    ]),
+  )
+}
+
+/** Refusals by status: of the pipeline, of the caller's credentials, and the endpoint's own. */
+function refusalsOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record<string, Response>> {
+  const { api, access, answers, body, idempotent } = endpoint
+  const takesBytes = body !== undefined || access.signsBytes !== undefined
+  const { 400: form, 409: otherBody, 413: tooLarge, 415: encoding, ...failures } = COMMON_ERRORS
+  const declared = Object.keys(answers).filter((status) => Number(status) >= 400)
+  const reasons: Record<string, string> = {
+    ...Object.fromEntries(declared.map((status) => [status, STATUS_CODES[status]!])),
+    400: form,
+    ...(idempotent !== undefined && { 409: otherBody }),
+    ...(takesBytes && { 413: tooLarge, 415: encoding }),
+    ...failures,
+    ...access.errors,
+    ...endpoint.errors,
+  }
+  return Object.fromEntries(
+    Object.entries(reasons).map(([status, reason]) => {
+      const own = answers[Number(status)]
+      const general = referenceTo('schemas', 'Error')
+      const schema = own
+        ? { anyOf: [schemas.of(api.envelope.schema(own, undefined), 'output'), general] }
+        : general
+      const waits = status === '429' || status === '503'
+      return [
+        status,
+        {
+          description: reason,
+          headers: headersOf(['X-Request-Id', ...(waits ? ['Retry-After'] : [])]),
+          content: json({ ...schema }),
+        },
+      ]
+    }),
+  )
+}
+
+function headersOf(names: readonly string[]): Readonly<Record<string, Reference>> {
+  return Object.fromEntries(names.map((name) => [name, referenceTo('headers', name)]))
+}
+
+function referenceTo(kind: 'schemas' | 'parameters' | 'headers', name: string): Reference {
+  return { $ref: `#/components/${kind}/${name}` }
+}
+
+function json(schema: JsonSchema): Content {
+  return { 'application/json': { schema } }
+}

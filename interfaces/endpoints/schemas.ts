@@ -1,0 +1,67 @@
+import { z } from 'zod'
+
+/** A JSON Schema of 2020-12. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** JSON Schemas of one document: those of schemas with an id stand in `components`, and are referred to. */
+export class Schemas {
+  readonly #components = new Map<string, JsonSchema>()
+  readonly #known = { input: new Map<z.ZodType, JsonSchema>(), output: new Map<z.ZodType, JsonSchema>() }
+
+  get components(): Readonly<Record<string, JsonSchema>> {
+    return Object.fromEntries([...this.#components].sort(([one], [other]) => (one < other ? -1 : 1)))
+  }
+
+  /**
+   * What of a schema a caller has to know.
+   * @param io `input`: of what is sent; `output`: of what is answered.
+   * @throws Error for a schema that cannot be described, and when two different ones have one id.
+   */
+  of(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+    const known = this.#known[io].get(schema)
+    if (known) return known
+    const { $schema, $defs, ...described } = z.toJSONSchema(schema, {
+      io,
+      override: ({ zodSchema, jsonSchema }) => this.#complete(zodSchema, jsonSchema, io),
+    })
+    for (const [id, definition] of Object.entries($defs ?? {}))
+      this.#add(id, referring(definition as JsonSchema))
+    const made = referring(described)
+    this.#known[io].set(schema, made)
+    return made
+  }
+
+  #add(id: string, schema: JsonSchema): void {
+    const known = this.#components.get(id)
+    if (known && JSON.stringify(known) !== JSON.stringify(schema)) {
+      throw new Error(
+        `Two different schemas have the id ${id}, or one that is sent and answered differs in both`,
+      )
+    }
+    this.#components.set(id, schema)
+  }
+
+  /** Puts what `meta` says beside the schema where it belongs. */
+  #complete(schema: z.core.$ZodType, json: Record<string, unknown>, io: 'input' | 'output'): void {
+    const meta = z.globalRegistry.get(schema)
+    const { override, items, default: missing } = meta ?? {}
+    if (override) {
+      const { description } = json
+      for (const key of Object.keys(json)) delete json[key]
+      Object.assign(json, override, description ? { description } : {})
+    }
+    if (items instanceof z.ZodType) json.items = this.of(items, io)
+    if (missing !== undefined) json.default = missing
+    delete json.readOnly
+    if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
+    if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
+    // answers may get further fields without anybody's programs breaking
+    if (schema instanceof z.ZodObject && !schema.def.catchall) delete json.additionalProperties
+  }
+}
+
+const REFERENCE = /"\$ref":"#\/\$defs\//g
+
+function referring(schema: JsonSchema): JsonSchema {
+  return JSON.parse(JSON.stringify(schema).replaceAll(REFERENCE, '"$ref":"#/components/schemas/'))
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { verifyLog, verifyStream } from '../../application/audit/verification.ts'
+import { optional, text } from '../endpoints/fields.ts'
+import { endpoint, notFound, operator } from './api.ts'
+import { streamName } from './streams.ts'
+
+const AuditReport = z
+  .object({
+    verified: z.boolean(),
+    events: z.int().describe('Events checked'),
+    streams: z.int(),
+    up_to: z.string().describe('Position of the last event checked'),
+    last_hash: z.string().nullable().describe('Hash of that event'),
+    head: z.string().describe('Position of the last event of the log when the check began'),
+    first_problem: z
+      .object({
+        position: z.string(),
+        stream: z.string(),
+        revision: z.int(),
+        event_id: z.string(),
+        problem: z.enum(['no_hash', 'hash_mismatch', 'missing_events']),
+      })
+      .nullable(),
+  })
+  .meta({ id: 'AuditReport' })
+
+export const auditEndpoints = [
+  endpoint({
+    operation: 'verifyLog',
+    method: 'POST',
+    path: '/audit/verify',
+    summary: 'Check the hash chains of the log, or of one stream',
+    access: operator,
+    body: z.object({ stream: optional(text()) }),
+    answers: { 200: AuditReport },
+    errors: { 404: 'There is no such stream' },
+    command: { name: 'audit verify' },
+    async handle({ host, body, signal }) {
+      const { patientLog: log } = host.services
+      if (body.stream === null) return verifyLog({ log }, signal)
+      const report = await verifyStream({ log }, streamName(body.stream))
+      if (!report) throw notFound('There is no such stream')
+      return report
+    },
+  }),
+]

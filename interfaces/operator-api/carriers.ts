@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import * as carriers from '../../application/parties/carriers.ts'
+import { carrier } from '../../domain/parties/carrier.ts'
+import { id, idOf, optional, text, word } from '../endpoints/fields.ts'
+import { create, created, endpoint, loaded, operator, REPEATED } from './api.ts'
+
+const Carrier = z
+  .object({
+    carrier_id: id(),
+    tenant_id: id(),
+    name: z.string(),
+    settlement_type: word('fbo', 'direct').nullable(),
+  })
+  .meta({ id: 'Carrier' })
+
+export const carrierEndpoints = [
+  endpoint({
+    operation: 'registerCarrier',
+    method: 'POST',
+    path: '/carriers',
+    summary: 'Register a carrier: an insurer of a tenant',
+    access: operator,
+    body: z.object({
+      tenant_id: id(),
+      name: text(),
+      settlement_type: optional(word('fbo', 'direct')).describe(
+        'How collected premium reaches the carrier: by matched credits (`fbo`) or by reports of the processor (`direct`)',
+      ),
+    }),
+    idempotent: REPEATED.answered,
+    answers: created(Carrier),
+    errors: { 404: 'There is no such tenant' },
+    command: { name: 'carriers create' },
+    handle(call) {
+      const { tenant_id: tenantId, name, settlement_type: settlementType } = call.body
+      return create(call, 'POST /carriers', {
+        create: (context) => carriers.register(call.host.app, { tenantId, name, settlementType }, context),
+        idOf: ({ carrier_id }) => carrier_id,
+        show: (one) => one,
+        repeated: carrier,
+      })
+    },
+  }),
+  endpoint({
+    operation: 'showCarrier',
+    method: 'GET',
+    path: '/carriers/{carrier_id}',
+    summary: 'Show a carrier',
+    access: operator,
+    params: z.object({ carrier_id: idOf('carrier') }),
+    answers: { 200: Carrier },
+    errors: { 404: 'There is no such carrier' },
+    command: { name: 'carriers show' },
+    handle: ({ host, params }) => loaded(host, carrier, params.carrier_id, 'carrier'),
+  }),
+]

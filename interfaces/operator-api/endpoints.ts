@@ -1,0 +1,34 @@
+import { apiClientEndpoints } from './api-clients.ts'
+import { auditEndpoints } from './audit.ts'
+import { carrierEndpoints } from './carriers.ts'
+import { clockEndpoints } from './clock.ts'
+import { drainEndpoints } from './drain.ts'
+import { employerEndpoints } from './employers.ts'
+import { erasureEndpoints } from './erasures.ts'
+import { faultEndpoints } from './faults.ts'
+import { inboundConnectionEndpoints } from './inbound-connections.ts'
+import { payrollCompanyEndpoints } from './payroll-companies.ts'
+import { policyEndpoints } from './policies.ts'
+import { projectionEndpoints } from './projections.ts'
+import { streamEndpoints } from './streams.ts'
+import { tenantEndpoints } from './tenants.ts'
+import { workEndpoints } from './work.ts'
+
+/** All endpoints of the operator API. */
+export const operatorEndpoints = [
+  ...tenantEndpoints,
+  ...carrierEndpoints,
+  ...payrollCompanyEndpoints,
+  ...employerEndpoints,
+  ...policyEndpoints,
+  ...apiClientEndpoints,
+  ...inboundConnectionEndpoints,
+  ...clockEndpoints,
+  ...drainEndpoints,
+  ...projectionEndpoints,
+  ...workEndpoints,
+  ...faultEndpoints,
+  ...streamEndpoints,
+  ...auditEndpoints,
+  ...erasureEndpoints,
+]

@@ -1,0 +1,60 @@
+// npm run generate: writes what follows from the declarations of endpoints and settings: the client's types and the
+// tables of docs/reference. With --check it writes nothing and fails when a file is not as it should be.
+
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import { referenceOf } from './generate/api-reference.mjs'
+import { clientTypesOf } from './generate/client-types.mjs'
+import { settingsPage } from './generate/settings-page.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const isCheck = process.argv.includes('--check')
+
+/** Loads a module of the project, which is TypeScript. */
+async function load(path) {
+  const outfile = join(root, 'node_modules/.cache/generate', `${path.replaceAll('/', '-')}.mjs`)
+  await build({
+    absWorkingDir: root,
+    entryPoints: [path],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.19',
+    packages: 'external',
+    logLevel: 'warning',
+  })
+  try {
+    return await import(pathToFileURL(outfile).href)
+  } finally {
+    await rm(outfile)
+  }
+}
+
+const { descriptions } = await load('interfaces/descriptions.ts')
+const { settingsReference } = await load('infrastructure/config/settings-reference.ts')
+const { core, operator } = descriptions()
+const files = {
+  'client/core-api.ts': await clientTypesOf(core, 'coreOperations'),
+  'docs/reference/core-api.md': referenceOf(core),
+  'docs/reference/operator-api.md': referenceOf(operator),
+  'docs/reference/settings.md': settingsPage(settingsReference()),
+}
+
+let outdated = 0
+for (const [name, text] of Object.entries(files)) {
+  const path = join(root, name)
+  const present = await readFile(path, 'utf8').catch(() => null)
+  if (present === text) continue
+  outdated += 1
+  if (isCheck) {
+    console.error(`${name} is not as the declarations say: run npm run generate`)
+  } else {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, text)
+    console.log(name)
+  }
+}
+if (isCheck && outdated > 0) process.exitCode = 1
