@@ -134,6 +134,8 @@ export class PostgresMovedDatabase implements MovedDatabase {
     if (from !== to && moved.outcome === 'moved') {
       // two services with the same keys would each accept what the other one never hears of: never are both let start
       await markAsMoved(from.pool, this.to)
+      // one that was started before the mark goes on: what it makes would stay behind
+      await refuseWhileInUse(from, from.pool)
       await markAsMoved(to.pool, null)
     }
     return moved
@@ -149,15 +151,15 @@ export class PostgresMovedDatabase implements MovedDatabase {
     const left = (await readPairing(this.#options.from.pool))?.movedTo ?? null
     if (left === UNFINISHED) throw new MoveRefused(`a move to ${this.from} has not ended: repeat it first`)
     const reached = await readPairing(client)
-    if (reached === null || !isSameLog(reached, pairing)) return false
-    if (reached.movedTo === null) {
+    const isPaired = isSameLog(reached, pairing)
+    if (isPaired && reached!.movedTo === null) {
       if (left !== null) return true
       throw new MoveRefused(
         `services may have worked on both ${this.from} and ${this.to} since the last move: take an empty target`,
       )
     }
-    // the latter was interrupted between its two marks
-    if (left === null || (left === this.to && reached.movedTo === UNFINISHED)) return false
+    // the latter was interrupted between its two marks, or its target was made anew
+    if (left === null || (left === this.to && (!isPaired || reached!.movedTo === UNFINISHED))) return false
     throw new MoveRefused(
       `the installation was moved from here to ${left}, and is not at ${this.to} either: name the database where it ` +
         'was last with --from-database',

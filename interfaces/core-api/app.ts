@@ -35,6 +35,7 @@ export function createCoreApp(app: Application, settings: CoreSettings): express
       ...descriptionRoutes(coreEndpoints, limits, publicUrl),
     ],
     addresses: limits.addresses,
+    credentialHeader: 'x-client-id',
     writeError: writeCoreError,
   })
 }

@@ -266,21 +266,17 @@ async function takeReport(
       subject = found
       return null
     }
-    const call = { caller: sender.id, context, check, restore }
+    const call = { caller: sender.id, context, restore }
+    const signed = { ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature }
     const bySignature = (within?: CommandContext): Promise<IdempotentOutcome | Rejection> =>
-      runClaimed(
-        app,
-        {
-          ...{ ...call, operation: 'inbound payroll signature', key: signature, requestHash: signature },
-          ...(within && { commandId: within.commandId }),
-        },
-        async (claimed) => kept(answer(await take(subject!, claimed))),
+      runClaimed(app, { ...signed, check, ...(within && { commandId: within.commandId }) }, async (claimed) =>
+        kept(answer(await take(subject!, claimed))),
       )
     if (keys.header === null) return accepted(await bySignature())
     let replayed = false
     const byHeader = await runClaimed(
       app,
-      { ...call, operation: 'payroll report', key: keys.header, requestHash: await requestHash(body) },
+      { ...call, check, operation: 'payroll report', key: keys.header, requestHash: await requestHash(body) },
       async (claimed) => {
         // another key does not make a captured request a new one; a new signature under this key
         // goes on with what the first one began
@@ -291,7 +287,10 @@ async function takeReport(
       },
     )
     const outcome = accepted(byHeader)
-    return replayed ? { ...outcome, replayed } : outcome
+    if (replayed || !outcome.replayed) return { ...outcome, replayed }
+    // nor does leaving out the key that answered it: the signature leads to that answer, too
+    await runClaimed(app, signed, async () => kept(outcome.body as ReportAnswer))
+    return outcome
   }
 }
 

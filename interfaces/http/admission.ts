@@ -21,16 +21,24 @@ export interface AdmissionSettings {
   readonly now?: () => number
 }
 
+/** Who sends a request: what it says of itself may be invented, the address that it comes from is not. */
+export interface Caller {
+  readonly address: string
+  /** The credential that it shows, proven or not; empty when it shows none. */
+  readonly credential: string
+}
+
 /**
  * Bounds how many requests are at work in this process, over all hosts: as many as it serves within
  * {@link MAX_WAIT_S}, by the rate at which it serves them now. Beyond that, only who has less than an equal share of
- * them at work gets in, so that one caller with many connections does not shut out others.
+ * them at work gets in, so that one caller with many connections does not shut out others. Addresses share equally,
+ * and the credentials of one address share what is its: who invents credentials takes from its own address alone.
  */
 export class Admission {
   readonly #onRefused: () => void
   readonly #now: () => number
-  /** Requests at work by caller; none has 0. */
-  readonly #callers = new Map<string, number>()
+  /** Requests at work by address and credential; none has 0. */
+  readonly #addresses = new Map<string, Map<string, number>>()
   #atWork = 0
   #perSecond = ASSUMED_PER_SECOND
   #measuredSince = 0
@@ -53,14 +61,13 @@ export class Admission {
    * @param caller see {@link callerOf}.
    * @throws HttpError 503 at once, and nothing is done, when there is no room.
    */
-  async during<Result>(caller: string, work: () => Result | Promise<Result>): Promise<Result> {
-    const own = this.#callers.get(caller) ?? 0
-    if (!this.#hasRoom(own)) {
+  async during<Result>(caller: Caller, work: () => Result | Promise<Result>): Promise<Result> {
+    if (!this.#hasRoom(caller)) {
       this.#onRefused()
       const message = `The service has more requests than it can answer soon; try again in ${RETRY_AFTER_S} s`
       throw new HttpError(503, null, message, { 'Retry-After': String(RETRY_AFTER_S) })
     }
-    this.#callers.set(caller, own + 1)
+    this.#enter(caller)
     this.#atWork += 1
     if (this.#atWork === BUSY) this.#measuredSince += this.#now() - this.#pausedAt
     try {
@@ -70,18 +77,29 @@ export class Admission {
     }
   }
 
-  #hasRoom(own: number): boolean {
+  #hasRoom({ address, credential }: Caller): boolean {
     if (this.#atWork < this.limit) return true
-    const callers = this.#callers.size + (own === 0 ? 1 : 0)
-    return own + 1 <= this.limit / callers
+    const others = this.#addresses.get(address)
+    const own = others?.get(credential) ?? 0
+    const addresses = this.#addresses.size + (others ? 0 : 1)
+    const credentials = (others?.size ?? 0) + (own === 0 ? 1 : 0)
+    return own + 1 <= this.limit / addresses / credentials
   }
 
-  #leave(caller: string): void {
+  #enter({ address, credential }: Caller): void {
+    const credentials = this.#addresses.get(address)
+    if (credentials) credentials.set(credential, (credentials.get(credential) ?? 0) + 1)
+    else this.#addresses.set(address, new Map([[credential, 1]]))
+  }
+
+  #leave({ address, credential }: Caller): void {
     if (this.#atWork >= BUSY) this.#measure(this.#now())
     this.#atWork -= 1
-    const left = this.#callers.get(caller)! - 1
-    if (left === 0) this.#callers.delete(caller)
-    else this.#callers.set(caller, left)
+    const credentials = this.#addresses.get(address)!
+    const left = credentials.get(credential)! - 1
+    if (left > 0) credentials.set(credential, left)
+    else credentials.delete(credential)
+    if (credentials.size === 0) this.#addresses.delete(address)
   }
 
   #measure(now: number): void {
@@ -95,7 +113,10 @@ export class Admission {
   }
 }
 
-/** Who sends a request, by what it says itself: nothing is looked up for what may be refused. */
-export function callerOf({ headers, socket }: IncomingMessage): string {
-  return headers.authorization ?? headers['x-client-id']?.toString() ?? addressKey(socket.remoteAddress)
+/** Where the credential of a host's callers stands; any other header may be invented for each request. */
+export type CredentialHeader = 'authorization' | 'x-client-id'
+
+/** Who sends a request: nothing is looked up for what may be refused. */
+export function callerOf({ headers, socket }: IncomingMessage, header: CredentialHeader): Caller {
+  return { address: addressKey(socket.remoteAddress), credential: headers[header]?.toString() ?? '' }
 }

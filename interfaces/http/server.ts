@@ -7,7 +7,7 @@ import {
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import express from 'express'
-import { type Admission, callerOf } from './admission.ts'
+import { type Admission, type CredentialHeader, callerOf } from './admission.ts'
 import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
 import { type ErrorWriter, HttpError } from './errors.ts'
@@ -41,6 +41,8 @@ export interface HostSettings {
   readonly addresses: Pick<RateLimiter, 'take'>
   /** Refuses what cannot be served soon; one for all hosts of a process. */
   readonly admission: Admission
+  /** Where callers show their credential, default `authorization`. */
+  readonly credentialHeader?: CredentialHeader
   readonly writeError: ErrorWriter
   /** A new id for a request that brings none. */
   readonly newRequestId: () => string
@@ -68,6 +70,7 @@ const VISIBLE = /^[\x21-\x7e]{1,128}$/
  */
 export function createHost(settings: HostSettings): express.Express {
   const { writeError, newRequestId, onFailure, onAnswer, addresses, admission } = settings
+  const { credentialHeader = 'authorization' } = settings
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -146,7 +149,8 @@ export function createHost(settings: HostSettings): express.Express {
         response.locals.route = path
         try {
           if (route.isProbe) await route.handle(request, response)
-          else await admission.during(callerOf(request), () => route.handle(request, response))
+          else
+            await admission.during(callerOf(request, credentialHeader), () => route.handle(request, response))
         } catch (error) {
           fail(error, request, response)
         }

@@ -417,24 +417,31 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           const writtenFrom = { by: current(), text: JSON.stringify(data), data, metadata }
           const event = { type, data: writtenFrom.text, metadata: JSON.stringify(metadata), writtenFrom }
           const stream = aStream()
-          let writing: Promise<unknown> | undefined
+          let sent = 0
+          let writing: Promise<unknown> = Promise.resolve()
           const { events } = await follow(
             current(),
             { after: await current().head(), types: [type] },
             (all, page) => {
-              if (page.atHead) {
-                writing ??= current()
-                  .append(stream, -1, [event])
-                  .then(() => current().append(stream, 0, [event]))
+              // who looks at the log just then finds an event before its writer hears of it: then the next one is tried
+              if (all.some((one) => one.writtenFrom !== undefined)) return true
+              if (page.atHead && all.length === sent) {
+                sent += 1
+                writing = current().append(stream, sent - 2, [event])
               }
-              return all.length === 2
+              return false
             },
           )
           await writing
           const stored = await current().readStream(stream)
           expect(events.map(({ writtenFrom: _, ...event }) => event)).toEqual(stored)
-          expect(events.map((event) => event.writtenFrom)).toEqual([writtenFrom, writtenFrom])
-          expect(stored.map((event) => event.data)).toEqual([writtenFrom.text, writtenFrom.text])
+          expect(events.at(-1)!.writtenFrom).toEqual(writtenFrom)
+          expect(new Set(stored.map((event) => event.data))).toEqual(new Set([writtenFrom.text]))
+          let predecessor = NO_PREDECESSOR
+          for (const one of stored) {
+            expect(verifyEvent(predecessor, one)).toBe(true)
+            predecessor = splitHash(one.metadata)!.hash
+          }
         })
 
         test('a subscription that is aborted just ends, whether it waits or is being consumed', async () => {

@@ -222,6 +222,22 @@ describe('a repeated push', () => {
     expect(again.headers.get('idempotent-replayed')).toBe('true')
   })
 
+  test('nor is one that was answered by its key alone, under another key or none', async () => {
+    const body = reportText()
+    const headers = { 'Idempotency-Key': 'push-0' }
+    const first = await push(body, { headers })
+    const timestamp = fresh()
+    expect((await push(body, { timestamp, headers })).body).toEqual(first.body)
+    const head = await logHead(service)
+    expect((await push(body, { timestamp, headers })).body).toEqual(first.body)
+    expect(await logHead(service)).toBe(head)
+    for (const options of [{}, { headers: { 'Idempotency-Key': 'captured-0' } }]) {
+      const again = await push(body, { timestamp, ...options })
+      expect(again.body).toEqual(first.body)
+      expect(again.headers.get('idempotent-replayed')).toBe('true')
+    }
+  })
+
   test('signed anew is a new report, unless its idempotency key is known', async () => {
     const body = reportText()
     const headers = { 'Idempotency-Key': 'push-1' }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
@@ -161,6 +162,42 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
     expect(run.stderr).toMatch(/services may have worked on both/)
     expect([await keysOf(from), await keysOf(to)]).toEqual(keys)
     expect([await markOf(from), await markOf(to)]).toEqual([null, null])
+  })
+
+  test('refused from a place that was left, also to an empty database', async () => {
+    const third = await createTestDatabase()
+    try {
+      await expectMoved(from, to, 'moved')
+      await serve(to, [person(2)], (personalData) => personalData.destroyKey(person(1), 1))
+      const run = await move(from, third.url)
+      expect([run.code, run.stdout]).toEqual([1, ''])
+      expect(run.stderr).toMatch(/was moved from here to PostgreSQL at/)
+      expect(await keysOf(third.url)).toEqual({})
+      await expectMoved(to, third.url, 'moved')
+      expect(await keysOf(third.url)).toEqual({ [person(1)]: 'erased', [person(2)]: 'present' })
+    } finally {
+      await third.drop()
+    }
+  })
+
+  test('a service that starts on the source meanwhile is noticed before the target may start', async () => {
+    const { moving, service } = await withClient(to, async (holder) => {
+      await holder.query('BEGIN')
+      await holder.query('LOCK TABLE runtime.process_managers IN EXCLUSIVE MODE')
+      const running = move(from, to)
+      const waits = async () => (await holder.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount === 1
+      await expect.poll(waits, { timeout: 60_000 }).toBe(true)
+      const started = new pg.Client({ connectionString: from, application_name: 'compstream' })
+      await started.connect()
+      await holder.query('COMMIT')
+      return { moving: running, service: started }
+    })
+    const run = await moving
+    await service.end()
+    expect([run.code, run.stdout]).toEqual([1, ''])
+    expect(run.stderr).toMatch(/is in use by a service/)
+    await expect(serve(to, [])).rejects.toThrow(OtherEventLog)
+    await expectMoved(from, to, 'moved')
   })
 
   test('refused from and to places that were both left', async () => {

@@ -25,10 +25,10 @@ beforeEach(() => {
 })
 
 /** Sends a request that is at work until it is told to end. @returns whether it was let in. */
-async function send(caller = 'a'): Promise<boolean> {
+async function send(credential = 'a', address = '192.0.2.1'): Promise<boolean> {
   let isIn = false
   let end = () => {}
-  const ended = admission.during(caller, () => {
+  const ended = admission.during({ address, credential }, () => {
     isIn = true
     return new Promise<void>((resolve) => {
       end = resolve
@@ -46,9 +46,9 @@ async function send(caller = 'a'): Promise<boolean> {
 }
 
 /** Sends until a request is refused. @returns how many were let in. */
-async function fill(caller = 'a'): Promise<number> {
+async function fill(credential = 'a', address?: string): Promise<number> {
   let count = 0
-  while (await send(caller)) count += 1
+  while (await send(credential, address)) count += 1
   return count
 }
 
@@ -120,11 +120,20 @@ describe('admission', () => {
     expect(await send('one more')).toBe(true)
   })
 
+  it('lets another address in while one invents a credential for each request', async () => {
+    for (let n = 0; n < ASSUMED; n += 1) expect(await send(`invented ${n}`)).toBe(true)
+    expect(await send('one more')).toBe(false)
+    expect(await fill('b', '192.0.2.2')).toBe(ASSUMED / 2)
+    // and the places that it leaves are others' first
+    await atWork.shift()!()
+    expect(await send('one more')).toBe(false)
+  })
+
   it('gives the place of work that fails to the next', async () => {
     await fill()
     await atWork.shift()!()
     await expect(
-      admission.during('a', () => {
+      admission.during({ address: '192.0.2.1', credential: 'a' }, () => {
         throw new Error('broken')
       }),
     ).rejects.toThrow('broken')

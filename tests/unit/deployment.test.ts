@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { type Config, loadConfig } from '../../infrastructure/config/config.ts'
 import { SECRET_SETTINGS } from '../../infrastructure/config/secret-files.ts'
 import { SETTING_NAMES } from '../../infrastructure/config/settings.ts'
+import { LARGE_BODY } from '../../interfaces/http/body.ts'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
@@ -152,8 +153,11 @@ describe('docker-compose.yml', () => {
     )
   })
 
-  test('has every secret and volume that it uses', async () => {
+  test('has every secret and volume that it uses, and no secret as a value', async () => {
     const used = Object.values(services)
+    const values = used.flatMap(({ environment }) => Object.keys(environment ?? {}))
+    const known = ['DATABASE_PASSWORD', 'MASTER_KEY', 'OPERATOR_TOKEN', 'POSTGRES_PASSWORD']
+    expect(values.filter((name) => known.includes(name))).toEqual([])
     expect(new Set(used.flatMap((service) => service.secrets ?? []))).toEqual(new Set(Object.keys(files)))
     expect(used.flatMap((service) => service.volumes ?? []).map((one) => one.split(':')[0])).toEqual(volumes)
     expect(
@@ -197,10 +201,11 @@ describe.each(['deploy/compstream.service', 'deploy/compstream@.service'])('%s',
   })
 })
 
-test('nginx.conf leads to the public ports', async () => {
-  const ports = [...(await read('deploy/nginx.conf')).matchAll(/server 127\.0\.0\.1:(\d+)/g)].map(
-    ([, port]) => Number(port),
-  )
+test('nginx.conf leads to the public ports, and lets through the largest bodies that the program takes', async () => {
+  const text = await read('deploy/nginx.conf')
+  const ports = [...text.matchAll(/server 127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
   const { ops: _, ...others } = DEFAULTS.ports
   expect(ports).toEqual(Object.values(others))
+  const [, mebibytes] = /client_max_body_size (\d+)m;/.exec(text)!
+  expect(Number(mebibytes) * 1024 * 1024).toBeGreaterThan(LARGE_BODY)
 })

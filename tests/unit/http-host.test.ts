@@ -207,7 +207,7 @@ describe('a host with too much to do', () => {
       end = resolve
     })
     const filling = Array.from({ length: admission.limit }, () =>
-      admission.during('Bearer busy', () => ended),
+      admission.during({ address: '127.0.0.1', credential: 'Bearer busy' }, () => ended),
     )
     const handle = (request: IncomingMessage, response: ServerResponse) => {
       called.push(request.url!)
