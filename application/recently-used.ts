@@ -1,6 +1,6 @@
 /**
- * A bounded map that keeps what was used lately: at least the last half of its limit, at most the limit, and a single
- * entry that weighs more.
+ * A bounded map that keeps what was used lately: at least the last half of its limit, at most the limit, and beside that
+ * one entry that weighs more than half of it and would push out all others: the last one that was set.
  * Two halves, of which the older is dropped as a whole: taking single oldest entries out of a large
  * map costs a walk over the places of those taken before.
  */
@@ -8,6 +8,7 @@ export class RecentlyUsed<Key, Value> {
   #young = new Map<Key, Value>()
   #old = new Map<Key, Value>()
   #weight = 0
+  #heavy: { readonly key: Key; readonly value: Value } | undefined
   readonly #half: number
   readonly #weigh: (value: Value, key: Key) => number
 
@@ -21,6 +22,7 @@ export class RecentlyUsed<Key, Value> {
   }
 
   get(key: Key): Value | undefined {
+    if (this.#heavy?.key === key) return this.#heavy.value
     const value = this.#young.get(key)
     if (value !== undefined) return value
     const aged = this.#old.get(key)
@@ -29,9 +31,16 @@ export class RecentlyUsed<Key, Value> {
   }
 
   set(key: Key, value: Value): void {
+    const weight = this.#weigh(value, key)
+    if (weight > this.#half) {
+      this.delete(key)
+      this.#heavy = { key, value }
+      return
+    }
+    if (this.#heavy?.key === key) this.#heavy = undefined
     this.#forget(key)
     this.#young.set(key, value)
-    this.#weight += this.#weigh(value, key)
+    this.#weight += weight
     if (this.#weight < this.#half) return
     this.#old = this.#young
     this.#young = new Map()
@@ -39,6 +48,7 @@ export class RecentlyUsed<Key, Value> {
   }
 
   delete(key: Key): void {
+    if (this.#heavy?.key === key) this.#heavy = undefined
     this.#forget(key)
     this.#old.delete(key)
   }

@@ -204,7 +204,7 @@ async function compose(
     integrationEvents?.start()
     closers.push(async () => integrationEvents?.stop())
   }
-  void rewrapAll(background, vault, secrets.masterKeys).then(
+  void rewrapAll(background, secrets.masterKeys).then(
     ({ dataKeys, secrets: rewrapped }) => {
       if (dataKeys + rewrapped > 0)
         logger.info('master key rotated', { data_keys: dataKeys, secrets: rewrapped })

@@ -2,10 +2,7 @@ import type { EventLog } from '../application/ports/event-log.ts'
 import type { Config } from '../infrastructure/config/config.ts'
 import { type Database, type DatabaseLog, openDatabase } from '../infrastructure/database/database.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'
-import {
-  lockDataDirectory,
-  startEmbeddedPostgres,
-} from '../infrastructure/embedded-postgres/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
 import type { LogEngine } from '../infrastructure/installation/log-pairing.ts'
@@ -25,31 +22,24 @@ interface Storage {
  */
 export async function openStorage(config: Config, logger: Logger): Promise<Storage> {
   if (config.databaseUrl !== null) return open(config.databaseUrl, logger, new Promise(() => undefined))
-  const lock = await lockDataDirectory(config.dataDir)
+  const server = await startEmbeddedPostgres({
+    dataDir: config.dataDir,
+    log: (line) => {
+      if (isOrdinary(line)) logger.debug('database server', { server_line: line })
+      else logger.warn('database server', { server_line: line })
+    },
+  })
   try {
-    const server = await startEmbeddedPostgres({
-      dataDir: config.dataDir,
-      log: (line) => {
-        if (isOrdinary(line)) logger.debug('database server', { server_line: line })
-        else logger.warn('database server', { server_line: line })
+    const storage = await open(server.url, logger, server.unexpectedExit)
+    return {
+      ...storage,
+      async close() {
+        await storage.close()
+        await server.stop()
       },
-    })
-    try {
-      const storage = await open(server.url, logger, server.unexpectedExit)
-      return {
-        ...storage,
-        async close() {
-          await storage.close()
-          await server.stop()
-          await lock.release()
-        },
-      }
-    } catch (error) {
-      await server.stop()
-      throw error
     }
   } catch (error) {
-    await lock.release()
+    await server.stop()
     throw error
   }
 }

@@ -1,12 +1,7 @@
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
-import type { MovableLog } from '../ports/movable-log.ts'
+import { type MovableLog, MoveRefused } from '../ports/movable-log.ts'
 import { LogCursor } from './log-cursor.ts'
 import { LogProof, nameOf } from './log-proof.ts'
-
-/** What the target holds is no beginning of the source; the message names the first event that differs. */
-export class LogsDiffer extends Error {
-  override readonly name = 'LogsDiffer'
-}
 
 /** What has to be the same, and what it is called. */
 const PARTS = [
@@ -49,7 +44,7 @@ export class Comparison {
   /**
    * Goes on to the end of the target. After a failure it can be called again.
    * @param report told of every stretch that was found equal.
-   * @throws LogsDiffer, ChainBroken, MoveInterrupted
+   * @throws MoveRefused, naming the first event that differs or was changed; MoveInterrupted
    */
   async run(report: () => void, signal: AbortSignal): Promise<void> {
     const theirs = new LogCursor(this.#target, this.proof.position)
@@ -93,7 +88,7 @@ export class Comparison {
     return this.#translated
   }
 
-  #differs(why: string): LogsDiffer {
-    return new LogsDiffer(`${this.#target.name} does not hold a beginning of ${this.#source.name}: ${why}`)
+  #differs(why: string): MoveRefused {
+    return new MoveRefused(`${this.#target.name} does not hold a beginning of ${this.#source.name}: ${why}`)
   }
 }

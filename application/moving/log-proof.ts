@@ -2,15 +2,12 @@ import { createHash } from 'node:crypto'
 import { type ChainProblem, HashChains } from '../chain-verification.ts'
 import { hashOf } from '../hash-chain.ts'
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
-import type { MovableLog } from '../ports/movable-log.ts'
+import { type MovableLog, MoveRefused } from '../ports/movable-log.ts'
 import { LogCursor } from './log-cursor.ts'
 
-/** The hash chain of a log is broken; the message names the event. */
-export class ChainBroken extends Error {
-  override readonly name = 'ChainBroken'
-  constructor(log: string, event: StoredEvent, problem: ChainProblem) {
-    super(`The log in ${log} was changed: ${problem.replace('_', ' ')} at ${nameOf(event)}`)
-  }
+/** The hash chain of a log is broken. */
+export function chainBroken(log: string, event: StoredEvent, problem: ChainProblem): MoveRefused {
+  return new MoveRefused(`The log in ${log} was changed: ${problem.replace('_', ' ')} at ${nameOf(event)}`)
 }
 
 /** How an event is named in messages. */
@@ -49,10 +46,10 @@ export class LogProof {
     this.#chains = new HashChains((stream, revision) => log.eventAt(stream, revision))
   }
 
-  /** Takes the next event of the log. @throws ChainBroken */
+  /** Takes the next event of the log. @throws MoveRefused when its chain is broken */
   async take(event: StoredEvent): Promise<void> {
     const problem = await this.#chains.check(event)
-    if (problem) throw new ChainBroken(this.#log.name, event, problem)
+    if (problem) throw chainBroken(this.#log.name, event, problem)
     this.events += 1
     if (event.revision === 0) this.streams += 1
     this.bytes += Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata)
@@ -70,7 +67,7 @@ export class LogProof {
 /**
  * Proves one log by itself, to be held against the account of another one.
  * @param report told of every page: events so far, and the share of the log that they are, 0 to 1.
- * @throws ChainBroken
+ * @throws MoveRefused when its chain is broken
  */
 export async function proveLog(
   log: MovableLog,

@@ -3,21 +3,11 @@ import { streamOf } from '../../domain/kernel/decider.ts'
 import { INSTALLATION_ID, installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
 import { HashChains } from '../chain-verification.ts'
 import { LOG_START, type StoredEvent } from '../ports/event-log.ts'
-import { type MovableLog, MoveInterrupted } from '../ports/movable-log.ts'
+import { type MovableLog, MoveInterrupted, MoveRefused } from '../ports/movable-log.ts'
 import type { LogIdentity, Moved, MovedDatabase } from '../ports/moved-database.ts'
 import { Comparison } from './comparison.ts'
 import { LogCursor } from './log-cursor.ts'
-import { ChainBroken, type LogAccount, shareOf } from './log-proof.ts'
-
-/** Somebody wrote to one of the logs while it was moved; the message is one clear line. */
-export class WrittenMeanwhile extends Error {
-  override readonly name = 'WrittenMeanwhile'
-}
-
-/** Stored positions lie behind the end of the source: it lacks what was read already; the message is one clear line. */
-export class SourceTooShort extends Error {
-  override readonly name = 'SourceTooShort'
-}
+import { chainBroken, type LogAccount, shareOf } from './log-proof.ts'
 
 /** `comparing` what the target holds already, `copying` what it lacks, `proving` what was copied. */
 export type MovePhase = 'comparing' | 'copying' | 'proving'
@@ -86,7 +76,7 @@ const LONGEST_PAUSE_MS = 2_000
  * Moves a whole log: makes sure that the target holds a beginning of it, copies the rest, proves that both are equal,
  * and only then moves what is stored outside the log. Stopped anywhere, it goes on when it is
  * started again.
- * @throws LogsDiffer, ChainBroken, WrittenMeanwhile, SourceTooShort, MoveInterrupted, or what a side refuses.
+ * @throws MoveRefused, MoveInterrupted, or what a side refuses.
  */
 export async function moveLog(parts: {
   readonly source: MovableLog
@@ -108,7 +98,7 @@ export async function moveLog(parts: {
     : null
   const wanted = database ? await database.positions() : []
   if (follows === 'source' && (wanted.at(-1) ?? LOG_START) > head) {
-    throw new SourceTooShort(
+    throw new MoveRefused(
       `${source.name} ends at position ${head}, and ${database?.from} has read it up to ${wanted.at(-1)}: ` +
         'restore both from backups that belong together',
     )
@@ -149,7 +139,7 @@ export async function moveLog(parts: {
     [target, proof.position],
   ] as const) {
     if ((await log.head()) !== seen) {
-      throw new WrittenMeanwhile(
+      throw new MoveRefused(
         `${log.name} was written to meanwhile: stop every service on it, then start this again`,
       )
     }
@@ -202,7 +192,7 @@ async function copyRest(
     for (let n = 0; n < ready; n += 1) {
       const event = cursor.next()
       const problem = await chains.check(event)
-      if (problem) throw new ChainBroken(source.name, event, problem)
+      if (problem) throw chainBroken(source.name, event, problem)
       page.push(event)
     }
     await target.write(page)

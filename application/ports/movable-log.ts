@@ -30,3 +30,8 @@ export interface MovableLog {
 export class MoveInterrupted extends Error {
   override readonly name = 'MoveInterrupted'
 }
+
+/** A log, or what belongs to it, cannot be moved as it is; the message is one clear line that names the place. */
+export class MoveRefused extends Error {
+  override readonly name = 'MoveRefused'
+}

@@ -1,97 +1,13 @@
 import { ConfigError } from '../config-error.ts'
 import { impossibleTogether, type Problem, surprising } from './combinations.ts'
 import { readSecretFiles } from './secret-files.ts'
-import type { AddressRange } from './setting-kinds.ts'
-import { type LogLevel, type Role, SETTING_NAMES, SETTINGS, type Settings } from './settings.ts'
+import { type Role, SETTING_NAMES, SETTINGS, type Settings } from './settings.ts'
 
 export { ConfigError } from '../config-error.ts'
 export type { AddressRange } from './setting-kinds.ts'
 
 /** Everything that is set from outside, checked. */
-export interface Config {
-  readonly logLevel: LogLevel
-  /** Name that the tool server gives itself. */
-  readonly serverName: string
-  readonly roles: ReadonlySet<Role>
-  /** Address that all listeners bind. */
-  readonly host: string
-  /** 0 picks a free port. */
-  readonly ports: {
-    readonly mcp: number
-    readonly core: number
-    readonly payments: number
-    readonly portal: number
-    readonly ops: number
-  }
-  /** Public base addresses without trailing slash; null: the listener's own address. */
-  readonly urls: {
-    readonly mcp: string | null
-    readonly core: string | null
-    readonly payments: string | null
-    readonly portal: string | null
-  }
-  /** False with `PORTAL_URL=off`: the service has no page host of its own. */
-  readonly hasPortal: boolean
-  /** Browser origins that may call the tool server besides its own address. */
-  readonly allowedOrigins: readonly string[]
-  /** Absolute path. */
-  readonly dataDir: string
-  /** With `DATABASE_PASSWORD` in it; null: the embedded server. */
-  readonly databaseUrl: string | null
-  /** Connection string of EventStoreDB or KurrentDB; null: the event log is in PostgreSQL. */
-  readonly eventStoreUrl: string | null
-  /** `nats://` or `tls://` addresses of one server or cluster; null: notices stay in this process. */
-  readonly natsUrls: readonly string[] | null
-  /** Null: kept in the data directory. */
-  readonly operatorToken: string | null
-  /** 32 bytes each, the current one first; null: kept in the data directory. */
-  readonly masterKeys: readonly Buffer[] | null
-  readonly clock: 'system' | 'virtual'
-  /** Requests per second and credential; 0: no limit. */
-  readonly rateLimitPerSecond: number
-  readonly cardProcessor:
-    | { readonly kind: 'simulated' }
-    | {
-        readonly kind: 'stripe'
-        readonly apiKey: string
-        readonly apiBase: string
-        readonly webhookSecret: string
-        readonly publishableKey: string
-      }
-  readonly bankLink:
-    | { readonly kind: 'simulated' }
-    | { readonly kind: 'plaid'; readonly clientId: string; readonly secret: string; readonly baseUrl: string }
-  readonly bankRail:
-    | { readonly kind: 'simulated' }
-    | {
-        readonly kind: 'nacha'
-        readonly outboxDir: string
-        readonly inboxDir: string
-        readonly originator: {
-          readonly destinationRouting: string
-          readonly originId: string
-          readonly companyId: string
-          readonly companyName: string
-          /** Whether a file carries the offsetting credits. */
-          readonly balanced: boolean
-        }
-      }
-  /** Null: e-mails and texts are recorded, not sent. */
-  readonly smtpUrl: string | null
-  readonly smsUrl: string | null
-  readonly webhookTargets: {
-    readonly allowedRanges: readonly AddressRange[]
-    /** PEM text of further CA certificates. */
-    readonly extraCa: string | null
-  }
-  /** Addresses that may read probes and metrics of the operator listener without a token. */
-  readonly probeRanges: readonly AddressRange[]
-  /** Milliseconds since the epoch; debits whose source was accepted earlier are not collected. */
-  readonly forwardCutoff: number
-  readonly debitBatchIntervalSeconds: number
-  /** Settings that work and may surprise, one line each, for the log. */
-  readonly warnings: readonly string[]
-}
+export type Config = Readonly<ReturnType<typeof configOf>>
 
 /**
  * Reads and checks all settings. An empty variable counts as unset; secrets may be given as `<NAME>_FILE`, the path
@@ -119,7 +35,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   const problems = [...impossibleTogether(parsed.data)]
   if (problems.length > 0) throw oneLine(problems)
-  return toConfig(parsed.data)
+  return configOf(parsed.data)
 }
 
 function oneLine(problems: readonly Problem[]): ConfigError {
@@ -129,12 +45,15 @@ function oneLine(problems: readonly Problem[]): ConfigError {
   return new ConfigError(`${first.name}${first.problem}${also}`)
 }
 
-function toConfig(settings: Settings): Config {
+function configOf(settings: Settings) {
   return {
     logLevel: settings.LOG_LEVEL,
+    /** Name that the tool server gives itself. */
     serverName: settings.SERVER_NAME,
-    roles: new Set(settings.ROLES),
+    roles: new Set(settings.ROLES) as ReadonlySet<Role>,
+    /** Address that all listeners bind. */
     host: settings.HOST,
+    /** 0 picks a free port. */
     ports: {
       mcp: settings.MCP_PORT,
       core: settings.CORE_PORT,
@@ -142,45 +61,55 @@ function toConfig(settings: Settings): Config {
       portal: settings.PORTAL_PORT,
       ops: settings.OPS_PORT,
     },
+    /** Public base addresses without trailing slash; null: the listener's own address. */
     urls: {
       mcp: settings.MCP_URL ?? null,
       core: settings.CORE_URL ?? null,
       payments: settings.PAYMENTS_URL ?? null,
       portal: settings.PORTAL_URL === 'off' ? null : (settings.PORTAL_URL ?? null),
     },
+    /** False with `PORTAL_URL=off`: the service has no page host of its own. */
     hasPortal: settings.PORTAL_URL !== 'off',
+    /** Browser origins that may call the tool server besides its own address. */
     allowedOrigins: settings.MCP_ALLOWED_ORIGINS,
+    /** Absolute path. */
     dataDir: settings.DATA_DIR,
+    /** With `DATABASE_PASSWORD` in it; null: the embedded server. */
     databaseUrl: withPassword(settings.DATABASE_URL, settings.DATABASE_PASSWORD),
+    /** Connection string of EventStoreDB or KurrentDB; null: the event log is in PostgreSQL. */
     eventStoreUrl: settings.EVENTSTORE_URL ?? null,
+    /** `nats://` or `tls://` addresses of one server or cluster; null: notices stay in this process. */
     natsUrls: settings.NATS_URL ?? null,
+    /** Null: kept in the data directory. */
     operatorToken: settings.OPERATOR_TOKEN ?? null,
+    /** 32 bytes each, the current one first; null: kept in the data directory. */
     masterKeys: settings.MASTER_KEY ?? null,
     clock: settings.CLOCK,
+    /** Requests per second and credential; 0: no limit. */
     rateLimitPerSecond: settings.RATE_LIMIT_RPS,
     cardProcessor:
       settings.PROCESSOR === 'simulated'
-        ? { kind: 'simulated' }
-        : {
+        ? ({ kind: 'simulated' } as const)
+        : ({
             kind: 'stripe',
             apiKey: settings.STRIPE_API_KEY!,
             apiBase: settings.STRIPE_API_BASE,
             webhookSecret: settings.STRIPE_WEBHOOK_SECRET!,
             publishableKey: settings.STRIPE_PUBLISHABLE_KEY!,
-          },
+          } as const),
     bankLink:
       settings.BANKCONNECT === 'simulated'
-        ? { kind: 'simulated' }
-        : {
+        ? ({ kind: 'simulated' } as const)
+        : ({
             kind: 'plaid',
             clientId: settings.PLAID_CLIENT_ID!,
             secret: settings.PLAID_SECRET!,
             baseUrl: settings.PLAID_BASE_URL,
-          },
+          } as const),
     bankRail:
       settings.BANK_RAIL === 'simulated'
-        ? { kind: 'simulated' }
-        : {
+        ? ({ kind: 'simulated' } as const)
+        : ({
             kind: 'nacha',
             outboxDir: settings.NACHA_OUTBOX_DIR!,
             inboxDir: settings.NACHA_INBOX_DIR!,
@@ -189,19 +118,25 @@ function toConfig(settings: Settings): Config {
               originId: settings.NACHA_ORIGIN_ID!,
               companyId: settings.NACHA_COMPANY_ID!,
               companyName: settings.NACHA_COMPANY_NAME!,
+              /** Whether a file carries the offsetting credits. */
               balanced: settings.NACHA_BALANCED,
             },
-          },
+          } as const),
+    /** Null: e-mails and texts are recorded, not sent. */
     smtpUrl: settings.SMTP_URL ?? null,
     smsUrl: settings.SMS_URL ?? null,
+    /** `extraCa`: PEM text of further CA certificates. */
     webhookTargets: {
       allowedRanges: settings.WEBHOOK_ALLOW_CIDRS,
       extraCa: settings.WEBHOOK_EXTRA_CA_FILE ?? null,
     },
+    /** Addresses that may read probes and metrics of the operator listener without a token. */
     probeRanges: settings.PROBE_ALLOW_CIDRS,
+    /** Milliseconds since the epoch; debits whose source was accepted earlier are not collected. */
     forwardCutoff: settings.FORWARD_CUTOFF,
     debitBatchIntervalSeconds: settings.DEBIT_BATCH_INTERVAL_SECONDS,
-    warnings: [...surprising(settings)],
+    /** Settings that work and may surprise, one line each, for the log. */
+    warnings: [...surprising(settings)] as readonly string[],
   }
 }
 

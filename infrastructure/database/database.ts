@@ -13,8 +13,8 @@ import {
   parseDatabaseUrl,
   STATEMENT_LIMIT_MS,
 } from './connection.ts'
-import { Listener } from './listener.ts'
-import { SERVICE_ROLE } from './service-role.ts'
+import { listen } from './listener.ts'
+import { mayTakeServiceRole, SERVICE_ROLE } from './service-role.ts'
 
 export {
   type DatabaseLog,
@@ -86,8 +86,8 @@ export interface Database {
   }): pg.Pool
   /**
    * Calls `handler` with the payload of each notification on a channel, and with null whenever the listening
-   * connection is new, because notifications may have been missed by then. It reconnects for ever.
-   * Resolves when listening. @returns the function that ends it.
+   * connection is new, because notifications may have been missed by then. It has a connection of its own, and reconnects
+   * for ever. Resolves when listening. @returns the function that ends it.
    */
   listen(channel: string, handler: (payload: string | null) => void): Promise<() => void>
   /** Ends all connections; waits for those that are in use. */
@@ -158,7 +158,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const pool = openOwn('', options.poolSize ?? POOL_SIZE.requests, STATEMENT_LIMIT_MS.request)
   const background = openOwn('background', POOL_SIZE.background, STATEMENT_LIMIT_MS.background)
   const leases = openOwn('leases', POOL_SIZE.leases, STATEMENT_LIMIT_MS.lease)
-  const listener = new Listener((onLost) => connect({ purpose: 'listener', onLost }), log)
+  const listeners = new Set<() => Promise<void>>()
   let closing: Promise<void> | undefined
 
   const withClient: Database['withClient'] = async (work, from = pool) => {
@@ -209,10 +209,17 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         await endClient(client)
       }
     },
-    listen: (channel, handler) => listener.listen(channel, handler),
+    listen: async (channel, handler) => {
+      const stop = await listen({
+        ...{ channel, handler, log },
+        connect: (onLost) => connect({ purpose: 'listener', onLost }),
+      })
+      listeners.add(stop)
+      return () => void stop()
+    },
     close: () => {
       closing ??= (async () => {
-        await listener.close()
+        await Promise.all([...listeners].map((stop) => stop()))
         await Promise.all([pool, background, leases].map((one) => one.end()))
       })()
       return closing
@@ -239,24 +246,21 @@ export async function isSameDatabase(one: Database, other: Database): Promise<bo
 async function inspect(target: DatabaseTarget, config: pg.ClientConfig): Promise<boolean> {
   const client = await connectClient(target, config)
   try {
-    const { rows } = await client.query<{ version: number; encoding: string; role: boolean | null }>({
-      text: `SELECT current_setting('server_version_num')::int / 10000 AS version,
-                    current_setting('server_encoding') AS encoding,
-                    (SELECT pg_has_role(current_user, oid,
-                              CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)
-                            AND COALESCE((SELECT has_schema_privilege($1, n.oid, 'USAGE')
-                                            FROM pg_namespace n WHERE nspname = 'event_log'), false)
-                       FROM pg_roles WHERE rolname = $1) AS role`,
-      values: [SERVICE_ROLE],
-    })
-    const { version, encoding, role } = rows[0]!
+    const { rows } = await client.query<{ version: number; encoding: string; granted: boolean | null }>(
+      `SELECT current_setting('server_version_num')::int / 10000 AS version,
+              current_setting('server_encoding') AS encoding,
+              (SELECT has_schema_privilege(role.oid, log.oid, 'USAGE') FROM pg_roles AS role, pg_namespace AS log
+                WHERE role.rolname = $1 AND log.nspname = 'event_log') AS granted`,
+      [SERVICE_ROLE],
+    )
+    const { version, encoding, granted } = rows[0]!
     if (version < OLDEST_SERVER) {
       throw new DatabaseUnavailable(target.name, `version ${version} is too old, ${OLDEST_SERVER} is needed`)
     }
     if (encoding !== 'UTF8') {
       throw new DatabaseUnavailable(target.name, `the database's encoding is ${encoding}, UTF8 is needed`)
     }
-    return role === true
+    return granted === true && (await mayTakeServiceRole(client))
   } catch (error) {
     throw error instanceof DatabaseUnavailable ? error : new DatabaseUnavailable(target.name, oneLine(error))
   } finally {

@@ -2,125 +2,87 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { type DatabaseLog, endClient } from './connection.ts'
 
-type Handler = (payload: string | null) => void
-
 const HEARTBEAT_MS = 15_000
 const HEARTBEAT_LIMIT_MS = 5_000
+const SHORTEST_BACKOFF_MS = 50
 const LONGEST_BACKOFF_MS = 5_000
 
-/** One connection that listens on all channels asked for, connects when first needed and reconnects for ever. */
-export class Listener {
-  readonly #connect: (onLost: (error: Error) => void) => Promise<pg.Client>
-  readonly #log: DatabaseLog
-  readonly #handlers = new Map<string, Set<Handler>>()
-  readonly #stopping = new AbortController()
-  #client: pg.Client | undefined
-  #connecting: Promise<void> | undefined
-  #heartbeat: NodeJS.Timeout | undefined
+interface Session {
+  readonly client: pg.Client
+  readonly lost: Promise<Error>
+}
 
-  constructor(connect: (onLost: (error: Error) => void) => Promise<pg.Client>, log: DatabaseLog) {
-    this.#connect = connect
-    this.#log = log
+/**
+ * Listens on a channel with a session of its own. The first connection must succeed; a lost one is replaced for ever,
+ * with growing pauses.
+ * @param parts.handler told of each payload, and of null whenever the session is new: some may have been missed by then.
+ * @returns how to stop; it resolves when the session has ended, and never rejects.
+ */
+export async function listen(parts: {
+  readonly channel: string
+  readonly handler: (payload: string | null) => void
+  readonly connect: (onLost: (error: Error) => void) => Promise<pg.Client>
+  readonly log: DatabaseLog
+}): Promise<() => Promise<void>> {
+  const { channel, connect, log } = parts
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const tell = (payload: string | null) => {
+    if (!signal.aborted) parts.handler(payload)
   }
 
-  async listen(channel: string, handler: Handler): Promise<() => void> {
-    let handlers = this.#handlers.get(channel)
-    if (!handlers) {
-      handlers = new Set()
-      this.#handlers.set(channel, handlers)
-    }
-    handlers.add(handler)
-    if (this.#client) await this.#client.query(`LISTEN ${this.#client.escapeIdentifier(channel)}`)
-    else {
-      this.#connecting ??= this.#open(null)
-      await this.#connecting
-    }
-    return () => {
-      // LISTEN stays: a channel without handlers costs nothing
-      this.#handlers.get(channel)?.delete(handler)
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#stopping.abort()
-    clearInterval(this.#heartbeat)
-    const client = this.#client
-    this.#client = undefined
-    if (client) await endClient(client)
-  }
-
-  /** The first connection must succeed; a lost one is replaced with growing pauses. */
-  async #open(lost: Error | null): Promise<void> {
-    if (lost) this.#log.warn({ reason: lost.message }, 'the listening database connection was lost')
-    for (let attempt = 0; !this.#stopping.signal.aborted; attempt += 1) {
-      try {
-        if (lost)
-          await delay(Math.min(50 * 2 ** attempt, LONGEST_BACKOFF_MS), null, {
-            signal: this.#stopping.signal,
-          })
-        await this.#listenAll()
-        return
-      } catch (error) {
-        if (this.#stopping.signal.aborted) return
-        if (!lost) {
-          this.#connecting = undefined
-          throw error
-        }
-      }
-    }
-  }
-
-  async #listenAll(): Promise<void> {
-    let current: pg.Client | undefined
-    let early: Error | undefined
-    const client = await this.#connect((error) => {
-      early = error
-      if (current && current === this.#client) this.#reopen(error)
+  const open = async (): Promise<Session> => {
+    let lose: (error: Error) => void = () => undefined
+    const lost = new Promise<Error>((resolve) => {
+      lose = resolve
     })
-    client.on('notification', ({ channel, payload }) => this.#deliver(channel, payload ?? ''))
+    const client = await connect((error) => lose(error))
+    client.on('notification', ({ payload }) => tell(payload ?? ''))
     try {
-      for (const channel of this.#handlers.keys())
-        await client.query(`LISTEN ${client.escapeIdentifier(channel)}`)
+      await client.query(`LISTEN ${client.escapeIdentifier(channel)}`)
     } catch (error) {
-      await endClient(client)
+      void endClient(client)
       throw error
     }
-    if (early) throw early
-    if (this.#stopping.signal.aborted) {
-      await endClient(client)
-      return
+    tell(null)
+    return { client, lost }
+  }
+
+  const follow = async (first: Session): Promise<void> => {
+    let session: Session | null = first
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
+      if (session) {
+        const error = await lossOf(session, signal)
+        if (error === null) break
+        void endClient(session.client)
+        log.warn({ reason: error.message }, 'the listening database connection was lost')
+        attempt = 0
+      }
+      const pauseMs = Math.min(SHORTEST_BACKOFF_MS * 2 ** attempt, LONGEST_BACKOFF_MS)
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
+      session = signal.aborted ? null : await open().catch(() => null)
     }
-    current = client
-    this.#client = client
-    this.#connecting = undefined
-    this.#beat(client)
-    for (const channel of this.#handlers.keys()) this.#deliver(channel, null)
+    if (session) await endClient(session.client)
   }
 
-  #reopen(error: Error): void {
-    this.#client = undefined
-    clearInterval(this.#heartbeat)
-    if (this.#stopping.signal.aborted) return
-    this.#connecting ??= this.#open(error)
+  const following = follow(await open())
+  return () => {
+    stopping.abort()
+    return following
   }
+}
 
-  /** A connection whose other end vanished without a word is found out. */
-  #beat(client: pg.Client): void {
-    clearInterval(this.#heartbeat)
-    this.#heartbeat = setInterval(() => {
-      const limit = setTimeout(() => {
-        if (client === this.#client) this.#reopen(new Error('no answer'))
-        void endClient(client)
-      }, HEARTBEAT_LIMIT_MS)
-      client.query('SELECT 1').then(
-        () => clearTimeout(limit),
-        () => clearTimeout(limit),
-      )
-    }, HEARTBEAT_MS)
-    this.#heartbeat.unref()
-  }
-
-  #deliver(channel: string, payload: string | null): void {
-    for (const handler of this.#handlers.get(channel) ?? []) handler(payload)
+/** Waits until a session is lost; one whose other end vanished without a word is found out. @returns null when stopped. */
+async function lossOf({ client, lost }: Session, signal: AbortSignal): Promise<Error | null> {
+  const after = <T>(ms: number, value: T) => delay(ms, value, { signal, ref: false }).catch(() => null)
+  for (;;) {
+    const paused = await Promise.race([lost, after(HEARTBEAT_MS, 'over' as const)])
+    if (paused !== 'over') return paused
+    const answer = client.query('SELECT 1').then(
+      () => 'alive' as const,
+      (error: Error) => error,
+    )
+    const heard = await Promise.race([lost, answer, after(HEARTBEAT_LIMIT_MS, new Error('no answer'))])
+    if (heard !== 'alive') return heard
   }
 }

@@ -24,11 +24,11 @@ const ATTEMPTS = 20
 export async function ensureServiceRole(client: pg.ClientBase): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      if (await mayTakeRole(client)) return true
+      if (await mayTakeServiceRole(client)) return true
       const exists = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [SERVICE_ROLE])
       if (exists.rowCount === 0) await client.query(`CREATE ROLE ${SERVICE_ROLE} NOLOGIN`)
       await client.query(`GRANT ${SERVICE_ROLE} TO CURRENT_USER`)
-      return await mayTakeRole(client)
+      return await mayTakeServiceRole(client)
     } catch (error) {
       if (isConnectionLoss(error)) throw error
       const code = (error as { code?: string }).code
@@ -69,7 +69,8 @@ export async function grantSchemaToServiceRole(client: pg.ClientBase, schema: st
   `)
 }
 
-async function mayTakeRole(client: pg.ClientBase): Promise<boolean> {
+/** Whether sessions of the connecting user may run as the role. */
+export async function mayTakeServiceRole(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ may: boolean }>(
     `SELECT pg_has_role(current_user, oid,
               CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS may

@@ -16,8 +16,8 @@ const ALL = '*'
 export class LiveFeed {
   readonly #read: (after: bigint, types: readonly string[] | undefined) => Promise<LogPage>
   readonly #failed: (error: unknown, attempt: number) => void
-  /** How many subscribers want a type, and the position from which on the stretch has all events of it. */
-  readonly #wanted = new Map<string, { subscribers: number; since: bigint }>()
+  /** How many subscribers want a type. */
+  readonly #wanted = new Map<string, number>()
   /** The stretch: all wanted events with #from < position <= #to. */
   #events: StoredEvent[] = []
   /** Index of the first event of the stretch; those before are forgotten. */
@@ -70,24 +70,22 @@ export class LiveFeed {
   }
 
   /**
-   * Has the stretch hold events of these types from here on, of all types where none are named.
+   * Has the stretch hold events of these types, of all types where none are named. What it lacks of them so far makes it
+   * begin anew where it ends: who is on his way to there reads the log.
    * @returns how to end that; a second call does nothing.
    */
   want(types: readonly string[] = [ALL]): () => void {
     if (this.isResting) this.#skip(this.#known)
-    for (const type of types) {
-      const want = this.#wanted.get(type)
-      if (want) want.subscribers += 1
-      else this.#wanted.set(type, { subscribers: 1, since: this.#to })
-    }
+    if (!types.every((type) => this.wants(type))) this.#skip(this.#to)
+    for (const type of types) this.#wanted.set(type, (this.#wanted.get(type) ?? 0) + 1)
     let ended = false
     return () => {
       if (ended) return
       ended = true
       for (const type of types) {
-        const want = this.#wanted.get(type)!
-        want.subscribers -= 1
-        if (want.subscribers === 0) this.#wanted.delete(type)
+        const others = this.#wanted.get(type)! - 1
+        if (others > 0) this.#wanted.set(type, others)
+        else this.#wanted.delete(type)
       }
     }
   }
@@ -129,7 +127,7 @@ export class LiveFeed {
     maxCount: number,
     types: ReadonlySet<string> | undefined,
   ): LogPage | 'behind' | 'nothing' {
-    if (position < this.#from || !this.#hasAllSince(position, types)) return 'behind'
+    if (position < this.#from) return 'behind'
     if (position >= this.#to) return 'nothing'
     const events: StoredEvent[] = []
     let index = this.#indexAfter(position)
@@ -191,9 +189,9 @@ export class LiveFeed {
         page.events.filter((event) => event.position > this.#to),
         page.checkpoint,
       )
-      for (const [type, want] of this.#wanted) {
-        if (!asked.has(type) && !asked.has(ALL)) want.since = page.checkpoint
-      }
+      const isAll = asked.has(ALL) || [...this.#wanted.keys()].every((type) => asked.has(type))
+      // it lacks what somebody has begun to want meanwhile
+      if (!isAll) this.#skip(this.#to)
     }
     // announced before the read and not there: nothing to wait for
     if (page.atHead && this.#known === known) this.#known = this.#to
@@ -225,23 +223,12 @@ export class LiveFeed {
 
   /** Goes on at a position with nothing in memory. */
   #skip(to: bigint): void {
-    if (to <= this.#to) return
+    if (to < this.#to) return
     this.#events = []
     this.#first = 0
     this.#bytes = 0
     this.#from = to
     this.#to = to
-  }
-
-  #hasAllSince(position: bigint, types: ReadonlySet<string> | undefined): boolean {
-    const everything = this.#wanted.get(ALL)
-    if (everything && everything.since <= position) return true
-    if (!types) return false
-    for (const type of types) {
-      const want = this.#wanted.get(type)
-      if (!want || want.since > position) return false
-    }
-    return true
   }
 
   #indexAfter(position: bigint): number {

@@ -1,8 +1,5 @@
 import type pg from 'pg'
 import type { Carried } from '../../application/ports/moved-database.ts'
-import type { MasterKeys } from '../crypto/master-keys.ts'
-import { keyPurpose } from '../secrets/personal-data-keys.ts'
-import { secretPurpose } from '../secrets/vault.ts'
 
 /** A row as PostgreSQL writes it, by column. */
 type Row = Record<string, string | null>
@@ -13,26 +10,15 @@ interface CarriedTable {
   /** Columns that the other database fills by itself. */
   readonly without?: readonly string[]
   /** What becomes of a row on its way. */
-  readonly carry?: (row: Row, masterKeys: MasterKeys) => Row
+  readonly carry?: (row: Row) => Row
 }
 
 const ROWS_AT_ONCE = 2_000
 
 /** Everything in `runtime` that does not derive from the log; work in the order in which it was stored. */
 const TABLES: readonly CarriedTable[] = [
-  {
-    name: 'data_keys',
-    order: 'subject',
-    carry: (row, masterKeys) =>
-      row.wrapped === null
-        ? row
-        : wrappedAnew(row, 'wrapped', keyPurpose(row.subject!, Number(row.generation)), masterKeys),
-  },
-  {
-    name: 'secrets',
-    order: 'ref',
-    carry: (row, masterKeys) => wrappedAnew(row, 'wrapped_key', secretPurpose(row.ref!), masterKeys),
-  },
+  { name: 'data_keys', order: 'subject' },
+  { name: 'secrets', order: 'ref' },
   { name: 'erasures', order: 'one' },
   { name: 'last_used', order: 'credential_id' },
   {
@@ -53,19 +39,13 @@ const TABLES: readonly CarriedTable[] = [
 ]
 
 /**
- * Puts what a database holds beside the log in the place of what another one holds. Every key is opened on its way, and
- * wrapped with the current master key.
+ * Puts what a database holds beside the log in the place of what another one holds.
  * @param from in a transaction of its own; what it sees is carried.
  * @param to in a transaction that the caller ends.
- * @throws MasterKeyError when a key can be opened with none of the master keys.
  */
-export async function carryTables(
-  from: pg.ClientBase,
-  to: pg.ClientBase,
-  masterKeys: MasterKeys,
-): Promise<Carried> {
+export async function carryTables(from: pg.ClientBase, to: pg.ClientBase): Promise<Carried> {
   const rows: Record<string, number> = {}
-  for (const table of TABLES) rows[table.name] = await carryTable(from, to, table, masterKeys)
+  for (const table of TABLES) rows[table.name] = await carryTable(from, to, table)
   return {
     data_keys: rows.data_keys!,
     secrets: rows.secrets!,
@@ -79,7 +59,6 @@ async function carryTable(
   from: pg.ClientBase,
   to: pg.ClientBase,
   { name, order, without = [], carry = (row) => row }: CarriedTable,
-  masterKeys: MasterKeys,
 ): Promise<number> {
   const { rows: columns } = await from.query<{ name: string; type: string }>(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
@@ -100,7 +79,7 @@ async function carryTable(
   for (;;) {
     const { rows } = await from.query<Row>(`FETCH ${ROWS_AT_ONCE} FROM carried`)
     if (rows.length === 0) break
-    const carried = rows.map((row) => carry(row, masterKeys))
+    const carried = rows.map(carry)
     await to.query(
       `INSERT INTO runtime.${name} (${list})
        SELECT ${typed} FROM unnest(${parameters}) WITH ORDINALITY AS given (${list}, place) ORDER BY place`,
@@ -110,11 +89,4 @@ async function carryTable(
   }
   await from.query('CLOSE carried')
   return total
-}
-
-function wrappedAnew(row: Row, column: string, purpose: string, masterKeys: MasterKeys): Row {
-  const wrapped = Buffer.from(row[column]!.slice('\\x'.length), 'hex')
-  const key = masterKeys.unwrap({ wrapped, masterKeyId: row.master_key_id! }, purpose)
-  const anew = masterKeys.wrap(key, purpose)
-  return { ...row, [column]: `\\x${anew.wrapped.toString('hex')}`, master_key_id: anew.masterKeyId }
 }

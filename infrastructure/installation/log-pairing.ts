@@ -58,11 +58,10 @@ export async function refuseOtherLog(pool: Pool, engine: LogEngine, log: EventLo
 }
 
 /**
- * Pairs a database with a log that has its first event; the first caller's log counts.
+ * Pairs a database with a log that has its first event, after {@link refuseOtherLog}; the first caller's log counts.
  * @throws OtherEventLog, LogTooShort
  */
 export async function rememberLog(pool: Pool, engine: LogEngine, log: EventLog): Promise<void> {
-  await refuseOtherLog(pool, engine, log)
   const pairing = await pairingOf(engine, log)
   if (pairing) await pool.query(`${INSERT} WHERE log_binding.first_event_id IS NULL`, valuesOf(pairing, null))
   await refuseOtherLog(pool, engine, log)

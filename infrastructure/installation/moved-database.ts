@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { LOG_START } from '../../application/ports/event-log.ts'
-import type { LogIdentity, Moved, MovedDatabase } from '../../application/ports/moved-database.ts'
+import { MoveRefused } from '../../application/ports/movable-log.ts'
+import type { Carried, LogIdentity, Moved, MovedDatabase } from '../../application/ports/moved-database.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { ConfigError } from '../config-error.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import type { Database } from '../database/database.ts'
 import { FINGERPRINT_ROOT, fingerprintsOf } from '../secrets/personal-data.ts'
+import { rewrapAll } from '../secrets/rewrap.ts'
 import { PostgresSecretVault } from '../secrets/vault.ts'
 import { carryTables } from './carried-tables.ts'
 import {
@@ -23,16 +25,6 @@ import { KeysMissing } from './pairing.ts'
 
 /** Sessions of a service that has just ended are gone by then. */
 const WAIT_MS = 3_000
-
-/** A service works on the database; the message is one clear line. */
-export class DatabaseInUse extends Error {
-  override readonly name = 'DatabaseInUse'
-}
-
-/** Which of two databases counts cannot be told; the message is one clear line. */
-export class DatabasesApart extends Error {
-  override readonly name = 'DatabasesApart'
-}
 
 interface Options {
   /** The database that belongs to the source. */
@@ -131,18 +123,12 @@ export class PostgresMovedDatabase implements MovedDatabase {
           return { outcome: 'moved before', carried: null }
         }
         // of one database, the keys stay as they are
-        const rows =
-          masterKeys && from !== to
-            ? await from.withClient((source) =>
-                inTransaction(source, 'REPEATABLE READ READ ONLY', () =>
-                  carryTables(source, client, masterKeys),
-                ),
-              )
-            : null
+        const carried =
+          from === to ? null : await from.withClient((source) => carryAll(source, client, masterKeys!))
         await translate(client, translated)
         await dropReadModels(client)
         if (pairing) await storePairing(client, pairing, from === to ? null : UNFINISHED)
-        return { outcome: 'moved', carried: rows }
+        return { outcome: 'moved', carried }
       }),
     )
     if (from !== to && moved.outcome === 'moved') {
@@ -157,26 +143,33 @@ export class PostgresMovedDatabase implements MovedDatabase {
    * Whether an earlier move to another database has ended there, and what stands there counts from now on: carrying
    * again would take away what a service made there since.
    * @param client of the target, in a transaction.
-   * @throws DatabasesApart when it cannot be told which of the two counts.
+   * @throws MoveRefused when it cannot be told which of the two counts.
    */
   async #hasMoved(client: pg.Client, pairing: LogPairing | null): Promise<boolean> {
     const left = (await readPairing(this.#options.from.pool))?.movedTo ?? null
-    if (left === UNFINISHED) throw new DatabasesApart(`a move to ${this.from} has not ended: repeat it first`)
+    if (left === UNFINISHED) throw new MoveRefused(`a move to ${this.from} has not ended: repeat it first`)
     const reached = await readPairing(client)
     if (reached === null || !isSameLog(reached, pairing)) return false
     if (reached.movedTo === null) {
       if (left !== null) return true
-      throw new DatabasesApart(
+      throw new MoveRefused(
         `services may have worked on both ${this.from} and ${this.to} since the last move: take an empty target`,
       )
     }
     // the latter was interrupted between its two marks
     if (left === null || (left === this.to && reached.movedTo === UNFINISHED)) return false
-    throw new DatabasesApart(
+    throw new MoveRefused(
       `the installation was moved from here to ${left}, and is not at ${this.to} either: name the database where it ` +
         'was last with --from-database',
     )
   }
+}
+
+/** @throws MasterKeyError when a key can be opened with none of the master keys. */
+async function carryAll(from: pg.ClientBase, to: pg.ClientBase, masterKeys: MasterKeys): Promise<Carried> {
+  const carried = await inTransaction(from, 'REPEATABLE READ READ ONLY', () => carryTables(from, to))
+  await rewrapAll(to, masterKeys)
+  return carried
 }
 
 async function translate(client: pg.Client, translated: ReadonlyMap<bigint, bigint>): Promise<void> {
@@ -212,7 +205,7 @@ async function inTransaction<T>(
   }
 }
 
-/** A service on EventStoreDB holds nothing in its log; its sessions here give it away. @throws DatabaseInUse */
+/** A service on EventStoreDB holds nothing in its log; its sessions here give it away. @throws MoveRefused */
 async function refuseWhileInUse(database: Database, db: Pick<pg.ClientBase, 'query'>): Promise<void> {
   for (const deadline = performance.now() + WAIT_MS; ; ) {
     const { rows } = await db.query<{ sessions: number }>(
@@ -221,7 +214,7 @@ async function refuseWhileInUse(database: Database, db: Pick<pg.ClientBase, 'que
     )
     if (rows[0]!.sessions === 0) return
     if (performance.now() > deadline) {
-      throw new DatabaseInUse(`${nameOf(database)} is in use by a service: stop every service on it first`)
+      throw new MoveRefused(`${nameOf(database)} is in use by a service: stop every service on it first`)
     }
     await delay(100)
   }

@@ -57,9 +57,9 @@ const DESTROYED_SINCE = `
 
 /** The table of wrapped data keys. */
 export class PersonalDataKeys {
-  readonly #pool: pg.Pool
+  readonly #pool: Pick<pg.Pool, 'query'>
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: Pick<pg.Pool, 'query'>) {
     this.#pool = pool
   }
 

@@ -20,13 +20,13 @@ const REMEMBERED_SECRETS = 10_000
 
 /** The vault in PostgreSQL: each secret under a data key of its own, which the master key wraps. */
 export class PostgresSecretVault implements SecretVault {
-  readonly #pool: pg.Pool
+  readonly #pool: Pick<pg.Pool, 'query'>
   readonly #masterKeys: MasterKeys
   readonly #clock: Clock
   // a reference never changes its secret, so what was read once stays true
   readonly #remembered = new RecentlyUsed<string, string>(REMEMBERED_SECRETS)
 
-  constructor(pool: pg.Pool, masterKeys: MasterKeys, clock: Clock) {
+  constructor(pool: Pick<pg.Pool, 'query'>, masterKeys: MasterKeys, clock: Clock) {
     this.#pool = pool
     this.#masterKeys = masterKeys
     this.#clock = clock
@@ -101,7 +101,7 @@ export class PostgresSecretVault implements SecretVault {
 }
 
 /** What the wrapped key of a secret is bound to. */
-export function secretPurpose(ref: string): string {
+function secretPurpose(ref: string): string {
   return `secret ${ref}`
 }
 

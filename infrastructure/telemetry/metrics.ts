@@ -6,9 +6,6 @@ const BATCH = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
 interface Observed {
   observe(value: number): void
 }
-interface Counted {
-  inc(value?: number): void
-}
 
 /**
  * The service's metrics in a registry of their own. Durations are given in milliseconds and shown
@@ -21,11 +18,6 @@ export class Metrics {
 
   // children by their joined labels: looking labels up again for every observation costs more than observing
   readonly #requests = new Map<string, Observed>()
-  readonly #pages = new Map<
-    string,
-    { readonly events: Counted; readonly pages: Counted; readonly time: Observed }
-  >()
-  readonly #workDone = new Map<string, Counted>()
 
   readonly #requestTime = this.#histogram(
     'http_request_duration_seconds',
@@ -113,18 +105,9 @@ export class Metrics {
 
   /** One page that a projection or process manager applied. */
   page(projection: string, events: number, milliseconds: number): void {
-    let children = this.#pages.get(projection)
-    if (!children) {
-      children = {
-        events: this.#projectionEvents.labels(projection),
-        pages: this.#projectionPages.labels(projection),
-        time: this.#projectionTime.labels(projection),
-      }
-      this.#pages.set(projection, children)
-    }
-    children.events.inc(events)
-    children.pages.inc()
-    children.time.observe(milliseconds / 1000)
+    this.#projectionEvents.inc({ projection }, events)
+    this.#projectionPages.inc({ projection })
+    this.#projectionTime.observe({ projection }, milliseconds / 1000)
   }
 
   /** Where all projections stand; null while that is not known: then there is no figure rather than an old one. */
@@ -194,13 +177,7 @@ export class Metrics {
 
   /** A piece of work of a process manager that came to an end, for now or for good. */
   worked(queue: string, outcome: string): void {
-    const key = `${queue} ${outcome}`
-    let counted = this.#workDone.get(key)
-    if (!counted) {
-      counted = this.#workTotal.labels(queue, outcome)
-      this.#workDone.set(key, counted)
-    }
-    counted.inc()
+    this.#workTotal.inc({ queue, outcome })
   }
 
   /** Whether NATS is connected; only told of where it is configured. */

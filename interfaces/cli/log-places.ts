@@ -7,10 +7,7 @@ import { parseKeys } from '../../infrastructure/config/setting-kinds.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { migrate } from '../../infrastructure/database/migrate.ts'
-import {
-  lockDataDirectory,
-  startEmbeddedPostgres,
-} from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { openMovableEventStoreLog } from '../../infrastructure/event-store/eventstoredb/movable-log.ts'
 import { openMovablePostgresLog } from '../../infrastructure/event-store/postgres/movable-log.ts'
 import { UsageError } from './io.ts'
@@ -120,8 +117,6 @@ export class OpenPlaces {
   }
 
   async #startEmbedded(dataDir: string): Promise<string> {
-    const lock = await lockDataDirectory(dataDir)
-    this.#closers.push(() => lock.release())
     const server = await startEmbeddedPostgres({ dataDir })
     this.#closers.push(() => server.stop())
     return server.url

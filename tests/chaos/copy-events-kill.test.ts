@@ -145,7 +145,7 @@ if (source && source.kind !== 'given') {
     test('the server it writes to is killed instead: it waits and goes on by itself', {
       timeout: 300_000,
     }, async () => {
-      const target = await startEventStore()
+      const target = await startEventStore({ keepsData: true })
       try {
         const empty = await heldBy(target.url)
         expect(empty).toBe(LOG_START)

@@ -76,7 +76,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         // six processes of up to 21 sessions, those of a restart counted twice
         startEmbeddedPostgres({ dataDir, durable: false, maxConnections: 300 }),
         startNats(),
-        engine === 'EventStoreDB' ? startEventStore() : null,
+        engine === 'EventStoreDB' ? startEventStore({ keepsData: true }) : null,
       ])
       installation = await createInstallation({
         databaseUrl: postgres.url,

@@ -90,9 +90,7 @@ async function dieAndGoOn(
 describe('a large file goes on where the service was killed', () => {
   test.each([
     ['right after it was accepted', null, () => service.kill()],
-    ['in its validation', [0, 1], () => service.kill()],
     ['late in its validation', [0, 17], () => service.kill()],
-    ['in its wage calculation', [1, 2], () => service.kill()],
     ['in its premium calculation', [2, 1], () => service.kill()],
     ['with all processes of its database', [1, 1], () => killTree(service)],
   ] as const)('%s', async (_what, at, kill) => {

@@ -325,12 +325,12 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           const type = `Type${randomUUID().slice(0, 8)}`
           const { position: before } = await current().append(aStream(), -1, someEvents(1))
           const stream = aStream()
-          const { position: last } = await current().append(stream, -1, someEvents(4, { type }))
+          const { position: last } = await current().append(stream, -1, someEvents(2, { type }))
           const events = await current().readStream(stream)
           for (const filter of [{}, { types: [type] }]) {
             let from = before
             for (const [index, event] of events.entries()) {
-              const between = new Set([from, from + 1n, (from + event.position) / 2n, event.position - 1n])
+              const between = new Set([from, (from + event.position) / 2n, event.position - 1n])
               for (const after of between) {
                 if (after < from || after >= event.position) continue
                 const page = await current().readAll({ after, maxCount: 2, ...filter })
@@ -340,7 +340,7 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
               }
               from = event.position
             }
-            for (const after of [last + 1n, last + 1_000_000n, 10n ** 15n - 1n, 2n ** 62n]) {
+            for (const after of [last + 1n, 2n ** 62n]) {
               const page = await current().readAll({ after, maxCount: 2, ...filter })
               expect(page).toEqual({ events: [], checkpoint: after, atHead: true })
             }

@@ -46,7 +46,7 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
   const cleanup = (work: () => Promise<unknown>) => cleanups.unshift(work)
 
   beforeAll(async () => {
-    server = await startEventStore()
+    server = await startEventStore({ keepsData: true })
     others = EventStoreDBClient.connectionString(server.url)
   })
   afterEach(async () => {

@@ -11,7 +11,7 @@ const source = await findEventStore()
 if (source?.kind === 'program' || source?.kind === 'container') {
   const frozen = source.kind === 'program' ? ['frozen'] : []
   outageContract('EventStoreDB', ['killed', 'stopped', ...frozen], async () => {
-    const server = await startEventStore()
+    const server = await startEventStore({ keepsData: true })
     const { url } = server
     return {
       open: () => openEventStoreEventLog({ url, patienceMs: 40_000 }),

@@ -98,10 +98,7 @@ test('a database that vanishes from the network leaves no request without an ans
 test.skipIf((await findEventStore()) === null)(
   'an overview of projections does not wait as long as work in the background while the log in EventStoreDB answers',
   async () => {
-    const [eventStore, own] = await Promise.all([
-      startEventStore({ keepsData: false }),
-      createTestDatabase({ migrate: false }),
-    ])
+    const [eventStore, own] = await Promise.all([startEventStore(), createTestDatabase({ migrate: false })])
     const url = new URL(own.url)
     const ownProxy = await startHoldingProxy(Number(url.port))
     url.host = `127.0.0.1:${ownProxy.port}`

@@ -104,7 +104,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
     let server: EventStoreServer
 
     beforeAll(async () => {
-      server = await startEventStore()
+      server = await startEventStore({ keepsData: true })
       database = await createTestDatabase({ migrate: false })
       service = await startProcess({
         env: { ...env(), DATABASE_URL: database.url, EVENTSTORE_URL: server.url },

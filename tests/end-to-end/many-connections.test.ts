@@ -1,5 +1,5 @@
 import { Agent, type ClientRequest, type RequestOptions, request } from 'node:http'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { employeeRecord, report, reportBody } from '../support/core.ts'
 import { type SeededTenant, seedTenant, send, sendRpc } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
@@ -11,15 +11,20 @@ const OPENED_AT_ONCE = 50
 let service: RunningService
 let busy: SeededTenant
 let other: SeededTenant
-let agent: Agent
+/** Each keeps a connection of its own. */
+let agents: Agent[]
 
 beforeAll(async () => {
   service = await startService()
   busy = await seedTenant(service)
   other = await seedTenant(service)
-  agent = new Agent({ keepAlive: true })
 })
-afterEach(() => agent.destroy())
+beforeEach(() => {
+  agents = Array.from({ length: CONNECTIONS }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+})
+afterEach(() => {
+  for (const agent of agents) agent.destroy()
+})
 afterAll(() => service?.stop())
 
 interface Answered {
@@ -27,12 +32,13 @@ interface Answered {
   readonly retryAfter: string | undefined
 }
 
-/** Begins a request on a connection that nobody else uses meanwhile. */
+/** Begins a request on the n-th connection. */
 function begin(
+  n: number,
   path: string,
   options: RequestOptions = {},
 ): { sent: ClientRequest; answer: Promise<Answered> } {
-  const sent = request(`${service.coreUrl}/api/v1${path}`, { agent, ...options })
+  const sent = request(`${service.coreUrl}/api/v1${path}`, { agent: agents[n]!, ...options })
   const answer = new Promise<Answered>((resolve, reject) => {
     sent.on('error', reject)
     sent.on('response', (response) => {
@@ -46,13 +52,13 @@ function begin(
   return { sent, answer }
 }
 
-/** Does something for each of so many numbers, for a few of them at once. */
-async function forEach(count: number, atOnce: number, work: (n: number) => Promise<void>): Promise<void> {
+/** Does something on every connection, for a few of them at once. */
+async function onEach(atOnce: number, work: (n: number) => Promise<void>): Promise<void> {
   let next = 0
   const workNext = async () => {
-    while (next < count) {
+    while (next < CONNECTIONS) {
       next += 1
-      await work(next)
+      await work(next - 1)
     }
   }
   await Promise.all(Array.from({ length: atOnce }, workNext))
@@ -80,10 +86,10 @@ it('refuses at once what a caller holds open beyond what is served soon, and ans
   const before = await refusalsTold()
   const answers: Answered[] = []
   const requests: { sent: ClientRequest; rest: string; answer: Promise<unknown> }[] = []
-  await forEach(CONNECTIONS, OPENED_AT_ONCE, async (n) => {
+  await onEach(OPENED_AT_ONCE, async (n) => {
     const body = JSON.stringify(reportBody(busy, { employees: [employeeRecord({ employee_id: `E-${n}` })] }))
     const headers = { ...busy.clientHeaders, 'Content-Length': body.length }
-    const { sent, answer } = begin('/payroll/reports', { method: 'POST', headers })
+    const { sent, answer } = begin(n, '/payroll/reports', { method: 'POST', headers })
     requests.push({ sent, rest: body.slice(50), answer: answer.then((one) => answers.push(one)) })
     await new Promise<void>((resolve) => sent.write(body.slice(0, 50), () => resolve()))
   })
@@ -105,14 +111,16 @@ it('refuses at once what a caller holds open beyond what is served soon, and ans
 it('serves or refuses everything that a thousand connections ask, and answers another meanwhile', async () => {
   const { body } = await report(service, busy)
   const answers: Answered[] = []
-  const ask = async () => {
-    const { sent, answer } = begin(`/files/status/${body.file_id}`, { headers: busy.clientHeaders })
+  const ask = async (n: number) => {
+    const { sent, answer } = begin(n, `/files/status/${body.file_id}`, { headers: busy.clientHeaders })
     sent.end()
     answers.push(await answer)
   }
-  await forEach(CONNECTIONS, OPENED_AT_ONCE, ask)
+  await onEach(OPENED_AT_ONCE, ask)
   let isOver = false
-  const asking = forEach(5 * CONNECTIONS, CONNECTIONS, ask).finally(() => {
+  const asking = onEach(CONNECTIONS, async (n) => {
+    for (let asked = 0; asked < 5; asked += 1) await ask(n)
+  }).finally(() => {
     isOver = true
   })
   const pinged: number[] = []

@@ -10,9 +10,11 @@ import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { copyBinaries } from '../../infrastructure/embedded-postgres/binaries.ts'
 import {
-  type EmbeddedPostgres,
   EmbeddedPostgresError,
   lockDataDirectory,
+} from '../../infrastructure/embedded-postgres/data-directory-lock.ts'
+import {
+  type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { listServerProcesses, processIdentity } from '../../infrastructure/embedded-postgres/processes.ts'
@@ -244,6 +246,7 @@ describe('after a crash', () => {
     expect(await first.unexpectedExit).toMatch(/SIGKILL/)
     // the busy backend does not notice by itself
     expect((await listServerProcesses(clusterDir)).length).toBeGreaterThan(0)
+    await first.stop()
     const second = await start(dataDir)
     expect(await query(second.url, 'select answer from kept')).toEqual([{ answer: 1 }])
     await sleeping

@@ -76,7 +76,7 @@ describe.skipIf(!source || source.kind === 'given')(
     const cleanups: (() => Promise<unknown>)[] = []
 
     beforeEach(async () => {
-      server = await startEventStore()
+      server = await startEventStore({ keepsData: true })
       cleanups.unshift(() => server.stop())
       testDatabase = await createTestDatabase()
       cleanups.unshift(() => testDatabase.drop())

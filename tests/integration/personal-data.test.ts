@@ -380,21 +380,18 @@ describe('rotation of the master key', () => {
     const both = await openProcess([next, masterKey])
     expect(await openOne(both.personalData, value)).toBe('Ada Baker')
     // two processes that start at once both do it
-    const parallel = await Promise.all([
-      rewrapAll(pool, both.vault, both.masterKeys),
-      rewrapAll(pool, both.vault, both.masterKeys),
-    ])
+    const parallel = await Promise.all([rewrapAll(pool, both.masterKeys), rewrapAll(pool, both.masterKeys)])
     expect(Math.max(...parallel.map(({ dataKeys }) => dataKeys))).toBeGreaterThan(0)
-    expect(await rewrapAll(pool, both.vault, both.masterKeys)).toEqual({ dataKeys: 0, secrets: 0 })
+    expect(await rewrapAll(pool, both.masterKeys)).toEqual({ dataKeys: 0, secrets: 0 })
 
     const alone = await openProcess([next])
     expect(await openOne(alone.personalData, value)).toBe('Ada Baker')
     expect(await alone.vault.get('connection/rotation')).toBe('s3cret')
     await expect(openProcess([masterKey])).rejects.toThrow('MASTER_KEY does not contain the key')
-    await rewrapAll(pool, alone.vault, new MasterKeys([next]))
+    await rewrapAll(pool, new MasterKeys([next]))
     // later tests of this file go on with the first key
     const back = await openProcess([masterKey, next])
-    await rewrapAll(pool, back.vault, back.masterKeys)
+    await rewrapAll(pool, back.masterKeys)
   })
 })
 

@@ -773,51 +773,6 @@ describe('working', () => {
     door.open()
     expect(await bench.drain(runner)).toBe(true)
   })
-
-  describe('of a real process', () => {
-    const HOUR = 3_600_000
-    const LEASES = `
-      SELECT count(*) FILTER (WHERE expires_at > clock_timestamp() + interval '50 minutes')::int AS leases,
-        (SELECT count(*)::int FROM runtime.work
-          WHERE state = 'leased' AND lease_until > clock_timestamp() + interval '50 minutes') AS work
-      FROM runtime.leases WHERE name = 'process-manager/endless'`
-
-    test('that is killed is taken over at once, however long its leases would last', {
-      timeout: 60_000,
-    }, async () => {
-      const { startWorkerProcess } = await import('../support/worker-process.ts')
-      const child = await startWorkerProcess(testDatabase.url, { leaseMs: HOUR })
-      await child.line('working')
-      const { handler, deliveries } = courier()
-      const second = await another()
-      const runner = await second.run([{ ...parcels(handler), name: 'endless' }])
-      expect(await second.leases.acquire('process-manager/endless')).toBeNull()
-      expect(deliveries).toEqual([])
-      expect((await bench.database.pool.query(LEASES)).rows).toEqual([{ leases: 1, work: 1 }])
-      await child.kill()
-      await until(() => deliveries.length === 1)
-      expect(deliveries[0]).toMatchObject({ key: 'never-done', attempt: 2 })
-      await until(async () => (await bench.database.pool.query(LEASES)).rows[0]!.leases === 0)
-      expect(await second.drain(runner)).toBe(true)
-    })
-
-    test('that hangs is taken over when its leases have run out', { timeout: 60_000 }, async () => {
-      const { startWorkerProcess } = await import('../support/worker-process.ts')
-      const child = await startWorkerProcess(testDatabase.url, { leaseMs: 1_000 })
-      try {
-        await child.line('working')
-        child.freeze()
-        const { handler, deliveries } = courier()
-        const second = await another()
-        const runner = await second.run([{ ...parcels(handler), name: 'endless' }], { workLeaseMs: 1_000 })
-        await until(() => deliveries.length === 1)
-        expect(await second.drain(runner)).toBe(true)
-      } finally {
-        child.thaw()
-        await child.kill()
-      }
-    })
-  })
 })
 
 describe('timers', () => {

@@ -34,7 +34,7 @@ export async function eventStoreProgram(): Promise<string | null> {
 }
 
 interface ServerOptions {
-  /** False: in memory, quicker; default true. */
+  /** On disk, so that it can be restarted; default false: in memory, quicker. */
   readonly keepsData?: boolean
   /** A directory of the caller's, which is made when it is not there; only a program takes it. */
   readonly database?: string
@@ -67,9 +67,9 @@ export async function startEventStore(options: ServerOptions = {}): Promise<Even
 }
 
 async function startProgram(path: string, options: ServerOptions): Promise<EventStoreServer> {
-  const { keepsData = true, at } = options
+  const { database: given, keepsData = given !== undefined, at } = options
   const folder = await mkdtemp(join(tmpdir(), 'compstream-eventstore-'))
-  const database = options.database ?? join(folder, 'db')
+  const database = given ?? join(folder, 'db')
   const port = at ? Number(/:(\d+)/.exec(at.url)![1]) : await freePort()
   const server = serverProcess(path, [
     ...[...PLAIN_NODE, ...(await addressOf(port))],
@@ -88,7 +88,7 @@ async function startProgram(path: string, options: ServerOptions): Promise<Event
   return {
     ...server,
     url: `esdb://127.0.0.1:${port}?tls=false`,
-    restart: start,
+    restart: keepsData ? start : () => Promise.reject(new Error('it has kept nothing: see keepsData')),
     async stop() {
       await server.kill()
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })

@@ -49,7 +49,7 @@ const natsServers = new Map<string, Promise<Server>>()
 /** Address of the EventStoreDB server that holds the log of a database; null when the database itself does. */
 export async function eventStoreOf(databaseUrl: string): Promise<string | null> {
   if (!isLogInEventStore) return null
-  return urlIn(eventStores, databaseUrl, () => startEventStore({ keepsData: false }))
+  return urlIn(eventStores, databaseUrl, startEventStore)
 }
 
 /** Address of the NATS server between the processes on a database; null when there is none. */

@@ -9,15 +9,9 @@ import { eventStoreOf } from './installation.ts'
  * Opens the log that belongs to a database, as one more process would: in the engine of the installation that the
  * suites run on.
  * @param databaseUrl the url that `database` was opened with.
- * @param options.eventStoreUrl where the log is, when another process has started its server.
  */
-export async function openTestLog(
-  database: Database,
-  databaseUrl: string,
-  options: { eventStoreUrl?: string | undefined } = {},
-): Promise<EventLog> {
-  const { eventStoreUrl } = options
-  const url = eventStoreUrl ?? (await eventStoreOf(databaseUrl))
+export async function openTestLog(database: Database, databaseUrl: string): Promise<EventLog> {
+  const url = await eventStoreOf(databaseUrl)
   return url === null
     ? openPostgresEventLog({ database, isExclusive: false })
     : openEventStoreEventLog({ url })

@@ -20,6 +20,8 @@ const LONG: readonly Part[] = [
   { file: 'chaos/many-processes', names: /^many processes on PostgreSQL / },
   // chaos/pipeline-kill has the same retries
   { file: 'end-to-end/core-retry-after-crash' },
+  // another time limit than those that the others there wait for
+  { file: 'end-to-end/database-silent', names: /^an overview of projections/ },
   // integration/eventstoredb-outages has it for each reader, contract/eventstoredb-outages for each call
   { file: 'end-to-end/engine-outages', names: /EventStoreDB is away/ },
   { file: 'end-to-end/graceful-restart' },

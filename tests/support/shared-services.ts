@@ -102,7 +102,7 @@ async function start(installation: InstallationName, postgresUrl: string): Promi
   const [database, nats, eventStore] = await Promise.all([
     emptyDatabase(postgresUrl),
     startNats(),
-    installation === 'eventstoredb-nats' ? startEventStore({ keepsData: false }) : null,
+    installation === 'eventstoredb-nats' ? startEventStore() : null,
   ])
   const service = await startProcesses(ROLES[installation], {
     dataDir,

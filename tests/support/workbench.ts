@@ -63,7 +63,6 @@ export const QUICK: RunnerOptions = { pollMs: 100, checkpointMs: 20, workLeaseMs
  * @param options.aggregates of the test's own, beside the service's.
  * @param options.clock `virtual` (default) stands where the log says.
  * @param options.notices default: told to nobody outside.
- * @param options.eventStoreUrl where the log is, when another process has started its server.
  * @param options.leaseMs time to live of leases, default 1500.
  * @param options.queue default: this process's own.
  */
@@ -73,13 +72,12 @@ export async function openWorkbench(
     aggregates?: readonly Aggregate[]
     clock?: Clock
     notices?: Notices
-    eventStoreUrl?: string | undefined
     queue?: WorkQueue
     leaseMs?: number
   } = {},
 ): Promise<Workbench> {
   const database = await openDatabase({ url })
-  const log = await openTestLog(database, url, options)
+  const log = await openTestLog(database, url)
   const registry = new EventRegistry([...aggregates, ...(options.aggregates ?? [])])
   const notices = options.notices ?? new InProcessNotices()
   const clock = options.clock ?? (await VirtualClock.open(log, registry, notices))

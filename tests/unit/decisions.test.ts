@@ -41,6 +41,7 @@ import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../..
 import {
   IdempotencyKeyAnswered,
   IdempotencyKeyClaimed,
+  IdempotencyKeyReleased,
   idempotencyKey,
 } from '../../domain/uniqueness/idempotency-key.ts'
 import { ReservationReleased, reservation, ValueReserved } from '../../domain/uniqueness/reservation.ts'
@@ -234,12 +235,28 @@ const answer = IdempotencyKeyAnswered.of({
   created_id: null,
 })
 const other = { ...claim.data, request_hash: 'other' }
+const { fingerprint, command_id } = claim.data
+const released = IdempotencyKeyReleased.of({ fingerprint, command_id })
 decisions(idempotencyKey, [
   ['is claimed', [], { type: 'Claim', data: claim.data }, [claim]],
   ['is claimed once', [claim], { type: 'Claim', data: { ...claim.data, command_id: ONE } }, []],
   ['refuses another body', [claim], { type: 'Claim', data: other }, conflict('idempotency_key_reused')],
   ['keeps the answer', [claim], { type: 'Answer', data: answer.data }, [answer]],
   ['keeps the first answer', [claim, answer], { type: 'Answer', data: { ...answer.data, status: 500 } }, []],
+  ['is released by its claim', [claim], { type: 'Release', data: released.data }, [released]],
+  [
+    'is not released by another',
+    [claim],
+    { type: 'Release', data: { ...released.data, command_id: ONE } },
+    [],
+  ],
+  ['is not released when answered', [claim, answer], { type: 'Release', data: released.data }, []],
+  [
+    'is free when released',
+    [claim, released],
+    { type: 'Claim', data: other },
+    [IdempotencyKeyClaimed.of(other)],
+  ],
 ])
 
 // ---- operations

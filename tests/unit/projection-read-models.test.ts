@@ -53,9 +53,10 @@ function rowsOfSamples({ tables, handlers }: Projection) {
   }
   const fold = new Fold(tables)
   fold.forget(true)
-  return golden.samples.flatMap(({ type, version, data }, index) => {
+  return golden.samples.flatMap(({ type, version, data }) => {
     const stored = {
-      ...{ position: BigInt(index + 1), stream: `golden-${type}`, revision: index, type },
+      // of no place in the samples: a new sample changes no other's rows
+      ...{ position: 1n, stream: `golden-${type}`, revision: 0, type },
       eventId: '00000000-0000-8000-8000-000000000000',
       data: JSON.stringify(data, withSecondFailure),
       metadata: JSON.stringify({ ...golden.metadata, schema_version: version }),

@@ -16,7 +16,7 @@ test('keeps at least the last half of its limit and never more than the limit', 
   expect(kept.length).toBeLessThanOrEqual(limit)
 })
 
-test('is bounded in what its entries weigh; one that is heavier than all is kept until the next one', () => {
+test('is bounded in what its entries weigh; one that is heavier than all is kept beside them until the next one', () => {
   const entries = new RecentlyUsed<string, number>(100, (value, key) => value + key.length)
   const kept = () => {
     const keys = Array.from({ length: 40 }, (_, n) => `k${n}`).concat('heavy')
@@ -25,10 +25,17 @@ test('is bounded in what its entries weigh; one that is heavier than all is kept
   for (let n = 0; n < 40; n += 1) entries.set(`k${n}`, 7)
   expect(kept().length * 10).toBeLessThanOrEqual(100)
   expect(kept().length * 9).toBeGreaterThanOrEqual(40)
-  entries.set('heavy', 1_000)
-  expect(entries.get('heavy')).toBe(1_000)
+  for (let n = 0; n < 5; n += 1) {
+    entries.set('heavy', 1_000 + n)
+    expect(entries.get('heavy')).toBe(1_000 + n)
+    expect(entries.get('k39')).toBe(7)
+  }
   entries.set('heavier', 2_000)
   expect(entries.get('heavy')).toBeUndefined()
+  entries.set('heavier', 1)
+  expect(entries.get('heavier')).toBe(1)
+  entries.delete('heavier')
+  expect(entries.get('heavier')).toBeUndefined()
 })
 
 test('what is used stays while others go', () => {

@@ -10,6 +10,7 @@ import {
 } from '../../../application/ports/event-log.ts'
 import { retryPause } from '../retry.ts'
 import { recentHeads } from '../stream-heads.ts'
+import { StreamTurns } from '../stream-turns.ts'
 import type { Appends } from './appends.ts'
 import { EventStoreUnavailable, passes, StreamTampered } from './errors.ts'
 import type { LogReader } from './log-reader.ts'
@@ -38,7 +39,7 @@ export class Appender {
   readonly #onSend: (eventId: string, event: EventToAppend, metadata: string) => void
   readonly #patienceMs: number
   readonly #heads = recentHeads()
-  readonly #queues = new Map<string, Promise<unknown>>()
+  readonly #turns = new StreamTurns()
   #closed = false
 
   /** @param parts.onSend hears of each event before it is sent, and the metadata that it is stored with. */
@@ -70,18 +71,11 @@ export class Appender {
         pending.isGivenUp = true
         reject(this.#unavailable('no answer to an append, its outcome is unknown'))
       }, this.#patienceMs)
-      const before = this.#queues.get(stream)
-      const result = before ? before.then(() => this.#append(pending)) : this.#append(pending)
-      const settle = (tell: () => void) => {
+      const leave = () => {
         clearTimeout(timer)
-        if (this.#queues.get(stream) === settled) this.#queues.delete(stream)
-        tell()
+        this.#turns.leave(stream)
       }
-      const settled: Promise<void> = result.then(
-        (appended) => settle(() => resolve(appended)),
-        (error) => settle(() => reject(error)),
-      )
-      this.#queues.set(stream, settled)
+      this.#turns.enter(stream, () => void this.#append(pending).then(resolve, reject).finally(leave))
     })
   }
 
@@ -94,7 +88,7 @@ export class Appender {
   /** Takes no more appends and waits for those under way. */
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.all(this.#queues.values())
+    await this.#turns.idle()
   }
 
   async #append(pending: Pending): Promise<AppendResult> {

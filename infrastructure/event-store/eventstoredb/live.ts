@@ -1,4 +1,5 @@
 import { type EventToAppend, LOG_START } from '../../../application/ports/event-log.ts'
+import { Gathered } from '../gathered.ts'
 import { LiveFeed } from '../live-feed.ts'
 import { RecentlySent } from '../recently-sent.ts'
 import { retryPause } from '../retry.ts'
@@ -24,6 +25,7 @@ export class Live {
   readonly #connection: Connection
   readonly #reader: LogReader
   readonly #sent = new RecentlySent()
+  readonly #head = new Gathered(() => this.#reader.head())
   readonly #log: LiveLog
   readonly #closing: AbortSignal
   #subscription: Subscription | undefined
@@ -31,7 +33,6 @@ export class Live {
   #told = LOG_START
   /** An event of the log stands here, or further on. */
   #end: bigint
-  #isLooking = false
   #isRunning = false
   /** Where the feed stood at the beat before, when the log was ahead of it. */
   #stoodAt: bigint | undefined
@@ -129,7 +130,12 @@ export class Live {
     const last = events.at(-1)
     if (last && last.position > this.#end) this.#end = last.position
     this.#publish(events)
-    if (this.#told > this.#end && !this.#isLooking) void this.#findEnd()
+    if (checkpoint <= this.#end) return
+    this.#head.ask(undefined).then(
+      (head) => this.reaches(head),
+      // the server is away: the next beat sees whether the log is ahead
+      () => undefined,
+    )
   }
 
   /**
@@ -142,21 +148,6 @@ export class Live {
     // the feed may have read on by itself
     const fresh = events.filter(({ position }) => position > to)
     if (checkpoint > to) this.feed.publish(to, fresh, checkpoint)
-  }
-
-  /** Looks where the log ends, once for all that is told meanwhile. */
-  async #findEnd(): Promise<void> {
-    this.#isLooking = true
-    try {
-      for (let looked = LOG_START; this.#told > this.#end && this.#told !== looked; ) {
-        looked = this.#told
-        this.reaches(await this.#reader.head())
-      }
-    } catch {
-      // the server is away: the next beat sees whether the log is ahead
-    } finally {
-      this.#isLooking = false
-    }
   }
 
   /** A subscription can be silent while the log goes on, such as at a node that leads no more. */

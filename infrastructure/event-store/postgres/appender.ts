@@ -14,7 +14,9 @@ import {
   orUnavailable,
 } from '../../database/connection.ts'
 import { Gathered } from '../gathered.ts'
-import { recentHeads, type StreamHead } from '../stream-heads.ts'
+import { retried, retryPause } from '../retry.ts'
+import { recentHeads } from '../stream-heads.ts'
+import { StreamTurns } from '../stream-turns.ts'
 import { Batch, type BatchResult, type Pending } from './batch.ts'
 import { type ChainLink, type EventPlace, type Queryable, readLinks } from './event-queries.ts'
 import type { WriterSession } from './writer-session.ts'
@@ -33,7 +35,7 @@ interface AppendListener {
 
 /**
  * Writes appends by group commit: one batch is on its way at a time, and what arrives meanwhile is hashed and encoded
- * for the next one. The appends of a batch succeed or fail each for itself; those to one stream see each other in order.
+ * for the next one. The appends of a batch are to different streams and succeed or fail each for itself.
  *
  * The hash of an event stands for ever, so an append can be prepared on any predecessor that was read or stored once;
  * the database proves that the predecessor is still the last one, whoever else writes.
@@ -49,16 +51,13 @@ export class Appender {
   #ready: Pending[] = []
   /** Being prepared while another one is on its way. */
   #next = new Batch()
-  /** Ends of streams with all that is prepared or on its way, for streams of which something is. */
-  readonly #pendingHeads = new Map<string, StreamHead>()
   readonly #heads = recentHeads()
   /** Appends in a batch at the most: fewer while one is looked for that the database refuses. */
   #mostAppends = Number.POSITIVE_INFINITY
+  readonly #turns = new StreamTurns()
   #isScheduled = false
   #writing = false
-  #looking = 0
   #closed = false
-  readonly #idle: (() => void)[] = []
 
   /**
    * @param parts.readers for look-ups beside the writer's connection.
@@ -92,7 +91,11 @@ export class Appender {
     if (this.#closed) return Promise.reject(unavailable('it is closed'))
     return new Promise((settle, fail) => {
       // whatever becomes of the connection, and of what stands before it
-      const timer = setTimeout(() => this.#giveUp(append), this.#patienceMs)
+      const timer = setTimeout(() => fail(this.#giveUp(append)), this.#patienceMs)
+      const leave = () => {
+        clearTimeout(timer)
+        this.#turns.leave(stream)
+      }
       const append: Pending = {
         stream,
         revision,
@@ -103,40 +106,30 @@ export class Appender {
         isGivenUp: false,
         sent: 'no',
         resolve(result) {
-          clearTimeout(timer)
+          leave()
           settle(result)
         },
         reject(error) {
-          clearTimeout(timer)
+          leave()
           fail(error)
         },
       }
-      this.#enqueue(append)
+      this.#turns.enter(stream, () => this.#enqueue(append))
     })
   }
 
   /** Takes no more appends and waits for those under way. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#isBusy) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    await this.#turns.idle()
   }
 
-  #giveUp(append: Pending): void {
+  /** Its time is over. @returns what is told of it. */
+  #giveUp(append: Pending): Error {
     append.isGivenUp = true
-    if (append.sent === 'no') {
-      append.reject(unavailable('no turn for an append in its time, it was not sent'))
-      return
-    }
+    if (append.sent === 'no') return notSent()
     this.#session.doubt()
-    append.reject(unavailable('no answer to an append, its outcome is unknown'))
-  }
-
-  get #isBusy(): boolean {
-    return this.#isScheduled || this.#writing || this.#looking > 0
-  }
-
-  #tellWhenIdle(): void {
-    if (!this.#isBusy) for (const resolve of this.#idle.splice(0)) resolve()
+    return unavailable('no answer to an append, its outcome is unknown')
   }
 
   #enqueue(append: Pending): void {
@@ -162,7 +155,6 @@ export class Appender {
         append.reject(new Error(`The last event of stream ${append.stream} carries no hash`))
         return
       }
-      // where there is none, another append that waits may become it
       append.predecessor = link?.hash ?? null
       this.#enqueue(append)
     })
@@ -174,24 +166,15 @@ export class Appender {
     revision: number,
     found: (link: ChainLink | undefined) => void,
   ): Promise<void> {
-    this.#looking += 1
+    const { stream } = append
+    const mayPass = (error: unknown) => isConnectionLoss(error) && !append.isGivenUp && !this.#closed
     try {
-      for (let attempt = 0; !append.isGivenUp; attempt += 1) {
-        try {
-          const links = await this.#links.ask({ stream: append.stream, revision })
-          found(links.get(`${revision}@${append.stream}`))
-          return
-        } catch (error) {
-          if (!isConnectionLoss(error) || this.#closed) {
-            append.reject(explain(error, append))
-            return
-          }
-          await this.#session.retryPause(attempt)
-        }
-      }
-    } finally {
-      this.#looking -= 1
-      this.#tellWhenIdle()
+      const links = await retried(() => this.#links.ask({ stream, revision }), {
+        ...{ mayPass, patienceMs: this.#patienceMs, signal: this.#session.closing },
+      })
+      found(links.get(`${revision}@${stream}`))
+    } catch (error) {
+      append.reject(explain(error, append))
     }
   }
 
@@ -212,35 +195,30 @@ export class Appender {
       if (result instanceof Error) {
         failures += 1
         this.#takeBack(batch, result)
-        if (isConnectionLoss(result) || isTaken(result)) await this.#session.retryPause(failures)
+        if (isConnectionLoss(result) || isTaken(result)) await retryPause(failures, this.#session.closing)
         flight = this.#launch()
         continue
       }
       failures = 0
       const ms = performance.now() - sentAt
-      this.#learn(result)
+      this.#mostAppends = Number.POSITIVE_INFINITY
+      for (const { append, head } of result.stored) this.#heads.set(append.stream, head)
+      for (const { stream } of result.conflicts) this.#heads.delete(stream)
       // on its way before the callers of this one go on
       flight = this.#launch()
       if (result.events.length > 0) this.#tell((to) => to.committed(result.base, result.events, ms))
       for (const { append, position } of result.stored) append.resolve({ position })
       for (const append of result.conflicts) this.#refuse(append)
-      // the revision they name may be another process's
-      for (const append of result.dependents) {
-        append.predecessor = undefined
-        if (append.sent === 'once') append.sent = 'no'
-        this.#enqueue(append)
-      }
       flight ??= this.#launch()
     }
     this.#writing = false
-    this.#tellWhenIdle()
   }
 
   /** Sends the next batch, and prepares the one after it. */
   #launch(): Flight | undefined {
-    const ready = this.#ready.reduce((sum, { events }) => sum + events.length, 0)
     // what was given up must not be stored behind its sender's back
-    if (this.#next.appends.some(({ isGivenUp }) => isGivenUp)) this.#prepareAnew()
+    if (this.#next.appends.some(({ isGivenUp }) => isGivenUp)) this.#putBack()
+    const ready = this.#ready.reduce((sum, { events }) => sum + events.length, 0)
     const isHalved = this.#next.size === 0 && ready >= WORTH_HALVING
     this.#prepare(isHalved ? Math.ceil(ready / 2) : undefined)
     const batch = this.#next
@@ -264,24 +242,20 @@ export class Appender {
   /** Puts what is ready into the next batch. @param mostEvents how many it takes, the batch's own limit where not given. */
   #prepare(mostEvents?: number): void {
     const ready = this.#ready
-    const waiting: Pending[] = []
     let index = 0
     for (; index < ready.length; index += 1) {
       const append = ready[index]!
-      if (append.isGivenUp) continue
-      if (!this.#next.fits(append, mostEvents) || this.#next.size >= this.#mostAppends) break
-      const pending = this.#pendingHeads.get(append.stream)
-      if (pending && pending.revision !== append.revision) {
-        // it is decided when that is stored or refused
-        waiting.push(append)
+      if (append.isGivenUp) {
+        append.reject(notSent())
         continue
       }
-      const predecessor = pending?.hash ?? this.#predecessorOf(append)
+      if (!this.#next.fits(append, mostEvents) || this.#next.size >= this.#mostAppends) break
+      const predecessor = this.#predecessorOf(append)
       if (predecessor === undefined) this.#readPredecessor(append)
       else if (predecessor === null) this.#refuse(append)
-      else this.#pendingHeads.set(append.stream, this.#next.add(append, predecessor))
+      else this.#next.add(append, predecessor)
     }
-    this.#ready = waiting.concat(ready.slice(index))
+    this.#ready = ready.slice(index)
   }
 
   /** Hash of the event that an append follows; null: its stream has gone on, or does not reach there. */
@@ -291,53 +265,34 @@ export class Appender {
     return revision < 0 ? NO_PREDECESSOR : predecessor
   }
 
-  #learn({ stored, conflicts, dependents }: BatchResult): void {
-    this.#mostAppends = Number.POSITIVE_INFINITY
-    for (const { append, head } of stored) {
-      this.#heads.set(append.stream, head)
-      if (this.#pendingHeads.get(append.stream)?.revision === head.revision) {
-        this.#pendingHeads.delete(append.stream)
-      }
-    }
-    if (conflicts.length === 0) return
-    for (const { stream } of [...conflicts, ...dependents]) {
-      this.#heads.delete(stream)
-      this.#pendingHeads.delete(stream)
-    }
-    this.#prepareAnew()
-  }
-
-  /** Takes back what was prepared on a batch that was not stored, in part or as far as anybody knows. */
-  #prepareAnew(...before: readonly Pending[]): void {
-    this.#ready.unshift(...before, ...this.#next.appends)
-    this.#next = new Batch()
-    this.#pendingHeads.clear()
-  }
-
   /** Has the appends of a batch that failed sent again where that may help, and tells the others why not. */
-  #takeBack(batch: Batch, error: Error): void {
-    const { appends } = batch
+  #takeBack({ appends }: Batch, error: Error): void {
     const isLost = isConnectionLoss(error)
     for (const append of appends) {
       if (isLost) append.sent = 'before'
       else if (append.sent === 'once') append.sent = 'no'
     }
     if (isLost && this.#closed) {
-      const error = unavailable('it is closed, outcome of an append unknown')
-      for (const append of [...appends, ...this.#next.appends, ...this.#ready]) append.reject(error)
-      this.#next = new Batch()
-      this.#ready = []
-      return
-    }
-    const mayHelp = isLost || isTaken(error)
-    if (mayHelp || (isDataError(error) && appends.length > 1)) {
+      this.#putBack(...appends)
+      // those behind them follow
+      for (let append = this.#ready.shift(); append; append = this.#ready.shift()) {
+        append.reject(unavailable('it is closed, outcome of an append unknown'))
+      }
+    } else if (isLost || isTaken(error)) {
+      this.#putBack(...appends)
+    } else if (isDataError(error) && appends.length > 1) {
       // one of them cannot be stored; the others must not suffer
-      if (!mayHelp) this.#mostAppends = Math.ceil(appends.length / 2)
-      this.#prepareAnew(...appends)
-      return
+      this.#mostAppends = Math.ceil(appends.length / 2)
+      this.#putBack(...appends)
+    } else {
+      for (const append of appends) append.reject(explain(error, append))
     }
-    for (const append of appends) append.reject(explain(error, append))
-    this.#prepareAnew()
+  }
+
+  /** Has appends prepared again, and before what is prepared already. */
+  #putBack(...appends: readonly Pending[]): void {
+    this.#ready.unshift(...appends, ...this.#next.appends)
+    this.#next = new Batch()
   }
 
   /** Its place is taken: by itself, where it was sent before and its own event stands there. */
@@ -385,6 +340,10 @@ function isTaken(error: unknown): boolean {
 /** An error that lies in what is stored (data exception, constraint, limit), not in the server's condition. */
 function isDataError(error: unknown): boolean {
   return /^(22|23|54)/.test((error as { code?: string }).code ?? '')
+}
+
+function notSent(): DatabaseUnavailable {
+  return unavailable('no turn for an append in its time, it was not sent')
 }
 
 function unavailable(why: string): DatabaseUnavailable {

@@ -45,10 +45,8 @@ export interface BatchResult {
   readonly base: bigint
   readonly events: readonly StoredEvent[]
   readonly stored: readonly Stored[]
-  /** The first ones to streams that are at another revision. */
+  /** To streams that are at another revision. */
   readonly conflicts: readonly Pending[]
-  /** Prepared on one of those. */
-  readonly dependents: readonly Pending[]
 }
 
 /** Tells other processes how far the log reaches: `<position> <writer id>`. */
@@ -110,7 +108,7 @@ export class EncodedEvents {
   }
 }
 
-/** Appends that are sent together. Those to one stream are each prepared on the one before. */
+/** Appends that are sent together, each to a stream of its own. */
 export class Batch {
   readonly #appends: { readonly append: Pending; readonly head: StreamHead }[] = []
   /** Their positions are known when they are stored. */
@@ -133,8 +131,8 @@ export class Batch {
     return count === 0 || (count + events.length <= mostEvents && this.#bytes + bytes <= BATCH_BYTES)
   }
 
-  /** Hashes and encodes an append. @param predecessor hash of the event before. @returns its stream's head after it. */
-  add(append: Pending, predecessor: string): StreamHead {
+  /** Hashes and encodes an append. @param predecessor hash of the event before. */
+  add(append: Pending, predecessor: string): void {
     const { stream, ids } = append
     let { revision } = append
     let hash = predecessor
@@ -148,10 +146,8 @@ export class Batch {
       this.#encoded.add(chained)
       this.#events.push(writtenFrom === undefined ? chained : { ...chained, writtenFrom })
     }
-    const head = { revision, hash }
-    this.#appends.push({ append, head })
+    this.#appends.push({ append, head: { revision, hash } })
     this.#bytes += append.bytes
-    return head
   }
 
   /** Stores it. @throws what the database says; then none of it is stored, or nobody knows. */
@@ -159,8 +155,7 @@ export class Batch {
     const { base, refused } = await this.#encoded.insert(client, writer)
     const events: StoredEvent[] = []
     const stored: Stored[] = []
-    const conflicts = new Map<string, Pending>()
-    const dependents: Pending[] = []
+    const conflicts: Pending[] = []
     let position = base
     let first = 0
     for (const { append, head } of this.#appends) {
@@ -172,10 +167,9 @@ export class Batch {
           events.push(event)
         }
         stored.push({ append, head, position })
-      } else if (conflicts.has(append.stream)) dependents.push(append)
-      else conflicts.set(append.stream, append)
+      } else conflicts.push(append)
       first = end
     }
-    return { base, events, stored, conflicts: [...conflicts.values()], dependents }
+    return { base, events, stored, conflicts }
   }
 }

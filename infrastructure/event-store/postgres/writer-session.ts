@@ -76,7 +76,7 @@ export class WriterSession {
   }
 
   /**
-   * The connection, holding the lock. While there is none it tries to connect once, see {@link retryPause}.
+   * The connection, holding the lock. While there is none it tries to connect once.
    * @throws DatabaseUnavailable, also when another session does not let this one in.
    */
   async client(): Promise<pg.Client> {
@@ -87,9 +87,9 @@ export class WriterSession {
     return this.#connecting
   }
 
-  /** Waits before the next attempt to connect. */
-  retryPause(attempt: number): Promise<void> {
-    return retryPause(attempt, this.#closing.signal)
+  /** Aborts when it is closed. */
+  get closing(): AbortSignal {
+    return this.#closing.signal
   }
 
   /** Gives the connection up: nobody knows what becomes of what was sent on it. */
@@ -161,7 +161,7 @@ export class WriterSession {
   /** Does not wait for the next append: the lock is what keeps others out. */
   async #reconnect(): Promise<void> {
     for (let attempt = 0; !this.#client && !this.#closing.signal.aborted; attempt += 1) {
-      await this.client().catch(() => this.retryPause(attempt))
+      await this.client().catch(() => retryPause(attempt, this.closing))
     }
   }
 }
