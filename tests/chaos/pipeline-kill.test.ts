@@ -152,16 +152,19 @@ test('the service ends with one clear line when its database is killed, and star
 test('the service recovers when the database ends all its sessions', async () => {
   const acknowledged = await report(service, tenant)
   const postmaster = await readPostmasterFile(join(dataDir, 'postgres'))
-  const backend = (await databaseProcesses(dataDir)).filter((pid) => pid !== postmaster!.pid).at(-1)
+  const sessions = async () => (await databaseProcesses(dataDir)).filter((pid) => pid !== postmaster!.pid)
+  const before = new Set(await sessions())
   // the server then ends every session and recovers
-  signal(backend!, 'SIGKILL')
+  signal([...before].at(-1)!, 'SIGKILL')
+  await until(async () => !(await sessions()).some((pid) => before.has(pid)))
   const key = { 'Idempotency-Key': 'while-recovering' }
   let answer: Answer | undefined
   await until(async () => {
     answer = await report(service, tenant, {}, key)
     expect([202, 503]).toContain(answer.status)
     return answer.status === 202
-  }, 20_000)
+  })
+  await until(async () => (await send(`${service.opsUrl}/readyz`)).status === 200)
   await operate(service, 'POST', '/drain')
   for (const { body } of [acknowledged, answer!]) {
     expect((await status(service, tenant, body.file_id)).body.status).toBe('NORMALIZED')
