@@ -136,7 +136,7 @@ function startService() {
   })
 }
 
-/** Stops the service ; the same ending however often it is asked for. */
+/** Stops the service; the same ending however often it is asked for. */
 function stopService() {
   stopping ??= (async () => {
     if (service && service.exitCode === null && service.signalCode === null) {

@@ -95,7 +95,7 @@ export function settingsReference(): readonly SettingReference[] {
   return Object.entries(MEANINGS).map(([name, said]) => {
     const [fallback, meaning] = typeof said === 'string' ? [shown(defaults[name]), said] : said
     const refused = SETTINGS.shape[name as keyof typeof SETTINGS.shape].safeParse(NO_VALUE)
-    const form = refused.error?.issues[0]?.message ?? null
+    const form = refused.error?.issues[0]?.message.replace(/^.*expected /s, '') ?? null
     return { name, fallback, form, meaning, mayBeFile: mayBeFiles.has(name) }
   })
 }
