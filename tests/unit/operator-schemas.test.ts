@@ -1,5 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
+import { EventRegistry } from '../../application/event-registry.ts'
+import { apiClient } from '../../domain/access/api-client.ts'
+import { inboundConnection } from '../../domain/access/inbound-connection.ts'
+import { aggregates } from '../../domain/catalogue.ts'
+import { type Decider, fold } from '../../domain/kernel/decider.ts'
+import { carrier } from '../../domain/parties/carrier.ts'
+import { payrollCompany } from '../../domain/parties/payroll-company.ts'
+import { tenant } from '../../domain/parties/tenant.ts'
+import { policy as policyDecider } from '../../domain/policies/policy.ts'
 import { check } from '../../interfaces/endpoints/faults.ts'
 import { operatorApi } from '../../interfaces/operator-api/api.ts'
 import { operatorEndpoints } from '../../interfaces/operator-api/endpoints.ts'
@@ -125,4 +136,31 @@ test.for([
   ['drain', { timeout_seconds: 601 }, 'timeout_seconds must not exceed 600'],
 ] as const)('%s refuses %j', ([operation, body, words]) => {
   expect(refusal(operation, body)).toBe(words)
+})
+
+// what an answer does not allow for is a failure of the request that reads it
+test.for([
+  ['showTenant', tenant],
+  ['showCarrier', carrier],
+  ['showPayrollCompany', payrollCompany],
+  ['showPolicy', policyDecider],
+  ['showApiClient', apiClient],
+  ['showInboundConnection', inboundConnection],
+] as const)('%s answers with what was stored by every release', ([operation, decider]) => {
+  const { metadata, samples } = JSON.parse(
+    readFileSync(join(import.meta.dirname, '../golden/events.json'), 'utf8'),
+  ) as { metadata: object; samples: readonly { type: string; version: number; data: unknown }[] }
+  const registry = new EventRegistry(aggregates)
+  const creations = samples.filter(({ type }) => type === decider.events[0]!.name)
+  expect(creations.length).toBeGreaterThan(0)
+  for (const { type, version, data } of creations) {
+    const created = registry.decode({
+      ...{ position: 1n, stream: 'golden-1', revision: 0, eventId: '00000000-0000-8000-8000-000000000000' },
+      ...{ type, data: JSON.stringify(data) },
+      metadata: JSON.stringify({ ...metadata, schema_version: version }),
+    })
+    const { answers } = operatorEndpoints.find((one) => one.operation === operation)!
+    const state = fold(decider as unknown as Decider<unknown, unknown, typeof created>, [created])
+    expect(check(answers[200]!, state)).toHaveProperty('value')
+  }
 })
