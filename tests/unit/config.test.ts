@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Config, ConfigError, loadConfig } from '../../infrastructure/config/config.ts'
+import { settingsReference } from '../../infrastructure/config/settings-reference.ts'
 import { prepareDataDirectory } from '../../infrastructure/installation/data-directory.ts'
 
 const key = randomBytes(32).toString('base64')
@@ -337,4 +338,10 @@ test('certificates of webhook targets are read and checked', async () => {
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
+})
+
+test('the page of settings says what each takes, not how a value was refused', () => {
+  const forms = settingsReference().map(({ form }) => form)
+  expect(forms).toContain('a whole number from 0 to 65535')
+  expect(forms.filter((form) => form !== null && /expected|\\u0000|^\W/.test(form))).toEqual([])
 })
