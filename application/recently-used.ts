@@ -1,6 +1,7 @@
 /**
- * A bounded map that keeps what was used lately: at least the last half of its limit, at most the limit, and beside that
- * one entry that weighs more than half of it and would push out all others: the last one that was set.
+ * A bounded map that keeps what was used lately: at least the last half of its limit, and less than one and a half times
+ * the limit, since an entry comes in before others go; beside that one entry that weighs more than half of the limit and
+ * would push out all others: the last one that was set.
  * Two halves, of which the older is dropped as a whole: taking single oldest entries out of a large
  * map costs a walk over the places of those taken before.
  */
@@ -13,7 +14,7 @@ export class RecentlyUsed<Key, Value> {
   readonly #weigh: (value: Value, key: Key) => number
 
   /**
-   * @param limit weight of all entries at the most.
+   * @param limit weight of all entries, about.
    * @param weigh what an entry weighs, always the same; default each 1.
    */
   constructor(limit: number, weigh: (value: Value, key: Key) => number = () => 1) {

@@ -114,9 +114,12 @@ function checked<Host>(endpoint: Endpoint<Host>, schema: z.ZodType | undefined, 
 /** Aborts when the caller goes away before its answer. */
 function goneSignal(response: express.Response): AbortSignal {
   const gone = new AbortController()
-  response.once('close', () => {
+  const abort = () => {
     if (!response.writableEnded) gone.abort(new CallerGone())
-  })
+  }
+  // who left before the handler asked is not told of again
+  if (response.req.socket.destroyed) abort()
+  else response.once('close', abort)
   return gone.signal
 }
 

@@ -37,9 +37,13 @@ export async function readBody(request: IncomingMessage, limit: number, costs?: 
   })
 }
 
-/** Reads the beginning of a body. @param limit bytes, about: what came along with the last of them is there, too. */
-export function readBeginning(request: IncomingMessage, limit: number): Promise<Buffer> {
-  return receive(request, limit, async (size) => size >= limit)
+/**
+ * Reads the beginning of a body, as far as it comes in time.
+ * @param limit bytes, about: what came along with the last of them is there, too.
+ * @param waitMs real milliseconds.
+ */
+export function readBeginning(request: IncomingMessage, limit: number, waitMs: number): Promise<Buffer> {
+  return receive(request, limit, async (size) => size >= limit, waitMs)
 }
 
 /** Bytes between two looks at how much of a body there is. */
@@ -54,6 +58,7 @@ function receive(
   request: IncomingMessage,
   limit: number,
   onGrowth: (size: number) => Promise<boolean>,
+  waitMs?: number,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // nobody would tell of what has happened already
@@ -66,6 +71,7 @@ function receive(
     let size = 0
     let measured = 0
     const settle = (done: () => void) => {
+      clearTimeout(timer)
       request.removeListener('data', onData)
       request.removeListener('end', onEnd)
       request.removeListener('error', onGone)
@@ -89,6 +95,7 @@ function receive(
         (error) => settle(() => reject(error)),
       )
     }
+    const timer = waitMs === undefined ? undefined : setTimeout(onEnd, waitMs)
     request.on('data', onData)
     request.once('end', onEnd)
     request.once('error', onGone)

@@ -19,6 +19,8 @@ import {
 
 /** Bytes of a refused request's body in which its id is looked for. */
 const ID_WITHIN = 64 * 1024
+/** Real milliseconds that it is waited for: who is refused holds no place for longer. */
+const ID_WAIT_MS = 1_000
 
 /** Answers a request as a whole with an error. @param id null where it cannot be told. */
 export function refuse(response: ServerResponse, error: RpcError, id: Id = null): void {
@@ -59,7 +61,7 @@ export function internalError(status = 200): RpcError {
 
 /** The id of a request that is refused unread, null when it does not stand near the beginning. */
 export async function idAtBeginning(request: IncomingMessage): Promise<Id> {
-  return idOf({ id: memberAtBeginning(await readBeginning(request, ID_WITHIN), 'id') })
+  return idOf({ id: memberAtBeginning(await readBeginning(request, ID_WITHIN, ID_WAIT_MS), 'id') })
 }
 
 /** Refuses a body that {@link parseJson} refused; characters of one argument are that argument's fault. */

@@ -1,5 +1,8 @@
+import type { IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { readBeginning } from '../../interfaces/http/body.ts'
 import { memberAtBeginning } from '../../interfaces/http/json-beginning.ts'
 
 const idOf = (text: string) => memberAtBeginning(Buffer.from(text), 'id')
@@ -52,5 +55,20 @@ describe('a member at the beginning of a body', () => {
         if (found !== undefined) expect(found).toBe(id)
       }),
     )
+  })
+})
+
+describe('the beginning of a body', () => {
+  it('is what has come in time, of a caller that sends no more', async () => {
+    const request = new PassThrough()
+    request.write('{"id":1')
+    expect(String(await readBeginning(request as unknown as IncomingMessage, 1_000, 20))).toBe('{"id":1')
+  })
+
+  it('is not waited for once it is there', async () => {
+    const request = new PassThrough()
+    const beginning = readBeginning(request as unknown as IncomingMessage, 1_000, 2 ** 31 - 1)
+    request.end('{"id":1}')
+    expect(String(await beginning)).toBe('{"id":1}')
   })
 })
