@@ -85,7 +85,7 @@ interface Answer {
  * Calls an operation until it is answered: failures that pass are tried again, later every time, under one
  * `Idempotency-Key`. What is neither read nor taken under a key is sent again only after 429, which has no effect.
  * @returns the answer's body.
- * @throws ApiError, NoAnswerError; what `signal` was aborted with.
+ * @throws ApiError, NoAnswerError; what `signal` was aborted with; TypeError for what can never be sent.
  */
 export async function call(
   name: string,
@@ -113,6 +113,7 @@ export async function call(
       ...(body === null ? {} : { 'Content-Type': 'application/json' }),
       ...(idempotencyKey === null ? {} : { 'Idempotency-Key': idempotencyKey }),
     }
+    for (const [header, value] of Object.entries(headers)) requireVisible(header, value)
     let answer: Answer | null = null
     let problem: ApiError | NoAnswerError
     try {
@@ -205,6 +206,15 @@ function credentialsOf(
 
 function signed(secret: string, timestamp: string, body: string): string {
   return createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')
+}
+
+/** @throws TypeError without the value, which may be a secret: no try would ever go out with it. */
+function requireVisible(header: string, value: string): void {
+  if (!/^[\x20-\x7e]*$/.test(value)) {
+    throw new TypeError(
+      `The value for ${header} has characters that no header can have, such as a line break`,
+    )
+  }
 }
 
 function required(client: ClientOptions, name: 'clientId' | 'clientSecret' | 'connectionSecret'): string {

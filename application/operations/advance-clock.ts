@@ -28,8 +28,8 @@ const LEASE = 'virtual-clock'
 const TURN_MS = 60_000
 const LEASE_RETRY_MS = 50
 
-/** Latest time that a JavaScript date can show. */
-const LATEST = 8_640_000_000_000_000
+/** The end of the year 9999: dates have four digits for the year. */
+const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** The last move of each clock in this process that was asked for. */
 const lastMoves = new WeakMap<MovableClock, Promise<unknown>>()

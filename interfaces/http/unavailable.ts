@@ -1,8 +1,11 @@
+import { WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import { ReadModelsLate } from '../../application/ports/read-models.ts'
 import { ServiceUnavailable, UNTIL_MENDED_S } from '../../application/ports/unavailable.ts'
 
 /** Seconds after which a caller should ask again for what is late. */
 const LATE_READ_MODELS = 5
+/** Seconds after which a caller should ask again for what others are changing all the time. */
+const CONTENDED = 1
 const MAX_CAUSES = 3
 
 /** A failure that is not about the request: a server that the service depends on is away, or what it needs is late. */
@@ -16,6 +19,10 @@ export interface Unavailability {
 /** What a failure means when it is not about the request, null for all others; adapters tell them apart. */
 export function unavailability(error: unknown): Unavailability | null {
   if (error instanceof ReadModelsLate) return { retryAfter: LATE_READ_MODELS, message: error.message }
+  // the command handler tried again as often as it does: nothing was stored
+  if (error instanceof WrongExpectedRevision) {
+    return { retryAfter: CONTENDED, message: `Others change the same thing; try again in ${CONTENDED} s` }
+  }
   const away = awayIn(error)
   if (!away) return null
   const silent = 'A part of the service does not answer'

@@ -186,10 +186,10 @@ export const employerEndpoints = [
       const { host, body, sent } = call
       const present = await loaded(host, employer, call.params.employer_id, 'employer')
       const { employer_id, tenant_id, environment } = present
-      const { fein } = await showEmployer(host.app, present)
+      const { fein, data_subject } = await showEmployer(host.app, present)
       refuseFixed(
         { ...sent, ...('fein' in sent && { fein: normalizeFein(sent.fein) }) },
-        { employer_id, tenant_id, environment, fein },
+        { employer_id, tenant_id, environment, fein, data_subject },
       )
       const changes = given({
         legalName: body.legal_name,

@@ -160,6 +160,10 @@ describe('a call', () => {
     const options = { baseUrl: service.coreUrl, onTry }
     await expect(clientFor(tenant, { onTry }).getFileStatus({ file_id: '' })).rejects.toThrow('file_id')
     await expect(createClient(options).getFileStatus({ file_id: 'x' })).rejects.toThrow('clientSecret')
+    const pasted = createClient({ ...options, clientId: 'a', clientSecret: 'secret\nline' })
+    const refused = await pasted.getFileStatus({ file_id: 'x' }).catch((error: Error) => error)
+    expect(String(refused)).toContain('X-Client-Secret')
+    expect(String(refused)).not.toContain('secret\nline')
     expect(sent).toEqual([])
     expect(() => createClient({ baseUrl: 'file:///etc' })).toThrow('baseUrl')
   })

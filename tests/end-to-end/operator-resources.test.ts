@@ -237,7 +237,12 @@ describe('employers', () => {
     expect(cleared.body.data).toMatchObject({ address: null, contact_email: null, payroll_company_ids: [] })
     expect((await ops('GET', path)).body.data).toEqual(cleared.body.data)
 
-    for (const fixed of [{ fein: newFein() }, { tenant_id: UNKNOWN }, { environment: 'sandbox' }]) {
+    for (const fixed of [
+      { fein: newFein() },
+      { tenant_id: UNKNOWN },
+      { environment: 'sandbox' },
+      { data_subject: `employer/${UNKNOWN}` },
+    ]) {
       const refused = await ops('PATCH', path, fixed)
       expect([refused.status, refused.body.message]).toEqual([
         400,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { EventLogUnavailable } from '../../application/ports/event-log.ts'
+import { EventLogUnavailable, WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import { ReadModelsLate } from '../../application/ports/read-models.ts'
 import { DatabaseUnavailable, orUnavailable } from '../../infrastructure/database/connection.ts'
 import { unavailability } from '../../interfaces/http/unavailable.ts'
@@ -39,6 +39,13 @@ describe('a failure that passes by itself', () => {
     const { retryAfter, message } = unavailability(refused)!
     expect(retryAfter).toBeGreaterThan(30)
     expect(message).not.toMatch(/try again|10\.0\.0\.7/)
+  })
+
+  it('says of what others are changing all the time that it may be tried again', () => {
+    expect(unavailability(new WrongExpectedRevision('policy-1', 18))).toEqual({
+      retryAfter: 1,
+      message: expect.stringMatching(/try again/),
+    })
   })
 
   it('says of read models that are late what to do', () => {

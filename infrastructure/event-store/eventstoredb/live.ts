@@ -91,7 +91,6 @@ export class Live {
     // what it has yet to tell lacks the new types
     this.#subscription?.end()
     this.#subscription = undefined
-    this.#told = LOG_START
     if (!this.#isRunning) void this.#run()
   }
 
@@ -104,6 +103,8 @@ export class Live {
         stored: (resolved) => storedEvent(resolved, this.#sent.take(resolved.event!.id)),
       })
       this.#subscription = subscription
+      // what another subscription told is not what this one has delivered
+      this.#told = LOG_START
       try {
         for (;;) {
           const stretch = await subscription.next(FEED_PAGE)
