@@ -233,6 +233,25 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       expect(live.feed.to).toBe(position)
     })
 
+    test('to where the server does not know of events, as after a restart, claims nothing', async () => {
+      const log = await openLog()
+      const { position } = await log.append(aStream(), -1, [anEvent()])
+      const closing = new AbortController()
+      const connection = connect(server.url)
+      cleanup(() => connection.client.dispose())
+      cleanup(async () => closing.abort())
+      const reader = new LogReader(connection, 10_000, closing.signal)
+      const told: bigint[] = []
+      const reading = async (upTo: bigint) => {
+        const options = { pageSize: 100, signal: closing.signal }
+        for await (const page of reader.pagesToKnown(LOG_START, upTo, options)) told.push(page.checkpoint)
+      }
+      await expect(reading(position + 1_000n)).rejects.toThrow('not indexed')
+      expect(told).toEqual([])
+      await reading(position)
+      expect(told.at(-1)).toBe(position)
+    })
+
     test('that the server drops because it is too slow leaves the client’s other calls alone', async () => {
       const log = await openLog()
       const { client } = connect(server.url)

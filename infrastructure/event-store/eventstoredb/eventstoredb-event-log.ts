@@ -92,7 +92,7 @@ export class EventStoreEventLog implements EventLog {
       ...{ feed: live.feed, closing },
       want: (types) => live.want(types),
       head: () => reader.head(),
-      pages: (after, upTo, wanted) => reader.pages(after, upTo, wanted),
+      pages: (after, upTo, wanted) => reader.pagesToKnown(after, upTo, wanted),
       failed: (error, attempt) => this.#readingFailed(error, attempt),
     }
     this.#appender = new Appender({

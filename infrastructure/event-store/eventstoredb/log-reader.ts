@@ -102,8 +102,8 @@ export class LogReader {
   }
 
   /**
-   * Reads from a position to another that the log reaches, as it arrives. Tries once: whoever goes on does so from the
-   * last checkpoint.
+   * Reads from a position to another that the server knows of at present, as it arrives. Tries once: whoever goes on does
+   * so from the last checkpoint.
    * @throws UnknownPosition when no event stands at `after`.
    */
   async *pages(
@@ -133,6 +133,20 @@ export class LogReader {
       signal.removeEventListener('abort', end)
       subscription.end()
     }
+  }
+
+  /**
+   * {@link pages} to a position that was told earlier. A server that was restarted knows its last events only when it has
+   * indexed them, and tells whoever reads until then that there are no more.
+   * @throws Error while the server does not know of as much, EventStoreUnavailable.
+   */
+  async *pagesToKnown(
+    after: bigint,
+    upTo: bigint,
+    options: PagesOptions,
+  ): AsyncGenerator<LogPage, void, undefined> {
+    if ((await this.head()) < upTo) throw new Error('the server has not indexed all of its log yet')
+    yield* this.pages(after, upTo, options)
   }
 
   /** @throws UnknownPosition when no event stands there. */
