@@ -44,7 +44,14 @@ export async function openOwnerSession(
   let heartbeat: NodeJS.Timeout | undefined
 
   const open = async () => {
-    const opened = await database.connect({ purpose: 'session', onLost: () => lose(opened) })
+    let isLost = false
+    const opened = await database.connect({
+      purpose: 'session',
+      onLost: () => {
+        isLost = true
+        lose(opened)
+      },
+    })
     try {
       // the session that was lost may hold it for a while
       await opened.query('SELECT pg_advisory_lock($1, $2)', [LOCK_CLASS, lock])
@@ -52,6 +59,8 @@ export async function openOwnerSession(
         'INSERT INTO runtime.sessions (owner, lock) VALUES ($1, $2) ON CONFLICT (owner) DO NOTHING',
         [owner, lock],
       )
+      // lost while its last answer was on the way
+      if (isLost) throw new Error('The session was lost as soon as it was opened')
     } catch (error) {
       await endClient(opened)
       throw error

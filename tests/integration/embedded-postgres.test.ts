@@ -287,10 +287,12 @@ describe('after a crash', () => {
     const dataDir = await temporaryDirectory()
     const service = spawnService(dataDir, '/nonexistent')
     await query(await urlOf(service), 'create table kept as select 3 as answer')
+    const ended = once(service, 'exit')
     service.kill('SIGKILL')
     for (const pid of await listServerProcesses(join(dataDir, 'postgres'))) {
       if (isAlive(pid)) process.kill(pid, 'SIGKILL')
     }
+    await ended
     const next = await start(dataDir)
     expect(await query(next.url, 'select answer from kept')).toEqual([{ answer: 3 }])
   })
