@@ -19,7 +19,7 @@ export class CannotListen extends Error {
   override readonly name = 'CannotListen'
 }
 
-type HostName = keyof Config['ports']
+export type HostName = keyof Config['ports']
 
 /** Real base addresses by host; hosts that this process does not serve are left out. */
 export type Addresses = Readonly<Partial<Record<HostName, string>>>
@@ -32,11 +32,13 @@ interface Parts {
   readonly secrets: ServiceSecrets
   readonly logger: Logger
   readonly metrics: Metrics
+  /** Real addresses, known as soon as the hosts listen. */
+  readonly addresses: Addresses
 }
 
 /** The hosts of this process: all of them with the role `api`, else the operator's alone. */
 export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express> {
-  const { config, app, operator, secrets, logger, metrics } = parts
+  const { config, app, operator, secrets, logger, metrics, addresses } = parts
   const { host, rateLimitPerSecond: rateLimitRps } = config
   const { operatorToken } = secrets
 
@@ -80,7 +82,14 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
       }),
     )
     hosts.set('core', createCoreApp(app, { ...common('core'), rateLimitRps, publicUrl: config.urls.core }))
-    hosts.set('payments', createPaymentsApp(withoutRoutes('payments')))
+    hosts.set(
+      'payments',
+      createPaymentsApp(app, {
+        ...common('payments'),
+        ...{ rateLimitRps, publicUrl: config.urls.payments },
+        portalUrl: () => (config.hasPortal ? (config.urls.portal ?? addresses.portal ?? null) : null),
+      }),
+    )
     if (config.hasPortal) hosts.set('portal', createPortalApp(withoutRoutes('portal')))
   }
   hosts.set(
@@ -99,20 +108,20 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
 /**
  * Binds every host to its port.
  * @param listeners takes each listener as soon as it is bound; the caller closes them, also after a failure.
+ * @param addresses takes their addresses.
  * @throws CannotListen
  */
 export async function listenOnAll(
   hosts: ReadonlyMap<HostName, express.Express>,
   config: Pick<Config, 'host' | 'ports'>,
   listeners: Listener[],
-): Promise<Addresses> {
-  const addresses: Partial<Record<HostName, string>> = {}
+  addresses: Partial<Record<HostName, string>>,
+): Promise<void> {
   for (const [name, app] of hosts) {
     const listener = await listenOrExplain(app, config.host, config.ports[name], name)
     listeners.push(listener)
     addresses[name] = listener.url
   }
-  return addresses
 }
 
 async function listenOrExplain(

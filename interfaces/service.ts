@@ -37,7 +37,7 @@ import { PostgresFaults } from '../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
-import { type Addresses, createHosts, listenOnAll } from './hosts.ts'
+import { type Addresses, createHosts, type HostName, listenOnAll } from './hosts.ts'
 import type { Listener } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
 import { openNats } from './messaging.ts'
@@ -229,8 +229,9 @@ async function compose(
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
+  const addresses: Partial<Record<HostName, string>> = {}
   const hosts = createHosts({
-    ...{ config, app, secrets, logger, metrics },
+    ...{ config, app, secrets, logger, metrics, addresses },
     operator: {
       patientLog: log,
       projections,
@@ -258,7 +259,7 @@ async function compose(
   closers.push(async () => {
     await Promise.all(listeners.map((listener) => listener.close()))
   })
-  const addresses = await listenOnAll(hosts, config, listeners)
+  await listenOnAll(hosts, config, listeners, addresses)
   logger.info('ready', {
     ...addresses,
     roles: [...config.roles].join(','),

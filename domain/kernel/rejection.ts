@@ -12,6 +12,8 @@ export interface Rejection {
   readonly message: string
   /** Input field at fault, if one is. */
   readonly field?: string
+  /** What stands in the way, or was begun, by the names that an answer gives the ids. */
+  readonly ids?: Readonly<Record<string, string>>
 }
 
 /** Builds a {@link Rejection}. */

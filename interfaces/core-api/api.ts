@@ -1,19 +1,15 @@
 import { z } from 'zod'
-import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import type { IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import type { Api } from '../endpoints/api.ts'
 import { Answer, endpointsOf } from '../endpoints/endpoint.ts'
 import type { Fault } from '../endpoints/faults.ts'
+import { PARTNER_SCHEMES, type PartnerHost } from '../endpoints/partner-access.ts'
 import { LARGE_BODY } from '../http/body.ts'
 import { HttpError, refusalOf, writeCoreError } from '../http/errors.ts'
-import type { RateLimits } from '../http/rate-limit.ts'
 
 /** What handlers of the core API work with. */
-export interface CoreHost {
-  readonly app: Application
-  readonly limits: RateLimits
-}
+export type CoreHost = PartnerHost
 
 const ERROR_WORDS: Readonly<Record<string, string>> = {
   employer_not_found: 'Employer not found',
@@ -29,25 +25,7 @@ export const coreApi: Api = {
     'amounts that you read are integer cents. `/api/v1` and `/api/v2` are the same; new integrations use the first.',
   prefixes: ['/api/v1', '/api/v2'],
   securitySchemes: {
-    clientId: { type: 'apiKey', in: 'header', name: 'X-Client-ID', description: 'The id of the client' },
-    clientSecret: {
-      type: 'apiKey',
-      in: 'header',
-      name: 'X-Client-Secret',
-      description: 'The secret that was shown once when the client was issued',
-    },
-    timestamp: {
-      type: 'apiKey',
-      in: 'header',
-      name: 'X-Timestamp',
-      description: 'Unix time in milliseconds, of clients that must sign',
-    },
-    signature: {
-      type: 'apiKey',
-      in: 'header',
-      name: 'X-Signature',
-      description: 'Hex HMAC-SHA256 of timestamp, a full stop and the raw body, under the client secret',
-    },
+    ...PARTNER_SCHEMES,
     webhookTimestamp: {
       type: 'apiKey',
       in: 'header',

@@ -2,12 +2,17 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import { sendJson } from './answers.ts'
 
-/** Writes a refusal in the error body of a host. @param error null: the host's general word for the status. */
+/**
+ * Writes a refusal in the error body of a host.
+ * @param error null: the host's general word for the status.
+ * @param details what the body says besides, where the host has room for it.
+ */
 export type ErrorWriter = (
   response: ServerResponse,
   status: number,
   error: string | null,
   message: string,
+  details?: Readonly<Record<string, unknown>>,
 ) => void
 
 /** The core API's error body, also of the credential admin routes: `{ error, message }`. */
@@ -16,8 +21,13 @@ export const writeCoreError: ErrorWriter = (response, status, error, message) =>
 }
 
 /** The operator and payments envelope: `{ ok: false, error, message }`, by default with the status's reason phrase. */
-export const writeEnvelopeError: ErrorWriter = (response, status, error, message) => {
-  sendJson(response, status, { ok: false, error: error ?? STATUS_CODES[status] ?? 'Error', message })
+export const writeEnvelopeError: ErrorWriter = (response, status, error, message, details) => {
+  sendJson(response, status, {
+    ok: false,
+    error: error ?? STATUS_CODES[status] ?? 'Error',
+    message,
+    ...details,
+  })
 }
 
 /** A status in the words of the core API and of pages, for example `Payload too large`. */
@@ -36,13 +46,22 @@ export class HttpError extends Error {
   /** The short error word of the body; null: the host's general word for the status. */
   readonly error: string | null
   readonly headers: Readonly<Record<string, string>>
+  /** What the body says besides, where the host has room for it. */
+  readonly details: Readonly<Record<string, unknown>>
 
-  constructor(status: number, error: string | null, message: string, headers: Record<string, string> = {}) {
+  constructor(
+    status: number,
+    error: string | null,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+    details: Readonly<Record<string, unknown>> = {},
+  ) {
     super(message)
     this.name = 'HttpError'
     this.status = status
     this.error = error
     this.headers = headers
+    this.details = details
   }
 }
 

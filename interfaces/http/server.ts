@@ -102,7 +102,7 @@ export function createHost(settings: HostSettings): express.Express {
     }
     if (error instanceof HttpError) {
       for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
-      writeError(response, error.status, error.error, error.message)
+      writeError(response, error.status, error.error, error.message, error.details)
       return
     }
     const passing = unavailability(error)

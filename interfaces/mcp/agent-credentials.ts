@@ -3,13 +3,14 @@ import * as agentCredentials from '../../application/access/agent-credentials.ts
 import { listAgents } from '../../application/access/list-agents.ts'
 import type { Application } from '../../application/application.ts'
 import type { Api } from '../endpoints/api.ts'
+import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { endpointsOf } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
 import { idOf, optional, withDefault, wrongType } from '../endpoints/fields.ts'
 import type { OperatorGate } from '../http/bearer.ts'
 import { SMALL_BODY } from '../http/body.ts'
 import { HttpError, refusalOf, writeCoreError } from '../http/errors.ts'
-import { contextOf, create, created, operator, REPEATED } from '../operator-api/api.ts'
+import { contextOf, keyed, operator } from '../operator-api/api.ts'
 
 /** What handlers of these routes work with. */
 export interface AgentCredentialsHost {
@@ -124,7 +125,7 @@ export const agentCredentialEndpoints = [
     answers: created(IssuedCredential),
     command: { name: 'agents create' },
     handle: (call) =>
-      create(call, 'issue agent credential', {
+      create(keyed(call), 'issue agent credential', {
         create: (context) => {
           const { agent_name, entity_type, entity_id, sandbox, created_by } = call.body
           const input = {

@@ -3,8 +3,9 @@ import * as apiClients from '../../application/access/api-clients.ts'
 import { isClientId } from '../../application/access/client-authentication.ts'
 import { apiClient } from '../../domain/access/api-client.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
+import { create, handOut, REPEATED } from '../endpoints/creations.ts'
 import { id, idOf, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
-import { contextOf, create, endpoint, handOut, loaded, type OperatorHost, operator, REPEATED } from './api.ts'
+import { contextOf, endpoint, keyed, loaded, type OperatorHost, operator } from './api.ts'
 import { allOrIds, environment } from './values.ts'
 
 const product = word('payroll', 'payments', 'all')
@@ -76,7 +77,7 @@ export const apiClientEndpoints = [
         employerIds: body.employer_ids,
         requestSigning: body.request_signing,
       }
-      return create(call, 'POST /api-clients', {
+      return create(keyed(call), 'POST /api-clients', {
         refuse: () => apiClients.refuseIssue(host.app, input),
         create: (context) => apiClients.issue(host.app, input, context),
         idOf: ({ client }) => client.client_id,
@@ -125,7 +126,7 @@ export const apiClientEndpoints = [
     command: { name: 'api-clients rotate' },
     async handle(call) {
       const { client_id } = await clientOf(call.host, call.params.client_id)
-      return handOut(call, { verb: 'rotate', id: client_id }, async (context) => {
+      return handOut(keyed(call), { verb: 'rotate', id: client_id }, async (context) => {
         const rotated = await apiClients.rotate(call.host.app, client_id, context)
         return isRejection(rotated) ? rotated : withSecret(rotated)
       })

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import * as carriers from '../../application/parties/carriers.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
+import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { id, idOf, optional, text, word } from '../endpoints/fields.ts'
-import { create, created, endpoint, loaded, operator, REPEATED } from './api.ts'
+import { endpoint, keyed, loaded, operator } from './api.ts'
 
 const Carrier = z
   .object({
@@ -33,7 +34,7 @@ export const carrierEndpoints = [
     command: { name: 'carriers create' },
     handle(call) {
       const { tenant_id: tenantId, name, settlement_type: settlementType } = call.body
-      return create(call, 'POST /carriers', {
+      return create(keyed(call), 'POST /carriers', {
         create: (context) => carriers.register(call.host.app, { tenantId, name, settlementType }, context),
         idOf: ({ carrier_id }) => carrier_id,
         show: (one) => one,

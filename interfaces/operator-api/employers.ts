@@ -6,20 +6,12 @@ import { listEmployers } from '../../application/parties/list-employers.ts'
 import { employerAsRegistered, showEmployer } from '../../application/parties/show-employers.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
+import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, idOf, optional, text, wrongType } from '../endpoints/fields.ts'
-import {
-  contextOf,
-  create,
-  created,
-  endpoint,
-  loaded,
-  operator,
-  REPEATED,
-  record,
-  refuseFixed,
-} from './api.ts'
-import { listAnswer, page, pageOf, pagination, scope, scopeOf } from './lists.ts'
+import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed, loaded, operator, record, refuseFixed } from './api.ts'
+import { scope, scopeOf } from './lists.ts'
 import { environment, given, list, reveal, shownTime } from './values.ts'
 
 const FEIN = 'must be a string of 9 digits, with or without a hyphen after the second'
@@ -117,7 +109,7 @@ export const employerEndpoints = [
         contactEmail: body.contact_email,
         payrollCompanyIds: body.payroll_company_ids ?? [],
       }
-      return create(call, 'POST /employers', {
+      return create(keyed(call), 'POST /employers', {
         refuse: (context) => employers.refuseRegistration(app, input, context),
         create: (context) => employers.register(app, input, context),
         idOf: ({ employer_id }) => employer_id,

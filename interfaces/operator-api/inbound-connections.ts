@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import * as inboundConnections from '../../application/access/inbound-connections.ts'
 import { inboundConnection } from '../../domain/access/inbound-connection.ts'
+import { create, REPEATED } from '../endpoints/creations.ts'
 import { id, idOf } from '../endpoints/fields.ts'
-import { contextOf, create, endpoint, loaded, type OperatorHost, operator, REPEATED } from './api.ts'
+import { contextOf, endpoint, keyed, loaded, type OperatorHost, operator } from './api.ts'
 import { environment } from './values.ts'
 
 const InboundConnection = z
@@ -34,7 +35,7 @@ export const inboundConnectionEndpoints = [
     command: { name: 'inbound-connections create' },
     handle(call) {
       const { tenant_id: tenantId, environment } = call.body
-      return create(call, 'POST /inbound-connections', {
+      return create(keyed(call), 'POST /inbound-connections', {
         refuse: () => inboundConnections.refuseOpening(call.host.app, { tenantId }),
         create: (context) => inboundConnections.open(call.host.app, { tenantId, environment }, context),
         idOf: ({ connection }) => connection.connection_id,

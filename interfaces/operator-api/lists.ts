@@ -1,35 +1,10 @@
-import { z } from 'zod'
-import type { ListPage, ListScope, PageRequest } from '../../application/read-models/pages.ts'
-import { Answer } from '../endpoints/endpoint.ts'
-import { id, wholeNumberText, word } from '../endpoints/fields.ts'
-
-const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 200
-
-/** Query parameters of a list: which page of it. */
-export const page = {
-  page: wholeNumberText({ min: 1, missing: 1 }),
-  limit: wholeNumberText({ min: 1, missing: DEFAULT_LIMIT }).describe(`At most ${MAX_LIMIT} are shown`),
-}
+import type { ListScope } from '../../application/read-models/pages.ts'
+import { id, word } from '../endpoints/fields.ts'
 
 /** Query parameters that narrow a list. */
 export const scope = {
   tenant_id: id().optional(),
   environment: word('live', 'sandbox').optional(),
-}
-
-/** The part of a list that an answer shows. */
-export const pagination = z.object({
-  page: z.int(),
-  limit: z.int(),
-  total: z.int(),
-  total_pages: z.int(),
-  has_more: z.boolean(),
-})
-
-/** The page that is asked for. */
-export function pageOf(query: { readonly page: number; readonly limit: number }): PageRequest {
-  return { page: query.page, limit: Math.min(query.limit, MAX_LIMIT) }
 }
 
 /** What the list is narrowed to. */
@@ -38,16 +13,4 @@ export function scopeOf(query: {
   environment?: 'live' | 'sandbox' | undefined
 }): ListScope {
   return { tenantId: query.tenant_id ?? null, environment: query.environment ?? null }
-}
-
-/** A page of a list. */
-export function listAnswer<Item>(
-  request: PageRequest,
-  { items, total }: ListPage<Item>,
-): Answer<200, readonly Item[]> {
-  const { page, limit } = request
-  const total_pages = Math.ceil(total / limit)
-  return new Answer(200, items, {
-    pagination: { page, limit, total, total_pages, has_more: page < total_pages },
-  })
 }

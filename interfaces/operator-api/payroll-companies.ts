@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import * as payrollCompanies from '../../application/parties/payroll-companies.ts'
 import { payrollCompany } from '../../domain/parties/payroll-company.ts'
+import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { id, idOf, text } from '../endpoints/fields.ts'
-import { create, created, endpoint, loaded, operator, REPEATED } from './api.ts'
+import { endpoint, keyed, loaded, operator } from './api.ts'
 
 const PayrollCompany = z
   .object({ payroll_company_id: id(), tenant_id: id(), name: z.string() })
@@ -22,7 +23,7 @@ export const payrollCompanyEndpoints = [
     command: { name: 'payroll-companies create' },
     handle(call) {
       const { tenant_id: tenantId, name } = call.body
-      return create(call, 'POST /payroll-companies', {
+      return create(keyed(call), 'POST /payroll-companies', {
         create: (context) => payrollCompanies.register(call.host.app, { tenantId, name }, context),
         idOf: ({ payroll_company_id }) => payroll_company_id,
         show: (one) => one,

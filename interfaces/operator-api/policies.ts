@@ -2,20 +2,12 @@ import { z } from 'zod'
 import { listPolicies, showPolicy } from '../../application/policies/list-policies.ts'
 import * as policies from '../../application/policies/policies.ts'
 import { type Policy as PolicyState, policy } from '../../domain/policies/policy.ts'
+import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { date, id, idOf, optional, text, wholeNumber, withDefault, word } from '../endpoints/fields.ts'
-import {
-  contextOf,
-  create,
-  created,
-  endpoint,
-  loaded,
-  type OperatorHost,
-  operator,
-  REPEATED,
-  refuseFixed,
-} from './api.ts'
-import { listAnswer, page, pageOf, pagination, scope, scopeOf } from './lists.ts'
+import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed, loaded, type OperatorHost, operator, refuseFixed } from './api.ts'
+import { scope, scopeOf } from './lists.ts'
 import { classCodes, fees, locations, payrollFrequency, rates, states } from './policy-terms.ts'
 import { given } from './values.ts'
 
@@ -115,7 +107,7 @@ export const policyEndpoints = [
         annualPremiumCents: body.annual_premium_cents,
         overtimeExclusion: body.overtime_exclusion,
       }
-      return create(call, 'POST /policies', {
+      return create(keyed(call), 'POST /policies', {
         refuse: (context) => policies.refuseIssue(host.app, input, context),
         create: (context) => policies.issue(host.app, input, context),
         idOf: ({ policy_id }) => policy_id,

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import * as tenants from '../../application/parties/tenants.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
+import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { id, idOf, text } from '../endpoints/fields.ts'
-import { create, created, endpoint, loaded, operator, REPEATED } from './api.ts'
+import { endpoint, keyed, loaded, operator } from './api.ts'
 
 const Tenant = z.object({ tenant_id: id(), name: z.string() }).meta({ id: 'Tenant' })
 
@@ -18,7 +19,7 @@ export const tenantEndpoints = [
     answers: created(Tenant),
     command: { name: 'tenants create' },
     handle: (call) =>
-      create(call, 'POST /tenants', {
+      create(keyed(call), 'POST /tenants', {
         create: (context) => tenants.register(call.host.app, call.body, context),
         idOf: ({ tenant_id }) => tenant_id,
         show: (one) => one,

@@ -1,11 +1,45 @@
 import type { Express } from 'express'
+import type { Application } from '../../application/application.ts'
+import { descriptionRoutes } from '../endpoints/description-routes.ts'
+import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
-import { createHost, type HostSettings } from '../http/server.ts'
+import { rateLimits } from '../http/rate-limit.ts'
+import { createHost, type SharedSettings } from '../http/server.ts'
+import type { PaymentsHost } from './api.ts'
+import { intakeEndpoints } from './intake.ts'
+import { paymentLinkEndpoints } from './payment-links.ts'
+import { sandboxEndpoints } from './sandbox.ts'
+import { subscriptionEndpoints } from './subscriptions.ts'
+import { webhookEndpoints } from './webhooks.ts'
 
-/**
- * The payments host. It has its own address from the start, because the hosts share path names with
- * different routes; it serves no route yet, and says so in the payment API's own error body.
- */
-export function createPaymentsApp(settings: Omit<HostSettings, 'routes' | 'writeError'>): Express {
-  return createHost({ ...settings, routes: [], writeError: writeEnvelopeError })
+export interface PaymentsSettings extends SharedSettings, Pick<PaymentsHost, 'portalUrl'> {
+  /** Requests per second and credential; 0 switches rate limits off. */
+  readonly rateLimitRps: number
+  /** Base address under which partners reach the host; null when it is the listener's own. */
+  readonly publicUrl: string | null
+}
+
+/** All endpoints of the payments API. */
+export const paymentsEndpoints = [
+  ...paymentLinkEndpoints,
+  ...subscriptionEndpoints,
+  ...intakeEndpoints,
+  ...webhookEndpoints,
+  ...sandboxEndpoints,
+]
+
+/** The payments API: payment links, subscriptions, policy intake, webhooks. */
+export function createPaymentsApp(app: Application, settings: PaymentsSettings): Express {
+  const { rateLimitRps, publicUrl, portalUrl, ...shared } = settings
+  const limits = rateLimits(rateLimitRps)
+  return createHost({
+    ...shared,
+    routes: [
+      ...routesOf(paymentsEndpoints, { app, limits, portalUrl }, limits),
+      ...(paymentsEndpoints.length > 0 ? descriptionRoutes(paymentsEndpoints, limits, publicUrl) : []),
+    ],
+    addresses: limits.addresses,
+    credentialHeader: 'x-client-id',
+    writeError: writeEnvelopeError,
+  })
 }

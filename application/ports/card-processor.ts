@@ -1,0 +1,102 @@
+/** What of a card processor the service uses. Keys make every call repeatable: the same key is the same call. */
+export interface CardProcessor {
+  /** @throws ProviderUnavailable, ProviderRefused; so do all others. */
+  createCustomer(customer: NewCustomer, key: string): Promise<{ readonly customerId: string }>
+  /** A hosted checkout that charges once. */
+  createPaymentLink(
+    link: NewProcessorLink,
+    key: string,
+  ): Promise<{ readonly processorLinkId: string; readonly url: string }>
+  /** Nobody can pay by the link any more. One that is not active any more stays as it is. */
+  deactivatePaymentLink(processorLinkId: string, key: string): Promise<void>
+  refund(refund: NewRefund, key: string): Promise<{ readonly processorRefundId: string }>
+  /** A monthly charge of the customer's default method. */
+  createSubscription(
+    subscription: NewProcessorSubscription,
+    key: string,
+  ): Promise<{ readonly processorSubscriptionId: string; readonly status: ProcessorSubscriptionStatus }>
+  cancelSubscription(processorSubscriptionId: string, key: string): Promise<void>
+  /**
+   * The notices in a request of the processor, in our words; those that are about nothing of ours are left out.
+   * @returns null when the signature is wrong or too old: then nothing of it is believed.
+   */
+  readNotices(request: {
+    readonly body: Buffer
+    readonly headers: Readonly<Record<string, string | string[] | undefined>>
+    readonly now: number
+  }): readonly ProcessorNotice[] | null
+}
+
+export interface NewCustomer {
+  readonly employerId: string
+  readonly name: string
+  readonly email: string
+}
+
+export interface NewProcessorLink {
+  /** Our id of the link, which notices name again. */
+  readonly linkId: string
+  readonly customerId: string
+  readonly amountCents: number
+  /** Shown to the customer. */
+  readonly description: string
+  readonly afterCompletionUrl: string | null
+  /** Keep the payment method for the monthly charges that follow. */
+  readonly keepsMethod: boolean
+}
+
+export interface NewRefund {
+  readonly processorPaymentId: string
+  readonly amountCents: number
+  readonly reason: 'duplicate' | 'fraudulent' | 'requested_by_customer' | null
+}
+
+export interface NewProcessorSubscription {
+  /** Our id of the subscription, which notices name again. */
+  readonly subscriptionId: string
+  readonly customerId: string
+  /** Null: the customer's default method. Else it becomes the default. */
+  readonly paymentMethodId: string | null
+  readonly amountCents: number
+  /** Epoch milliseconds; null: at once. */
+  readonly firstChargeAt: number | null
+  /** Charges in all; null: until it is cancelled. */
+  readonly charges: number | null
+}
+
+export type ProcessorSubscriptionStatus = 'incomplete' | 'active' | 'past_due' | 'canceled'
+
+/** What a processor tells. */
+export type ProcessorNotice = {
+  /** The processor's id of the notice: the same notice may come again. */
+  readonly noticeId: string
+  /** When it happened there, epoch milliseconds: notices may come late and in any order. */
+  readonly at: number
+} & (
+  | {
+      readonly about: 'link_paid'
+      readonly linkId: string
+      readonly processorPaymentId: string
+      readonly paymentMethodId: string | null
+      readonly amountCents: number
+    }
+  | { readonly about: 'link_failed'; readonly linkId: string; readonly failureMessage: string }
+  | { readonly about: 'link_expired'; readonly linkId: string }
+  | {
+      readonly about: 'subscription_paid'
+      readonly subscriptionId: string
+      readonly processorPaymentId: string
+      readonly amountCents: number
+    }
+  | {
+      readonly about: 'subscription_failed'
+      readonly subscriptionId: string
+      readonly processorPaymentId: string
+      readonly amountCents: number
+    }
+  | {
+      readonly about: 'subscription_status'
+      readonly subscriptionId: string
+      readonly status: ProcessorSubscriptionStatus
+    }
+)

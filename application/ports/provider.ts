@@ -1,0 +1,14 @@
+import { SafeError } from '../safe-error.ts'
+
+/**
+ * A provider outside (card processor, mail, text) could not be reached or did not answer in time. What was asked of it may
+ * have happened: the same call again, under the same key, tells. The message names no person and no secret.
+ */
+export class ProviderUnavailable extends SafeError {
+  override readonly name = 'ProviderUnavailable'
+}
+
+/** A provider refused what was asked of it: asking again does not help. */
+export class ProviderRefused extends SafeError {
+  override readonly name = 'ProviderRefused'
+}

@@ -1,0 +1,46 @@
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import {
+  WEBHOOK_EVENTS,
+  type WebhookEventType,
+  type WebhookPayload,
+} from '../../domain/webhooks/event-types.ts'
+import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+
+/** What partners are told, and whose it is. */
+export interface NewWebhookEvent<Type extends WebhookEventType> {
+  readonly type: Type
+  readonly tenantId: string
+  readonly environment: Environment
+  readonly carrierId: string | null
+  readonly employerId: string | null
+  readonly payload: WebhookPayload<Type>
+}
+
+/**
+ * Raises an event for the webhooks of a tenant. A piece of work that comes again raises it once: its id derives from the
+ * id of the command.
+ * @returns the id of the event, `X-Webhook-ID`.
+ */
+export async function raiseWebhookEvent<Type extends WebhookEventType>(
+  app: Pick<Application, 'commands'>,
+  { type, tenantId, environment, carrierId, employerId, payload }: NewWebhookEvent<Type>,
+  context: CommandContext,
+): Promise<string> {
+  const event_id = createdId(context, webhookEvent)
+  const data = {
+    ...{ event_id, tenant_id: tenantId, environment, event_type: type },
+    ...{ carrier_id: carrierId, employer_id: employerId },
+    payload: WEBHOOK_EVENTS[type].parse(payload) as Record<string, unknown>,
+  }
+  const outcome = await app.commands.execute(
+    webhookEvent,
+    event_id,
+    { type: 'Raise', data },
+    { ...context, tenantId, environment, mayRepeat: true },
+  )
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return event_id
+}

@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
+import type { ApiClient } from '../../domain/access/api-client.ts'
+import type { Rejection } from '../../domain/kernel/rejection.ts'
+import type { Api } from '../endpoints/api.ts'
+import type { KeyedRequest } from '../endpoints/creations.ts'
+import { type Call, endpointsOf } from '../endpoints/endpoint.ts'
+import type { Fault } from '../endpoints/faults.ts'
+import {
+  type AuthenticatedClient,
+  PARTNER_SCHEMES,
+  type PartnerHost,
+  partnerAccess,
+} from '../endpoints/partner-access.ts'
+import { SMALL_BODY } from '../http/body.ts'
+import { HttpError, refusalOf, writeEnvelopeError } from '../http/errors.ts'
+
+/** What handlers of the payments API work with. */
+export interface PaymentsHost extends PartnerHost {
+  /** Base address of the hosted pages; null when the service has none of its own. */
+  readonly portalUrl: () => string | null
+}
+
+/** Words of the documents that stand in `error`; elsewhere it is the reason phrase of the status. */
+const ERROR_WORDS: Readonly<Record<string, string>> = { fein_conflict: 'fein_conflict' }
+
+/** What partners call: payment links, subscriptions, policy intake, webhooks. */
+export const paymentsApi: Api = {
+  name: 'payments',
+  title: 'Payments API',
+  description:
+    'Sell policies by hosted payment links, take recurring charges, refund, and be told of everything by signed webhooks. ' +
+    'All amounts are integer cents.',
+  prefixes: ['/api/v1'],
+  securitySchemes: PARTNER_SCHEMES,
+  bodyLimit: SMALL_BODY,
+  takesEmptyBodies: true,
+  objectOf(value) {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Readonly<Record<string, unknown>>
+    }
+    throw new HttpError(400, null, 'The body must be a JSON object')
+  },
+  unreadable: () => null,
+  refuse,
+  rejected,
+  refusalOf(error) {
+    if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) {
+      return new HttpError(502, null, error.message)
+    }
+    return null
+  },
+  writeError: writeEnvelopeError,
+  errorBody: z.object({
+    ok: z.literal(false),
+    error: z.string(),
+    message: z.string(),
+    id: z.string().optional().describe('What stands in the way'),
+    data: z.object({ id: z.string() }).optional().describe('The same, in the envelope'),
+    intake_id: z.string().optional().describe('The intake to resume with the same key'),
+  }),
+  envelope: {
+    wrap: (data, pagination) =>
+      pagination === undefined ? { ok: true, data } : { ok: true, data, pagination },
+    schema: (data, pagination) => z.object({ ok: z.literal(true), data, ...(pagination && { pagination }) }),
+  },
+}
+
+export const endpoint = endpointsOf<PaymentsHost>(paymentsApi)
+
+/** A partner's client whose key opens the payments API. */
+export const partner = partnerAccess({
+  ownWords: false,
+  errors: { 403: 'The key does not open this API, or does not reach what is named' },
+  refuse: ({ products }) =>
+    products.includes('payments') || products.includes('all')
+      ? null
+      : new HttpError(403, null, 'This key is not for payments'),
+})
+
+/** The same, and only with a key of one environment. @param message tells the others why. */
+export function partnerIn(environment: ApiClient['environment'], message: string): typeof partner {
+  return {
+    ...partner,
+    async identify(host, received) {
+      const caller = await partner.identify(host, received)
+      if (caller.client.environment !== environment) throw new HttpError(403, null, message)
+      return caller
+    },
+  }
+}
+
+type PartnerCall = Call<PaymentsHost, AuthenticatedClient, unknown, unknown, unknown>
+
+/** The context of a command of a request, with a new command id. */
+export function contextOf({
+  host,
+  caller,
+  requestId,
+}: Pick<PartnerCall, 'host' | 'caller' | 'requestId'>): CommandContext {
+  const { client_id, tenant_id, environment } = caller.client
+  return {
+    actor: { type: 'api_client', id: client_id },
+    tenantId: tenant_id,
+    environment,
+    correlationId: requestId,
+    commandId: host.app.randomness.commandId(),
+  }
+}
+
+/** A request of a partner that may carry a key. */
+export function keyed(call: PartnerCall): KeyedRequest {
+  const { host, caller, key, sent } = call
+  return { app: host.app, caller: caller.client.client_id, key, sent, context: contextOf(call) }
+}
+
+/** The first thing that is wrong; what is wrong with a list as a whole goes before what is wrong in it. */
+function refuse(faults: readonly Fault[]): HttpError {
+  const whole = faults.find(({ field }) => faults[0]!.field.startsWith(`${field}[`))
+  const { field, message } = whole ?? faults[0]!
+  return new HttpError(400, null, `${field} ${message}`.trim())
+}
+
+function rejected(rejection: Rejection): HttpError {
+  const { status, message } = refusalOf(rejection, null)
+  const { id, ...ids } = rejection.ids ?? {}
+  const details = id === undefined ? ids : { ...ids, id, data: { id } }
+  return new HttpError(status, ERROR_WORDS[rejection.code] ?? null, message, {}, details)
+}

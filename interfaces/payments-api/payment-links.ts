@@ -1,0 +1,4 @@
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { PaymentsHost } from './api.ts'
+
+export const paymentLinkEndpoints: readonly Endpoint<PaymentsHost>[] = []
