@@ -1,5 +1,7 @@
+import type { Environment } from '../domain/kernel/ids.ts'
 import type { CommandHandler } from './command-handling/command-handler.ts'
 import type { EventRegistry } from './event-registry.ts'
+import type { CardProcessor } from './ports/card-processor.ts'
 import type { Clock } from './ports/clock.ts'
 import type { EventLog } from './ports/event-log.ts'
 import type { Faults } from './ports/faults.ts'
@@ -22,4 +24,6 @@ export interface Application {
   readonly readModels: ReadModels
   readonly lastUsed: LastUsed
   readonly faults: Faults
+  /** Card processors: what a sandbox key asks for never reaches the real one. */
+  readonly processors: Readonly<Record<Environment, CardProcessor>>
 }

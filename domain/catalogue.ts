@@ -11,6 +11,7 @@ import { employeeSync } from './parties/employee-sync.ts'
 import { employer } from './parties/employer.ts'
 import { payrollCompany } from './parties/payroll-company.ts'
 import { tenant } from './parties/tenant.ts'
+import { processorCustomer } from './payments/processor-customer.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
 import { policy } from './policies/policy.ts'
 import { idempotencyKey } from './uniqueness/idempotency-key.ts'
@@ -28,6 +29,7 @@ export const aggregates: readonly Aggregate[] = [
   apiClient,
   inboundConnection,
   payrollFile,
+  processorCustomer,
   reservation,
   idempotencyKey,
   installation,

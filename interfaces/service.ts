@@ -37,6 +37,7 @@ import { PostgresFaults } from '../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
+import { cardProcessors } from './card-processors.ts'
 import { type Addresses, createHosts, type HostName, listenOnAll } from './hosts.ts'
 import type { Listener } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
@@ -148,6 +149,7 @@ async function compose(
       onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
     },
   })
+  const addresses: Partial<Record<HostName, string>> = {}
   const app: Application = {
     log: failFast,
     registry,
@@ -160,6 +162,7 @@ async function compose(
     readModels: projections,
     lastUsed,
     faults,
+    processors: cardProcessors(config, { faults }, addresses),
   }
 
   const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
@@ -229,7 +232,6 @@ async function compose(
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
-  const addresses: Partial<Record<HostName, string>> = {}
   const hosts = createHosts({
     ...{ config, app, secrets, logger, metrics, addresses },
     operator: {

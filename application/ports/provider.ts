@@ -11,4 +11,11 @@ export class ProviderUnavailable extends SafeError {
 /** A provider refused what was asked of it: asking again does not help. */
 export class ProviderRefused extends SafeError {
   override readonly name = 'ProviderRefused'
+  /** What of the request it would not have, where that is the caller's choice. */
+  readonly about: 'payment_method' | null
+
+  constructor(message: string, about: ProviderRefused['about'] = null) {
+    super(message)
+    this.about = about
+  }
 }
