@@ -1,12 +1,17 @@
 import { carriers, policies as policiesTable } from '../application/read-models/policies.ts'
 import { CarrierRegistered } from '../domain/parties/carrier.ts'
-import { PolicyCancelled, PolicyIssued, PolicyTermsChanged } from '../domain/policies/policy.ts'
+import {
+  PolicyActivated,
+  PolicyCancelled,
+  PolicyIssued,
+  PolicyTermsChanged,
+} from '../domain/policies/policy.ts'
 import { projection } from './runtime/projection.ts'
 
 /** Policies of an employer as they are listed and described, and the carriers whose names they show. */
 export const policies = projection({
   name: 'policies',
-  version: 1,
+  version: 2,
   tables: [policiesTable, carriers],
   handlers: (on) => [
     on(PolicyIssued, {
@@ -30,6 +35,10 @@ export const policies = projection({
     on(PolicyCancelled, {
       reads: ({ data }) => ({ policies: [[data.policy_id]] }),
       apply: ({ data }, { policies }) => policies.change([data.policy_id], { status: 'cancelled' }),
+    }),
+    on(PolicyActivated, {
+      reads: ({ data }) => ({ policies: [[data.policy_id]] }),
+      apply: ({ data }, { policies }) => policies.change([data.policy_id], { status: 'active' }),
     }),
     on(CarrierRegistered, {
       apply: ({ data: { carrier_id, tenant_id, name } }, { carriers }) =>

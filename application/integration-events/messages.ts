@@ -15,7 +15,13 @@ import {
   PayrollPremiumCalculated,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
-import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../../domain/policies/policy.ts'
+import {
+  PolicyActivated,
+  PolicyCancelled,
+  PolicyIssued,
+  PolicyTermsChanged,
+  policy,
+} from '../../domain/policies/policy.ts'
 import type { CommandHandler } from '../command-handling/command-handler.ts'
 import { type RecordedEvent, UnreadableEvent } from '../event-registry.ts'
 import type { IntegrationEvent } from '../ports/integration-events.ts'
@@ -50,6 +56,7 @@ export const INTEGRATION_EVENTS = {
     /** Names of the terms that changed. */
     changed: z.array(z.string()),
   }),
+  'policy.activated': z.strictObject({ policy_id: id(), employer_id: id() }),
   'policy.cancelled': z.strictObject({ policy_id: id(), employer_id: id() }),
   'payroll.file_received': z.strictObject({
     file_id: id(),
@@ -121,6 +128,10 @@ const SOURCES: readonly Source[] = [
   on(PolicyTermsChanged, async ({ policy_id, ...terms }, commands) => {
     const { employer_id } = (await commands.load(policy, policy_id)).state!
     return { type: 'policy.changed', data: { policy_id, employer_id, changed: Object.keys(terms).sort() } }
+  }),
+  on(PolicyActivated, async ({ policy_id }, commands) => {
+    const { employer_id } = (await commands.load(policy, policy_id)).state!
+    return { type: 'policy.activated', data: { policy_id, employer_id } }
   }),
   on(PolicyCancelled, async ({ policy_id }, commands) => {
     const { employer_id } = (await commands.load(policy, policy_id)).state!

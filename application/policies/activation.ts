@@ -1,16 +1,35 @@
-import type { Rejection } from '../../domain/kernel/rejection.ts'
-import type { Policy } from '../../domain/policies/policy.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { type Policy, type PolicyNotActivated, policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { activate } from './policies.ts'
+
+type Reason = (typeof PolicyNotActivated)['schema']['shape']['reason']['options'][number]
+const REASONS: readonly string[] = ['policy_cancelled', 'policy_number_taken'] satisfies Reason[]
 
 /**
  * Makes a policy active that is in progress, and waits until it can be read as such. One that is active stays so.
  * @returns why it cannot be: it is cancelled, or its number is taken. The operator is alerted of that.
  */
-export function activatePolicy(
-  _app: Application,
-  _policyId: string,
-  _context: CommandContext,
+export async function activatePolicy(
+  app: Application,
+  policyId: string,
+  context: CommandContext,
 ): Promise<Policy | Rejection> {
-  throw new Error('not built yet')
+  const repeatable = { ...context, mayRepeat: true }
+  const outcome = await activate(app, policyId, repeatable)
+  if (!isRejection(outcome) || !REASONS.includes(outcome.code)) return outcome
+  const recorded = await changed(
+    app,
+    policy,
+    policyId,
+    {
+      type: 'RecordNotActivated',
+      reason: outcome.code as Reason,
+      holderPolicyId: outcome.ids?.id ?? null,
+    },
+    repeatable,
+  )
+  return isRejection(recorded) ? recorded : outcome
 }

@@ -1,11 +1,24 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
-import { type Policy, type PolicyTerms, policy, statusOn } from '../../domain/policies/policy.ts'
+import {
+  hasLostNumber,
+  type Policy,
+  type PolicyTerms,
+  policy,
+  statusOn,
+} from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
-import { isTaken, policyNumberReservation, release, reserve } from '../uniqueness/reservations.ts'
+import {
+  holderOf,
+  isTaken,
+  policyNumberReservation,
+  release,
+  reserve,
+  reserveFor,
+} from '../uniqueness/reservations.ts'
 
 export interface NewPolicy {
   readonly employerId: string
@@ -69,6 +82,13 @@ export async function issue(
     scoped,
   )
   if (isRejection(outcome) && outcome.code === 'policy_exists') return policyNumberTaken()
+  const isNew = !isRejection(outcome) && outcome.events.length > 0
+  if (number && isNew && (await holderOf(app, number)) !== policyId) {
+    // this command was late, and the number has gone to a policy that was activated meanwhile
+    const reason = 'Its number was given to another policy while it was issued'
+    await app.commands.execute(policy, policyId, { type: 'Cancel', reason }, scoped)
+    return policyNumberTaken()
+  }
   return readable(app, policy, outcome)
 }
 
@@ -107,7 +127,7 @@ async function issuingOf(app: Application, input: NewPolicy, context: CommandCon
       : null,
     holder: {
       ...{ decider: policy, creates: 'Issue', id: createdId(context, policy) },
-      hasLost: (holder: Policy) => statusOn(holder, app.clock.now()) !== 'active',
+      hasLost: (holder: Policy) => hasLostNumber(holder, app.clock.now()),
     },
     scoped: within(context, insured),
   }
@@ -120,6 +140,37 @@ function policyNumberTaken(): Rejection {
     'An active policy with this policy_number exists already',
     'policy_number',
   )
+}
+
+/**
+ * Makes a policy active that is in progress, and waits until it can be read as such; an active one stays so. Its number
+ * is reserved first, unless its term is over: then it reads expired at once.
+ * @returns a conflict when it is cancelled, or when its number is taken: `ids.id` is the policy that has it.
+ */
+export async function activate(
+  app: Application,
+  policyId: string,
+  context: CommandContext,
+): Promise<Policy | Rejection> {
+  const { state } = await app.commands.load(policy, policyId)
+  if (!state) return reject('not_found', 'policy_not_found', 'No such policy', 'policy_id')
+  const scoped = within(context, state)
+  const hasLost = (holder: Policy) => hasLostNumber(holder, app.clock.now())
+  const { tenant_id, environment, policy_number } = state
+  const number = policyNumberReservation(app.personalData, tenant_id, environment, policy_number)
+  if (state.status === 'in_progress' && !hasLost(state)) {
+    const holder = await reserveFor(app, number, { decider: policy, id: policyId, hasLost }, scoped)
+    if (holder !== policyId) return { ...policyNumberTaken(), ids: { id: holder } }
+  }
+  const outcome = await app.commands.execute(policy, policyId, { type: 'Activate' }, scoped)
+  if (isRejection(outcome)) {
+    // it was cancelled meanwhile, and whoever did that may have looked for the number before
+    await release(app, number, policyId, scoped)
+    return outcome
+  }
+  // another command made it active, perhaps a moment ago
+  const position = outcome.position ?? (await app.log.head())
+  return readable(app, policy, { ...outcome, position })
 }
 
 /** Changes terms of a policy; values equal to the present ones are no change. */

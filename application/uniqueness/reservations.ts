@@ -91,6 +91,40 @@ export async function reserve<State, Command, Event extends DomainEvent>(
   return !isRejection(outcome) && outcome.state.owner_id === holder.id ? holder.id : null
 }
 
+/**
+ * Reserves a value for an aggregate that is there already. A reservation that was left without its aggregate gives way:
+ * whoever goes on late with it looks again after its creation.
+ * @returns who holds the value now: the aggregate, or another one that is in the way.
+ */
+export async function reserveFor<State, Command, Event extends DomainEvent>(
+  { commands }: Pick<Application, 'commands'>,
+  value: ReservedValue,
+  { decider, id, hasLost }: Omit<NewHolder<State, Command, Event>, 'creates'>,
+  context: CommandContext,
+): Promise<string> {
+  const holder = await holderOf({ commands }, value)
+  if (holder === id) return id
+  const state = holder === null ? null : (await commands.load(decider, holder)).state
+  if (state !== null && !hasLost(state)) return holder!
+  const { kind, fingerprint } = value
+  const data = { kind, fingerprint, owner_id: id }
+  const reserving = { type: 'Reserve', data, ...(holder !== null && { replaces: holder }) } as const
+  const outcome = await commands.execute(reservation, value.id, reserving, context)
+  if (!isRejection(outcome) && outcome.state.owner_id === id) return id
+  // somebody was faster
+  const faster = await holderOf({ commands }, value)
+  if (faster === null) throw new Error('A value was reserved and given back at the same time')
+  return faster
+}
+
+/** Who a value is reserved for; null when it is free. */
+export async function holderOf(
+  { commands }: Pick<Application, 'commands'>,
+  value: ReservedValue,
+): Promise<string | null> {
+  return (await commands.load(reservation, value.id)).state.owner_id
+}
+
 /** How a value stands for whoever is to hold it: another's, reserved under an id, or to be reserved. */
 async function standingOf<State, Command, Event extends DomainEvent>(
   { commands }: Pick<Application, 'commands'>,

@@ -48,7 +48,25 @@ export const PolicyCancelled = eventType({
   schema: z.object({ policy_id: id(), reason: z.string().nullable() }),
 })
 
-const events = [PolicyIssued, PolicyTermsChanged, PolicyCancelled] as const
+export const PolicyActivated = eventType({ name: 'PolicyActivated', schema: z.object({ policy_id: id() }) })
+/** It was paid for, or asked for otherwise, and still is not active: somebody must look after it. */
+export const PolicyNotActivated = eventType({
+  name: 'PolicyNotActivated',
+  schema: z.object({
+    policy_id: id(),
+    reason: z.enum(['policy_cancelled', 'policy_number_taken']),
+    /** Who has the number, where that is the reason. */
+    holder_policy_id: id().nullable(),
+  }),
+})
+
+const events = [
+  PolicyIssued,
+  PolicyTermsChanged,
+  PolicyCancelled,
+  PolicyActivated,
+  PolicyNotActivated,
+] as const
 export type PolicyEvent = EventOf<(typeof events)[number]>
 export interface Policy extends Omit<z.output<typeof PolicyIssued.schema>, 'status'> {
   readonly status: 'active' | 'in_progress' | 'cancelled'
@@ -62,10 +80,25 @@ export function statusOn(
   return policy.status === 'active' && policy.expiration_date < utcDate(epochMs) ? 'expired' : policy.status
 }
 
+/** Whether a policy no longer has a claim to its number. One in progress that has it is about to become active. */
+export function hasLostNumber(
+  { status, expiration_date }: Pick<Policy, 'status' | 'expiration_date'>,
+  epochMs: number,
+): boolean {
+  return status === 'cancelled' || expiration_date < utcDate(epochMs)
+}
+
 export type PolicyCommand =
   | { readonly type: 'Issue'; readonly data: z.output<typeof PolicyIssued.schema> }
   | { readonly type: 'ChangeTerms'; readonly terms: Partial<PolicyTerms> }
   | { readonly type: 'Cancel'; readonly reason: string | null }
+  /** Its number is reserved before. */
+  | { readonly type: 'Activate' }
+  | {
+      readonly type: 'RecordNotActivated'
+      readonly reason: z.output<typeof PolicyNotActivated.schema>['reason']
+      readonly holderPolicyId: string | null
+    }
 
 export const policy: Decider<Policy | null, PolicyCommand, PolicyEvent> = {
   category: 'policy',
@@ -79,6 +112,10 @@ export const policy: Decider<Policy | null, PolicyCommand, PolicyEvent> = {
         return { ...state!, ...event.data }
       case 'PolicyCancelled':
         return { ...state!, status: 'cancelled' }
+      case 'PolicyActivated':
+        return { ...state!, status: 'active' }
+      case 'PolicyNotActivated':
+        return state
     }
   },
   decide(command, state): readonly PolicyEvent[] | Rejection {
@@ -91,12 +128,25 @@ export const policy: Decider<Policy | null, PolicyCommand, PolicyEvent> = {
     if (command.type === 'Cancel') {
       return state.status === 'cancelled' ? [] : [PolicyCancelled.of({ policy_id, reason: command.reason })]
     }
+    if (command.type === 'RecordNotActivated') {
+      const { reason, holderPolicyId: holder_policy_id } = command
+      return [PolicyNotActivated.of({ policy_id, reason, holder_policy_id })]
+    }
+    if (command.type === 'Activate') {
+      if (state.status === 'active') return []
+      return state.status === 'cancelled' ? policyCancelled() : [PolicyActivated.of({ policy_id })]
+    }
     if (state.status === 'cancelled') {
       return reject('conflict', 'policy_cancelled', 'The policy is cancelled; its terms no longer change')
     }
     const terms = changedTerms(command.terms, state)
     return Object.keys(terms).length === 0 ? [] : [PolicyTermsChanged.of({ policy_id, ...terms })]
   },
+}
+
+/** Why a policy does not become active. */
+function policyCancelled(): Rejection {
+  return reject('conflict', 'policy_cancelled', 'The policy is cancelled')
 }
 
 /** Those of the named terms that are not as they stand already: a repeated change changes nothing. */

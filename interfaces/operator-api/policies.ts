@@ -183,6 +183,24 @@ export const policyEndpoints = [
     },
   }),
   endpoint({
+    operation: 'activatePolicy',
+    method: 'POST',
+    path: '/policies/{policy_id}/activate',
+    summary: 'Make a policy active that is in progress',
+    description:
+      'A payment link that is paid does this by itself; this is for a policy that could not be activated then.',
+    access: operator,
+    params,
+    answers: { 200: Policy },
+    errors: { ...NONE, 409: 'The policy is cancelled, or another active one has its number' },
+    command: { name: 'policies activate' },
+    async handle(call) {
+      const { host } = call
+      const { policy_id } = await loaded(host, policy, call.params.policy_id, 'policy')
+      return today(host, accepted(await policies.activate(host.app, policy_id, contextOf(call))))
+    },
+  }),
+  endpoint({
     operation: 'cancelPolicy',
     method: 'POST',
     path: '/policies/{policy_id}/cancel',

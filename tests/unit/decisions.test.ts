@@ -38,7 +38,14 @@ import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/p
 import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
-import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../../domain/policies/policy.ts'
+import {
+  PolicyActivated,
+  PolicyCancelled,
+  PolicyIssued,
+  PolicyNotActivated,
+  PolicyTermsChanged,
+  policy,
+} from '../../domain/policies/policy.ts'
 import {
   IdempotencyKeyAnswered,
   IdempotencyKeyClaimed,
@@ -142,6 +149,20 @@ const toNevada = { type: 'ChangeTerms', terms: { states: ['NV'], payroll_frequen
 const movedToNevada = PolicyTermsChanged.of({ policy_id: ID, states: ['NV'] })
 const cancelled = PolicyCancelled.of({ policy_id: ID, reason: 'sold' })
 const cancel = { type: 'Cancel', reason: 'sold' } as const
+const quoted = PolicyIssued.of({ ...issued.data, status: 'in_progress' })
+const activate = { type: 'Activate' } as const
+const activated = PolicyActivated.of({ policy_id: ID })
+const taken = { reason: 'policy_number_taken', holder: ONE } as const
+const notActivated = PolicyNotActivated.of({
+  policy_id: ID,
+  reason: taken.reason,
+  holder_policy_id: taken.holder,
+})
+const recordNotActivated = {
+  type: 'RecordNotActivated',
+  reason: taken.reason,
+  holderPolicyId: taken.holder,
+} as const
 decisions(policy, [
   ['is issued', [], { type: 'Issue', data: issued.data }, [issued]],
   ['is issued once', [issued], { type: 'Issue', data: issued.data }, conflict('policy_exists')],
@@ -156,6 +177,14 @@ decisions(policy, [
   ['is cancelled', [issued], cancel, [cancelled]],
   ['is cancelled once', [issued, cancelled], cancel, []],
   ['that is unknown is not cancelled', [], cancel, missing('policy_not_found')],
+  ['in progress becomes active', [quoted], activate, [activated]],
+  ['becomes active once', [quoted, activated], activate, []],
+  ['that was issued active stays so', [issued], activate, []],
+  ['that is cancelled is not activated', [quoted, cancelled], activate, conflict('policy_cancelled')],
+  ['that became active can be cancelled', [quoted, activated], cancel, [cancelled]],
+  ['that is unknown is not activated', [], activate, missing('policy_not_found')],
+  ['keeps why it is not active', [quoted], recordNotActivated, [notActivated]],
+  ['may become active after that', [quoted, notActivated], activate, [activated]],
   [
     'that is cancelled keeps its terms',
     [issued, cancelled],

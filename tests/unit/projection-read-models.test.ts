@@ -27,7 +27,12 @@ import {
   PayrollRowsValidated,
   PayrollWagesCalculated,
 } from '../../domain/payroll/payroll-file.ts'
-import { PolicyCancelled, PolicyIssued, PolicyTermsChanged } from '../../domain/policies/policy.ts'
+import {
+  PolicyActivated,
+  PolicyCancelled,
+  PolicyIssued,
+  PolicyTermsChanged,
+} from '../../domain/policies/policy.ts'
 import { agentCredentials } from '../../projections/agent-credentials.ts'
 import { employeeRegister } from '../../projections/employee-register.ts'
 import { employers } from '../../projections/employers.ts'
@@ -427,6 +432,16 @@ describe('policies', () => {
     spec
       .given({ stream: `policy-${POLICY}`, events: [issued, changed] })
       .thenRows({ policies: [{ fee_count: 1 }] })
+  })
+
+  it('shows a policy in progress as active when it is', () => {
+    const quoted = PolicyIssued.of({ ...issued.data, status: 'in_progress' })
+    const history = { stream: `policy-${POLICY}`, events: [quoted] }
+    spec.given(history).thenRows({ policies: [{ status: 'in_progress' }] })
+    const activated = PolicyActivated.of({ policy_id: POLICY })
+    spec
+      .given({ ...history, events: [quoted, activated] })
+      .thenRows({ policies: [{ status: 'active', fee_count: 1 }] })
   })
 
   it('shows cancellations and carriers', () => {
