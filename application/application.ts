@@ -6,6 +6,7 @@ import type { Clock } from './ports/clock.ts'
 import type { EventLog } from './ports/event-log.ts'
 import type { Faults } from './ports/faults.ts'
 import type { LastUsed } from './ports/last-used.ts'
+import type { Messages } from './ports/messages.ts'
 import type { PersonalData, SecretVault } from './ports/personal-data.ts'
 import type { Randomness } from './ports/randomness.ts'
 import type { ReadDatabase } from './ports/read-database.ts'
@@ -26,4 +27,5 @@ export interface Application {
   readonly faults: Faults
   /** Card processors: what a sandbox key asks for never reaches the real one. */
   readonly processors: Readonly<Record<Environment, CardProcessor>>
+  readonly messages: Messages
 }

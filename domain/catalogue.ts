@@ -11,6 +11,8 @@ import { employeeSync } from './parties/employee-sync.ts'
 import { employer } from './parties/employer.ts'
 import { payrollCompany } from './parties/payroll-company.ts'
 import { tenant } from './parties/tenant.ts'
+import { checkoutSettings } from './payments/checkout-settings.ts'
+import { paymentLink } from './payments/payment-link.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
 import { policy } from './policies/policy.ts'
@@ -30,6 +32,8 @@ export const aggregates: readonly Aggregate[] = [
   inboundConnection,
   payrollFile,
   processorCustomer,
+  checkoutSettings,
+  paymentLink,
   reservation,
   idempotencyKey,
   installation,

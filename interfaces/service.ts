@@ -7,6 +7,7 @@ import { type DrainParts, drain } from '../application/operations/drain.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
+import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { aggregates } from '../domain/catalogue.ts'
@@ -25,6 +26,8 @@ import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
+import { MessagesByChannel } from '../infrastructure/providers/messages/messages.ts'
+import { RecordedOutbox } from '../infrastructure/providers/messages/recorded-outbox.ts'
 import { SystemRandomness } from '../infrastructure/randomness.ts'
 import { PostgresProjectionStore } from '../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../infrastructure/read-models/read-database.ts'
@@ -149,6 +152,7 @@ async function compose(
       onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
     },
   })
+  const outbox = new RecordedOutbox(pool, personalData, clock)
   const addresses: Partial<Record<HostName, string>> = {}
   const app: Application = {
     log: failFast,
@@ -162,6 +166,7 @@ async function compose(
     readModels: projections,
     lastUsed,
     faults,
+    messages: new MessagesByChannel(config, outbox, faults),
     processors: cardProcessors(config, { faults }, addresses),
   }
 
@@ -179,7 +184,7 @@ async function compose(
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
-    [payrollPipeline(patient), erasure(patient)],
+    [payrollPipeline(patient), erasure(patient), paymentLinks(patient)],
   )
   const integrationEvents =
     nats &&
@@ -236,6 +241,7 @@ async function compose(
     ...{ config, app, secrets, logger, metrics, addresses },
     operator: {
       patientLog: log,
+      outbox,
       projections,
       work: {
         overview: () => readiness.workOverview(),

@@ -6,6 +6,13 @@ import { SafeError } from '../safe-error.ts'
  */
 export class ProviderUnavailable extends SafeError {
   override readonly name = 'ProviderUnavailable'
+  /** What was asked never got there. */
+  readonly nothingHappened: boolean
+
+  constructor(message: string, { nothingHappened = false }: { readonly nothingHappened?: boolean } = {}) {
+    super(message)
+    this.nothingHappened = nothingHappened
+  }
 }
 
 /** A provider refused what was asked of it: asking again does not help. */

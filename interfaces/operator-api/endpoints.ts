@@ -1,12 +1,14 @@
 import { apiClientEndpoints } from './api-clients.ts'
 import { auditEndpoints } from './audit.ts'
 import { carrierEndpoints } from './carriers.ts'
+import { checkoutSettingsEndpoints } from './checkout-settings.ts'
 import { clockEndpoints } from './clock.ts'
 import { drainEndpoints } from './drain.ts'
 import { employerEndpoints } from './employers.ts'
 import { erasureEndpoints } from './erasures.ts'
 import { faultEndpoints } from './faults.ts'
 import { inboundConnectionEndpoints } from './inbound-connections.ts'
+import { outboxEndpoints } from './outbox.ts'
 import { payrollCompanyEndpoints } from './payroll-companies.ts'
 import { policyEndpoints } from './policies.ts'
 import { projectionEndpoints } from './projections.ts'
@@ -17,6 +19,7 @@ import { workEndpoints } from './work.ts'
 /** All endpoints of the operator API. */
 export const operatorEndpoints = [
   ...tenantEndpoints,
+  ...checkoutSettingsEndpoints,
   ...carrierEndpoints,
   ...payrollCompanyEndpoints,
   ...employerEndpoints,
@@ -27,6 +30,7 @@ export const operatorEndpoints = [
   ...drainEndpoints,
   ...projectionEndpoints,
   ...workEndpoints,
+  ...outboxEndpoints,
   ...faultEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,

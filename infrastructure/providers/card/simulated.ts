@@ -86,7 +86,9 @@ export class SimulatedCardProcessor implements CardProcessor {
       'card-processor',
       call === 'answers' ? outages : [...outages, 'decline'],
     )
-    if (fault === 'unreachable') throw new ProviderUnavailable('The card processor could not be reached')
+    if (fault === 'unreachable') {
+      throw new ProviderUnavailable('The card processor could not be reached', { nothingHappened: true })
+    }
     // what was asked for has happened there: the same key has the same effect again
     if (fault === 'timeout') throw new ProviderUnavailable('The card processor did not answer in time')
     if (fault === 'decline' && call === 'declines') {
