@@ -12,6 +12,7 @@ import { employer } from './parties/employer.ts'
 import { payrollCompany } from './parties/payroll-company.ts'
 import { tenant } from './parties/tenant.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
+import { intake } from './policies/intake.ts'
 import { policy } from './policies/policy.ts'
 import { idempotencyKey } from './uniqueness/idempotency-key.ts'
 import { reservation } from './uniqueness/reservation.ts'
@@ -24,6 +25,7 @@ export const aggregates: readonly Aggregate[] = [
   employer,
   employeeSync,
   policy,
+  intake,
   agentCredential,
   apiClient,
   inboundConnection,

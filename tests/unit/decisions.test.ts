@@ -37,6 +37,7 @@ import {
 import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
+import { intake } from '../../domain/policies/intake.ts'
 import {
   PolicyActivated,
   PolicyCancelled,
@@ -325,8 +326,8 @@ decisions(virtualClock, [
 ])
 
 test('there is no other aggregate', () => {
-  // payroll-file.test.ts has its decisions
-  expect(new Set([...decided, payrollFile.category])).toEqual(
+  // payroll-file.test.ts and intake.test.ts have theirs
+  expect(new Set([...decided, payrollFile.category, intake.category])).toEqual(
     new Set(aggregates.map(({ category }) => category)),
   )
 })
