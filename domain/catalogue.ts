@@ -15,6 +15,8 @@ import { payrollFile } from './payroll/payroll-file.ts'
 import { policy } from './policies/policy.ts'
 import { idempotencyKey } from './uniqueness/idempotency-key.ts'
 import { reservation } from './uniqueness/reservation.ts'
+import { webhookEvent } from './webhooks/webhook-event.ts'
+import { webhookSubscriptions } from './webhooks/webhook-subscriptions.ts'
 
 /** Every aggregate there is, by category: what the event registry and "state as of" are built from. */
 export const aggregates: readonly Aggregate[] = [
@@ -28,6 +30,8 @@ export const aggregates: readonly Aggregate[] = [
   apiClient,
   inboundConnection,
   payrollFile,
+  webhookSubscriptions,
+  webhookEvent,
   reservation,
   idempotencyKey,
   installation,
