@@ -11,9 +11,9 @@ export const MAX_SUBSCRIPTIONS = 100
 
 /** Ids, or `all`. An empty list holds nothing. */
 const ids = () => z.union([z.literal('all'), z.array(id())])
-const eventTypes = () => z.array(z.enum(WEBHOOK_EVENT_TYPES)).min(1)
+const eventTypes = () => z.array(z.enum(WEBHOOK_EVENT_TYPES))
 /** Epoch milliseconds. */
-const time = () => z.int().min(0)
+const time = () => z.number().int().min(0)
 
 export const WebhookSubscriptionRegistered = eventType({
   name: 'WebhookSubscriptionRegistered',
@@ -164,6 +164,26 @@ export function comparableUrl(url: string): string {
   return `${origin}${pathname}${search}`
 }
 
+/** Why no subscription, or none but one, may have an address, null when it may: another one has it, which is named. */
+export function refuseUrl(
+  { subscriptions }: WebhookSubscriptions,
+  url: string,
+  ownId?: string,
+): Rejection | null {
+  const wanted = comparableUrl(url)
+  const holder = subscriptions.find((one) => one._id !== ownId && comparableUrl(one.url) === wanted)
+  if (!holder) return null
+  const why = `The url is registered already, by the subscription ${holder._id}`
+  return { ...reject('conflict', 'url_registered', why, 'url'), ids: { id: holder._id } }
+}
+
+/** Why there may be no further subscription, null when there may. */
+export function refuseMore({ subscriptions }: WebhookSubscriptions): Rejection | null {
+  if (subscriptions.length < MAX_SUBSCRIPTIONS) return null
+  const why = `There are ${MAX_SUBSCRIPTIONS} webhook subscriptions already, the most that there can be`
+  return reject('conflict', 'too_many_subscriptions', why)
+}
+
 export const webhookSubscriptions: Decider<
   WebhookSubscriptions,
   WebhookSubscriptionCommand,
@@ -190,8 +210,7 @@ export const webhookSubscriptions: Decider<
   decide(command, state): readonly WebhookSubscriptionEvent[] | Rejection {
     if (command.type === 'Register') {
       const { data } = command
-      const refusal = taken(state, data.url) ?? full(state)
-      return refusal ?? [WebhookSubscriptionRegistered.of(data)]
+      return refuseUrl(state, data.url) ?? refuseMore(state) ?? [WebhookSubscriptionRegistered.of(data)]
     }
     const { subscriptionId: subscription_id, at } = command
     const subscription = subscriptionOf(state, subscription_id)
@@ -199,7 +218,7 @@ export const webhookSubscriptions: Decider<
     switch (command.type) {
       case 'Change': {
         const { url, events } = command
-        const refusal = url === undefined ? null : taken(state, url, subscription_id)
+        const refusal = url === undefined ? null : refuseUrl(state, url, subscription_id)
         if (refusal) return refusal
         const change = {
           ...(url !== undefined && url !== subscription.url && { url }),
@@ -251,21 +270,6 @@ function changeBy(
     case 'WebhookSubscriptionEnabled':
       return { status: 'active' }
   }
-}
-
-/** Refuses an address that another subscription has. */
-function taken({ subscriptions }: WebhookSubscriptions, url: string, ownId?: string): Rejection | null {
-  const wanted = comparableUrl(url)
-  const holder = subscriptions.find((one) => one._id !== ownId && comparableUrl(one.url) === wanted)
-  if (!holder) return null
-  const why = `The url is registered already, by the subscription ${holder._id}`
-  return { ...reject('conflict', 'url_registered', why, 'url'), ids: { id: holder._id } }
-}
-
-function full({ subscriptions }: WebhookSubscriptions): Rejection | null {
-  if (subscriptions.length < MAX_SUBSCRIPTIONS) return null
-  const why = `There are ${MAX_SUBSCRIPTIONS} webhook subscriptions already, the most that there can be`
-  return reject('conflict', 'too_many_subscriptions', why)
 }
 
 function isSame(some: readonly string[], others: readonly string[]): boolean {
