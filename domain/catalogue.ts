@@ -16,6 +16,8 @@ import { intake } from './policies/intake.ts'
 import { policy } from './policies/policy.ts'
 import { idempotencyKey } from './uniqueness/idempotency-key.ts'
 import { reservation } from './uniqueness/reservation.ts'
+import { webhookEvent } from './webhooks/webhook-event.ts'
+import { webhookSubscriptions } from './webhooks/webhook-subscriptions.ts'
 
 /** Every aggregate there is, by category: what the event registry and "state as of" are built from. */
 export const aggregates: readonly Aggregate[] = [
@@ -30,6 +32,8 @@ export const aggregates: readonly Aggregate[] = [
   apiClient,
   inboundConnection,
   payrollFile,
+  webhookSubscriptions,
+  webhookEvent,
   reservation,
   idempotencyKey,
   installation,

@@ -72,6 +72,8 @@ describe('the events', () => {
       'PayrollFileReceived.rows.*.person',
       'PayrollRowsRecorded.rows.*.person',
       'PayrollRowsValidated.failures.*.person',
+      'WebhookSecretRotated.secret_ref',
+      'WebhookSubscriptionRegistered.secret_ref',
     ])
   })
 
@@ -183,6 +185,10 @@ describe('the events', () => {
       'TenantRegistered.name',
       'ValueReserved.fingerprint',
       'ValueReserved.owner_id',
+      'WebhookEventRaised.payload.*',
+      'WebhookSubscriptionChanged.url',
+      'WebhookSubscriptionRegistered.client_id',
+      'WebhookSubscriptionRegistered.url',
     ])
   })
 
