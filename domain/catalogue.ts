@@ -15,9 +15,12 @@ import { checkoutSettings } from './payments/checkout-settings.ts'
 import { paymentLink } from './payments/payment-link.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
+import { intake } from './policies/intake.ts'
 import { policy } from './policies/policy.ts'
 import { idempotencyKey } from './uniqueness/idempotency-key.ts'
 import { reservation } from './uniqueness/reservation.ts'
+import { webhookEvent } from './webhooks/webhook-event.ts'
+import { webhookSubscriptions } from './webhooks/webhook-subscriptions.ts'
 
 /** Every aggregate there is, by category: what the event registry and "state as of" are built from. */
 export const aggregates: readonly Aggregate[] = [
@@ -27,6 +30,7 @@ export const aggregates: readonly Aggregate[] = [
   employer,
   employeeSync,
   policy,
+  intake,
   agentCredential,
   apiClient,
   inboundConnection,
@@ -34,6 +38,8 @@ export const aggregates: readonly Aggregate[] = [
   processorCustomer,
   checkoutSettings,
   paymentLink,
+  webhookSubscriptions,
+  webhookEvent,
   reservation,
   idempotencyKey,
   installation,

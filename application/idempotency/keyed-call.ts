@@ -107,7 +107,8 @@ function outcomeOf(
   if (!secretAnswer) return { replayed: true, status: status === 201 ? 200 : status, body }
   const whose = createdId === undefined ? '' : ` for ${createdId}`
   const why = `The idempotency key was used already${whose}; its secret is shown only once`
-  return reject('conflict', 'idempotency_key_used', why)
+  const used = reject('conflict', 'idempotency_key_used', why)
+  return createdId === undefined ? used : { ...used, ids: { id: createdId } }
 }
 
 export function keyReused(): Rejection {

@@ -11,7 +11,7 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
-import { feinReservation, isTaken, reserve } from '../uniqueness/reservations.ts'
+import { feinReservation, holderOf, isTaken, reserve } from '../uniqueness/reservations.ts'
 import { unknownPayrollCompany } from './payroll-companies.ts'
 import { unknownTenant } from './tenants.ts'
 
@@ -75,6 +75,29 @@ export async function register(
   const outcome = await app.commands.execute(employer, employerId, { type: 'Register', data }, scoped)
   if (isRejection(outcome) && outcome.code === 'employer_exists') return feinTaken()
   return readable(app, employer, outcome)
+}
+
+/**
+ * Reserves a FEIN for the employer that the context's command registers next, unless it has one.
+ * @param fein `XX-XXXXXXX`.
+ * @returns the id of the employer that has it, or is to be registered with it. A FEIN is never given back.
+ */
+export async function reserveFein(
+  app: Application,
+  { tenantId, environment, fein }: Pick<NewEmployer, 'tenantId' | 'environment' | 'fein'>,
+  context: CommandContext,
+): Promise<string> {
+  const value = feinReservation(app.personalData, environment, fein)
+  const holder = await holderOf(app, value)
+  if (holder !== null) return holder
+  const next = {
+    decider: employer,
+    creates: 'Register',
+    id: createdId(context, employer),
+    hasLost: () => false,
+  }
+  const reserved = await reserve(app, value, next, within(context, { tenant_id: tenantId, environment }))
+  return reserved ?? (await holderOf(app, value))!
 }
 
 /** A registration whose parts are known: the FEIN, and the employer that is to hold it. */

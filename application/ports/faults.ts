@@ -7,6 +7,7 @@ export const FAULT_POINTS = [
   'text',
   'financing',
   'pipeline',
+  'intake',
 ] as const
 export type FaultPoint = (typeof FAULT_POINTS)[number]
 export type FaultMode = 'unreachable' | 'decline' | 'timeout' | 'hold'

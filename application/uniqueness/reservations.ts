@@ -5,6 +5,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type ReservationKind, reservation } from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
 
 /** A value that one owner at a time may hold. */
@@ -118,10 +119,7 @@ export async function reserveFor<State, Command, Event extends DomainEvent>(
 }
 
 /** Who a value is reserved for; null when it is free. */
-export async function holderOf(
-  { commands }: Pick<Application, 'commands'>,
-  value: ReservedValue,
-): Promise<string | null> {
+export async function holderOf({ commands }: Reads, value: ReservedValue): Promise<string | null> {
   return (await commands.load(reservation, value.id)).state.owner_id
 }
 

@@ -20,6 +20,14 @@ export function isCalendarDate(value: unknown): value is CalendarDate {
   return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month)
 }
 
+/** The same day one year later; 28 February after a 29th. The year is 9998 at the most. */
+export function oneYearLater(date: CalendarDate): CalendarDate {
+  const year = Number(date.slice(0, 4)) + 1
+  const [month, day] = [Number(date.slice(5, 7)), Number(date.slice(8))]
+  const clamped = Math.min(day, daysInMonth(year, month))
+  return [String(year).padStart(4, '0'), date.slice(5, 7), String(clamped).padStart(2, '0')].join('-')
+}
+
 /** The UTC day of a moment given in milliseconds since the epoch. */
 export function utcDate(epochMs: number): CalendarDate {
   return new Date(epochMs).toISOString().slice(0, 10)

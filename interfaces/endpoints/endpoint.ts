@@ -123,6 +123,8 @@ export interface Declaration<
   readonly answers: As
   /** The part of a list that an answer shows, where it shows one. */
   readonly pagination?: z.ZodType
+  /** The fields of the data stand beside it, too, outside the envelope. */
+  readonly alsoBare?: true
   readonly errors?: Errors
   readonly handle: (
     call: Call<Host, Caller, Output<Params, object>, Output<Query, object>, Output<Body, undefined>>,

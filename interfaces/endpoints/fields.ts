@@ -37,6 +37,14 @@ export function idOf(of: string) {
   return z.string().describe(`The id of the ${of}`)
 }
 
+/** A state by its two letters, upper case. */
+export function state() {
+  return text()
+    .regex(/^[A-Za-z]{2}$/, 'must be a 2-letter state abbreviation')
+    .toUpperCase()
+    .meta({ pattern: '^\\s*[A-Za-z]{2}\\s*$' })
+}
+
 /** One of a few words. */
 export function word<const Words extends readonly [string, ...string[]]>(...words: Words) {
   return z.enum(words)

@@ -208,7 +208,7 @@ function parametersOf(
 }
 
 function answersOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record<string, Response>> {
-  const { api, answers, pagination, idempotent } = endpoint
+  const { answers, idempotent } = endpoint
   const successes = Object.entries(answers).filter(([status]) => Number(status) < 400)
   return Object.fromEntries(
     successes.map(([status, schema]) => [
@@ -216,10 +216,16 @@ function answersOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record
       {
         description: STATUS_CODES[status]!,
         headers: headersOf(['X-Request-Id', ...(idempotent === undefined ? [] : ['Idempotent-Replayed'])]),
-        content: json(schemas.of(api.envelope.schema(schema, pagination), 'output')),
+        content: json(schemas.of(bodyOf(endpoint, schema), 'output')),
       },
     ]),
   )
+}
+
+/** The whole body of an answer. */
+function bodyOf({ api, pagination, alsoBare }: Endpoint<never>, data: z.ZodType): z.ZodType {
+  const body = api.envelope.schema(data, pagination)
+  return alsoBare ? (body as z.ZodObject).extend((data as z.ZodObject).shape) : body
 }
 
 /** Refusals by status: of the pipeline, of the caller's credentials, and the endpoint's own. */

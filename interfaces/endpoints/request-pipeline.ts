@@ -64,7 +64,9 @@ async function run<Host>(
   }
   const { status, data, options } = await answerOf(endpoint, call)
   if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
-  sendJson(response, status, api.envelope.wrap(shown(endpoint, status, data), options.pagination))
+  const answer = shown(endpoint, status, data)
+  const whole = api.envelope.wrap(answer, options.pagination)
+  sendJson(response, status, endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole)
 }
 
 /** The `Idempotency-Key` of a request, null when it has none. @throws HttpError 400. */

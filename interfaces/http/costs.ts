@@ -1,5 +1,5 @@
+import type { CallSlots } from './call-slots.ts'
 import { tooManyRequests } from './errors.ts'
-import type { LargeCalls } from './large-calls.ts'
 import type { RateLimiter, RateLimits } from './rate-limit.ts'
 
 /** Bytes of a body that one token of a credential's rate limit pays for. */
@@ -22,7 +22,7 @@ export interface CallSize {
  */
 export class Costs {
   readonly #tokens: RateLimiter
-  readonly #largeCalls: LargeCalls
+  readonly #largeCalls: CallSlots
   #caller = ''
   #isAdmitted = false
   #cost = 1

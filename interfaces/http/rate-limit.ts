@@ -1,12 +1,16 @@
 import type { IncomingMessage } from 'node:http'
+import { CallSlots } from './call-slots.ts'
 import { tooManyRequests } from './errors.ts'
-import { LargeCalls, MAX_LARGE_CALLS } from './large-calls.ts'
 
 /** Seconds of refill that a bucket holds at the most. */
 const BURST_SECONDS = 2
 /** Requests per second of one address that presents no valid credential. */
 export const UNAUTHENTICATED_PER_SECOND = 20
 const MAX_BUCKETS = 10_000
+/** Large calls of one credential that are at work at once. */
+const MAX_LARGE_CALLS = 4
+const LARGE_CALL_WAIT_MS = 5_000
+const TOO_MANY_LARGE_CALLS = `At most ${MAX_LARGE_CALLS} large calls (above 1 MiB or 5,000 rows) are at work at once`
 
 interface Bucket {
   tokens: number
@@ -98,7 +102,7 @@ export class RateLimiter {
 export interface RateLimits {
   readonly credentials: RateLimiter
   readonly addresses: RateLimiter
-  readonly largeCalls: LargeCalls
+  readonly largeCalls: CallSlots
 }
 
 /** @param perSecond `RATE_LIMIT_RPS`; 0 switches all limits off. */
@@ -106,7 +110,7 @@ export function rateLimits(perSecond: number): RateLimits {
   return {
     credentials: new RateLimiter(perSecond),
     addresses: new RateLimiter(perSecond > 0 ? UNAUTHENTICATED_PER_SECOND : 0),
-    largeCalls: new LargeCalls(perSecond > 0 ? MAX_LARGE_CALLS : 0),
+    largeCalls: new CallSlots(perSecond > 0 ? MAX_LARGE_CALLS : 0, LARGE_CALL_WAIT_MS, TOO_MANY_LARGE_CALLS),
   }
 }
 

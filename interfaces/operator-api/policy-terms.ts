@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { text, wholeNumber, wrongType } from '../endpoints/fields.ts'
-import { list, state, texts } from './values.ts'
+import { state, text, wholeNumber, wrongType } from '../endpoints/fields.ts'
+import { list, texts } from './values.ts'
 
 /** The terms of a policy as operators send them. */
 

@@ -26,14 +26,6 @@ export function allOrIds() {
   return withDefault(ids, 'all')
 }
 
-/** A state by its two letters, upper case. */
-export function state() {
-  return text()
-    .regex(/^[A-Za-z]{2}$/, 'must be a 2-letter state abbreviation')
-    .toUpperCase()
-    .meta({ pattern: '^\\s*[A-Za-z]{2}\\s*$' })
-}
-
 /** Opens personal fields. */
 export const reveal = flagText().describe('Open personal fields; this is recorded')
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { daysInMonth, isCalendarDate, isoTime, utcDate } from '../../domain/kernel/calendar.ts'
+import { daysInMonth, isCalendarDate, isoTime, oneYearLater, utcDate } from '../../domain/kernel/calendar.ts'
 
 const DAY_MS = 86_400_000
 /** Every day from year 1 to 9999, by number from 1970-01-01. */
@@ -22,6 +22,25 @@ describe('calendar dates', () => {
         expect(isoTime(day * DAY_MS + ms).startsWith(dateOf(day))).toBe(true)
       }),
     )
+  })
+
+  test('have a day one year later, the same one but for 29 February', () => {
+    const beforeLastYear = fc.integer({ min: FIRST, max: LAST - 365 })
+    const leapDays = fc
+      .integer({ min: 1, max: 2499 })
+      .filter((n) => isCalendarDate(`${String(4 * n).padStart(4, '0')}-02-29`))
+      .map((n) => Date.parse(`${String(4 * n).padStart(4, '0')}-02-29`) / DAY_MS)
+    fc.assert(
+      fc.property(fc.oneof(beforeLastYear, leapDays), (day) => {
+        const [from, to] = [dateOf(day), oneYearLater(dateOf(day))]
+        expect(isCalendarDate(to)).toBe(true)
+        expect(Number(to.slice(0, 4))).toBe(Number(from.slice(0, 4)) + 1)
+        expect(to.slice(5)).toBe(from.endsWith('-02-29') ? '02-28' : from.slice(5))
+        expect(dateOf(day + 364) < to && to <= dateOf(day + 366)).toBe(true)
+      }),
+    )
+    expect(oneYearLater('2028-02-29')).toBe('2029-02-28')
+    expect(oneYearLater('2027-02-28')).toBe('2028-02-28')
   })
 
   test('compare as text like the days they are', () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describeHosts } from './described-hosts.ts'
+import { receiverSettings } from './webhook-receiver.ts'
 
 /** Where a service is, and what it is asked with. */
 export interface ServiceAddresses {
@@ -97,6 +98,7 @@ export async function startProcess(
       DATA_DIR: dataDir,
       CLOCK: 'virtual',
       RATE_LIMIT_RPS: '0',
+      ...receiverSettings(),
       ...options.env,
     },
     ...(options.release === undefined ? {} : { cwd: options.release }),

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { CallerGone, readBody } from '../../interfaces/http/body.ts'
+import { CallSlots } from '../../interfaces/http/call-slots.ts'
 import { Costs } from '../../interfaces/http/costs.ts'
-import { LargeCalls } from '../../interfaces/http/large-calls.ts'
 import { RateLimiter, type RateLimits } from '../../interfaces/http/rate-limit.ts'
 
 const KIB = 1024
@@ -15,7 +15,7 @@ function limits(): RateLimits & { pass(seconds: number): void; left(key: string)
   return {
     credentials,
     addresses: new RateLimiter(10, () => now),
-    largeCalls: new LargeCalls(4, 20),
+    largeCalls: new CallSlots(4, 20, 'too many'),
     pass: (seconds) => {
       now += seconds * 1000
     },
@@ -155,7 +155,7 @@ describe('large calls', () => {
   })
 
   it('give a slot back that came to a caller who had left', async () => {
-    const slots = new LargeCalls(1, 60_000)
+    const slots = new CallSlots(1, 60_000, 'too many')
     const by = { ...limits(), largeCalls: slots }
     const release = await slots.acquire('a')
     let measured: Promise<void> | undefined
@@ -172,7 +172,7 @@ describe('large calls', () => {
   })
 
   it('are on the account of the credential as soon as it is proven, and no longer on that of who sends it', async () => {
-    const slots = new LargeCalls(1, 10)
+    const slots = new CallSlots(1, 10, 'too many')
     const by = { ...limits(), largeCalls: slots }
     await Costs.during(by, async (call) => {
       call.identify('a from 192.0.2.1')
@@ -187,7 +187,7 @@ describe('large calls', () => {
   })
 
   it('are not bounded where there is no limit', async () => {
-    const none = new LargeCalls(0)
+    const none = new CallSlots(0, 10, 'too many')
     for (let count = 0; count < 10; count += 1) await none.acquire('a')
   })
 })
@@ -202,7 +202,7 @@ describe('a caller who leaves', () => {
       `fffff\r\n${'x'.repeat(70_000)}`,
     ],
   ])('%s leaves no slot behind', async (_when, header, body) => {
-    const slots = new LargeCalls(1, 60_000)
+    const slots = new CallSlots(1, 60_000, 'too many')
     const by = { ...limits(), largeCalls: slots }
     const requests: IncomingMessage[] = []
     const left: Promise<unknown>[] = []

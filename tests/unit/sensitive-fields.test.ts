@@ -66,10 +66,14 @@ describe('the events', () => {
       'EmployerRegistered.contact_email',
       'EmployerRegistered.fein',
       'InboundConnectionOpened.secret_ref',
+      'IntakeReceived.employer',
+      'IntakeReceived.owners.*.person',
       'PayrollFileProcessed.validation.failures.*.person',
       'PayrollFileReceived.rows.*.person',
       'PayrollRowsRecorded.rows.*.person',
       'PayrollRowsValidated.failures.*.person',
+      'WebhookSecretRotated.secret_ref',
+      'WebhookSubscriptionRegistered.secret_ref',
     ])
   })
 
@@ -99,6 +103,14 @@ describe('the events', () => {
       'IdempotencyKeyClaimed.request_hash',
       'IdempotencyKeyReleased.command_id',
       'IdempotencyKeyReleased.fingerprint',
+      'IntakeReceived.command_id',
+      'IntakeReceived.policy.class_code',
+      'IntakeReceived.policy.effective_date',
+      'IntakeReceived.policy.el_limit_tier',
+      'IntakeReceived.policy.expiration_date',
+      'IntakeReceived.policy.policy_number',
+      'IntakeReceived.policy.state',
+      'IntakeRefused.reason',
       'OperatorActed.action',
       'OperatorActed.details.*',
       'OperatorActed.target',
@@ -174,6 +186,10 @@ describe('the events', () => {
       'TenantRegistered.name',
       'ValueReserved.fingerprint',
       'ValueReserved.owner_id',
+      'WebhookEventRaised.payload.*',
+      'WebhookSubscriptionChanged.url',
+      'WebhookSubscriptionRegistered.client_id',
+      'WebhookSubscriptionRegistered.url',
     ])
   })
 
@@ -231,6 +247,11 @@ describe('what values are bound to is what stored values were bound to', () => {
       'PayrollFileProcessed',
       { file_id, validation: { failures: [{ row_number: 9, person: one }] } },
       [`payrollFile-${ID}|PayrollRowsRecorded|rows.9.person`],
+    ],
+    [
+      'IntakeReceived',
+      { intake_id: ID, employer, owners: [{}, { person: one }] },
+      [`intake-${ID}|IntakeReceived|employer`, `intake-${ID}|IntakeReceived|owners.1.person`],
     ],
     [
       'EmployeeChangesRecorded',

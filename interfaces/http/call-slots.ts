@@ -1,27 +1,27 @@
 import { tooManyRequests } from './errors.ts'
 
-/** Large calls of one credential that are at work at once. */
-export const MAX_LARGE_CALLS = 4
-/** Real milliseconds that a further one waits for its turn. */
-const LARGE_CALL_WAIT_MS = 5_000
-const TOO_MANY_LARGE_CALLS = `At most ${MAX_LARGE_CALLS} large calls (above 1 MiB or 5,000 rows) are at work at once`
-
 interface Slots {
   taken: number
   /** Called when a slot is handed on, the longest waiting first. */
   readonly waiting: (() => void)[]
 }
 
-/** Bounds how many large calls of one caller are at work at once. */
-export class LargeCalls {
+/** Bounds how many calls of one caller are at work at once. */
+export class CallSlots {
   readonly #limit: number
   readonly #waitMs: number
+  readonly #reason: string
   readonly #slots = new Map<string, Slots>()
 
-  /** @param limit per caller; 0 limits nothing. @param waitMs real milliseconds. */
-  constructor(limit: number, waitMs = LARGE_CALL_WAIT_MS) {
+  /**
+   * @param limit per caller; 0 limits nothing.
+   * @param waitMs real milliseconds that a further one waits for its turn.
+   * @param reason what one that waited in vain is told.
+   */
+  constructor(limit: number, waitMs: number, reason: string) {
     this.#limit = limit
     this.#waitMs = waitMs
+    this.#reason = reason
   }
 
   /**
@@ -49,7 +49,7 @@ export class LargeCalls {
       }
       const timer = setTimeout(() => {
         waiting.splice(waiting.indexOf(go), 1)
-        reject(tooManyRequests(Math.max(1, Math.round(this.#waitMs / 1000)), TOO_MANY_LARGE_CALLS))
+        reject(tooManyRequests(Math.max(1, Math.round(this.#waitMs / 1000)), this.#reason))
       }, this.#waitMs)
       waiting.push(go)
     })

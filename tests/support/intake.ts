@@ -1,0 +1,79 @@
+import { type Answer, newFein, operate, type SeedableService, send } from './seed.ts'
+
+/** A service with a payments host. */
+export type PaymentsService = SeedableService & { readonly paymentsUrl: string }
+
+let keys = 0
+/** A key that no other intake of this run has. */
+export const newIntakeKey = () => `intake-${process.pid}-${Date.now()}-${keys++}`
+
+/** The parts of an intake that may be overridden, field by field. */
+export interface IntakeParts {
+  readonly employer?: Readonly<Record<string, unknown>>
+  readonly policy?: Readonly<Record<string, unknown>>
+  readonly [field: string]: unknown
+}
+
+/** A whole intake that is accepted: a new key, a new FEIN, two owners. */
+export function intakeBody({ employer, policy, ...rest }: IntakeParts = {}): Record<string, unknown> & {
+  employer: Record<string, unknown>
+  policy: Record<string, unknown>
+} {
+  return {
+    idempotency_key: newIntakeKey(),
+    employer: {
+      legal_name: 'Tidewater Joinery LLC',
+      fein: newFein(),
+      entity_type: 'LLC',
+      address: { line1: '12 Quay St', city: 'Astoria', state: 'OR', zip: '97103' },
+      contact_name: 'Wilhelmina Oakes',
+      contact_email: 'office@tidewater.example',
+      phone: '+15035550147',
+      email: 'hello@tidewater.example',
+      ...employer,
+    },
+    owners: [
+      {
+        ...{ first_name: 'Wilhelmina', last_name: 'Oakes', ownership_percentage: 62.5, class_code: '2812' },
+        ...{ dob: '1971-03-08', title: 'President' },
+      },
+      { first_name: 'Barnaby', last_name: 'Oakes', excluded: true },
+    ],
+    policy: {
+      ...{ state: 'OR', class_code: '2812', effective_date: '2026-02-01', annual_premium_cents: 412_300 },
+      el_limit_tier: '1M/1M/1M',
+      ...policy,
+    },
+    ...rest,
+  }
+}
+
+/** Sends an intake. */
+export function takeIn(
+  service: { readonly paymentsUrl: string },
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+): Promise<Answer> {
+  return send(`${service.paymentsUrl}/api/v1/intake/policies`, { method: 'POST', headers, body })
+}
+
+/** An API client of a tenant. */
+export async function newClient(
+  service: SeedableService,
+  tenantId: string,
+  overrides: Readonly<Record<string, unknown>> = {},
+): Promise<{ clientId: string; headers: Record<string, string> }> {
+  const { client_id: clientId, client_secret } = await operate(service, 'POST', '/api-clients', {
+    ...{ tenant_id: tenantId, name: 'Partner', products: ['payments'] },
+    ...overrides,
+  })
+  return { clientId, headers: { 'X-Client-ID': clientId, 'X-Client-Secret': client_secret } }
+}
+
+/** All items of a list of the operator API. */
+export async function listed(
+  service: SeedableService,
+  path: string,
+): Promise<readonly ReturnType<typeof JSON.parse>[]> {
+  return operate(service, 'GET', `${path}${path.includes('?') ? '&' : '?'}limit=200`)
+}
