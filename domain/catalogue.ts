@@ -12,6 +12,7 @@ import { employer } from './parties/employer.ts'
 import { payrollCompany } from './parties/payroll-company.ts'
 import { tenant } from './parties/tenant.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
+import { subscription } from './payments/subscription.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
 import { policy } from './policies/policy.ts'
 import { idempotencyKey } from './uniqueness/idempotency-key.ts'
@@ -30,6 +31,7 @@ export const aggregates: readonly Aggregate[] = [
   inboundConnection,
   payrollFile,
   processorCustomer,
+  subscription,
   reservation,
   idempotencyKey,
   installation,

@@ -9,6 +9,8 @@ import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
+import { subscriptions } from '../application/process-managers/subscriptions.ts'
 import { aggregates } from '../domain/catalogue.ts'
 import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
@@ -179,7 +181,7 @@ async function compose(
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
-    [payrollPipeline(patient), erasure(patient)],
+    [payrollPipeline(patient), erasure(patient), subscriptions(patient), simulatedCardProcessor(patient)],
   )
   const integrationEvents =
     nats &&

@@ -4,6 +4,7 @@ import { employers } from './employers.ts'
 import { payrollFiles } from './payroll-files.ts'
 import { policies } from './policies.ts'
 import type { Projection } from './runtime/projection.ts'
+import { subscriptions } from './subscriptions.ts'
 
 /** Every read model there is. */
 export const projections: readonly Projection[] = [
@@ -12,4 +13,5 @@ export const projections: readonly Projection[] = [
   agentCredentials,
   employeeRegister,
   employers,
+  subscriptions,
 ]

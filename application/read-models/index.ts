@@ -3,6 +3,7 @@ import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
 import { payrollFiles, payrollRowErrors } from './payroll-files.ts'
 import { carriers, policies } from './policies.ts'
+import { subscriptions } from './subscriptions.ts'
 import type { RowOf } from './table.ts'
 
 /** The tables of every read model there is. */
@@ -14,6 +15,7 @@ export const readModels = [
   agentCredentials,
   employeeRegister,
   employers,
+  subscriptions,
 ] as const
 
 /** Rows by table, as queries see them. */

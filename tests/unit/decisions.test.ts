@@ -37,6 +37,7 @@ import {
 import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
+import { subscription } from '../../domain/payments/subscription.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { PolicyCancelled, PolicyIssued, PolicyTermsChanged, policy } from '../../domain/policies/policy.ts'
 import {
@@ -298,7 +299,7 @@ decisions(virtualClock, [
 
 test('there is no other aggregate', () => {
   // their decisions are in files of their own
-  const elsewhere = [payrollFile, processorCustomer]
+  const elsewhere = [payrollFile, processorCustomer, subscription]
   expect(new Set([...decided, ...elsewhere.map(({ category }) => category)])).toEqual(
     new Set(aggregates.map(({ category }) => category)),
   )

@@ -93,6 +93,7 @@ describe('read models as a whole', () => {
       'agent-credentials',
       'employee-register',
       'employers',
+      'subscriptions',
     ])
   })
 
