@@ -164,7 +164,7 @@ async function compose(
     readModels: projections,
     lastUsed,
     faults,
-    processors: cardProcessors(config, { faults }, addresses),
+    processors: await cardProcessors(config, { faults }, addresses),
   }
 
   const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }

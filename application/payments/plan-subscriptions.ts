@@ -28,8 +28,6 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** When installments are charged, UTC. */
 const CHARGE_HOUR = 17
-/** The shortest month has this many days: a later day of the month must be told apart from the first charge's. */
-const SHORTEST_MONTH = 28
 
 /**
  * Starts the subscription of a plan, once for a link: id and key of the call derive from the link, so that whoever
@@ -48,14 +46,11 @@ export async function startPlanSubscription(
   const customerId = await customerOf(app, plan.employerId)
   if (customerId === null) throw new Error('The employer of a payment link has no customer at the processor')
   const anchor = Math.floor(paidAt / DAY_MS) * DAY_MS + CHARGE_HOUR * HOUR_MS
-  const anchorDay = new Date(anchor).getUTCDate()
   const calendar = { source: 'plan' as const, anchor_at: isoTime(anchor), charges }
   const { processorSubscriptionId } = await app.processors[environment].createSubscription(
     {
       ...{ subscriptionId, customerId, amountCents, paymentMethodId, isPayersMethod: true },
-      firstChargeAt: dueAt(calendar, 1),
-      anchorDay: anchorDay > SHORTEST_MONTH ? anchorDay : null,
-      endsAt: dueAt(calendar, charges + 1) - DAY_MS,
+      ...{ firstChargeAt: dueAt(calendar, 1), charges },
     },
     `subscription-${subscriptionId}`,
   )

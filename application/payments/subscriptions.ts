@@ -50,7 +50,7 @@ export async function startSubscription(
   const subscriptionId = createdId(context, subscription)
   const asked = {
     ...{ subscriptionId, customerId: found.customerId, amountCents, paymentMethodId },
-    ...{ isPayersMethod: false, firstChargeAt: null, anchorDay: null, endsAt: null },
+    ...{ isPayersMethod: false, firstChargeAt: null, charges: null },
   }
   const processor = app.processors[environment]
   let made: Awaited<ReturnType<typeof processor.createSubscription>>

@@ -74,10 +74,8 @@ export interface NewProcessorSubscription {
   readonly amountCents: number
   /** Epoch milliseconds; null: at once. */
   readonly firstChargeAt: number | null
-  /** A day of the month that is charged on, where the first charge came earlier because its month is shorter; else null. */
-  readonly anchorDay: number | null
-  /** Epoch milliseconds, after the last charge and before what would be the next; null: until it is cancelled. */
-  readonly endsAt: number | null
+  /** Charges in all; null: until it is cancelled. */
+  readonly charges: number | null
 }
 
 export type ProcessorSubscriptionStatus = 'incomplete' | 'active' | 'past_due' | 'canceled'

@@ -1,5 +1,6 @@
 import { apiClientEndpoints } from './api-clients.ts'
 import { auditEndpoints } from './audit.ts'
+import { cardProcessorEndpoints } from './card-processor.ts'
 import { carrierEndpoints } from './carriers.ts'
 import { clockEndpoints } from './clock.ts'
 import { drainEndpoints } from './drain.ts'
@@ -28,6 +29,7 @@ export const operatorEndpoints = [
   ...projectionEndpoints,
   ...workEndpoints,
   ...faultEndpoints,
+  ...cardProcessorEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,
   ...erasureEndpoints,
