@@ -14,6 +14,7 @@ import { tenant } from './parties/tenant.ts'
 import { checkoutSettings } from './payments/checkout-settings.ts'
 import { paymentLink } from './payments/payment-link.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
+import { subscription } from './payments/subscription.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
 import { intake } from './policies/intake.ts'
 import { policy } from './policies/policy.ts'
@@ -40,6 +41,7 @@ export const aggregates: readonly Aggregate[] = [
   paymentLink,
   webhookSubscriptions,
   webhookEvent,
+  subscription,
   reservation,
   idempotencyKey,
   installation,

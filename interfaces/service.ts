@@ -10,6 +10,8 @@ import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
+import { subscriptions } from '../application/process-managers/subscriptions.ts'
 import { aggregates } from '../domain/catalogue.ts'
 import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
@@ -167,7 +169,7 @@ async function compose(
     lastUsed,
     faults,
     messages: new MessagesByChannel(config, outbox, faults),
-    processors: cardProcessors(config, { faults }, addresses),
+    processors: await cardProcessors(config, { faults }, addresses),
   }
 
   const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
@@ -184,7 +186,10 @@ async function compose(
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
-    [payrollPipeline(patient), erasure(patient), paymentLinks(patient)],
+    [
+      ...[payrollPipeline(patient), erasure(patient)],
+      ...[paymentLinks(patient), subscriptions(patient), simulatedCardProcessor(patient)],
+    ],
   )
   const integrationEvents =
     nats &&

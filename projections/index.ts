@@ -5,6 +5,7 @@ import { paymentLinks } from './payment-links.ts'
 import { payrollFiles } from './payroll-files.ts'
 import { policies } from './policies.ts'
 import type { Projection } from './runtime/projection.ts'
+import { subscriptions } from './subscriptions.ts'
 
 /** Every read model there is. */
 export const projections: readonly Projection[] = [
@@ -14,4 +15,5 @@ export const projections: readonly Projection[] = [
   employeeRegister,
   employers,
   paymentLinks,
+  subscriptions,
 ]

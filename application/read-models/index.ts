@@ -4,6 +4,7 @@ import { employers } from './employers.ts'
 import { paymentLinks } from './payment-links.ts'
 import { payrollFiles, payrollRowErrors } from './payroll-files.ts'
 import { carriers, policies } from './policies.ts'
+import { subscriptions } from './subscriptions.ts'
 import type { RowOf } from './table.ts'
 
 /** The tables of every read model there is. */
@@ -16,6 +17,7 @@ export const readModels = [
   employeeRegister,
   employers,
   paymentLinks,
+  subscriptions,
 ] as const
 
 /** Rows by table, as queries see them. */

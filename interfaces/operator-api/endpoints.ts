@@ -1,5 +1,6 @@
 import { apiClientEndpoints } from './api-clients.ts'
 import { auditEndpoints } from './audit.ts'
+import { cardProcessorEndpoints } from './card-processor.ts'
 import { carrierEndpoints } from './carriers.ts'
 import { checkoutSettingsEndpoints } from './checkout-settings.ts'
 import { clockEndpoints } from './clock.ts'
@@ -32,6 +33,7 @@ export const operatorEndpoints = [
   ...workEndpoints,
   ...outboxEndpoints,
   ...faultEndpoints,
+  ...cardProcessorEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,
   ...erasureEndpoints,

@@ -42,7 +42,7 @@ function plainTexts(schema: z.core.$ZodType, path: string): string[] {
       return [path]
     case 'string':
       // an id, or whatever else has a form that leaves no room for a name
-      return def.checks?.length ? [] : [path]
+      return def.checks?.length || 'format' in def ? [] : [path]
     default:
       return []
   }
@@ -183,6 +183,13 @@ describe('the events', () => {
       'ProcessorCustomerCreated.customer_id',
       'ReservationReleased.fingerprint',
       'ReservationReleased.owner_id',
+      'SubscriptionChargeFailed.failure_code',
+      'SubscriptionChargeFailed.processor_payment_id',
+      'SubscriptionChargePaid.processor_payment_id',
+      'SubscriptionStarted.customer_id',
+      'SubscriptionStarted.metadata.*',
+      'SubscriptionStarted.payment_method_id',
+      'SubscriptionStarted.processor_subscription_id',
       'TenantRegistered.name',
       'ValueReserved.fingerprint',
       'ValueReserved.owner_id',
