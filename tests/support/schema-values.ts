@@ -131,6 +131,7 @@ function look(schema: z.ZodType) {
   const { def } = (schema as unknown as z.core.$ZodTypes)._zod
   const limits: { pattern?: RegExp; min?: number; max?: number; isInteger?: boolean; isTime?: boolean } = {}
   if ('format' in def && def.format === 'datetime') limits.isTime = true
+  if ('format' in def && def.format === 'safeint') limits.isInteger = true
   for (const one of 'checks' in def ? (def.checks ?? []) : []) {
     const check = (one as unknown as z.core.$ZodChecks)._zod.def
     if (check.check === 'string_format' && check.pattern) limits.pattern = check.pattern

@@ -98,6 +98,7 @@ describe('read models as a whole', () => {
       'agent-credentials',
       'employee-register',
       'employers',
+      'payment-links',
       'subscriptions',
     ])
   })
