@@ -4,6 +4,7 @@ import { EventRegistry } from '../application/event-registry.ts'
 import { IntegrationPublisher, UNPUBLISHED_STREAM } from '../application/integration-events/publisher.ts'
 import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
+import { openAlerts } from '../application/operations/operator-alerts.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
@@ -226,6 +227,7 @@ async function compose(
   const readiness = new Readiness({
     ...{ log: failFast, projections, runner, work: workStore, kinds, clock, nats },
     integrationEvents,
+    openAlerts: () => openAlerts(patient),
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 

@@ -1,6 +1,7 @@
 import { agentCredentials } from './agent-credentials.ts'
 import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
+import { operatorAlerts } from './operator-alerts.ts'
 import { payrollFiles } from './payroll-files.ts'
 import { policies } from './policies.ts'
 import type { Projection } from './runtime/projection.ts'
@@ -12,4 +13,5 @@ export const projections: readonly Projection[] = [
   agentCredentials,
   employeeRegister,
   employers,
+  operatorAlerts,
 ]

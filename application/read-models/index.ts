@@ -1,6 +1,7 @@
 import { agentCredentials } from './agent-credentials.ts'
 import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
+import { operatorAlerts } from './operator-alerts.ts'
 import { payrollFiles, payrollRowErrors } from './payroll-files.ts'
 import { carriers, policies } from './policies.ts'
 import type { RowOf } from './table.ts'
@@ -14,6 +15,7 @@ export const readModels = [
   agentCredentials,
   employeeRegister,
   employers,
+  operatorAlerts,
 ] as const
 
 /** Rows by table, as queries see them. */

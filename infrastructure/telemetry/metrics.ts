@@ -69,6 +69,9 @@ export class Metrics {
     'queue',
     'outcome',
   ])
+  readonly #alertsOpen = this.#gauge('operator_alerts_open', 'Alerts that no operator has acknowledged', [
+    'kind',
+  ])
   /** Whose parked streams are shown beside those of other readers. */
   #projections: readonly string[] = []
   #processManagers: readonly string[] = []
@@ -173,6 +176,12 @@ export class Metrics {
     this.#workDue.set({ queue }, counts.due)
     this.#workFailed.set({ queue }, counts.failed)
     this.#workLeased.set({ queue }, counts.leased)
+  }
+
+  /** Open alerts by kind; null while that is not known. */
+  alertsOpen(counts: Readonly<Record<string, number>> | null): void {
+    if (counts === null) this.#alertsOpen.reset()
+    for (const [kind, open] of Object.entries(counts ?? {})) this.#alertsOpen.set({ kind }, open)
   }
 
   /** A piece of work of a process manager that came to an end, for now or for good. */

@@ -1,3 +1,4 @@
+import { alertEndpoints } from './alerts.ts'
 import { apiClientEndpoints } from './api-clients.ts'
 import { auditEndpoints } from './audit.ts'
 import { carrierEndpoints } from './carriers.ts'
@@ -27,6 +28,7 @@ export const operatorEndpoints = [
   ...drainEndpoints,
   ...projectionEndpoints,
   ...workEndpoints,
+  ...alertEndpoints,
   ...faultEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,

@@ -114,6 +114,7 @@ describe('the events', () => {
       'OperatorActed.action',
       'OperatorActed.details.*',
       'OperatorActed.target',
+      'OperatorAlertAcknowledged.note',
       'PayrollCompanyRegistered.name',
       'PayrollFileFailed.error',
       'PayrollFileProcessed.period.end',
