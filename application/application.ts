@@ -1,9 +1,12 @@
+import type { Environment } from '../domain/kernel/ids.ts'
 import type { CommandHandler } from './command-handling/command-handler.ts'
 import type { EventRegistry } from './event-registry.ts'
+import type { CardProcessor } from './ports/card-processor.ts'
 import type { Clock } from './ports/clock.ts'
 import type { EventLog } from './ports/event-log.ts'
 import type { Faults } from './ports/faults.ts'
 import type { LastUsed } from './ports/last-used.ts'
+import type { Messages } from './ports/messages.ts'
 import type { PersonalData, SecretVault } from './ports/personal-data.ts'
 import type { Randomness } from './ports/randomness.ts'
 import type { ReadDatabase } from './ports/read-database.ts'
@@ -22,4 +25,7 @@ export interface Application {
   readonly readModels: ReadModels
   readonly lastUsed: LastUsed
   readonly faults: Faults
+  /** Card processors: what a sandbox key asks for never reaches the real one. */
+  readonly processors: Readonly<Record<Environment, CardProcessor>>
+  readonly messages: Messages
 }

@@ -12,6 +12,9 @@ import { employeeSync } from './parties/employee-sync.ts'
 import { employer } from './parties/employer.ts'
 import { payrollCompany } from './parties/payroll-company.ts'
 import { tenant } from './parties/tenant.ts'
+import { checkoutSettings } from './payments/checkout-settings.ts'
+import { paymentLink } from './payments/payment-link.ts'
+import { processorCustomer } from './payments/processor-customer.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
 import { intake } from './policies/intake.ts'
 import { policy } from './policies/policy.ts'
@@ -33,6 +36,9 @@ export const aggregates: readonly Aggregate[] = [
   apiClient,
   inboundConnection,
   payrollFile,
+  processorCustomer,
+  checkoutSettings,
+  paymentLink,
   webhookSubscriptions,
   webhookEvent,
   reservation,

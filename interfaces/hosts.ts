@@ -63,10 +63,6 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
         caller: address,
         reason: why,
       })
-  const withoutRoutes = (name: HostName) => ({
-    ...common(name),
-    addresses: rateLimits(rateLimitRps).addresses,
-  })
 
   const hosts = new Map<HostName, express.Express>()
   if (config.roles.has('api')) {
@@ -90,7 +86,16 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
         portalUrl: () => (config.hasPortal ? (config.urls.portal ?? addresses.portal ?? null) : null),
       }),
     )
-    if (config.hasPortal) hosts.set('portal', createPortalApp(withoutRoutes('portal')))
+    if (config.hasPortal) {
+      hosts.set(
+        'portal',
+        createPortalApp(app, {
+          ...common('portal'),
+          addresses: rateLimits(rateLimitRps).addresses,
+          url: () => config.urls.portal ?? addresses.portal ?? '',
+        }),
+      )
+    }
   }
   hosts.set(
     'ops',

@@ -8,6 +8,7 @@ import { openAlerts } from '../application/operations/operator-alerts.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
+import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { aggregates } from '../domain/catalogue.ts'
@@ -26,6 +27,8 @@ import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
+import { MessagesByChannel } from '../infrastructure/providers/messages/messages.ts'
+import { RecordedOutbox } from '../infrastructure/providers/messages/recorded-outbox.ts'
 import { SystemRandomness } from '../infrastructure/randomness.ts'
 import { PostgresProjectionStore } from '../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../infrastructure/read-models/read-database.ts'
@@ -38,6 +41,7 @@ import { PostgresFaults } from '../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
+import { cardProcessors } from './card-processors.ts'
 import { type Addresses, createHosts, type HostName, listenOnAll } from './hosts.ts'
 import type { Listener } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
@@ -149,6 +153,8 @@ async function compose(
       onPage: ({ name, events, ms }) => metrics.page(name, events, ms),
     },
   })
+  const outbox = new RecordedOutbox(pool, personalData, clock)
+  const addresses: Partial<Record<HostName, string>> = {}
   const app: Application = {
     log: failFast,
     registry,
@@ -161,6 +167,8 @@ async function compose(
     readModels: projections,
     lastUsed,
     faults,
+    messages: new MessagesByChannel(config, outbox, faults),
+    processors: cardProcessors(config, { faults }, addresses),
   }
 
   const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
@@ -177,7 +185,7 @@ async function compose(
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
-    [payrollPipeline(patient), erasure(patient)],
+    [payrollPipeline(patient), erasure(patient), paymentLinks(patient)],
   )
   const integrationEvents =
     nats &&
@@ -231,11 +239,11 @@ async function compose(
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
-  const addresses: Partial<Record<HostName, string>> = {}
   const hosts = createHosts({
     ...{ config, app, secrets, logger, metrics, addresses },
     operator: {
       patientLog: log,
+      outbox,
       projections,
       work: {
         overview: () => readiness.workOverview(),

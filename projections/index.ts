@@ -2,6 +2,7 @@ import { agentCredentials } from './agent-credentials.ts'
 import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
 import { operatorAlerts } from './operator-alerts.ts'
+import { paymentLinks } from './payment-links.ts'
 import { payrollFiles } from './payroll-files.ts'
 import { policies } from './policies.ts'
 import type { Projection } from './runtime/projection.ts'
@@ -14,4 +15,5 @@ export const projections: readonly Projection[] = [
   employeeRegister,
   employers,
   operatorAlerts,
+  paymentLinks,
 ]

@@ -1,4 +1,3 @@
-import type { SqlBool } from 'kysely'
 import type { z } from 'zod'
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
@@ -19,7 +18,13 @@ import {
   type PageRequest,
   readPage,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import {
+  equalsIfGiven,
+  isNullIfGiven,
+  type Parameter,
+  type Reading,
+  statement,
+} from '../read-models/statement.ts'
 
 /** Ids of what an alert is about, by their names. */
 type About = Readonly<Record<string, string>>
@@ -86,10 +91,7 @@ const alertsOf = (db: Reading, $: Parameter<AlertScope>) =>
     .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
     .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
     .where((eb) => equalsIfGiven(eb, 'kind', $('kind')))
-    .where((eb) => {
-      const isOpen = eb.cast<SqlBool | null>($('isOpen'), 'boolean')
-      return eb.or([eb(isOpen, 'is', null), eb(isOpen, '=', eb('acknowledged_at', 'is', null))])
-    })
+    .where((eb) => isNullIfGiven(eb, 'acknowledged_at', $('isOpen')))
 const LIST = {
   projection: PROJECTION,
   rows: statement('operator-alerts', (db, $: Parameter<AlertScope & PagePart>) =>

@@ -1,6 +1,15 @@
-import type { Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import {
+  type PaymentLink,
+  paymentLink,
+  refuseUnlessOpen,
+  statusAt,
+} from '../../domain/payments/payment-link.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import { activatePolicy } from '../policies/activation.ts'
 
 /** What a payer, a processor or a simulation did about a payment link. Times are epoch milliseconds. */
 export interface LinkPayment {
@@ -12,33 +21,109 @@ export interface LinkPayment {
   readonly at: number
 }
 
+/** Characters of what a processor says of a declined attempt. */
+const MOST_MESSAGE = 500
+
 /**
  * Records that a link was paid. Money counts in every state: a link that was cancelled or had expired is paid late. The
  * policy is active, and can be read as such, when this returns.
  * @returns whether it had been paid before; then nothing happens.
  */
-export function completeLink(
-  _app: Application,
-  _payment: LinkPayment,
-  _context: CommandContext,
+export async function completeLink(
+  app: Application,
+  { linkId, processorPaymentId, paymentMethodId, at }: LinkPayment,
+  context: CommandContext,
 ): Promise<{ readonly alreadyPaid: boolean } | Rejection> {
-  throw new Error('not built yet')
+  const link = await existing(app, linkId)
+  if (isRejection(link)) return link
+  const scoped = within(context, link)
+  const command = {
+    type: 'Pay',
+    paymentId: derivedId(linkId, 'payment'),
+    ...{ processorPaymentId, paymentMethodId, at },
+    now: app.clock.now(),
+  } as const
+  const outcome = await app.commands.execute(paymentLink, linkId, command, scoped)
+  const paid = await readable(app, paymentLink, outcome)
+  if (isRejection(outcome) || isRejection(paid)) return paid as Rejection
+  await activatePolicyOf(app, paid, scoped)
+  return { alreadyPaid: !outcome.events.some(({ type }) => type === 'PaymentLinkPaid') }
+}
+
+/** Makes the policy of a paid link active, once. One that cannot be holds nothing back: the operator is alerted of it. */
+export async function activatePolicyOf(
+  app: Application,
+  { payment_link_id, policy_id }: Pick<PaymentLink, 'payment_link_id' | 'policy_id'>,
+  context: CommandContext,
+): Promise<void> {
+  const commandId = derivedId(payment_link_id, 'activate-policy')
+  await activatePolicy(app, policy_id, { ...context, commandId, mayRepeat: true })
+}
+
+/**
+ * Completes a link of the sandbox as a payment would. Calling it again changes nothing.
+ * @returns a rejection where it cannot be paid.
+ */
+export async function simulateCompletion(
+  app: Application,
+  link: PaymentLink,
+  context: CommandContext,
+): Promise<{ readonly alreadyPaid: boolean } | Rejection> {
+  if (link.payment_type !== 'ONE_TIME') {
+    return reject(
+      'invalid',
+      'direct_billing_not_simulated',
+      'Completion can be simulated of ONE_TIME links only',
+    )
+  }
+  const at = app.clock.now()
+  const status = statusAt(link, at)
+  const refusal = status === 'paid' ? null : refuseUnlessOpen(status)
+  if (refusal) return refusal
+  const payment = { linkId: link.payment_link_id, processorPaymentId: null, paymentMethodId: null, at }
+  return completeLink(app, payment, context)
 }
 
 /** Records a declined attempt: the link stays payable. */
-export function failLink(
-  _app: Application,
-  _attempt: { readonly linkId: string; readonly failureMessage: string; readonly at: number },
-  _context: CommandContext,
+export async function failLink(
+  app: Application,
+  attempt: { readonly linkId: string; readonly failureMessage: string; readonly at: number },
+  context: CommandContext,
 ): Promise<Rejection | null> {
-  throw new Error('not built yet')
+  const { linkId, failureMessage, at } = attempt
+  const message = plain(failureMessage)
+  const failureId = derivedId(context.commandId, 'payment-failure')
+  return recorded(app, linkId, { type: 'RecordPaymentFailed', failureId, message, at }, context)
 }
 
 /** Records that a link can no longer be paid because its time is over. A paid or cancelled one stays as it is. */
 export function expireLink(
-  _app: Application,
-  _link: { readonly linkId: string; readonly at: number },
-  _context: CommandContext,
+  app: Application,
+  { linkId, at }: { readonly linkId: string; readonly at: number },
+  context: CommandContext,
 ): Promise<Rejection | null> {
-  throw new Error('not built yet')
+  return recorded(app, linkId, { type: 'Expire', at }, context)
+}
+
+async function recorded(
+  app: Application,
+  linkId: string,
+  command: Parameters<typeof paymentLink.decide>[0],
+  context: CommandContext,
+): Promise<Rejection | null> {
+  const link = await existing(app, linkId)
+  if (isRejection(link)) return link
+  const outcome = await app.commands.execute(paymentLink, linkId, command, within(context, link))
+  const state = await readable(app, paymentLink, outcome)
+  return isRejection(state) ? state : null
+}
+
+async function existing({ commands }: Application, linkId: string): Promise<PaymentLink | Rejection> {
+  const { state } = await commands.load(paymentLink, linkId)
+  return state ?? reject('not_found', 'payment_link_not_found', 'There is no such payment link')
+}
+
+/** A text of others, without what is no character to be shown. */
+function plain(text: string): string {
+  return text.replaceAll(/\p{C}/gu, ' ').trim().slice(0, MOST_MESSAGE) || 'The payment was declined'
 }

@@ -1,26 +1,52 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 
 /** The employer's customer at the card processor, null when it has none. */
-export function customerOf(_app: Pick<Application, 'commands'>, _employerId: string): Promise<string | null> {
-  throw new Error('not built yet')
+export async function customerOf(
+  { commands }: Pick<Application, 'commands'>,
+  employerId: string,
+): Promise<string | null> {
+  return (await commands.load(processorCustomer, employerId)).state?.customer_id ?? null
 }
 
 /**
- * The employer's customer at the card processor, which the first one who asks creates.
+ * The employer's customer at the card processor, which the first one who asks creates. The key of the call derives from
+ * the employer: all who ask at once, and who asks again after one that died, get the same customer.
  * @throws ProviderUnavailable, ProviderRefused.
  */
-export function ensureCustomer(
-  _app: Application,
-  _employer: {
+export async function ensureCustomer(
+  app: Pick<Application, 'commands' | 'processors'>,
+  employer: {
     readonly employerId: string
     readonly tenantId: string
     readonly environment: Environment
     readonly name: string
     readonly email: string
   },
-  _context: CommandContext,
+  context: CommandContext,
 ): Promise<string> {
-  throw new Error('not built yet')
+  const { employerId, tenantId, environment, name, email } = employer
+  const known = await customerOf(app, employerId)
+  if (known !== null) return known
+  const { customerId } = await app.processors[environment].createCustomer(
+    { employerId, name, email },
+    `customer-${employerId}`,
+  )
+  const data = {
+    employer_id: employerId,
+    tenant_id: tenantId,
+    environment,
+    customer_id: customerId,
+  }
+  const outcome = await app.commands.execute(
+    processorCustomer,
+    employerId,
+    { type: 'Record', data },
+    { ...context, tenantId, environment },
+  )
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return outcome.state!.customer_id
 }

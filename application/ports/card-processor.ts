@@ -1,5 +1,7 @@
 /** What of a card processor the service uses. Keys make every call repeatable: the same key is the same call. */
 export interface CardProcessor {
+  /** The simulated one charges by the service's clock and by what operators and sandbox keys play. */
+  readonly kind: 'simulated' | 'stripe'
   /** @throws ProviderUnavailable, ProviderRefused; so do all others. */
   createCustomer(customer: NewCustomer, key: string): Promise<{ readonly customerId: string }>
   /** A hosted checkout that charges once. */
@@ -10,11 +12,18 @@ export interface CardProcessor {
   /** Nobody can pay by the link any more. One that is not active any more stays as it is. */
   deactivatePaymentLink(processorLinkId: string, key: string): Promise<void>
   refund(refund: NewRefund, key: string): Promise<{ readonly processorRefundId: string }>
-  /** A monthly charge of the customer's default method. */
+  /**
+   * A monthly charge. One that is due at once stays `incomplete` and takes no money before {@link chargeFirst}, so that
+   * a subscription which is not recorded here costs nobody anything; the processor drops it after a day.
+   * @throws ProviderRefused about `payment_method` where that is none, or another customer's.
+   */
   createSubscription(
     subscription: NewProcessorSubscription,
     key: string,
   ): Promise<{ readonly processorSubscriptionId: string; readonly status: ProcessorSubscriptionStatus }>
+  /** Takes the first payment of a subscription; a notice tells what came of it. */
+  chargeFirst(processorSubscriptionId: string, key: string): Promise<void>
+  /** No further charge is made. One that has ended already stays as it is. */
   cancelSubscription(processorSubscriptionId: string, key: string): Promise<void>
   /**
    * The notices in a request of the processor, in our words; those that are about nothing of ours are left out.
@@ -57,14 +66,30 @@ export interface NewProcessorSubscription {
   readonly customerId: string
   /** Null: the customer's default method. Else it becomes the default. */
   readonly paymentMethodId: string | null
+  /**
+   * The method is what the payer of a link left: it may be of a customer that the hosted page made for the payer, who
+   * is charged then.
+   */
+  readonly isPayersMethod: boolean
   readonly amountCents: number
   /** Epoch milliseconds; null: at once. */
   readonly firstChargeAt: number | null
-  /** Charges in all; null: until it is cancelled. */
-  readonly charges: number | null
+  /** A day of the month that is charged on, where the first charge came earlier because its month is shorter; else null. */
+  readonly anchorDay: number | null
+  /** Epoch milliseconds, after the last charge and before what would be the next; null: until it is cancelled. */
+  readonly endsAt: number | null
 }
 
 export type ProcessorSubscriptionStatus = 'incomplete' | 'active' | 'past_due' | 'canceled'
+
+/** A monthly charge of a subscription. */
+interface ChargeNotice {
+  readonly subscriptionId: string
+  readonly processorPaymentId: string
+  readonly amountCents: number
+  /** When the processor first meant to make this charge, epoch milliseconds: what tells which of the charges it is. */
+  readonly dueAt: number
+}
 
 /** What a processor tells. */
 export type ProcessorNotice = {
@@ -82,18 +107,8 @@ export type ProcessorNotice = {
     }
   | { readonly about: 'link_failed'; readonly linkId: string; readonly failureMessage: string }
   | { readonly about: 'link_expired'; readonly linkId: string }
-  | {
-      readonly about: 'subscription_paid'
-      readonly subscriptionId: string
-      readonly processorPaymentId: string
-      readonly amountCents: number
-    }
-  | {
-      readonly about: 'subscription_failed'
-      readonly subscriptionId: string
-      readonly processorPaymentId: string
-      readonly amountCents: number
-    }
+  | ({ readonly about: 'subscription_paid' } & ChargeNotice)
+  | ({ readonly about: 'subscription_failed'; readonly failureCode: string | null } & ChargeNotice)
   | {
       readonly about: 'subscription_status'
       readonly subscriptionId: string

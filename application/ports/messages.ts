@@ -1,11 +1,18 @@
+import type { DeliveryChannel } from '../../domain/payments/payment-link-events.ts'
+
 /** E-mails and texts to customers. */
 export interface Messages {
-  /** @throws ProviderUnavailable or ProviderRefused when it was not taken over. */
+  /**
+   * Hands a message to whoever delivers it.
+   * @throws ProviderUnavailable or ProviderRefused when it was not taken over.
+   */
   send(message: OutgoingMessage): Promise<void>
 }
 
 export interface OutgoingMessage {
-  readonly channel: 'email' | 'sms'
+  /** What is sent again under the same key is the same message, for providers that can tell. Visible ASCII. */
+  readonly key: string
+  readonly channel: DeliveryChannel
   /** Address or number. */
   readonly to: string
   /** The sender's name and address, or number; null: the service's own. */
@@ -13,4 +20,6 @@ export interface OutgoingMessage {
   /** Of an e-mail. */
   readonly subject: string | null
   readonly text: string
+  /** The data subject that it is about: what is kept of it is sealed under its key. */
+  readonly dataSubject: string
 }

@@ -6,9 +6,23 @@ import { SafeError } from '../safe-error.ts'
  */
 export class ProviderUnavailable extends SafeError {
   override readonly name = 'ProviderUnavailable'
+  /** What was asked never got there. */
+  readonly nothingHappened: boolean
+
+  constructor(message: string, { nothingHappened = false }: { readonly nothingHappened?: boolean } = {}) {
+    super(message)
+    this.nothingHappened = nothingHappened
+  }
 }
 
 /** A provider refused what was asked of it: asking again does not help. */
 export class ProviderRefused extends SafeError {
   override readonly name = 'ProviderRefused'
+  /** What of the request it would not have, where that is the caller's choice. */
+  readonly about: 'payment_method' | null
+
+  constructor(message: string, about: ProviderRefused['about'] = null) {
+    super(message)
+    this.about = about
+  }
 }

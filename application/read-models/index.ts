@@ -2,6 +2,7 @@ import { agentCredentials } from './agent-credentials.ts'
 import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
 import { operatorAlerts } from './operator-alerts.ts'
+import { paymentLinks } from './payment-links.ts'
 import { payrollFiles, payrollRowErrors } from './payroll-files.ts'
 import { carriers, policies } from './policies.ts'
 import type { RowOf } from './table.ts'
@@ -16,6 +17,7 @@ export const readModels = [
   employeeRegister,
   employers,
   operatorAlerts,
+  paymentLinks,
 ] as const
 
 /** Rows by table, as queries see them. */

@@ -11,6 +11,7 @@ import {
   type QueryCreator,
   type SqlBool,
   type StringReference,
+  sql,
   ValueNode,
 } from 'kysely'
 import type { Statement } from '../ports/read-database.ts'
@@ -76,4 +77,24 @@ export function equalsIfGiven<Table extends keyof ReadModels>(
   parameter: Expression<string | null>,
 ): Expression<SqlBool> {
   return eb.or([eb(eb.cast(parameter, 'text'), 'is', null), eb(column, '=', parameter as Expression<never>)])
+}
+
+/** Holds where a column has one of the values of a parameter, or the parameter is null. */
+export function inIfGiven<Table extends keyof ReadModels>(
+  eb: ExpressionBuilder<ReadModels, Table>,
+  column: StringReference<ReadModels, Table>,
+  parameter: Expression<readonly string[] | null>,
+): Expression<SqlBool> {
+  const list = eb.cast<readonly string[]>(parameter, sql`text[]`)
+  return eb.or([eb(list, 'is', null), eb(column, '=', eb.fn.any(list) as Expression<never>)])
+}
+
+/** Holds where a column is null or not as a parameter says, or the parameter is null. */
+export function isNullIfGiven<Table extends keyof ReadModels>(
+  eb: ExpressionBuilder<ReadModels, Table>,
+  column: StringReference<ReadModels, Table>,
+  parameter: Expression<boolean | null>,
+): Expression<SqlBool> {
+  const wanted = eb.cast<SqlBool | null>(parameter, 'boolean')
+  return eb.or([eb(wanted, 'is', null), eb(wanted, '=', eb(column, 'is', null))])
 }

@@ -90,6 +90,24 @@ export async function create<Created, Shown>(
   return answerOf(outcome)
 }
 
+/** Does something that is answered with 200, once for a key: the same again is answered as the first time. */
+export async function once<Shown>(
+  { app, caller, key, sent, context }: KeyedRequest,
+  operation: string,
+  run: (context: CommandContext) => Promise<Shown | Rejection>,
+): Promise<Answer<200, Shown> | Rejection> {
+  if (key === null) return new Answer(200, accepted(await run(context)))
+  const outcome = await runClaimed(
+    app,
+    { caller, operation, key, requestHash: await requestHash(sent), context },
+    async (within) => {
+      const body = await run(within)
+      return isRejection(body) ? body : { status: 200, body }
+    },
+  )
+  return answerOf(outcome)
+}
+
 /**
  * Answers a verb that hands out a secret, once for a key: again it is a conflict that names what the secret is of.
  * @param what the verb, and the id of what it is done with.

@@ -117,8 +117,8 @@ export function* describing(
   const schemas = new Schemas()
   const paths: Record<string, Record<string, Operation>> = {}
   const names = new Set<string>()
-  for (const prefix of api.prefixes) {
-    for (const endpoint of endpoints) {
+  for (const prefix of new Set(endpoints.flatMap(({ api }) => api.prefixes))) {
+    for (const endpoint of endpoints.filter(({ api }) => api.prefixes.includes(prefix))) {
       const operation = operationOf(endpoint, prefix, schemas)
       if (names.has(operation.operationId)) throw new Error(`Two operations are ${operation.operationId}`)
       names.add(operation.operationId)

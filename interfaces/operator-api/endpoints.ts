@@ -2,12 +2,14 @@ import { alertEndpoints } from './alerts.ts'
 import { apiClientEndpoints } from './api-clients.ts'
 import { auditEndpoints } from './audit.ts'
 import { carrierEndpoints } from './carriers.ts'
+import { checkoutSettingsEndpoints } from './checkout-settings.ts'
 import { clockEndpoints } from './clock.ts'
 import { drainEndpoints } from './drain.ts'
 import { employerEndpoints } from './employers.ts'
 import { erasureEndpoints } from './erasures.ts'
 import { faultEndpoints } from './faults.ts'
 import { inboundConnectionEndpoints } from './inbound-connections.ts'
+import { outboxEndpoints } from './outbox.ts'
 import { payrollCompanyEndpoints } from './payroll-companies.ts'
 import { policyEndpoints } from './policies.ts'
 import { projectionEndpoints } from './projections.ts'
@@ -18,6 +20,7 @@ import { workEndpoints } from './work.ts'
 /** All endpoints of the operator API. */
 export const operatorEndpoints = [
   ...tenantEndpoints,
+  ...checkoutSettingsEndpoints,
   ...carrierEndpoints,
   ...payrollCompanyEndpoints,
   ...employerEndpoints,
@@ -29,6 +32,7 @@ export const operatorEndpoints = [
   ...projectionEndpoints,
   ...workEndpoints,
   ...alertEndpoints,
+  ...outboxEndpoints,
   ...faultEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,

@@ -1,5 +1,6 @@
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
+import type { Outbox } from '../../application/ports/outbox.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { ProjectionStatus, ShownParkedStream } from '../../projections/runtime/projection-status.ts'
 import type { WorkOverview } from './work-schema.ts'
@@ -53,6 +54,7 @@ export interface Health {
 export interface OperatorServices {
   /** For what reads much of the log: its reads wait for a server that is away for a moment. */
   readonly patientLog: EventLog
+  readonly outbox: Outbox
   readonly projections: ProjectionOperations
   readonly work: WorkOperations
   /** Moves the virtual clock on, by seconds or to a time in epoch milliseconds, and does what falls due on the way. */

@@ -5,7 +5,7 @@ import type { ApiClient } from '../../domain/access/api-client.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { Api } from '../endpoints/api.ts'
 import type { KeyedRequest } from '../endpoints/creations.ts'
-import { type Call, endpointsOf } from '../endpoints/endpoint.ts'
+import { type Access, type Call, endpointsOf } from '../endpoints/endpoint.ts'
 import type { Fault } from '../endpoints/faults.ts'
 import {
   type AuthenticatedClient,
@@ -15,6 +15,7 @@ import {
 } from '../endpoints/partner-access.ts'
 import { SMALL_BODY } from '../http/body.ts'
 import { HttpError, refusalOf, writeEnvelopeError } from '../http/errors.ts'
+import { limitAddress } from '../http/rate-limit.ts'
 
 /** What handlers of the payments API work with. */
 export interface PaymentsHost extends PartnerHost {
@@ -68,6 +69,18 @@ export const paymentsApi: Api = {
 }
 
 export const endpoint = endpointsOf<PaymentsHost>(paymentsApi)
+/** What pages ask for in the name of payers. */
+export const publicEndpoint = endpointsOf<PaymentsHost>({ ...paymentsApi, prefixes: ['/public'] })
+
+/** Whoever has the address of a page. */
+export const payer: Access<PaymentsHost, null> = {
+  security: [],
+  errors: { 429: 'Too many requests from one address' },
+  async identify({ limits }, { request }) {
+    limitAddress(limits.addresses, request)
+    return null
+  },
+}
 
 /** A partner's client whose key opens the payments API. */
 export const partner = partnerAccess({

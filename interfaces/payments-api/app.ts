@@ -7,7 +7,7 @@ import { rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
 import type { PaymentsHost } from './api.ts'
 import { intakeEndpoints } from './intake.ts'
-import { paymentLinkEndpoints } from './payment-links.ts'
+import { paymentLinkEndpoints, publicPaymentLinkEndpoints } from './payment-links.ts'
 import { sandboxEndpoints } from './sandbox.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { webhookEndpoints } from './webhooks.ts'
@@ -26,6 +26,7 @@ export const paymentsEndpoints = [
   ...intakeEndpoints,
   ...webhookEndpoints,
   ...sandboxEndpoints,
+  ...publicPaymentLinkEndpoints,
 ]
 
 /** The payments API: payment links, subscriptions, policy intake, webhooks. */

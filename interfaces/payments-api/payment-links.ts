@@ -1,4 +1,219 @@
-import type { Endpoint } from '../endpoints/endpoint.ts'
-import type { PaymentsHost } from './api.ts'
+import { z } from 'zod'
+import { simulateCompletion } from '../../application/payments/completions.ts'
+import { createLink } from '../../application/payments/create-link.ts'
+import { linkPage } from '../../application/payments/link-page.ts'
+import { cancelLink, linkOf, listLinks } from '../../application/payments/links.ts'
+import { refundLink } from '../../application/payments/refunds.ts'
+import { showLink, showLinks } from '../../application/payments/show-links.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { LINK_STATUSES, paymentLink, refundedCents } from '../../domain/payments/payment-link.ts'
+import { create, created, once, REPEATED } from '../endpoints/creations.ts'
+import { accepted } from '../endpoints/endpoint.ts'
+import { id, idOf, word } from '../endpoints/fields.ts'
+import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed, partner, partnerIn, payer, publicEndpoint } from './api.ts'
+import {
+  CreatedPaymentLink,
+  InstallmentPlan,
+  newPaymentLink,
+  RefundedPaymentLink,
+  refundRequest,
+  ShownPaymentLink,
+  showCreated,
+  shownRefunds,
+  showPaymentLink,
+} from './payment-link-schemas.ts'
 
-export const paymentLinkEndpoints: readonly Endpoint<PaymentsHost>[] = []
+const params = z.object({ payment_link_id: idOf('payment link') })
+const NONE = { 404: 'There is no such payment link' } as const
+const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
+
+export const paymentLinkEndpoints = [
+  endpoint({
+    operation: 'createPaymentLink',
+    method: 'POST',
+    path: '/payment-links',
+    summary: 'Create a hosted checkout for a one-time charge, or for the down payment of an installment plan',
+    description:
+      'The service adds no fee: `total_cents` is `premium_cents` and `fee_cents`. For DIRECT_BILLING the link charges the ' +
+      'down payment, and a monthly subscription takes the rest once that is paid. A live link is sent to the customer ' +
+      'shortly after the answer.',
+    access: partner,
+    body: newPaymentLink,
+    idempotent: REPEATED.answered,
+    answers: created(CreatedPaymentLink),
+    errors: {
+      ...AWAY,
+      404: 'Employer, policy or carrier is not there; the message names which',
+      409: 'The policy is cancelled',
+    },
+    handle(call) {
+      const { host, caller, body } = call
+      const input = {
+        employerId: body.employer_id,
+        carrierId: body.carrier_id,
+        policyId: body.policy_id,
+        premiumCents: body.premium_cents,
+        feeCents: body.fee_cents,
+        feeBreakdown: body.fee_breakdown,
+        paymentType: body.payment_type,
+        paymentContext: body.payment_context,
+        customer: body.customer,
+        delivery: body.delivery,
+        totalInstallments: body.total_installments ?? null,
+        downPaymentMonths: body.down_payment_months ?? null,
+        createdBy: body.created_by,
+        afterCompletionUrl: body.after_completion_url,
+        invoiceId: body.invoice_id,
+        metadata: body.metadata,
+      }
+      return create(keyed(call), 'POST /payment-links', {
+        create: (context) => createLink(host.app, caller.client, input, context),
+        idOf: ({ payment_link_id }) => payment_link_id,
+        show: showCreated,
+        repeated: paymentLink,
+      })
+    },
+  }),
+  endpoint({
+    operation: 'listPaymentLinks',
+    method: 'GET',
+    path: '/payment-links',
+    summary: 'List payment links, newest first',
+    access: partner,
+    query: z.object({
+      ...page,
+      carrier_id: id().optional(),
+      employer_id: id().optional(),
+      status: word(...LINK_STATUSES).optional(),
+    }),
+    answers: { 200: z.array(ShownPaymentLink).readonly() },
+    pagination,
+    async handle({ host: { app }, caller, query }) {
+      const wanted = pageOf(query)
+      const { carrier_id = null, employer_id = null, status = null } = query
+      const filter = { carrierId: carrier_id, employerId: employer_id, status }
+      const { items, total } = await listLinks(app, caller.client, filter, wanted)
+      return listAnswer(wanted, { items: (await showLinks(app, items)).map(showPaymentLink), total })
+    },
+  }),
+  endpoint({
+    operation: 'showPaymentLink',
+    method: 'GET',
+    path: '/payment-links/{payment_link_id}',
+    summary: 'Show a payment link',
+    access: partner,
+    params,
+    answers: { 200: ShownPaymentLink },
+    errors: NONE,
+    async handle({ host: { app }, caller, params }) {
+      const link = accepted(await linkOf(app, caller.client, params.payment_link_id))
+      return showPaymentLink(await showLink(app, link))
+    },
+  }),
+  endpoint({
+    operation: 'cancelPaymentLink',
+    method: 'DELETE',
+    path: '/payment-links/{payment_link_id}',
+    summary: 'Cancel a payment link that is not paid; cancelling again changes nothing',
+    description: 'A payment that was under way at the card processor still counts, with `late_payment`.',
+    access: partner,
+    params,
+    answers: { 200: ShownPaymentLink },
+    errors: { ...NONE, ...AWAY, 409: 'The link is paid (refund it instead), or has expired' },
+    async handle(call) {
+      const { app } = call.host
+      const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))
+      return showPaymentLink(await showLink(app, accepted(await cancelLink(app, link, contextOf(call)))))
+    },
+  }),
+  endpoint({
+    operation: 'refundPaymentLink',
+    method: 'POST',
+    path: '/payment-links/{payment_link_id}/refund',
+    summary: 'Refund a paid link, in part or in full',
+    description:
+      'When the card processor does not answer (502), it may have refunded: the refund stays `pending`. Send the same ' +
+      'request again, which goes on with it; otherwise the service finds out after 15 minutes. It is never made twice.',
+    access: partner,
+    params,
+    body: refundRequest,
+    idempotent: REPEATED.answered,
+    answers: { 200: RefundedPaymentLink },
+    errors: { ...NONE, ...AWAY, 409: 'The link is not paid, or nothing is left to refund' },
+    async handle(call) {
+      const { host, caller, body } = call
+      const { payment_link_id } = accepted(await linkOf(host.app, caller.client, call.params.payment_link_id))
+      const refund = { amountCents: body.amount_cents, reason: body.reason }
+      return once(keyed(call), `POST /payment-links/refund ${payment_link_id}`, async (context) => {
+        const link = await refundLink(host.app, payment_link_id, refund, context)
+        if (isRejection(link)) return link
+        return {
+          _id: payment_link_id,
+          payment_id: link.payment!.payment_id,
+          status: 'paid' as const,
+          refunded_cents: refundedCents(link),
+          refunds: shownRefunds(link),
+        }
+      })
+    },
+  }),
+  endpoint({
+    operation: 'simulateCompletion',
+    method: 'POST',
+    path: '/payment-links/{payment_link_id}/simulate-completion',
+    summary: 'Pay a ONE_TIME link of the sandbox in full; a paid one stays as it is',
+    access: partnerIn('sandbox', 'Completion simulation is available for sandbox keys only'),
+    params,
+    body: z.object({}),
+    answers: {
+      200: z
+        .object({ _id: id(), status: z.literal('paid'), already_paid: z.literal(true).optional() })
+        .meta({ id: 'SimulatedCompletion' }),
+    },
+    errors: { ...NONE, 409: 'The link is cancelled or has expired' },
+    async handle(call) {
+      const { app } = call.host
+      const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))
+      const { alreadyPaid } = accepted(await simulateCompletion(app, link, contextOf(call)))
+      return {
+        _id: link.payment_link_id,
+        status: 'paid' as const,
+        ...(alreadyPaid && { already_paid: true as const }),
+      }
+    },
+  }),
+]
+
+export const publicPaymentLinkEndpoints = [
+  publicEndpoint({
+    operation: 'showPaymentLinkPage',
+    method: 'GET',
+    path: '/payment-links/{payment_link_id}',
+    summary: 'What the page of a payment link shows to whoever has its address',
+    access: payer,
+    params,
+    answers: {
+      200: z
+        .object({
+          _id: id(),
+          status: z.enum(['payable', 'paid', 'cancelled', 'expired']),
+          environment: z.enum(['live', 'sandbox']),
+          seller: z.string().describe('Who asks for the money'),
+          description: z.string(),
+          amount_cents: z.int().describe('What is charged now'),
+          currency: z.literal('usd'),
+          premium_cents: z.int(),
+          fee_cents: z.int(),
+          total_cents: z.int(),
+          installment_plan: InstallmentPlan.nullable(),
+          expires_at: z.iso.datetime({ precision: 3 }),
+          processor_url: z.string().nullable().describe('Where it is paid, while it can be'),
+          after_completion_url: z.string().nullable().describe('Where the payer goes on, once it is paid'),
+        })
+        .meta({ id: 'PaymentLinkPage' }),
+    },
+    errors: NONE,
+    handle: ({ host: { app }, params }) => linkPage(app, params.payment_link_id),
+  }),
+]

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../endpoints/endpoint.ts'
-import type { PaymentsHost } from './api.ts'
+import { sandboxLinkEndpoints } from './sandbox-links.ts'
 
-export const sandboxEndpoints: readonly Endpoint<PaymentsHost>[] = []
+/** What only the outside world can do, played by keys of the sandbox. */
+export const sandboxEndpoints = [...sandboxLinkEndpoints]

@@ -37,6 +37,9 @@ import {
 } from '../../domain/parties/employer.ts'
 import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
+import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { paymentLink } from '../../domain/payments/payment-link.ts'
+import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { intake } from '../../domain/policies/intake.ts'
 import {
@@ -337,6 +340,9 @@ decisions(virtualClock, [
 
 test('there is no other aggregate', () => {
   // payroll-file.test.ts and decisions-<context>.test.ts have theirs
-  const elsewhere = [payrollFile, intake, webhookSubscriptions, webhookEvent].map(({ category }) => category)
+  const elsewhere = [
+    ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
+    ...[processorCustomer, paymentLink, checkoutSettings],
+  ].map(({ category }) => category)
   expect(new Set([...decided, ...elsewhere])).toEqual(new Set(aggregates.map(({ category }) => category)))
 })

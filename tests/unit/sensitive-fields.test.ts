@@ -181,6 +181,7 @@ describe('the events', () => {
       'PolicyTermsChanged.rates.*.rate_per_100',
       'PolicyTermsChanged.rates.*.state',
       'PolicyTermsChanged.states.*',
+      'ProcessorCustomerCreated.customer_id',
       'ReservationReleased.fingerprint',
       'ReservationReleased.owner_id',
       'TenantRegistered.name',

@@ -1,0 +1,92 @@
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { carrier } from '../../domain/parties/carrier.ts'
+import { type CheckoutSettings, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { describeContext } from '../../domain/payments/payment-contexts.ts'
+import {
+  isOpen,
+  linkAmountCents,
+  type PaymentLink,
+  paymentLink,
+  statusAt,
+} from '../../domain/payments/payment-link.ts'
+import type { DeliveryChannel } from '../../domain/payments/payment-link-events.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import { ERASED } from '../ports/personal-data.ts'
+import { ProviderRefused } from '../ports/provider.ts'
+import { employerSubject } from '../sealing.ts'
+import { showLink } from './show-links.ts'
+
+/**
+ * Sends a payment link to its customer, while it can be paid.
+ * @throws ProviderUnavailable
+ */
+export async function deliverLink(
+  app: Application,
+  linkId: string,
+  channel: DeliveryChannel,
+  context: CommandContext,
+): Promise<void> {
+  const { state: link } = await app.commands.load(paymentLink, linkId)
+  if (link === null || !isOpen(statusAt(link, app.clock.now()))) return
+  const { customer } = await showLink(app, link)
+  const to = channel === 'email' ? customer.email : customer.phone
+  if (to === null || to === ERASED) return
+  const { settings } = (await app.commands.load(checkoutSettings, link.tenant_id)).state
+  const seller = await sellerOf(app, link, settings)
+  const record = async (type: 'RecordSent' | 'RecordDeliveryFailed') => {
+    const command = { type, channel, at: app.clock.now() }
+    const outcome = await app.commands.execute(paymentLink, linkId, command, within(context, link))
+    const state = await readable(app, paymentLink, outcome)
+    if (isRejection(state)) throw new Error(state.message)
+  }
+  try {
+    await app.messages.send({
+      key: `payment-link-${linkId}-${channel}`,
+      ...{ channel, to },
+      from: channel === 'email' ? senderOf(settings) : null,
+      subject: channel === 'email' ? `${seller}: ${describeContext(link.payment_context)}` : null,
+      text: channel === 'email' ? emailOf(link, seller, customer.name) : textOf(link, seller),
+      dataSubject: employerSubject(app.personalData, link.employer_id),
+    })
+  } catch (error) {
+    if (!(error instanceof ProviderRefused)) throw error
+    return record('RecordDeliveryFailed')
+  }
+  await record('RecordSent')
+}
+
+/** Who asks for the money, by name. */
+export async function sellerOf(
+  { commands }: Pick<Application, 'commands'>,
+  { carrier_id }: Pick<PaymentLink, 'carrier_id'>,
+  { display_name }: Pick<CheckoutSettings, 'display_name'>,
+): Promise<string> {
+  return display_name ?? (await commands.load(carrier, carrier_id)).state?.name ?? ''
+}
+
+function senderOf({ sender_name, sender_email }: CheckoutSettings): string | null {
+  if (sender_email === null || sender_name === null) return sender_email
+  return `"${sender_name.replaceAll(/["\\\p{C}]/gu, ' ')}" <${sender_email}>`
+}
+
+function emailOf(link: PaymentLink, seller: string, name: string): string {
+  return `Dear ${name},
+
+${seller} asks you to pay ${dollars(linkAmountCents(link))}: ${describeContext(link.payment_context)}.
+
+${link.processor_url}
+
+The link can be used until ${link.expires_at.slice(0, 10)}.
+`
+}
+
+function textOf(link: PaymentLink, seller: string): string {
+  return `${seller} asks you to pay ${dollars(linkAmountCents(link))}: ${link.processor_url}`
+}
+
+/** Cents as they are written for people: `$1,234.50`. */
+export function dollars(cents: number): string {
+  return `$${(Math.floor(cents / 100)).toLocaleString('en-US')}.${String(cents % 100).padStart(2, '0')}`
+}

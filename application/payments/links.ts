@@ -1,0 +1,140 @@
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { type Environment, isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import {
+  type PaymentLink,
+  type PaymentLinkStatus,
+  paymentLink,
+  refuseUnlessOpen,
+  statusAt,
+} from '../../domain/payments/payment-link.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { readable } from '../command-handling/verbs.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
+import {
+  equalsIfGiven,
+  inIfGiven,
+  type Parameter,
+  type Reading,
+  statement,
+} from '../read-models/statement.ts'
+
+type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
+
+/** A payment link that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+export async function linkOf(
+  { commands }: Pick<Application, 'commands'>,
+  client: Scope,
+  linkId: string,
+): Promise<PaymentLink | Rejection> {
+  const state = isId(linkId) ? (await commands.load(paymentLink, linkId)).state : null
+  if (state?.tenant_id !== client.tenant_id || state.environment !== client.environment) {
+    return reject('not_found', 'payment_link_not_found', 'There is no such payment link')
+  }
+  if (mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)) return state
+  return reject(
+    'forbidden',
+    'payment_link_out_of_scope',
+    'The payment link lies outside the scope of the key',
+  )
+}
+
+/** What a list of payment links is narrowed to; null is everything. */
+interface LinkScope {
+  readonly tenantId: string
+  readonly environment: Environment
+  /** Of the key. */
+  readonly carrierIds: readonly string[] | null
+  readonly employerIds: readonly string[] | null
+  readonly carrierId: string | null
+  readonly employerId: string | null
+  readonly status: PaymentLinkStatus | null
+  /** ISO 8601: open links whose time is over by then are expired, whatever the read model has heard of that. */
+  readonly now: string
+  readonly expired: 'expired'
+}
+
+const linksOf = (db: Reading, $: Parameter<LinkScope>) =>
+  db
+    .selectFrom('payment_links')
+    .where('tenant_id', '=', $('tenantId'))
+    .where('environment', '=', $('environment'))
+    .where((eb) => inIfGiven(eb, 'carrier_id', $('carrierIds')))
+    .where((eb) => inIfGiven(eb, 'employer_id', $('employerIds')))
+    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+    .where((eb) => {
+      const isOver = eb.and([eb('open', '=', eb.lit(true)), eb('expires_at', '<=', $('now'))])
+      const wanted = eb.cast<string | null>($('status'), 'text')
+      return eb.or([
+        eb(wanted, 'is', null),
+        eb.and([isOver, eb(wanted, '=', $('expired'))]),
+        eb.and([eb.not(isOver), eb(eb.cast<string | null>('status', 'text'), '=', wanted)]),
+      ])
+    })
+const LINKS = {
+  projection: 'payment-links',
+  rows: statement('payment-links', (db, $: Parameter<LinkScope & PagePart>) =>
+    linksOf(db, $).select('payment_link_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
+  ),
+  count: statement('payment-link-count', (db, $: Parameter<LinkScope>) =>
+    linksOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+
+/** The payment links within the scope of a key, newest first. The read model tells which there are; the log what they are. */
+export async function listLinks(
+  app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
+  client: Scope,
+  filter: Pick<LinkScope, 'carrierId' | 'employerId' | 'status'>,
+  page: PageRequest,
+): Promise<ListPage<PaymentLink>> {
+  const { tenant_id: tenantId, environment, carrier_ids, employer_ids } = client
+  const scope = {
+    ...{ tenantId, environment, ...filter },
+    carrierIds: carrier_ids === 'all' ? null : carrier_ids,
+    employerIds: employer_ids === 'all' ? null : employer_ids,
+    now: isoTime(app.clock.now()),
+    expired: 'expired' as const,
+  }
+  const { items, total } = await readPage(app, LINKS, scope, page)
+  const loaded = await Promise.all(
+    items.map(({ payment_link_id }) => app.commands.load(paymentLink, payment_link_id)),
+  )
+  return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
+}
+
+/**
+ * Cancels a payment link: nobody can pay it any more, at the card processor first. Money that was on its way still
+ * counts when the processor tells of it. Cancelling again changes nothing.
+ * @throws ProviderUnavailable, ProviderRefused: then the link is as it was.
+ */
+export async function cancelLink(
+  app: Application,
+  link: PaymentLink,
+  context: CommandContext,
+): Promise<PaymentLink | Rejection> {
+  const { payment_link_id, environment, processor_payment_link_id } = link
+  const status = statusAt(link, app.clock.now())
+  if (status === 'cancelled') return link
+  const refusal = refuseUnlessOpen(status)
+  if (refusal) return refusal
+  await app.processors[environment].deactivatePaymentLink(
+    processor_payment_link_id,
+    deactivationKey(payment_link_id),
+  )
+  const cancelled = await app.commands.execute(
+    paymentLink,
+    payment_link_id,
+    { type: 'Cancel', at: app.clock.now() },
+    context,
+  )
+  return isRejection(cancelled) ? cancelled : readable(app, paymentLink, cancelled)
+}
+
+/** The key under which the processor is told that nobody is to pay a link any more. */
+export function deactivationKey(linkId: string): string {
+  return `deactivate-${linkId}`
+}

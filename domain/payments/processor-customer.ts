@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import type { Decider } from '../kernel/decider.ts'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { environment, id } from '../kernel/ids.ts'
+
+/**
+ * What an employer is at the card processor: the customer whose payment methods are charged. The stream id is that of
+ * the employer, who stands in one environment.
+ */
+export const ProcessorCustomerCreated = eventType({
+  name: 'ProcessorCustomerCreated',
+  schema: z.object({
+    employer_id: id(),
+    tenant_id: id(),
+    environment: environment(),
+    /** The processor's id. */
+    customer_id: z.string(),
+  }),
+})
+
+const events = [ProcessorCustomerCreated] as const
+export type ProcessorCustomerEvent = EventOf<(typeof events)[number]>
+export type ProcessorCustomer = z.output<typeof ProcessorCustomerCreated.schema>
+export interface ProcessorCustomerCommand {
+  readonly type: 'Record'
+  readonly data: ProcessorCustomer
+}
+
+export const processorCustomer: Decider<
+  ProcessorCustomer | null,
+  ProcessorCustomerCommand,
+  ProcessorCustomerEvent
+> = {
+  category: 'processorCustomer',
+  events,
+  initialState: null,
+  evolve: (_state, event) => event.data,
+  // of several who asked the processor for it, the first one to record it counts
+  decide: ({ data }, state) => (state ? [] : [ProcessorCustomerCreated.of(data)]),
+}

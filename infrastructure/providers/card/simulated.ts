@@ -1,0 +1,103 @@
+import { hash } from 'node:crypto'
+import { declinesAlways, isSimulatedMethod } from '../../../application/payments/simulated-methods.ts'
+import type { CardProcessor } from '../../../application/ports/card-processor.ts'
+import type { Faults } from '../../../application/ports/faults.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
+
+interface Settings {
+  readonly faults: Pick<Faults, 'take'>
+  /** Address of the page that plays the hosted checkout of a link. */
+  readonly pageOf: (linkId: string) => string
+  /** Takes the first payment of a subscription as it is created; otherwise that waits to be played. */
+  readonly chargesAtOnce: boolean
+}
+
+/**
+ * Stands for a card processor: no money moves. It keeps nothing: its ids derive from the keys of the calls, so that a
+ * call that comes again is the same one, and when it charges follows from the subscription
+ * (`application/payments/simulated-processor.ts`).
+ */
+export class SimulatedCardProcessor implements CardProcessor {
+  readonly kind = 'simulated'
+  readonly #settings: Settings
+
+  constructor(settings: Settings) {
+    this.#settings = settings
+  }
+
+  createCustomer(_customer: unknown, key: string) {
+    return this.#answer(() => ({ customerId: idOf('cus', key) }))
+  }
+
+  createPaymentLink({ linkId }: { readonly linkId: string }, key: string) {
+    return this.#answer(() => ({
+      processorLinkId: idOf('plink', key),
+      url: this.#settings.pageOf(linkId),
+    }))
+  }
+
+  deactivatePaymentLink() {
+    return this.#answer(() => undefined)
+  }
+
+  refund(_refund: unknown, key: string) {
+    return this.#answer(() => ({ processorRefundId: idOf('re', key) }))
+  }
+
+  async createSubscription(
+    { paymentMethodId, firstChargeAt }: Parameters<CardProcessor['createSubscription']>[0],
+    key: string,
+  ) {
+    const { chargesAtOnce } = this.#settings
+    const chargesNow = firstChargeAt === null && chargesAtOnce
+    // a fault that declines meets the first thing that can be declined: a charge
+    const isDeclined = await this.#meetFaults(chargesNow ? 'charges' : 'answers')
+    if (paymentMethodId !== null && !isSimulatedMethod(paymentMethodId)) {
+      throw new ProviderRefused('The card processor knows no such payment method', 'payment_method')
+    }
+    const isPaid = chargesNow && !isDeclined && !declinesAlways(paymentMethodId)
+    const status = firstChargeAt !== null || isPaid ? ('active' as const) : ('incomplete' as const)
+    return { processorSubscriptionId: idOf('sub', key), status }
+  }
+
+  /** The payment waits to be played. */
+  chargeFirst() {
+    return this.#answer(() => undefined)
+  }
+
+  cancelSubscription() {
+    return this.#answer(() => undefined)
+  }
+
+  /** Nobody signs notices for it. */
+  readNotices() {
+    return null
+  }
+
+  async #answer<Answered>(answer: () => Answered): Promise<Answered> {
+    await this.#meetFaults('declines')
+    return answer()
+  }
+
+  /** @returns whether a charge is declined. @throws ProviderUnavailable, and ProviderRefused where `declines` says so. */
+  async #meetFaults(call: 'answers' | 'charges' | 'declines'): Promise<boolean> {
+    const outages = ['unreachable', 'timeout'] as const
+    const fault = await this.#settings.faults.take(
+      'card-processor',
+      call === 'answers' ? outages : [...outages, 'decline'],
+    )
+    if (fault === 'unreachable') {
+      throw new ProviderUnavailable('The card processor could not be reached', { nothingHappened: true })
+    }
+    // what was asked for has happened there: the same key has the same effect again
+    if (fault === 'timeout') throw new ProviderUnavailable('The card processor did not answer in time')
+    if (fault === 'decline' && call === 'declines') {
+      throw new ProviderRefused('The card processor declined')
+    }
+    return fault === 'decline'
+  }
+}
+
+function idOf(kind: string, key: string): string {
+  return `${kind}_sim_${hash('sha256', `${kind}/${key}`, 'hex').slice(0, 24)}`
+}

@@ -1,0 +1,273 @@
+import { z } from 'zod'
+import type { ShownLink } from '../../application/payments/show-links.ts'
+import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
+import { PAYMENT_CONTEXTS } from '../../domain/payments/payment-contexts.ts'
+import {
+  LINK_STATUSES,
+  linkAmountCents,
+  type PaymentLink,
+  totalCents,
+} from '../../domain/payments/payment-link.ts'
+import { REQUIRED } from '../endpoints/faults.ts'
+import { id, optional, text, wholeNumber, withDefault, word, wrongType } from '../endpoints/fields.ts'
+
+/** Bytes of a metadata object as JSON. */
+const MOST_METADATA = 64 * 1024
+const MOST_LINES = 200
+
+const EMAIL = 'must be an e-mail address'
+const email = z
+  .string(wrongType(EMAIL))
+  .trim()
+  .max(254)
+  .regex(/^[^\s@<>,;:"()\\]+@[^\s@<>,;:"()\\]+$/, EMAIL)
+  .meta({ pattern: '^\\s*[^\\s@<>,;:"()\\\\]+@[^\\s@<>,;:"()\\\\]+\\s*$' })
+
+const URL_EXPECTED = 'must be an http or https URL'
+const url = z
+  .string(wrongType(URL_EXPECTED))
+  .max(2_000)
+  .regex(/^https?:\/\/[^\s\\]+$/i, URL_EXPECTED)
+  .refine((value) => URL.canParse(value), URL_EXPECTED)
+  .meta({ format: 'uri' })
+
+/** Custom key-value pairs of a caller. */
+export const metadata = withDefault(
+  z
+    .record(z.string(), z.string())
+    .refine(
+      (pairs) => Buffer.byteLength(JSON.stringify(pairs)) <= MOST_METADATA,
+      `must not have more than ${MOST_METADATA} bytes`,
+    ),
+  {},
+).describe(
+  `Text values only, at most ${MOST_METADATA / 1024} KiB. \`api_client_id\` and \`source\` are set by the service`,
+)
+
+const months = () => z.int(wrongType('must be a whole number')).nullish()
+
+/** The request for a payment link. */
+export const newPaymentLink = z
+  .object({
+    employer_id: id(),
+    carrier_id: optional(id()).describe('Required unless the key is for exactly one carrier'),
+    policy_id: id(),
+    premium_cents: wholeNumber(),
+    fee_cents: withDefault(wholeNumber(), 0).describe('Charged on top of the premium'),
+    fee_breakdown: withDefault(
+      z.array(z.object({ label: text(200), amount_cents: z.int() })).max(MOST_LINES),
+      [],
+    ).describe('Kept for your records; nothing is computed of it'),
+    payment_type: word('ONE_TIME', 'DIRECT_BILLING'),
+    payment_context: z.enum(PAYMENT_CONTEXTS),
+    customer: z.object({
+      name: text(200).describe('Insured business'),
+      email,
+      phone: optional(text(40)),
+    }),
+    delivery: withDefault(
+      z.object({ email: withDefault(z.boolean(), true), sms: withDefault(z.boolean(), false) }),
+      { email: true, sms: false },
+    ).describe('How a live link is sent; nothing is sent from the sandbox'),
+    total_installments: months().describe(
+      `Months of the whole schedule, 2 to ${MOST_INSTALLMENTS}; required for DIRECT_BILLING, ignored otherwise`,
+    ),
+    down_payment_months: months().describe(
+      'Months paid now, 1 or more and fewer than all; required for DIRECT_BILLING, ignored otherwise',
+    ),
+    created_by: optional(text(200)),
+    after_completion_url: optional(url).describe('Where the payer goes on after the payment'),
+    invoice_id: optional(text(200)).describe('Kept as it is'),
+    metadata,
+  })
+  .superRefine((body, context) => {
+    const wrong = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
+    const total = body.premium_cents + body.fee_cents
+    if (total < 1 || !Number.isSafeInteger(total)) {
+      wrong(['premium_cents'], `and fee_cents must be from 1 to ${Number.MAX_SAFE_INTEGER} together`)
+    }
+    if (body.delivery.sms && body.customer.phone === null) {
+      wrong(['customer', 'phone'], `${REQUIRED} where delivery.sms is true`)
+    }
+    if (body.payment_type !== 'DIRECT_BILLING') return
+    const bounds = { total_installments: [2, MOST_INSTALLMENTS], down_payment_months: [1, MOST_INSTALLMENTS] }
+    for (const [name, [min, max]] of Object.entries(bounds) as [keyof typeof bounds, [number, number]][]) {
+      const value = body[name]
+      if (value === undefined || value === null) wrong([name], `${REQUIRED} for DIRECT_BILLING`)
+      else if (value < min || value > max) wrong([name], `must be from ${min} to ${max}`)
+    }
+  })
+
+const time = () => z.iso.datetime({ precision: 3 })
+const status = z.enum(LINK_STATUSES)
+const refundReason = z.enum(['duplicate', 'fraudulent', 'requested_by_customer'])
+
+export const InstallmentPlan = z
+  .object({
+    total_installments: z.int(),
+    down_payment_percentage: z.number(),
+    down_payment_cents: z.int(),
+    per_installment_cents: z.int(),
+    extra_fee_cents: z.int(),
+  })
+  .meta({ id: 'InstallmentPlan' })
+
+const created = {
+  _id: id(),
+  processor_payment_link_id: z.string(),
+  processor_url: z.string().describe('Where it is paid'),
+  status,
+  billing_entity_type: z.literal('employer'),
+  total_cents: z.int(),
+  link_amount_cents: z.int().describe('What the link charges now: the total, or the down payment'),
+  installment_plan: InstallmentPlan.nullable(),
+}
+export const CreatedPaymentLink = z.object(created).meta({ id: 'CreatedPaymentLink' })
+
+const Refund = z
+  .object({
+    refund_id: id(),
+    amount_cents: z.int(),
+    reason: refundReason.nullable(),
+    status: z.enum(['pending', 'succeeded']).describe('`pending`: the card processor has not answered yet'),
+    created_at: time(),
+  })
+  .meta({ id: 'Refund' })
+
+const Payment = z
+  .object({
+    payment_id: id(),
+    amount_cents: z.int(),
+    currency: z.literal('usd'),
+    paid_at: time(),
+    processor_payment_id: z.string().nullable().describe('Null of a simulated payment'),
+    late_payment: z.boolean().describe('It came when the link was cancelled or had expired'),
+    fee_source: z.literal('partner').optional(),
+    metadata: z.record(z.string(), z.string()),
+    refunded_cents: z.int(),
+    refunds: z.array(Refund),
+  })
+  .meta({ id: 'Payment' })
+
+export const ShownPaymentLink = z
+  .object({
+    ...created,
+    environment: z.enum(['live', 'sandbox']),
+    employer_id: id(),
+    carrier_id: id(),
+    policy_id: id(),
+    premium_cents: z.int(),
+    fee_cents: z.int(),
+    fee_breakdown: z.array(z.object({ label: z.string(), amount_cents: z.int() })),
+    fee_source: z.literal('partner').optional().describe('Only with a fee'),
+    currency: z.literal('usd'),
+    payment_type: z.enum(['ONE_TIME', 'DIRECT_BILLING']),
+    payment_context: z.enum(PAYMENT_CONTEXTS),
+    customer: z.object({
+      name: z.string().describe('`(erased)` after an erasure, as the rest'),
+      email: z.string(),
+      phone: z.string().nullable(),
+    }),
+    delivery: z.object({ email: z.boolean(), sms: z.boolean() }),
+    total_installments: z.int().nullable(),
+    down_payment_months: z.int().nullable(),
+    created_by: z.string().nullable(),
+    after_completion_url: z.string().nullable(),
+    invoice_id: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
+    payment_id: id().optional().describe('Of a paid link'),
+    payment: Payment.nullable(),
+    refunded_cents: z.int(),
+    refunds: z.array(Refund),
+    created_at: time(),
+    updated_at: time(),
+    expires_at: time(),
+    sent_at: time().nullable(),
+    paid_at: time().nullable(),
+    cancelled_at: time().nullable(),
+  })
+  .meta({ id: 'PaymentLink' })
+
+export const RefundedPaymentLink = z
+  .object({
+    _id: id(),
+    payment_id: id(),
+    status: z.literal('paid'),
+    refunded_cents: z.int().describe('Of all refunds of the payment'),
+    refunds: z.array(Refund),
+  })
+  .meta({ id: 'RefundedPaymentLink' })
+
+export const refundRequest = z.object({
+  amount_cents: optional(z.int().min(1)).describe('Default: whatever is not refunded yet'),
+  reason: optional(refundReason),
+})
+
+/** A link as its creation is answered. */
+export function showCreated(link: PaymentLink) {
+  return {
+    _id: link.payment_link_id,
+    processor_payment_link_id: link.processor_payment_link_id,
+    processor_url: link.processor_url,
+    status: link.status,
+    billing_entity_type: 'employer' as const,
+    total_cents: totalCents(link),
+    link_amount_cents: linkAmountCents(link),
+    installment_plan: link.installment_plan,
+  }
+}
+
+/** A link as it is read. */
+export function showPaymentLink({ link, status, refunded_cents, customer }: ShownLink) {
+  const { installment_plan, payment, metadata } = link
+  const feeSource = link.fee_cents > 0 && { fee_source: 'partner' as const }
+  const refunds = shownRefunds(link)
+  return {
+    ...showCreated(link),
+    status,
+    environment: link.environment,
+    employer_id: link.employer_id,
+    carrier_id: link.carrier_id,
+    policy_id: link.policy_id,
+    premium_cents: link.premium_cents,
+    fee_cents: link.fee_cents,
+    fee_breakdown: link.fee_breakdown,
+    ...feeSource,
+    currency: 'usd' as const,
+    payment_type: link.payment_type,
+    payment_context: link.payment_context,
+    customer,
+    delivery: link.delivery,
+    total_installments: installment_plan?.total_installments ?? null,
+    down_payment_months: link.down_payment_months,
+    created_by: link.created_by,
+    after_completion_url: link.after_completion_url,
+    invoice_id: link.invoice_id,
+    metadata,
+    ...(payment && { payment_id: payment.payment_id }),
+    payment: payment && {
+      payment_id: payment.payment_id,
+      amount_cents: payment.amount_cents,
+      currency: 'usd' as const,
+      paid_at: payment.paid_at,
+      processor_payment_id: payment.processor_payment_id,
+      late_payment: payment.late,
+      ...feeSource,
+      ...{ metadata, refunded_cents, refunds },
+    },
+    ...{ refunded_cents, refunds },
+    created_at: link.created_at,
+    updated_at: link.updated_at,
+    expires_at: link.expires_at,
+    sent_at: link.sent_at,
+    paid_at: payment?.paid_at ?? null,
+    cancelled_at: link.cancelled_at,
+  }
+}
+
+/** Refunds that came to something, or may; one that failed leaves nothing behind. */
+export function shownRefunds({ refunds }: Pick<PaymentLink, 'refunds'>) {
+  return refunds.flatMap(({ refund_id, amount_cents, reason, status, created_at }) =>
+    status === 'failed' ? [] : [{ refund_id, amount_cents, reason, status, created_at }],
+  )
+}

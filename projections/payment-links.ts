@@ -1,0 +1,52 @@
+import { paymentLinks as table } from '../application/read-models/payment-links.ts'
+import {
+  PaymentLinkCancelled,
+  PaymentLinkCreated,
+  PaymentLinkExpired,
+  PaymentLinkPaid,
+  PaymentLinkSent,
+} from '../domain/payments/payment-link-events.ts'
+import { projection } from './runtime/projection.ts'
+
+const ofLink = ({ data }: { data: { payment_link_id: string } }) =>
+  ({ payment_links: [[data.payment_link_id]] }) as const
+
+/** Payment links as they are listed; who pays stays in the log. */
+export const paymentLinks = projection({
+  name: 'payment-links',
+  version: 1,
+  tables: [table],
+  handlers: (on) => [
+    on(PaymentLinkCreated, {
+      apply({ data, position }, { payment_links }) {
+        const { payment_link_id, tenant_id, environment, employer_id, carrier_id, expires_at } = data
+        payment_links.put({
+          ...{ payment_link_id, tenant_id, environment, employer_id, carrier_id, expires_at },
+          ...{ status: 'created', open: true, seq: position },
+        })
+      },
+    }),
+    on(PaymentLinkSent, {
+      reads: ofLink,
+      apply({ data: { payment_link_id } }, { payment_links }) {
+        if (payment_links.get(payment_link_id)?.status !== 'created') return
+        payment_links.change([payment_link_id], { status: 'sent' })
+      },
+    }),
+    on(PaymentLinkPaid, {
+      reads: ofLink,
+      apply: ({ data }, { payment_links }) =>
+        payment_links.change([data.payment_link_id], { status: 'paid', open: false }),
+    }),
+    on(PaymentLinkCancelled, {
+      reads: ofLink,
+      apply: ({ data }, { payment_links }) =>
+        payment_links.change([data.payment_link_id], { status: 'cancelled', open: false }),
+    }),
+    on(PaymentLinkExpired, {
+      reads: ofLink,
+      apply: ({ data }, { payment_links }) =>
+        payment_links.change([data.payment_link_id], { status: 'expired', open: false }),
+    }),
+  ],
+})
