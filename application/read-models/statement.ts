@@ -96,5 +96,5 @@ export function isNullIfGiven<Table extends keyof ReadModels>(
   parameter: Expression<boolean | null>,
 ): Expression<SqlBool> {
   const wanted = eb.cast<SqlBool | null>(parameter, 'boolean')
-  return eb.or([eb(wanted, 'is', null), eb(wanted, '=', eb(column, 'is', null))])
+  return eb.or([eb(wanted, 'is', null), eb(wanted, '=', eb.parens(column, 'is', null))])
 }
