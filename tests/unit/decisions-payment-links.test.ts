@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'vitest'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { fold } from '../../domain/kernel/decider.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
+import {
+  type CheckoutSettings,
+  CheckoutSettingsChanged,
+  checkoutSettings,
+  DEFAULT_CHECKOUT,
+} from '../../domain/payments/checkout-settings.ts'
+import { paymentLink, refundableCents, statusAt } from '../../domain/payments/payment-link.ts'
+import {
+  PaymentLinkCancelled,
+  PaymentLinkCreated,
+  PaymentLinkDeliveryFailed,
+  PaymentLinkExpired,
+  PaymentLinkPaid,
+  PaymentLinkPaidAgain,
+  PaymentLinkPaymentFailed,
+  PaymentLinkRefunded,
+  PaymentLinkRefundFailed,
+  PaymentLinkRefundRequested,
+  PaymentLinkSent,
+} from '../../domain/payments/payment-link-events.ts'
+import { decisions } from '../support/decider-spec.ts'
+
+// each row reads given, when, then
+const ID = 'a'.repeat(24)
+const [PAYMENT, R1, R2] = ['1', '2', '3'].map((digit) => digit.repeat(24)) as [string, string, string]
+const T0 = Date.UTC(2026, 0, 1)
+const DAY = 86_400_000
+/** Before the link expires, when it does, and after. */
+const [EARLY, OVER, LATE] = [T0 + DAY, T0 + 30 * DAY, T0 + 31 * DAY]
+const conflict = (code: string) => ({ kind: 'conflict', code }) as const
+const text = 'sld1.employer/x.AAAA' as Sealed
+const link = { payment_link_id: ID }
+
+const created = PaymentLinkCreated.of({
+  ...{ ...link, tenant_id: ID, environment: 'live', employer_id: ID, carrier_id: ID, policy_id: ID },
+  ...{ premium_cents: 10_000, fee_cents: 500, fee_breakdown: [] },
+  ...{ payment_type: 'ONE_TIME', payment_context: 'full_payment' },
+  ...{ customer: { name: text, email: text, phone: null }, delivery: { email: true, sms: false } },
+  ...{ installment_plan: null, down_payment_months: null, created_by: null, after_completion_url: null },
+  ...{
+    invoice_id: null,
+    metadata: {},
+    processor_payment_link_id: 'plink_1',
+    processor_url: 'https://p.example',
+  },
+  ...{ created_at: isoTime(T0), expires_at: isoTime(OVER) },
+})
+const sent = PaymentLinkSent.of({ ...link, channel: 'email', sent_at: isoTime(EARLY) })
+const notSent = PaymentLinkDeliveryFailed.of({ ...link, channel: 'sms', failed_at: isoTime(EARLY) })
+const paidBy = (processor_payment_id: string | null, at: number, late = false) =>
+  PaymentLinkPaid.of({
+    ...{
+      ...link,
+      payment_id: PAYMENT,
+      amount_cents: 10_500,
+      processor_payment_id,
+      payment_method_id: 'pm_1',
+    },
+    ...{ paid_at: isoTime(at), late, simulated: processor_payment_id === null },
+  })
+const paid = paidBy('pi_1', EARLY)
+const cancelled = PaymentLinkCancelled.of({ ...link, cancelled_at: isoTime(EARLY) })
+const expired = PaymentLinkExpired.of({ ...link, expired_at: isoTime(OVER) })
+const failed = PaymentLinkPaymentFailed.of({
+  ...{ ...link, failure_id: R1, failure_message: 'Declined', failed_at: isoTime(EARLY) },
+})
+const paidAgain = PaymentLinkPaidAgain.of({
+  ...{ ...link, amount_cents: 10_500, processor_payment_id: 'pi_2', paid_at: isoTime(LATE) },
+})
+const requested = (refund_id: string, amount_cents: number) =>
+  PaymentLinkRefundRequested.of({
+    ...{ ...link, refund_id, amount_cents, reason: null, requested_at: isoTime(EARLY) },
+  })
+const refunded = (refund_id: string, amount_cents: number, refunded_cents: number) =>
+  PaymentLinkRefunded.of({
+    ...{ ...link, refund_id, amount_cents, refunded_cents, reason: null },
+    ...{ processor_refund_id: 're_1', refunded_at: isoTime(LATE) },
+  })
+const refundFailed = PaymentLinkRefundFailed.of({ ...link, refund_id: R1, failed_at: isoTime(LATE) })
+
+const pay = (processorPaymentId: string | null, at: number, now = at) =>
+  ({ type: 'Pay', paymentId: PAYMENT, processorPaymentId, paymentMethodId: 'pm_1', at, now }) as const
+const fail = { type: 'RecordPaymentFailed', failureId: R1, message: 'Declined', at: EARLY } as const
+const cancel = (at: number) => ({ type: 'Cancel', at }) as const
+const expire = { type: 'Expire', at: OVER } as const
+const refund = (refundId: string, amountCents: number | null) =>
+  ({ type: 'RequestRefund', refundId, amountCents, reason: null, at: EARLY }) as const
+const settle = (refundId: string) =>
+  ({ type: 'RecordRefunded', refundId, processorRefundId: 're_1', at: LATE }) as const
+
+decisions(paymentLink, [
+  ['is created', [], { type: 'Create', data: created.data }, [created]],
+  ['is created once', [created], { type: 'Create', data: created.data }, conflict('payment_link_exists')],
+  ['is not there before', [], cancel(EARLY), { kind: 'not_found', code: 'payment_link_not_found' }],
+  ['is sent', [created], { type: 'RecordSent', channel: 'email', at: EARLY }, [sent]],
+  ['is not sent', [created], { type: 'RecordDeliveryFailed', channel: 'sms', at: EARLY }, [notSent]],
+
+  ['is paid', [created], pay('pi_1', EARLY), [paid]],
+  ['is paid when it was sent', [created, sent], pay('pi_1', EARLY), [paid]],
+  ['is paid by simulation', [created], pay(null, EARLY), [paidBy(null, EARLY)]],
+  [
+    'is paid late when it was cancelled',
+    [created, cancelled],
+    pay('pi_1', LATE),
+    [paidBy('pi_1', LATE, true)],
+  ],
+  ['is paid late when it has expired', [created, expired], pay('pi_1', LATE), [paidBy('pi_1', LATE, true)]],
+  ['is paid late when nobody noticed that', [created], pay('pi_1', OVER), [paidBy('pi_1', OVER, true)]],
+  ['is late when that is heard late', [created], pay('pi_1', EARLY, LATE), [paidBy('pi_1', EARLY, true)]],
+  ['is paid once', [created, paid], pay('pi_1', LATE), []],
+  ['is not paid by simulation twice', [created, paid], pay(null, LATE), []],
+  ['tells of money that came twice', [created, paid], pay('pi_2', LATE), [paidAgain]],
+  ['tells of that once', [created, paid, paidAgain], pay('pi_2', LATE), []],
+
+  ['has a declined attempt', [created], fail, [failed]],
+  ['has none once it is paid', [created, paid], fail, []],
+  ['has none once it is cancelled', [created, cancelled], fail, []],
+
+  ['is cancelled', [created, sent], cancel(EARLY), [cancelled]],
+  ['is cancelled once', [created, cancelled], cancel(LATE), []],
+  ['is not cancelled when it is paid', [created, paid], cancel(LATE), conflict('payment_link_paid')],
+  ['is not cancelled when its time is over', [created], cancel(OVER), conflict('payment_link_expired')],
+
+  ['expires', [created, sent], expire, [expired]],
+  ['does not expire when it is paid', [created, paid], expire, []],
+  ['does not expire when it is cancelled', [created, cancelled], expire, []],
+
+  ['is refunded in full', [created, paid], refund(R1, null), [requested(R1, 10_500)]],
+  ['is refunded in part', [created, paid], refund(R1, 1_000), [requested(R1, 1_000)]],
+  [
+    'is refunded by the rest',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
+    refund(R2, null),
+    [requested(R2, 9_500)],
+  ],
+  [
+    'is not refunded by more',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
+    refund(R2, 9_501),
+    { kind: 'invalid', code: 'refund_exceeds_rest' },
+  ],
+  [
+    'is not refunded when nothing is left',
+    [created, paid, requested(R1, 10_500), refunded(R1, 10_500, 10_500)],
+    refund(R2, null),
+    conflict('nothing_to_refund'),
+  ],
+  ['is not refunded before it is paid', [created], refund(R1, null), conflict('payment_link_not_paid')],
+  [
+    'is refunded by one refund at a time',
+    [created, paid, requested(R1, 1_000)],
+    refund(R2, 1_000),
+    conflict('refund_pending'),
+  ],
+  ['settles a refund', [created, paid, requested(R1, 1_000)], settle(R1), [refunded(R1, 1_000, 1_000)]],
+  [
+    'adds refunds up',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000), requested(R2, 500)],
+    settle(R2),
+    [refunded(R2, 500, 1_500)],
+  ],
+  [
+    'settles a refund once',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
+    settle(R1),
+    [],
+  ],
+  [
+    'gives up a refund',
+    [created, paid, requested(R1, 1_000)],
+    { type: 'RecordRefundFailed', refundId: R1, at: LATE },
+    [refundFailed],
+  ],
+  [
+    'does not settle one it has given up',
+    [created, paid, requested(R1, 1_000), refundFailed],
+    settle(R1),
+    [],
+  ],
+  [
+    'frees what a refund had bound that came to nothing',
+    [created, paid, requested(R1, 10_500), refundFailed],
+    refund(R2, null),
+    [requested(R2, 10_500)],
+  ],
+  ['settles no other refund', [created, paid], settle(R1), { kind: 'not_found', code: 'refund_not_found' }],
+])
+
+const settings: CheckoutSettings = { ...DEFAULT_CHECKOUT, enabled: true }
+const changed = (config_version: number, to: CheckoutSettings) =>
+  CheckoutSettingsChanged.of({ tenant_id: ID, config_version, settings: to })
+const set = (to: CheckoutSettings) => ({ type: 'Set', tenantId: ID, settings: to }) as const
+decisions(checkoutSettings, [
+  ['are set', [], set(settings), [changed(1, settings)]],
+  ['are set to the defaults, too', [], set(DEFAULT_CHECKOUT), [changed(1, DEFAULT_CHECKOUT)]],
+  ['are changed', [changed(1, settings)], set(DEFAULT_CHECKOUT), [changed(2, DEFAULT_CHECKOUT)]],
+  ['stay as they are', [changed(1, settings)], set(settings), []],
+])
+
+describe('the state of a payment link', () => {
+  const stateOf = (...events: Parameters<typeof paymentLink.evolve>[1][]) => fold(paymentLink, events)!
+
+  test('is expired as soon as its time is over, unless it was paid or cancelled', () => {
+    expect(statusAt(stateOf(created), OVER - 1)).toBe('created')
+    expect(statusAt(stateOf(created, sent), OVER - 1)).toBe('sent')
+    expect(statusAt(stateOf(created, sent), OVER)).toBe('expired')
+    expect(statusAt(stateOf(created, paid), OVER)).toBe('paid')
+    expect(statusAt(stateOf(created, cancelled), OVER)).toBe('cancelled')
+  })
+
+  test('stays paid when it is sent, expires or is cancelled after that', () => {
+    expect(stateOf(created, paid, sent).status).toBe('paid')
+    expect(stateOf(created, sent, notSent).status).toBe('sent')
+  })
+
+  test('counts what was refunded, not what is under way', () => {
+    const one = stateOf(created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000), requested(R2, 500))
+    expect(refundableCents(one)).toBe(9_500)
+  })
+})
