@@ -8,6 +8,7 @@ import type { PersonalData, SecretVault } from './ports/personal-data.ts'
 import type { Randomness } from './ports/randomness.ts'
 import type { ReadDatabase } from './ports/read-database.ts'
 import type { ReadModels } from './ports/read-models.ts'
+import type { WebhookDeliveries, WebhookSender } from './ports/webhooks.ts'
 
 /** Everything that use cases work with; the composition root fills it once. */
 export interface Application {
@@ -22,4 +23,5 @@ export interface Application {
   readonly readModels: ReadModels
   readonly lastUsed: LastUsed
   readonly faults: Faults
+  readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }
 }
