@@ -11,6 +11,7 @@ import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import { webhookDeliveries } from '../application/process-managers/webhook-deliveries.ts'
 import { aggregates } from '../domain/catalogue.ts'
 import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
@@ -37,6 +38,9 @@ import { rewrapAll } from '../infrastructure/secrets/rewrap.ts'
 import { PostgresSecretVault } from '../infrastructure/secrets/vault.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 import { Metrics } from '../infrastructure/telemetry/metrics.ts'
+import { PostgresDeliveryRecords } from '../infrastructure/webhooks/delivery-records.ts'
+import { keepHistory } from '../infrastructure/webhooks/history.ts'
+import { HttpsWebhookSender } from '../infrastructure/webhooks/sender.ts'
 import { PostgresFaults } from '../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
@@ -169,10 +173,15 @@ async function compose(
     faults,
     messages: new MessagesByChannel(config, outbox, faults),
     processors: cardProcessors(config, { faults }, addresses),
+    webhooks: {
+      sender: new HttpsWebhookSender(config.webhookTargets),
+      deliveries: new PostgresDeliveryRecords(pool),
+    },
   }
 
   const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
   const workStore = new PostgresWorkStore(background, database.leases)
+  const records = new PostgresDeliveryRecords(background)
   const runner = new ProcessManagerRunner(
     {
       log,
@@ -185,7 +194,15 @@ async function compose(
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
-    [payrollPipeline(patient), erasure(patient), paymentLinks(patient)],
+    [
+      payrollPipeline(patient),
+      erasure(patient),
+      paymentLinks(patient),
+      webhookDeliveries({
+        ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
+        sender: app.webhooks.sender,
+      }),
+    ],
   )
   const integrationEvents =
     nats &&
@@ -212,6 +229,8 @@ async function compose(
     closers.push(() => runner.stop())
     integrationEvents?.start()
     closers.push(async () => integrationEvents?.stop())
+    const failed = (error: unknown) => logger.warn('webhook history not pruned', {}, error)
+    closers.push(keepHistory({ records, clock, days: config.webhookHistoryDays, failed }))
   }
   void rewrapAll(background, secrets.masterKeys).then(
     ({ dataKeys, secrets: rewrapped }) => {
