@@ -15,6 +15,7 @@ import { tenant } from './parties/tenant.ts'
 import { checkoutSettings } from './payments/checkout-settings.ts'
 import { paymentLink } from './payments/payment-link.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
+import { subscription } from './payments/subscription.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
 import { intake } from './policies/intake.ts'
 import { policy } from './policies/policy.ts'
@@ -41,6 +42,7 @@ export const aggregates: readonly Aggregate[] = [
   paymentLink,
   webhookSubscriptions,
   webhookEvent,
+  subscription,
   reservation,
   idempotencyKey,
   installation,

@@ -11,6 +11,8 @@ import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
+import { subscriptions } from '../application/process-managers/subscriptions.ts'
 import { webhookDeliveries } from '../application/process-managers/webhook-deliveries.ts'
 import { aggregates } from '../domain/catalogue.ts'
 import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
@@ -172,7 +174,7 @@ async function compose(
     lastUsed,
     faults,
     messages: new MessagesByChannel(config, outbox, faults),
-    processors: cardProcessors(config, { faults }, addresses),
+    processors: await cardProcessors(config, { faults }, addresses),
     webhooks: {
       sender: new HttpsWebhookSender(config.webhookTargets),
       deliveries: new PostgresDeliveryRecords(pool),
@@ -195,9 +197,8 @@ async function compose(
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
     [
-      payrollPipeline(patient),
-      erasure(patient),
-      paymentLinks(patient),
+      ...[payrollPipeline(patient), erasure(patient)],
+      ...[paymentLinks(patient), subscriptions(patient), simulatedCardProcessor(patient)],
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
         sender: app.webhooks.sender,

@@ -6,6 +6,7 @@ import { paymentLinks } from './payment-links.ts'
 import { payrollFiles } from './payroll-files.ts'
 import { policies } from './policies.ts'
 import type { Projection } from './runtime/projection.ts'
+import { subscriptions } from './subscriptions.ts'
 
 /** Every read model there is. */
 export const projections: readonly Projection[] = [
@@ -16,4 +17,5 @@ export const projections: readonly Projection[] = [
   employers,
   operatorAlerts,
   paymentLinks,
+  subscriptions,
 ]

@@ -1,6 +1,12 @@
+import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { dueAt, subscription } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
+import { readable } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import { customerOf } from './processor-customers.ts'
 
 /** The monthly charges of a direct-billing plan whose down payment was paid. */
 export interface PlanSubscription {
@@ -18,11 +24,52 @@ export interface PlanSubscription {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** Starts the subscription of a plan, once for a link. @returns its id. @throws ProviderUnavailable, ProviderRefused. */
-export function startPlanSubscription(
-  _app: Application,
-  _plan: PlanSubscription,
-  _context: CommandContext,
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** When installments are charged, UTC. */
+const CHARGE_HOUR = 17
+
+/**
+ * Starts the subscription of a plan, once for a link: id and key of the call derive from the link, so that whoever
+ * repeats it gets the same one.
+ * @returns its id. @throws ProviderUnavailable, ProviderRefused.
+ */
+export async function startPlanSubscription(
+  app: Application,
+  plan: PlanSubscription,
+  context: CommandContext,
 ): Promise<string> {
-  throw new Error('not built yet')
+  const { linkId, tenantId, environment, amountCents, charges, paidAt, paymentMethodId } = plan
+  const subscriptionId = derivedId(linkId, 'plan-subscription')
+  if ((await app.commands.load(subscription, subscriptionId)).state) return subscriptionId
+
+  const customerId = await customerOf(app, plan.employerId)
+  if (customerId === null) throw new Error('The employer of a payment link has no customer at the processor')
+  const anchor = Math.floor(paidAt / DAY_MS) * DAY_MS + CHARGE_HOUR * HOUR_MS
+  const calendar = { source: 'plan' as const, anchor_at: isoTime(anchor), charges }
+  const { processorSubscriptionId } = await app.processors[environment].createSubscription(
+    {
+      ...{ subscriptionId, customerId, amountCents, paymentMethodId, isPayersMethod: true },
+      ...{ firstChargeAt: dueAt(calendar, 1), charges },
+    },
+    `subscription-${subscriptionId}`,
+  )
+  const data = {
+    ...calendar,
+    ...{ subscription_id: subscriptionId, tenant_id: tenantId, environment, link_id: linkId },
+    ...{ employer_id: plan.employerId, carrier_id: plan.carrierId, policy_id: plan.policyId },
+    ...{ customer_id: customerId, payment_method_id: paymentMethodId },
+    ...{ processor_subscription_id: processorSubscriptionId, amount_cents: amountCents },
+    ...{ first_charge_paid: false, metadata: { ...plan.metadata }, started_at: isoTime(app.clock.now()) },
+  }
+  const outcome = await app.commands.execute(
+    subscription,
+    subscriptionId,
+    { type: 'Start', data },
+    { ...context, tenantId, environment },
+  )
+  // another one, who repeated it beside this one, was faster
+  if (isRejection(outcome)) return subscriptionId
+  await readable(app, subscription, outcome)
+  return subscriptionId
 }

@@ -74,10 +74,8 @@ export interface NewProcessorSubscription {
   readonly amountCents: number
   /** Epoch milliseconds; null: at once. */
   readonly firstChargeAt: number | null
-  /** A day of the month that is charged on, where the first charge came earlier because its month is shorter; else null. */
-  readonly anchorDay: number | null
-  /** Epoch milliseconds, after the last charge and before what would be the next; null: until it is cancelled. */
-  readonly endsAt: number | null
+  /** Charges in all; null: until it is cancelled. */
+  readonly charges: number | null
 }
 
 export type ProcessorSubscriptionStatus = 'incomplete' | 'active' | 'past_due' | 'canceled'
@@ -91,13 +89,8 @@ interface ChargeNotice {
   readonly dueAt: number
 }
 
-/** What a processor tells. */
-export type ProcessorNotice = {
-  /** The processor's id of the notice: the same notice may come again. */
-  readonly noticeId: string
-  /** When it happened there, epoch milliseconds: notices may come late and in any order. */
-  readonly at: number
-} & (
+/** What a processor tells of a payment link. */
+export type LinkNotice =
   | {
       readonly about: 'link_paid'
       readonly linkId: string
@@ -107,6 +100,9 @@ export type ProcessorNotice = {
     }
   | { readonly about: 'link_failed'; readonly linkId: string; readonly failureMessage: string }
   | { readonly about: 'link_expired'; readonly linkId: string }
+
+/** What a processor tells of a subscription. */
+export type SubscriptionNotice =
   | ({ readonly about: 'subscription_paid' } & ChargeNotice)
   | ({ readonly about: 'subscription_failed'; readonly failureCode: string | null } & ChargeNotice)
   | {
@@ -114,4 +110,11 @@ export type ProcessorNotice = {
       readonly subscriptionId: string
       readonly status: ProcessorSubscriptionStatus
     }
-)
+
+/** What a processor tells. */
+export type ProcessorNotice = {
+  /** The processor's id of the notice: the same notice may come again. */
+  readonly noticeId: string
+  /** When it happened there, epoch milliseconds: notices may come late and in any order. */
+  readonly at: number
+} & (LinkNotice | SubscriptionNotice)

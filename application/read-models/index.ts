@@ -5,6 +5,7 @@ import { operatorAlerts } from './operator-alerts.ts'
 import { paymentLinks } from './payment-links.ts'
 import { payrollFiles, payrollRowErrors } from './payroll-files.ts'
 import { carriers, policies } from './policies.ts'
+import { subscriptions } from './subscriptions.ts'
 import type { RowOf } from './table.ts'
 
 /** The tables of every read model there is. */
@@ -18,6 +19,7 @@ export const readModels = [
   employers,
   operatorAlerts,
   paymentLinks,
+  subscriptions,
 ] as const
 
 /** Rows by table, as queries see them. */

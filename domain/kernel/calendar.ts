@@ -46,3 +46,16 @@ export function parseTime(text: string): number | null {
   const time = Date.parse(text)
   return Number.isNaN(time) ? null : time
 }
+
+/**
+ * The same time of day, a number of months later, on the same UTC day of the month; on the last one of a month that is
+ * too short for it. Count from the first day of a series, so that the 31st stays the 31st where there is one.
+ */
+export function monthsAfter(epochMs: number, months: number): number {
+  const from = new Date(epochMs)
+  const month = from.getUTCFullYear() * 12 + from.getUTCMonth() + months
+  const [year, index] = [Math.floor(month / 12), month - Math.floor(month / 12) * 12]
+  const at = new Date(epochMs)
+  at.setUTCFullYear(year, index, Math.min(from.getUTCDate(), daysInMonth(year, index + 1)))
+  return at.getTime()
+}

@@ -53,6 +53,9 @@ export function* impossibleTogether(settings: Settings): Iterable<Problem> {
       ],
     ],
   ] as const
+  if (new URL(settings.STRIPE_API_BASE).pathname !== '/') {
+    yield { name: 'STRIPE_API_BASE', problem: ' has a path: expected an address without one' }
+  }
   for (const [choice, value, names] of companions) {
     if (settings[choice] !== value) continue
     for (const name of names) {

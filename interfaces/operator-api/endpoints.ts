@@ -1,6 +1,7 @@
 import { alertEndpoints } from './alerts.ts'
 import { apiClientEndpoints } from './api-clients.ts'
 import { auditEndpoints } from './audit.ts'
+import { cardProcessorEndpoints } from './card-processor.ts'
 import { carrierEndpoints } from './carriers.ts'
 import { checkoutSettingsEndpoints } from './checkout-settings.ts'
 import { clockEndpoints } from './clock.ts'
@@ -34,6 +35,7 @@ export const operatorEndpoints = [
   ...alertEndpoints,
   ...outboxEndpoints,
   ...faultEndpoints,
+  ...cardProcessorEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,
   ...erasureEndpoints,

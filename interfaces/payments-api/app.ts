@@ -8,6 +8,7 @@ import { createHost, type SharedSettings } from '../http/server.ts'
 import type { PaymentsHost } from './api.ts'
 import { intakeEndpoints } from './intake.ts'
 import { paymentLinkEndpoints, publicPaymentLinkEndpoints } from './payment-links.ts'
+import { processorEndpoints } from './processor-notices.ts'
 import { sandboxEndpoints } from './sandbox.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { webhookEndpoints } from './webhooks.ts'
@@ -36,7 +37,7 @@ export function createPaymentsApp(app: Application, settings: PaymentsSettings):
   return createHost({
     ...shared,
     routes: [
-      ...routesOf(paymentsEndpoints, { app, limits, portalUrl }, limits),
+      ...routesOf([...paymentsEndpoints, ...processorEndpoints], { app, limits, portalUrl }, limits),
       ...(paymentsEndpoints.length > 0 ? descriptionRoutes(paymentsEndpoints, limits, publicUrl) : []),
     ],
     addresses: limits.addresses,

@@ -1,4 +1,5 @@
 import { sandboxLinkEndpoints } from './sandbox-links.ts'
+import { subscriptionSandboxEndpoints } from './sandbox-subscriptions.ts'
 
 /** What only the outside world can do, played by keys of the sandbox. */
-export const sandboxEndpoints = [...sandboxLinkEndpoints]
+export const sandboxEndpoints = [...sandboxLinkEndpoints, ...subscriptionSandboxEndpoints]

@@ -1,4 +1,127 @@
-import type { Endpoint } from '../endpoints/endpoint.ts'
-import type { PaymentsHost } from './api.ts'
+import { z } from 'zod'
+import { carrierIdOf } from '../../application/access/named-policy.ts'
+import { listSubscriptions, showSubscription } from '../../application/payments/show-subscriptions.ts'
+import {
+  cancelSubscription,
+  type NewSubscription,
+  refuseSubscription,
+  startSubscription,
+  subscriptionOfClient,
+} from '../../application/payments/subscriptions.ts'
+import { subscription } from '../../domain/payments/subscription.ts'
+import { create, created, REPEATED } from '../endpoints/creations.ts'
+import { accepted } from '../endpoints/endpoint.ts'
+import { id, optional, text } from '../endpoints/fields.ts'
+import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed, partner } from './api.ts'
+import { metadata, withOwnPairs } from './metadata.ts'
+import { params, REACH, Subscription, status } from './subscription-schemas.ts'
 
-export const subscriptionEndpoints: readonly Endpoint<PaymentsHost>[] = []
+/** What card processors take at the most. */
+const MAX_CENTS = 99_999_999
+const PROCESSOR_AWAY = 'The card processor could not be reached, or refused; nothing was changed'
+
+export const subscriptionEndpoints = [
+  endpoint({
+    operation: 'createSubscription',
+    method: 'POST',
+    path: '/subscriptions',
+    summary: 'Charge an employer every month until it is cancelled',
+    description:
+      'The first payment is taken at once: the subscription is `incomplete` until it succeeds, and `canceled` when it has ' +
+      'not after 23 hours. In the sandbox it is `active` in the answer already. The webhook `subscription.created` follows.',
+    access: partner,
+    body: z.object({
+      employer_id: text().describe(
+        'Has a customer at the card processor, which its first payment link creates',
+      ),
+      carrier_id: optional(text()).describe('Required unless the key is for one carrier'),
+      policy_id: text(),
+      amount_cents: z.int().min(1).max(MAX_CENTS).describe('Of each month'),
+      payment_method_id: z
+        .string()
+        .regex(/^[\x21-\x7e]{1,255}$/, 'must be an id of the card processor')
+        .describe("Becomes the default method of the employer's customer"),
+      metadata: metadata(),
+    }),
+    idempotent: REPEATED.answered,
+    answers: created(Subscription),
+    errors: {
+      400: 'A field is missing or wrong, or `payment_method_id` is no method that the employer can be charged by',
+      403: 'What is named lies outside the scope of the key, or the key does not open this API',
+      404: 'Employer, policy or carrier does not exist in the account and environment of the key',
+      409: 'The employer has no customer at the card processor yet, or the key was used for another body',
+      502: PROCESSOR_AWAY,
+    },
+    handle(call) {
+      const { host, caller, body } = call
+      const { client } = caller
+      const input: NewSubscription = {
+        employerId: body.employer_id,
+        carrierId: accepted(carrierIdOf(client, body.carrier_id)),
+        policyId: body.policy_id,
+        amountCents: body.amount_cents,
+        paymentMethodId: body.payment_method_id,
+        metadata: withOwnPairs(body.metadata, client.tenant_id),
+      }
+      return create(keyed(call), 'POST /subscriptions', {
+        refuse: () => refuseSubscription(host.app, client, input),
+        create: (context) => startSubscription(host.app, client, input, context),
+        idOf: ({ subscription_id }) => subscription_id,
+        show: showSubscription,
+        // as it was answered, whatever became of it
+        repeated: async (subscriptionId) =>
+          showSubscription((await host.app.commands.loadAt(subscription, subscriptionId, 0)).state!),
+      })
+    },
+  }),
+  endpoint({
+    operation: 'listSubscriptions',
+    method: 'GET',
+    path: '/subscriptions',
+    summary: 'List subscriptions, newest first',
+    description: 'What lies outside the scope of the key is left out.',
+    access: partner,
+    query: z.object({ carrier_id: id().optional(), status: status.optional(), ...page }),
+    answers: { 200: z.array(Subscription).readonly() },
+    pagination,
+    async handle({ host, caller, query }) {
+      const wanted = { carrierId: query.carrier_id ?? null, status: query.status ?? null }
+      const asked = pageOf(query)
+      return listAnswer(asked, await listSubscriptions(host.app, caller.client, wanted, asked))
+    },
+  }),
+  endpoint({
+    operation: 'showSubscription',
+    method: 'GET',
+    path: '/subscriptions/{subscription_id}',
+    summary: 'Show a subscription',
+    access: partner,
+    params,
+    answers: { 200: Subscription },
+    errors: REACH,
+    async handle({ host, caller, params }) {
+      return showSubscription(
+        accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id)),
+      )
+    },
+  }),
+  endpoint({
+    operation: 'cancelSubscription',
+    method: 'DELETE',
+    path: '/subscriptions/{subscription_id}',
+    summary: 'Cancel a subscription',
+    description:
+      'It is cancelled at the card processor, and payments that were to come are `cancelled`. The webhook ' +
+      '`subscription.cancelled` follows. One that is `canceled` already stays as it is.',
+    access: partner,
+    params,
+    answers: { 200: Subscription },
+    errors: { ...REACH, 502: PROCESSOR_AWAY },
+    async handle(call) {
+      const { host, caller, params } = call
+      const state = accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id))
+      return showSubscription(accepted(await cancelSubscription(host.app, state, contextOf(call))))
+    },
+  }),
+]

@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { daysInMonth, isCalendarDate, isoTime, oneYearLater, utcDate } from '../../domain/kernel/calendar.ts'
+import {
+  daysInMonth,
+  isCalendarDate,
+  isoTime,
+  monthsAfter,
+  oneYearLater,
+  utcDate,
+} from '../../domain/kernel/calendar.ts'
+import { dueAt, numberOf } from '../../domain/payments/subscription.ts'
 
 const DAY_MS = 86_400_000
 /** Every day from year 1 to 9999, by number from 1970-01-01. */
@@ -98,6 +106,50 @@ describe('calendar dates', () => {
         if (typeof value !== 'string' || !/^\d{4}-\d{2}-\d{2}$/.test(value))
           expect(isCalendarDate(value)).toBe(false)
       }),
+    )
+  })
+})
+
+describe('monthly dates', () => {
+  const times = fc.integer({ min: Date.UTC(1970, 0, 1), max: Date.UTC(2100, 0, 1) })
+  const months = fc.integer({ min: 0, max: 600 })
+
+  test('are so many months later, at the same time of day, on the same day or the last of a shorter month', () => {
+    fc.assert(
+      fc.property(times, months, (from, count) => {
+        const [first, then] = [new Date(from), new Date(monthsAfter(from, count))]
+        const index = (date: Date) => date.getUTCFullYear() * 12 + date.getUTCMonth()
+        expect(index(then) - index(first)).toBe(count)
+        expect(then.getTime() % DAY_MS).toBe(from % DAY_MS)
+        const longest = daysInMonth(then.getUTCFullYear(), then.getUTCMonth() + 1)
+        expect(then.getUTCDate()).toBe(Math.min(first.getUTCDate(), longest))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('come in order, 28 to 31 days apart', () => {
+    fc.assert(
+      fc.property(times, months, (from, count) => {
+        const days = (monthsAfter(from, count + 1) - monthsAfter(from, count)) / DAY_MS
+        expect(days).toBeGreaterThanOrEqual(28)
+        expect(days).toBeLessThanOrEqual(31)
+      }),
+    )
+  })
+
+  test('of a subscription are told apart, though the processor is a week off', () => {
+    const calendars = fc.record({
+      anchor_at: times.map((time) => new Date(time).toISOString()),
+      source: fc.constantFrom('api' as const, 'plan' as const),
+      charges: fc.constant(null),
+    })
+    const off = fc.integer({ min: -7 * DAY_MS, max: 7 * DAY_MS })
+    fc.assert(
+      fc.property(calendars, fc.integer({ min: 1, max: 600 }), off, (calendar, number, ms) => {
+        expect(numberOf(calendar, dueAt(calendar, number) + ms)).toBe(number)
+      }),
+      { numRuns: 2_000 },
     )
   })
 })

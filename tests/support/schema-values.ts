@@ -6,6 +6,11 @@ import type { z } from 'zod'
  * tests of the codec without anybody writing a generator for it.
  */
 
+/** Times in ISO 8601 with milliseconds. */
+const times = fc
+  .integer({ min: Date.UTC(1970, 0, 1), max: Date.UTC(2100, 0, 1) })
+  .map((time) => new Date(time).toISOString())
+
 const SUBJECT = 'person/0123456789abcdef01234567'
 
 /** Any value that fits a schema, as it comes out of JSON. */
@@ -22,6 +27,7 @@ export function sampleFitting(schema: z.ZodType, name: string): unknown {
         Object.entries(def.shape).map(([key, one]) => [key, sampleFitting(one as z.ZodType, key)]),
       )
     case 'string':
+      if (limits.isTime) return '2026-01-31T12:00:00.000Z'
       if (limits.pattern) return fc.sample(arbitraryOf(schema), { numRuns: 1, seed: hashOf(name) })[0]
       if (name.endsWith('_date') || name === 'start' || name === 'end') return '2026-01-31'
       return name.replaceAll('_', ' ')
@@ -69,6 +75,7 @@ function arbitraryOf(schema: z.ZodType): fc.Arbitrary<unknown> {
       })
     }
     case 'string':
+      if (limits.isTime) return times
       return limits.pattern ? fc.stringMatching(limits.pattern) : fc.string({ unit: 'binary' })
     case 'number': {
       const { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = limits
@@ -122,7 +129,9 @@ function fittingCustom(schema: z.ZodType, value: string): string {
 /** The parts of a schema: what it is and what is checked beyond. */
 function look(schema: z.ZodType) {
   const { def } = (schema as unknown as z.core.$ZodTypes)._zod
-  const limits: { pattern?: RegExp; min?: number; max?: number; isInteger?: boolean } = {}
+  const limits: { pattern?: RegExp; min?: number; max?: number; isInteger?: boolean; isTime?: boolean } = {}
+  if ('format' in def && def.format === 'datetime') limits.isTime = true
+  if ('format' in def && def.format === 'safeint') limits.isInteger = true
   for (const one of 'checks' in def ? (def.checks ?? []) : []) {
     const check = (one as unknown as z.core.$ZodChecks)._zod.def
     if (check.check === 'string_format' && check.pattern) limits.pattern = check.pattern

@@ -1,9 +1,19 @@
 import { ProcessorCustomerCreated, processorCustomer } from '../../domain/payments/processor-customer.ts'
+import { type SubscriptionCommand, subscription } from '../../domain/payments/subscription.ts'
+import {
+  SubscriptionCancellationRequested,
+  SubscriptionChargeFailed,
+  SubscriptionChargePaid,
+  SubscriptionEnded,
+  SubscriptionStarted,
+  SubscriptionStatusReported,
+} from '../../domain/payments/subscription-events.ts'
 import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
 const ID = 'a'.repeat(24)
 const OWNED = { tenant_id: ID, environment: 'live' } as const
+const ofIt = { subscription_id: ID }
 
 const customer = (customer_id: string) =>
   ProcessorCustomerCreated.of({ employer_id: ID, ...OWNED, customer_id })
@@ -12,4 +22,141 @@ const recordCustomer = (customer_id: string) =>
 decisions(processorCustomer, [
   ['is recorded', [], recordCustomer('cus_1'), [customer('cus_1')]],
   ['stays the first one', [customer('cus_1')], recordCustomer('cus_2'), []],
+])
+
+const ANCHOR = '2026-01-31T17:00:00.000Z'
+const standalone = SubscriptionStarted.of({
+  ...{ ...ofIt, ...OWNED, employer_id: ID, carrier_id: ID, policy_id: ID, source: 'api', link_id: null },
+  ...{ customer_id: 'cus_1', payment_method_id: 'pm_1', processor_subscription_id: 'sub_1' },
+  ...{ amount_cents: 5000, charges: null, anchor_at: ANCHOR, first_charge_paid: false, metadata: {} },
+  started_at: ANCHOR,
+})
+const started = SubscriptionStarted.of({ ...standalone.data, first_charge_paid: true })
+const plan = SubscriptionStarted.of({ ...standalone.data, source: 'plan', link_id: ID, charges: 2 })
+
+/** Times by the days of January; the 32nd is the 1st of February. */
+const day = (of: number) => new Date(Date.UTC(2026, 0, of, 18)).toISOString()
+const charge = (number: number, of: number) => ({
+  ...{ ...ofIt, number, processor_payment_id: 'ch_1', amount_cents: 5000, at: day(of) },
+})
+const paid = (number: number, of: number) => SubscriptionChargePaid.of(charge(number, of))
+const failed = (number: number, of: number) =>
+  SubscriptionChargeFailed.of({ ...charge(number, of), failure_code: 'card_declined' })
+const report = (status: 'active' | 'past_due', of: number) =>
+  SubscriptionStatusReported.of({ ...ofIt, status, at: day(of) })
+const wanted = SubscriptionCancellationRequested.of({ ...ofIt, at: day(5) })
+const ended = (
+  reason: 'requested' | 'payment_failed' | 'never_paid' | 'completed' | 'processor',
+  of: number,
+) => SubscriptionEnded.of({ ...ofIt, reason, at: day(of) })
+
+const told = (due: string, of: number) => ({
+  ...{ processorPaymentId: 'ch_1', amountCents: 5000, dueAt: Date.parse(due), at: Date.parse(day(of)) },
+})
+const pay = (due: string, of: number): SubscriptionCommand => ({ type: 'Paid', ...told(due, of) })
+const fail = (due: string, of: number): SubscriptionCommand => ({
+  ...{ type: 'Failed', ...told(due, of), failureCode: 'card_declined' },
+})
+const tell = (status: 'active' | 'past_due' | 'canceled' | 'incomplete', of: number) =>
+  ({ type: 'Report', status, at: Date.parse(day(of)) }) as const
+const at = Date.parse(day(5))
+const FEBRUARY = '2026-02-28T17:00:00.000Z'
+const MARCH = '2026-03-31T17:00:00.000Z'
+
+decisions(subscription, [
+  ['is started', [], { type: 'Start', data: standalone.data }, [standalone]],
+  [
+    'is started once',
+    [standalone],
+    { type: 'Start', data: standalone.data },
+    { kind: 'conflict', code: 'subscription_exists' },
+  ],
+  [
+    'that is unknown is not charged',
+    [],
+    pay(ANCHOR, 31),
+    { kind: 'not_found', code: 'subscription_not_found' },
+  ],
+
+  ['is paid for the first time', [standalone], pay(ANCHOR, 31), [paid(1, 31)]],
+  ['knows a payment by when it was due', [started], pay(FEBRUARY, 60), [paid(2, 60)]],
+  ['knows it by the nearest day', [started], pay('2026-03-30T12:00:00.000Z', 90), [paid(3, 90)]],
+  ['of a plan is charged a month after its anchor', [plan], pay(FEBRUARY, 60), [paid(1, 60)]],
+  ['is paid once for each charge', [standalone, paid(1, 31)], pay(ANCHOR, 32), []],
+  ['that was paid as it began is not paid for that again', [started], pay(ANCHOR, 31), []],
+  ['is paid after a failure', [started, failed(2, 59)], pay(FEBRUARY, 60), [paid(2, 60)]],
+  [
+    'of a plan ends with its last payment',
+    [plan, paid(1, 59)],
+    pay(MARCH, 90),
+    [paid(2, 90), ended('completed', 90)],
+  ],
+  ['of a plan goes on while one is open', [plan, failed(1, 59)], pay(MARCH, 90), [paid(2, 90)]],
+  [
+    'of a plan ends with the one that was open',
+    [plan, paid(2, 90)],
+    pay(FEBRUARY, 91),
+    [paid(1, 91), ended('completed', 91)],
+  ],
+  [
+    'that has ended still takes what was paid',
+    [standalone, ended('never_paid', 32)],
+    pay(ANCHOR, 33),
+    [paid(1, 33)],
+  ],
+
+  ['fails', [standalone], fail(ANCHOR, 31), [failed(1, 31)]],
+  ['fails at every try', [started, failed(2, 59)], fail(FEBRUARY, 60), [failed(2, 60)]],
+  ['does not fail after it was paid', [started, paid(2, 60)], fail(FEBRUARY, 59), []],
+  ['does not fail after its end', [started, ended('requested', 58)], fail(FEBRUARY, 59), []],
+  [
+    'fails before its end, told late',
+    [started, ended('payment_failed', 60)],
+    fail(FEBRUARY, 59),
+    [failed(2, 59)],
+  ],
+
+  ['takes the status that is told', [started], tell('past_due', 59), [report('past_due', 59)]],
+  [
+    'keeps that it was told again',
+    [started, report('active', 58)],
+    tell('active', 59),
+    [report('active', 59)],
+  ],
+  ['is not told twice', [started, report('active', 59)], tell('active', 59), []],
+  ['takes no status that is older', [started, report('active', 59)], tell('past_due', 58), []],
+  ['takes none older than a payment', [started, paid(2, 59)], tell('past_due', 58), []],
+  ['does not become incomplete again', [started], tell('incomplete', 59), []],
+
+  [
+    'ends as its payments fail',
+    [started, failed(2, 59)],
+    tell('canceled', 66),
+    [ended('payment_failed', 66)],
+  ],
+  ['ends as nobody paid', [standalone], tell('canceled', 32), [ended('never_paid', 32)]],
+  ['ends at the processor', [started], tell('canceled', 40), [ended('processor', 40)]],
+  ['ends as was wished, by notice', [started, wanted], tell('canceled', 5), [ended('requested', 5)]],
+  [
+    'ends by an old notice, too',
+    [started, report('active', 59)],
+    tell('canceled', 58),
+    [ended('processor', 58)],
+  ],
+  ['ends once', [started, ended('requested', 5)], tell('canceled', 6), []],
+  ['has no status after its end', [started, ended('requested', 5)], tell('active', 59), []],
+
+  ['is to be cancelled', [started], { type: 'RequestCancellation', at }, [wanted]],
+  ['is asked once', [started, wanted], { type: 'RequestCancellation', at }, []],
+  ['is cancelled', [started, wanted], { type: 'Cancel', at }, [ended('requested', 5)]],
+  ['is cancelled once', [started, ended('requested', 5)], { type: 'Cancel', at }, []],
+  [
+    'need not be asked after its end',
+    [started, ended('completed', 5)],
+    { type: 'RequestCancellation', at },
+    [],
+  ],
+
+  ['expires unpaid', [standalone, failed(1, 31)], { type: 'Expire', at }, [ended('never_paid', 5)]],
+  ['does not expire when paid', [standalone, paid(1, 31)], { type: 'Expire', at }, []],
 ])

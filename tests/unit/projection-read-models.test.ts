@@ -104,6 +104,8 @@ describe('read models as a whole', () => {
       'employee-register',
       'employers',
       'operator-alerts',
+      'payment-links',
+      'subscriptions',
     ])
   })
 

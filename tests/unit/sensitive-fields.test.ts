@@ -42,7 +42,7 @@ function plainTexts(schema: z.core.$ZodType, path: string): string[] {
       return [path]
     case 'string':
       // an id, or whatever else has a form that leaves no room for a name
-      return def.checks?.length ? [] : [path]
+      return def.checks?.length || 'format' in def ? [] : [path]
     default:
       return []
   }
@@ -68,6 +68,9 @@ describe('the events', () => {
       'InboundConnectionOpened.secret_ref',
       'IntakeReceived.employer',
       'IntakeReceived.owners.*.person',
+      'PaymentLinkCreated.customer.email',
+      'PaymentLinkCreated.customer.name',
+      'PaymentLinkCreated.customer.phone',
       'PayrollFileProcessed.validation.failures.*.person',
       'PayrollFileReceived.rows.*.person',
       'PayrollRowsRecorded.rows.*.person',
@@ -90,6 +93,16 @@ describe('the events', () => {
       'ApiClientIssued.name',
       'ApiClientSecretRotated.client_id',
       'CarrierRegistered.name',
+      'CheckoutSettingsChanged.settings.accent_color',
+      'CheckoutSettingsChanged.settings.display_name',
+      'CheckoutSettingsChanged.settings.embed_origins.*',
+      'CheckoutSettingsChanged.settings.link_format',
+      'CheckoutSettingsChanged.settings.logo_url',
+      'CheckoutSettingsChanged.settings.sender_email',
+      'CheckoutSettingsChanged.settings.sender_name',
+      'CheckoutSettingsChanged.settings.sms_from',
+      'CheckoutSettingsChanged.settings.support_email',
+      'CheckoutSettingsChanged.settings.web_address',
       'EmployeeChangesRecorded.changes.*.effective_date',
       'EmployeeChangesRecorded.changes.*.subject',
       'EmployeeSyncReceived.sender_id',
@@ -115,6 +128,18 @@ describe('the events', () => {
       'OperatorActed.details.*',
       'OperatorActed.target',
       'OperatorAlertAcknowledged.note',
+      'PaymentLinkCreated.after_completion_url',
+      'PaymentLinkCreated.created_by',
+      'PaymentLinkCreated.fee_breakdown.*.label',
+      'PaymentLinkCreated.invoice_id',
+      'PaymentLinkCreated.metadata.*',
+      'PaymentLinkCreated.processor_payment_link_id',
+      'PaymentLinkCreated.processor_url',
+      'PaymentLinkPaid.payment_method_id',
+      'PaymentLinkPaid.processor_payment_id',
+      'PaymentLinkPaidAgain.processor_payment_id',
+      'PaymentLinkPaymentFailed.failure_message',
+      'PaymentLinkRefunded.processor_refund_id',
       'PayrollCompanyRegistered.name',
       'PayrollFileFailed.error',
       'PayrollFileProcessed.period.end',
@@ -184,6 +209,13 @@ describe('the events', () => {
       'ProcessorCustomerCreated.customer_id',
       'ReservationReleased.fingerprint',
       'ReservationReleased.owner_id',
+      'SubscriptionChargeFailed.failure_code',
+      'SubscriptionChargeFailed.processor_payment_id',
+      'SubscriptionChargePaid.processor_payment_id',
+      'SubscriptionStarted.customer_id',
+      'SubscriptionStarted.metadata.*',
+      'SubscriptionStarted.payment_method_id',
+      'SubscriptionStarted.processor_subscription_id',
       'TenantRegistered.name',
       'ValueReserved.fingerprint',
       'ValueReserved.owner_id',
@@ -228,6 +260,14 @@ describe('what values are bound to is what stored values were bound to', () => {
       'EmployerDetailsChanged',
       { employer_id: ID, address: employer, contact_email: employer },
       [`employer-${ID}|EmployerRegistered|address`, `employer-${ID}|EmployerRegistered|contact_email`],
+    ],
+    [
+      'PaymentLinkCreated',
+      { payment_link_id: ID, customer: { name: employer, phone: employer } },
+      [
+        `paymentLink-${ID}|PaymentLinkCreated|customer.name`,
+        `paymentLink-${ID}|PaymentLinkCreated|customer.phone`,
+      ],
     ],
     [
       'PayrollRowsRecorded',

@@ -1,0 +1,70 @@
+import { streamOf } from '../../domain/kernel/decider.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { subscription } from '../../domain/payments/subscription.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { derivedId } from '../event-registry.ts'
+import { completeLink, failLink } from './completions.ts'
+import { playPayment } from './simulated-processor.ts'
+
+/** What was played. */
+export interface Played {
+  readonly kind: 'payment_link' | 'subscription'
+  /** The link had been paid before: nothing happened. */
+  readonly alreadyPaid: boolean
+}
+
+/** The payment method that a payer leaves who is played. */
+const PAYERS_METHOD = 'pm_card_payer'
+
+/**
+ * Plays what a payer does about a payment link, or the processor about a subscription.
+ * @param id of either.
+ * @param failureCode null: the payment succeeds.
+ * @returns a conflict where another processor than the simulated one has it.
+ */
+export async function play(
+  app: Application,
+  id: string,
+  failureCode: string | null,
+  context: CommandContext,
+): Promise<Played | Rejection> {
+  const { state } = await app.commands.load(subscription, id)
+  const environment = state?.environment ?? (await environmentOfLink(app, id))
+  if (environment !== null && app.processors[environment].kind !== 'simulated') {
+    return reject('conflict', 'processor_not_simulated', 'It is not at the simulated card processor')
+  }
+  if (!state) return playLink(app, id, failureCode, context)
+  const after = await playPayment(app, state, failureCode, context)
+  return isRejection(after) ? after : { kind: 'subscription', alreadyPaid: false }
+}
+
+async function playLink(
+  app: Application,
+  linkId: string,
+  failureCode: string | null,
+  context: CommandContext,
+): Promise<Played | Rejection> {
+  const at = app.clock.now()
+  if (failureCode !== null) {
+    const failureMessage = `The payment was declined (${failureCode})`
+    const refusal = await failLink(app, { linkId, failureMessage, at }, context)
+    return refusal ?? { kind: 'payment_link', alreadyPaid: false }
+  }
+  const paid = {
+    ...{ linkId, paymentMethodId: PAYERS_METHOD, at },
+    processorPaymentId: `pi_sim_${derivedId(linkId, 'processor-payment')}`,
+  }
+  const outcome = await completeLink(app, paid, context)
+  return isRejection(outcome) ? outcome : { kind: 'payment_link', alreadyPaid: outcome.alreadyPaid }
+}
+
+/** Null where there is no such link. */
+async function environmentOfLink(
+  { log, registry }: Pick<Application, 'log' | 'registry'>,
+  id: string,
+): Promise<Environment | null> {
+  const [created] = await log.readStream(streamOf({ category: 'paymentLink' }, id), { maxCount: 1 })
+  return created ? registry.decode(created).metadata.environment : null
+}

@@ -1,0 +1,99 @@
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import {
+  type Subscription,
+  type SubscriptionCommand,
+  subscription,
+} from '../../domain/payments/subscription.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import type { ProcessorNotice, SubscriptionNotice } from '../ports/card-processor.ts'
+import { completeLink, expireLink, failLink } from './completions.ts'
+import { unknown } from './subscriptions.ts'
+
+/**
+ * Does what a notice of a card processor tells, once: the commands of the same notice have the same ids, and find
+ * themselves in the stream that they change. What is told of something unknown is nobody's here.
+ * @param environment that the processor serves: it cannot tell of the other.
+ */
+export async function applyNotice(
+  app: Application,
+  environment: Environment,
+  notice: ProcessorNotice,
+  context: CommandContext,
+): Promise<void> {
+  const commandId = derivedId(notice.noticeId, 'processor-notice')
+  const outcome = await apply(app, environment, notice, { ...context, commandId, mayRepeat: true })
+  if (isRejection(outcome) && outcome.kind !== 'not_found') throw new Error(outcome.message)
+}
+
+async function apply(
+  app: Application,
+  environment: Environment,
+  notice: ProcessorNotice,
+  context: CommandContext,
+): Promise<unknown> {
+  const { at } = notice
+  switch (notice.about) {
+    case 'link_paid': {
+      const { linkId, processorPaymentId, paymentMethodId } = notice
+      if (!isId(linkId)) return unknown()
+      return completeLink(app, { linkId, processorPaymentId, paymentMethodId, at }, context)
+    }
+    case 'link_failed': {
+      const { linkId, failureMessage } = notice
+      return isId(linkId) ? failLink(app, { linkId, failureMessage, at }, context) : unknown()
+    }
+    case 'link_expired':
+      return isId(notice.linkId) ? expireLink(app, { linkId: notice.linkId, at }, context) : unknown()
+    default: {
+      const { subscriptionId } = notice
+      const { state } = isId(subscriptionId)
+        ? await app.commands.load(subscription, subscriptionId)
+        : { state: null }
+      if (state?.environment !== environment) return unknown()
+      return tellSubscription(app, state, notice, context)
+    }
+  }
+}
+
+/** Records what the processor tells of a subscription. @param at when it happened there, epoch milliseconds. */
+export async function tellSubscription(
+  app: Application,
+  state: Subscription,
+  notice: Told,
+  context: CommandContext,
+): Promise<Subscription | Rejection> {
+  const outcome = await app.commands.execute(
+    subscription,
+    state.subscription_id,
+    commandOf(notice),
+    within(context, state),
+  )
+  return readable(app, subscription, outcome)
+}
+
+type Told = SubscriptionNotice & { readonly at: number }
+
+function commandOf(notice: Told): SubscriptionCommand {
+  const { at } = notice
+  switch (notice.about) {
+    case 'subscription_paid':
+      return { type: 'Paid', ...chargeOf(notice), at }
+    case 'subscription_failed':
+      return { type: 'Failed', ...chargeOf(notice), failureCode: notice.failureCode, at }
+    case 'subscription_status':
+      return { type: 'Report', status: notice.status, at }
+  }
+}
+
+function chargeOf({
+  processorPaymentId,
+  amountCents,
+  dueAt,
+}: Extract<SubscriptionNotice, { readonly dueAt: number }>) {
+  return { processorPaymentId, amountCents, dueAt }
+}

@@ -1,0 +1,136 @@
+import type { ApiClient } from '../../domain/access/api-client.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import {
+  chargeOf,
+  dueAt,
+  nextNumber,
+  type Subscription,
+  subscription,
+} from '../../domain/payments/subscription.ts'
+import type { SubscriptionStatus } from '../../domain/payments/subscription-events.ts'
+import type { Application } from '../application.ts'
+import { derivedId } from '../event-registry.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
+import {
+  equalsIfGiven,
+  inIfGiven,
+  type Parameter,
+  type Reading,
+  statement,
+} from '../read-models/statement.ts'
+
+/** One of the monthly charges, made or to come. */
+export interface ScheduledPayment {
+  readonly _id: string
+  readonly installment_number: number
+  readonly due_at: string
+  readonly amount_cents: number
+  readonly status: 'scheduled' | 'paid' | 'failed' | 'cancelled'
+  /** Tries that failed. */
+  readonly failed_attempts: number
+  readonly paid_at: string | null
+}
+
+/** The id of a charge of a subscription: `payment_id` in webhooks. @param number from 1. */
+export function paymentId(subscriptionId: string, number: number): string {
+  return derivedId(subscriptionId, `charge/${number}`)
+}
+
+/** A subscription as partners see it. */
+export type ShownSubscription = ReturnType<typeof showSubscription>
+
+export function showSubscription(state: Subscription) {
+  return {
+    _id: state.subscription_id,
+    employer_id: state.employer_id,
+    carrier_id: state.carrier_id,
+    policy_id: state.policy_id,
+    payment_link_id: state.link_id,
+    amount_cents: state.amount_cents,
+    currency: 'usd' as const,
+    interval: 'month' as const,
+    payment_method_id: state.payment_method_id,
+    status: state.status,
+    processor_subscription_id: state.processor_subscription_id,
+    scheduled_payments: scheduledPayments(state),
+    metadata: state.metadata,
+    created_at: state.started_at,
+    updated_at: state.updated_at,
+    canceled_at: state.ended?.at ?? null,
+    cancellation_reason: state.ended?.reason ?? null,
+  }
+}
+
+/** All charges of a plan; of others those that were tried, and the next one. */
+function scheduledPayments(state: Subscription): readonly ScheduledPayment[] {
+  const { subscription_id, amount_cents, charges, tried, ended } = state
+  const last = charges ?? nextNumber({ ...state, ended: null })!
+  return Array.from({ length: last }, (_, index) => index + 1).map((number) => {
+    const charge = chargeOf({ tried }, number)
+    const { paid, failures } = charge ?? { paid: null, failures: [] }
+    const unpaid = failures.length > 0 ? 'failed' : ended ? 'cancelled' : 'scheduled'
+    return {
+      _id: paymentId(subscription_id, number),
+      installment_number: number,
+      due_at: isoTime(dueAt(state, number)),
+      amount_cents: paid?.amount_cents ?? amount_cents,
+      status: paid ? ('paid' as const) : unpaid,
+      failed_attempts: failures.length,
+      paid_at: paid?.at ?? null,
+    }
+  })
+}
+
+/** What a list of subscriptions is narrowed to; null is everything. */
+interface Scope {
+  readonly tenantId: string
+  readonly environment: Environment
+  readonly employerIds: readonly string[] | null
+  readonly carrierIds: readonly string[] | null
+  readonly carrierId: string | null
+  readonly status: SubscriptionStatus | null
+}
+
+const subscriptionsOf = (db: Reading, $: Parameter<Scope>) =>
+  db
+    .selectFrom('subscriptions')
+    .where('tenant_id', '=', $('tenantId'))
+    .where('environment', '=', $('environment'))
+    .where((eb) => inIfGiven(eb, 'employer_id', $('employerIds')))
+    .where((eb) => inIfGiven(eb, 'carrier_id', $('carrierIds')))
+    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+const SUBSCRIPTIONS = {
+  projection: 'subscriptions',
+  rows: statement('partner-subscriptions', (db, $: Parameter<Scope & PagePart>) =>
+    subscriptionsOf(db, $)
+      .select('subscription_id')
+      .orderBy('seq', 'desc')
+      .limit($('limit'))
+      .offset($('offset')),
+  ),
+  count: statement('partner-subscription-count', (db, $: Parameter<Scope>) =>
+    subscriptionsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+
+/** Subscriptions within the scope of a key, newest first. The read model tells which there are; the rest comes from the log. */
+export async function listSubscriptions(
+  app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
+  client: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>,
+  wanted: { readonly carrierId: string | null; readonly status: SubscriptionStatus | null },
+  page: PageRequest,
+): Promise<ListPage<ShownSubscription>> {
+  const { tenant_id: tenantId, environment, employer_ids, carrier_ids } = client
+  const scope = {
+    ...{ tenantId, environment, ...wanted },
+    employerIds: employer_ids === 'all' ? null : employer_ids,
+    carrierIds: carrier_ids === 'all' ? null : carrier_ids,
+  }
+  const { items, total } = await readPage(app, SUBSCRIPTIONS, scope, page)
+  const loaded = await Promise.all(
+    items.map(({ subscription_id }) => app.commands.load(subscription, subscription_id)),
+  )
+  return { items: loaded.map(({ state }) => showSubscription(state!)), total }
+}

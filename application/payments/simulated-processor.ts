@@ -1,0 +1,129 @@
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { dueAt, nextNumber, openCharge, type Subscription } from '../../domain/payments/subscription.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { derivedId } from '../event-registry.ts'
+import { tellSubscription } from './processor-notices.ts'
+import { declinesAlways } from './simulated-methods.ts'
+
+/** How the simulated card processor charges: what a real one decides by itself, and tells in notices. */
+
+const DAY_MS = 86_400_000
+/** When a charge that failed is tried again, counted from the first failure, in days. After the last it gives up. */
+const RETRY_DAYS = [1, 3, 5, 7] as const
+
+/** Why a charge is declined that nobody declined on purpose: the next try may succeed. */
+const PASSING_FAILURE = 'processing_error'
+const DECLINED = 'card_declined'
+
+/** What it does next with a subscription by itself. */
+export interface NextStep {
+  readonly does: 'charge' | 'give_up'
+  /** Which of the charges, from 1. */
+  readonly number: number
+  /** Tries of it that failed before. */
+  readonly failures: number
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
+/** @returns null when it waits: nothing is left to charge, or the first payment is to be played. */
+export function nextStep(state: Subscription): NextStep | null {
+  if (state.status === 'incomplete' || state.ended) return null
+  const open = openCharge(state)
+  const number = nextNumber(state)
+  const steps: NextStep[] = number === null ? [] : [{ ...chargeStep(number, 0), at: dueAt(state, number) }]
+  if (open) {
+    const { failures } = open
+    const first = Date.parse(failures[0]!.at)
+    const days = RETRY_DAYS[failures.length - 1]
+    steps.push(
+      days === undefined
+        ? { does: 'give_up', number: open.number, failures: failures.length, at: first }
+        : { ...chargeStep(open.number, failures.length), at: first + days * DAY_MS },
+    )
+  }
+  return steps.reduce<NextStep | null>((first, one) => (first && first.at <= one.at ? first : one), null)
+}
+
+function chargeStep(number: number, failures: number) {
+  return { does: 'charge' as const, number, failures }
+}
+
+/** Takes a step whose time has come. A card that was declined stays so until a payment is played. */
+export async function takeStep(
+  app: Application,
+  state: Subscription,
+  step: NextStep,
+  context: CommandContext,
+): Promise<void> {
+  if (step.does === 'give_up') {
+    await giveUp(app, state, context)
+    return
+  }
+  const last = openCharge(state)?.failures.at(-1)?.failure_code ?? null
+  const isDeclined = declinesAlways(state.payment_method_id) || (last !== null && last !== PASSING_FAILURE)
+  const fault = isDeclined ? null : await app.faults.take('card-processor', ['decline'])
+  const failureCode = isDeclined ? (last ?? DECLINED) : fault === null ? null : PASSING_FAILURE
+  const after = await charge(app, state, step.number, failureCode, context)
+  if (isRejection(after)) throw new Error(after.message)
+}
+
+/**
+ * Plays the next payment of a subscription, in whatever state: the one that failed, else the next one, also before it
+ * is due. The retry that a declined payment waits for counts as made.
+ * @param failureCode null: it succeeds.
+ */
+export async function playPayment(
+  app: Application,
+  state: Subscription,
+  failureCode: string | null,
+  context: CommandContext,
+): Promise<Subscription | Rejection> {
+  const number = openCharge(state)?.number ?? nextNumber(state)
+  if (number === null) {
+    // that it is declined once more is no news
+    if (failureCode !== null && state.ended?.reason === 'payment_failed') return state
+    return reject(
+      'conflict',
+      'subscription_canceled',
+      'The subscription is canceled: nothing is charged any more',
+    )
+  }
+  return charge(app, state, number, failureCode, context)
+}
+
+/** Tells what came of a charge, and that the subscription is over when no retry is left. */
+async function charge(
+  app: Application,
+  state: Subscription,
+  number: number,
+  failureCode: string | null,
+  context: CommandContext,
+): Promise<Subscription | Rejection> {
+  const { subscription_id: subscriptionId, amount_cents: amountCents } = state
+  const told = {
+    ...{ subscriptionId, amountCents, dueAt: dueAt(state, number), at: app.clock.now() },
+    processorPaymentId: `ch_sim_${derivedId(subscriptionId, `processor-charge/${number}`)}`,
+  }
+  const after = await tellSubscription(
+    app,
+    state,
+    failureCode === null
+      ? { about: 'subscription_paid', ...told }
+      : { about: 'subscription_failed', ...told, failureCode },
+    context,
+  )
+  if (isRejection(after) || nextStep(after)?.does !== 'give_up') return after
+  return giveUp(app, after, context)
+}
+
+function giveUp(
+  app: Application,
+  state: Subscription,
+  context: CommandContext,
+): Promise<Subscription | Rejection> {
+  const { subscription_id: subscriptionId } = state
+  const canceled = { about: 'subscription_status', status: 'canceled', subscriptionId } as const
+  return tellSubscription(app, state, { ...canceled, at: app.clock.now() }, context)
+}

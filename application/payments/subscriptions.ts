@@ -1,0 +1,154 @@
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
+import { namedPolicy } from '../access/named-policy.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import { ProviderRefused } from '../ports/provider.ts'
+import { customerOf } from './processor-customers.ts'
+
+export interface NewSubscription {
+  readonly employerId: string
+  /** Null: the only one of the key. */
+  readonly carrierId: string | null
+  readonly policyId: string
+  readonly amountCents: number
+  readonly paymentMethodId: string
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
+
+/** Why a subscription would be refused at this moment, null when it would not; nothing is stored. */
+export async function refuseSubscription(
+  app: Application,
+  client: Client,
+  input: NewSubscription,
+): Promise<Rejection | null> {
+  const found = await prepared(app, client, input)
+  return isRejection(found) ? found : null
+}
+
+/**
+ * Starts a monthly charge of an employer. The processor is asked first: it takes no money for a subscription before
+ * that is recorded here.
+ * @throws ProviderUnavailable, ProviderRefused.
+ */
+export async function startSubscription(
+  app: Application,
+  client: Client,
+  input: NewSubscription,
+  context: CommandContext,
+): Promise<Subscription | Rejection> {
+  const found = await prepared(app, client, input)
+  if (isRejection(found)) return found
+  const { tenant_id, environment } = client
+  const { amountCents, paymentMethodId, metadata } = input
+  const subscriptionId = createdId(context, subscription)
+  const asked = {
+    ...{ subscriptionId, customerId: found.customerId, amountCents, paymentMethodId },
+    ...{ isPayersMethod: false, firstChargeAt: null, charges: null },
+  }
+  const processor = app.processors[environment]
+  let made: Awaited<ReturnType<typeof processor.createSubscription>>
+  try {
+    made = await processor.createSubscription(asked, `subscription-${subscriptionId}`)
+  } catch (error) {
+    if (error instanceof ProviderRefused && error.about === 'payment_method') {
+      const why = 'payment_method_id names no payment method that the employer can be charged by'
+      return reject('invalid', 'payment_method_refused', why, 'payment_method_id')
+    }
+    throw error
+  }
+  const now = isoTime(app.clock.now())
+  const data = {
+    ...{ subscription_id: subscriptionId, tenant_id, environment },
+    ...{ employer_id: input.employerId, carrier_id: found.carrierId, policy_id: input.policyId },
+    ...{ source: 'api' as const, link_id: null },
+    ...{ customer_id: found.customerId, payment_method_id: paymentMethodId },
+    processor_subscription_id: made.processorSubscriptionId,
+    ...{ amount_cents: amountCents, charges: null, anchor_at: now },
+    ...{ first_charge_paid: made.status === 'active', metadata: { ...metadata }, started_at: now },
+  }
+  const scoped = within(context, { tenant_id, environment })
+  return readable(
+    app,
+    subscription,
+    await app.commands.execute(subscription, subscriptionId, { type: 'Start', data }, scoped),
+  )
+}
+
+/** What a new subscription names, once it is known to be there. */
+async function prepared(
+  app: Application,
+  client: Client,
+  input: NewSubscription,
+): Promise<{ readonly carrierId: string; readonly customerId: string } | Rejection> {
+  const named = await namedPolicy(app, client, input)
+  if (isRejection(named)) return named
+  const customerId = await customerOf(app, input.employerId)
+  if (customerId === null) {
+    return reject(
+      'conflict',
+      'no_processor_customer',
+      'The employer has no customer at the card processor yet: create its first payment link before a subscription',
+      'employer_id',
+    )
+  }
+  return { carrierId: named.carrier.carrier_id, customerId }
+}
+
+/** A subscription of the tenant and environment of a key, within its scope. */
+export async function subscriptionOfClient(
+  { commands }: Pick<Application, 'commands'>,
+  client: Client,
+  subscriptionId: string,
+): Promise<Subscription | Rejection> {
+  const { state } = isId(subscriptionId) ? await commands.load(subscription, subscriptionId) : { state: null }
+  if (state?.tenant_id !== client.tenant_id || state.environment !== client.environment) return unknown()
+  if (!mayActFor(client, state.employer_id) || !mayUseCarrier(client, state.carrier_id)) {
+    return reject(
+      'forbidden',
+      'subscription_out_of_scope',
+      'The subscription lies outside the scope of the key',
+    )
+  }
+  return state
+}
+
+/**
+ * Ends a subscription at the processor and here. That it was asked for is kept first: should the processor's notice of
+ * the end come before its answer, or the answer never, it is known whose wish it was. Again it changes nothing.
+ * @throws ProviderUnavailable, ProviderRefused: then it goes on as before.
+ */
+export async function cancelSubscription(
+  app: Application,
+  state: Subscription,
+  context: CommandContext,
+): Promise<Subscription | Rejection> {
+  const { subscription_id, processor_subscription_id, environment, ended } = state
+  if (ended) return state
+  const scoped = within(context, state)
+  const requested = await app.commands.execute(
+    subscription,
+    subscription_id,
+    { type: 'RequestCancellation', at: app.clock.now() },
+    scoped,
+  )
+  if (isRejection(requested)) return requested
+  await app.processors[environment].cancelSubscription(processor_subscription_id, `cancel-${subscription_id}`)
+  const outcome = await app.commands.execute(
+    subscription,
+    subscription_id,
+    { type: 'Cancel', at: app.clock.now() },
+    scoped,
+  )
+  return readable(app, subscription, outcome)
+}
+
+export function unknown(): Rejection {
+  return reject('not_found', 'subscription_not_found', 'There is no such subscription')
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { subscription } from '../../domain/payments/subscription.ts'
+import {
+  SubscriptionChargeFailed,
+  SubscriptionChargePaid,
+  SubscriptionEnded,
+  SubscriptionStarted,
+} from '../../domain/payments/subscription-events.ts'
+import type { Application } from '../application.ts'
+import type { RecordedEvent } from '../event-registry.ts'
+import { nextStep, takeStep } from '../payments/simulated-processor.ts'
+import {
+  backoff,
+  cancel,
+  on,
+  perform,
+  processManager,
+  type WorkItem,
+  type WorkOutcome,
+  work,
+} from './process-manager.ts'
+
+const NAME = 'simulated-card-processor'
+
+/** Charges the subscriptions of the simulated card processor as they fall due, and again where that failed. */
+export function simulatedCardProcessor(app: Application) {
+  return processManager({
+    name: NAME,
+    startAt: 'beginning',
+    on: [
+      on(SubscriptionStarted, look),
+      on(SubscriptionChargePaid, look),
+      on(SubscriptionChargeFailed, look),
+      on(SubscriptionEnded, ({ data }) => [cancel('charge', data.subscription_id)]),
+    ],
+    work: {
+      charge: work({ payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }, (item) =>
+        chargeWhatIsDue(app, item),
+      ),
+    },
+  })
+}
+
+/** What was played changes what comes next; what it did itself, it knows. */
+function look({ data, metadata }: RecordedEvent<{ type: string; data: { subscription_id: string } }>) {
+  return metadata.actor.id === NAME ? [] : [perform('charge', data.subscription_id, {})]
+}
+
+async function chargeWhatIsDue(app: Application, item: WorkItem): Promise<WorkOutcome> {
+  const { tenantId, environment, correlationId, causationId } = item
+  for (;;) {
+    item.signal.throwIfAborted()
+    const { state } = await app.commands.load(subscription, item.key)
+    const step = state && nextStep(state)
+    if (!step || app.processors[state.environment].kind !== 'simulated') return { outcome: 'done' }
+    if (step.at > app.clock.now()) return { outcome: 'again', at: step.at }
+    await takeStep(app, state, step, {
+      actor: { type: 'system', id: NAME },
+      ...{ tenantId, environment, correlationId, causationId, mayRepeat: true },
+      commandId: `${item.commandId}/${step.number}/${step.failures}`,
+    })
+  }
+}

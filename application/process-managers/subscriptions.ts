@@ -1,0 +1,198 @@
+import { z } from 'zod'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
+import {
+  SubscriptionChargeFailed,
+  SubscriptionChargePaid,
+  SubscriptionEnded,
+  SubscriptionStarted,
+} from '../../domain/payments/subscription-events.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import type { RecordedEvent } from '../event-registry.ts'
+import { paymentId } from '../payments/show-subscriptions.ts'
+import { ProviderRefused } from '../ports/provider.ts'
+import { raiseWebhookEvent } from '../webhooks/raise.ts'
+import {
+  backoff,
+  cancel,
+  ladder,
+  on,
+  perform,
+  processManager,
+  type WorkItem,
+  work,
+} from './process-manager.ts'
+
+const SUBSCRIPTIONS = 'subscriptions'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** How long a subscription waits for its first payment, in service-clock milliseconds; processors wait a little longer. */
+export const FIRST_PAYMENT_MS = 23 * HOUR_MS
+/** Real milliseconds that a piece of work may take, calls to the processor included. */
+const TIME_LIMIT_MS = 60_000
+/** Pauses before the processor is asked again: it remembers a key for a day. */
+const CALL_AGAIN = ladder(MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS)
+
+const nothing = z.object({})
+const told = z.object({ number: z.int(), amount_cents: z.int(), at: z.string(), is_paid: z.boolean() })
+const call = { payload: nothing, retry: CALL_AGAIN, timeLimitMs: TIME_LIMIT_MS }
+const telling = { retry: backoff(), timeLimitMs: TIME_LIMIT_MS }
+
+/** Takes the first payments of subscriptions, ends those that nobody pays, and tells partners what became of them. */
+export function subscriptions(app: Application) {
+  return processManager({
+    name: SUBSCRIPTIONS,
+    startAt: 'beginning',
+    on: [
+      on(SubscriptionStarted, ({ data }) => {
+        const { subscription_id, source, first_charge_paid, started_at } = data
+        const at = Date.parse(started_at) + FIRST_PAYMENT_MS
+        return [
+          perform('tell-created', subscription_id, {}),
+          ...(source === 'api' && !first_charge_paid
+            ? [perform('charge-first', subscription_id, {}), perform('expire', subscription_id, {}, { at })]
+            : []),
+        ]
+      }),
+      on(SubscriptionChargePaid, (event) => [
+        ...(event.data.number === 1 ? [cancel('expire', event.data.subscription_id)] : []),
+        tellCharge(event, true),
+      ]),
+      on(SubscriptionChargeFailed, (event) => [tellCharge(event, false)]),
+      on(SubscriptionEnded, ({ data: { subscription_id, reason } }) => [
+        cancel('charge-first', subscription_id),
+        cancel('expire', subscription_id),
+        ...(reason === 'requested' ? [perform('tell-cancelled', subscription_id, {})] : []),
+        // the others were ended by the processor, or with it
+        ...(reason === 'never_paid' || reason === 'completed'
+          ? [perform('end-at-processor', subscription_id, {})]
+          : []),
+      ]),
+    ],
+    work: {
+      'charge-first': work(call, async (item) => {
+        const { environment, processor_subscription_id: id, status } = await load(app, item)
+        if (status === 'incomplete') {
+          await unlessRefused(app.processors[environment].chargeFirst(id, `first-${item.key}`))
+        }
+        return { outcome: 'done' }
+      }),
+      'end-at-processor': work(call, async (item) => {
+        const { environment, processor_subscription_id: id } = await load(app, item)
+        await unlessRefused(app.processors[environment].cancelSubscription(id, `end-${item.key}`))
+        return { outcome: 'done' }
+      }),
+      expire: work({ payload: nothing, ...telling }, async (item) => {
+        const command = { type: 'Expire', at: item.dueAt } as const
+        const context = within(contextOf(item), await load(app, item))
+        const outcome = await app.commands.execute(subscription, item.key, command, context)
+        const state = await readable(app, subscription, outcome)
+        return isRejection(state) ? { outcome: 'stop', why: state.message } : { outcome: 'done' }
+      }),
+      'tell-created': work({ payload: nothing, ...telling }, async (item) => {
+        const { state } = await app.commands.loadAt(subscription, item.key, 0)
+        await tell(app, item, state!, 'subscription.created')
+        return { outcome: 'done' }
+      }),
+      'tell-cancelled': work({ payload: nothing, ...telling }, async (item) => {
+        await tell(app, item, await load(app, item), 'subscription.cancelled')
+        return { outcome: 'done' }
+      }),
+      'tell-charge': work(
+        { payload: told.extend({ subscription_id: z.string() }), ...telling },
+        async (item) => {
+          const { subscription_id, number, amount_cents, at, is_paid } = item.payload
+          const { state } = await app.commands.load(subscription, subscription_id)
+          const common = {
+            ...{
+              subscription_id,
+              payment_id: paymentId(subscription_id, number),
+              installment_number: number,
+            },
+            ...{ amount_cents, currency: 'usd' as const },
+          }
+          const whose = ownerOf(state!)
+          await (is_paid
+            ? raiseWebhookEvent(
+                app,
+                { type: 'installment.paid', ...whose, payload: { ...common, paid_at: at } },
+                contextOf(item),
+              )
+            : raiseWebhookEvent(
+                app,
+                { type: 'installment.failed', ...whose, payload: { ...common, failed_at: at } },
+                contextOf(item),
+              ))
+          return { outcome: 'done' }
+        },
+      ),
+    },
+  })
+}
+
+/** Every charge that the event of its creation does not tell is told of, each failed try as well. */
+function tellCharge(
+  {
+    data,
+    stream,
+    revision,
+  }: RecordedEvent<{
+    type: string
+    data: { subscription_id: string; number: number; amount_cents: number; at: string }
+  }>,
+  is_paid: boolean,
+) {
+  const { subscription_id, number, amount_cents, at } = data
+  return perform('tell-charge', `${stream}@${revision}`, {
+    subscription_id,
+    number,
+    amount_cents,
+    at,
+    is_paid,
+  })
+}
+
+async function load(app: Pick<Application, 'commands'>, item: WorkItem): Promise<Subscription> {
+  return (await app.commands.load(subscription, item.key)).state!
+}
+
+/** A payment that is declined, or what has ended there already: notices tell, and asking again does not help. */
+async function unlessRefused(calling: Promise<void>): Promise<void> {
+  try {
+    await calling
+  } catch (error) {
+    if (!(error instanceof ProviderRefused)) throw error
+  }
+}
+
+async function tell(
+  app: Application,
+  item: WorkItem,
+  state: Subscription,
+  type: 'subscription.created' | 'subscription.cancelled',
+): Promise<void> {
+  const { subscription_id, employer_id, policy_id, carrier_id, amount_cents, status, metadata } = state
+  const payload = {
+    ...{ subscription_id, employer_id, policy_id, carrier_id, amount_cents },
+    ...{ currency: 'usd' as const, status, metadata },
+  }
+  await raiseWebhookEvent(app, { type, ...ownerOf(state), payload }, contextOf(item))
+}
+
+function ownerOf({ tenant_id, environment, carrier_id, employer_id }: Subscription) {
+  return { tenantId: tenant_id, environment, carrierId: carrier_id, employerId: employer_id }
+}
+
+function contextOf({
+  tenantId,
+  environment,
+  correlationId,
+  causationId,
+  commandId,
+}: WorkItem): CommandContext {
+  const actor = { type: 'system', id: SUBSCRIPTIONS } as const
+  return { actor, tenantId, environment, correlationId, causationId, commandId, mayRepeat: true }
+}

@@ -1,0 +1,21 @@
+import type { Environment } from '../../domain/kernel/ids.ts'
+import type { SubscriptionStatus } from '../../domain/payments/subscription-events.ts'
+import { bigint, orNull, table, text, timestamptz } from './table.ts'
+
+/** Which subscriptions there are; what they are like stands in the log. */
+export const subscriptions = table('subscriptions', {
+  key: ['subscription_id'],
+  columns: {
+    subscription_id: text(),
+    tenant_id: text(),
+    environment: text<Environment>(),
+    employer_id: text(),
+    carrier_id: text(),
+    status: text<SubscriptionStatus>(),
+    /** As of when the processor told the status. */
+    status_at: orNull(timestamptz()),
+    /** Order of start. */
+    seq: bigint(),
+  },
+  indexes: [['tenant_id', 'environment', 'seq desc']],
+})

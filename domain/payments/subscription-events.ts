@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { environment, id } from '../kernel/ids.ts'
+
+/** How a subscription stands, in the documented words. */
+export const SUBSCRIPTION_STATUSES = ['active', 'past_due', 'canceled', 'incomplete'] as const
+export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number]
+
+const time = () => z.iso.datetime({ precision: 3 })
+
+/** A monthly charge of an employer at the card processor. Times are those of the processor. */
+export const SubscriptionStarted = eventType({
+  name: 'SubscriptionStarted',
+  schema: z.object({
+    subscription_id: id(),
+    tenant_id: id(),
+    environment: environment(),
+    employer_id: id(),
+    carrier_id: id(),
+    policy_id: id(),
+    /** Asked for by a partner, or what remains of a plan whose down payment was paid. */
+    source: z.enum(['api', 'plan']),
+    /** The link whose plan it is. */
+    link_id: id().nullable(),
+    /** The processor's ids. */
+    customer_id: z.string(),
+    payment_method_id: z.string().nullable(),
+    processor_subscription_id: z.string(),
+    amount_cents: z.number().int().min(1),
+    /** Charges in all; null: until it is cancelled. */
+    charges: z.number().int().min(1).nullable(),
+    /** Charges come monthly from here: the first at once, or of a plan a month later. */
+    anchor_at: time(),
+    /** The first charge was made as it was created. */
+    first_charge_paid: z.boolean(),
+    metadata: z.record(z.string(), z.string()),
+    started_at: time(),
+  }),
+})
+
+const charge = {
+  subscription_id: id(),
+  /** Which of the charges it is, from 1. */
+  number: z.number().int().min(1),
+  processor_payment_id: z.string(),
+  amount_cents: z.number().int(),
+  at: time(),
+}
+export const SubscriptionChargePaid = eventType({
+  name: 'SubscriptionChargePaid',
+  schema: z.object(charge),
+})
+/** One try of a charge: the processor makes more of them. */
+export const SubscriptionChargeFailed = eventType({
+  name: 'SubscriptionChargeFailed',
+  schema: z.object({ ...charge, failure_code: z.string().nullable() }),
+})
+/** The processor told how the subscription stands. It is kept also when that is no news: what was told earlier and comes later counts no more. */
+export const SubscriptionStatusReported = eventType({
+  name: 'SubscriptionStatusReported',
+  schema: z.object({ subscription_id: id(), status: z.enum(['active', 'past_due']), at: time() }),
+})
+/** A partner wants it ended. It is when the processor has done so, whether that is learned by its answer or by its notice. */
+export const SubscriptionCancellationRequested = eventType({
+  name: 'SubscriptionCancellationRequested',
+  schema: z.object({ subscription_id: id(), at: time() }),
+})
+/** Nothing is charged any more: its status is `canceled`. */
+export const SubscriptionEnded = eventType({
+  name: 'SubscriptionEnded',
+  schema: z.object({
+    subscription_id: id(),
+    /** By the partner; as its payments kept failing; as the first one never came; after its last charge; by the processor. */
+    reason: z.enum(['requested', 'payment_failed', 'never_paid', 'completed', 'processor']),
+    at: time(),
+  }),
+})
+
+export const subscriptionEvents = [
+  SubscriptionStarted,
+  SubscriptionChargePaid,
+  SubscriptionChargeFailed,
+  SubscriptionStatusReported,
+  SubscriptionCancellationRequested,
+  SubscriptionEnded,
+] as const
+export type SubscriptionEvent = EventOf<(typeof subscriptionEvents)[number]>

@@ -1,0 +1,264 @@
+import type { z } from 'zod'
+import { isoTime, monthsAfter } from '../kernel/calendar.ts'
+import type { Decider } from '../kernel/decider.ts'
+import { type Rejection, reject } from '../kernel/rejection.ts'
+import {
+  SubscriptionCancellationRequested,
+  SubscriptionChargeFailed,
+  SubscriptionChargePaid,
+  SubscriptionEnded,
+  type SubscriptionEvent,
+  SubscriptionStarted,
+  type SubscriptionStatus,
+  SubscriptionStatusReported,
+  subscriptionEvents,
+} from './subscription-events.ts'
+
+type Ended = z.output<typeof SubscriptionEnded.schema>
+
+/** A charge that was tried. */
+export interface Charge {
+  readonly number: number
+  readonly paid: Pick<z.output<typeof SubscriptionChargePaid.schema>, 'at' | 'amount_cents'> | null
+  /** Oldest first. */
+  readonly failures: readonly Pick<z.output<typeof SubscriptionChargeFailed.schema>, 'at' | 'failure_code'>[]
+}
+
+export interface Subscription extends z.output<typeof SubscriptionStarted.schema> {
+  readonly status: SubscriptionStatus
+  /** As of when the processor told the status; null: it has told nothing yet. */
+  readonly status_at: string | null
+  /** Charges that were tried, by number. */
+  readonly tried: readonly Charge[]
+  readonly cancellation_requested: boolean
+  readonly ended: Pick<Ended, 'reason' | 'at'> | null
+  readonly updated_at: string
+}
+
+/** What a processor tells of a charge; times in epoch milliseconds. */
+interface ToldCharge {
+  readonly processorPaymentId: string
+  readonly amountCents: number
+  /** When it was first meant to be made. */
+  readonly dueAt: number
+  readonly at: number
+}
+
+export type SubscriptionCommand =
+  | { readonly type: 'Start'; readonly data: z.output<typeof SubscriptionStarted.schema> }
+  | ({ readonly type: 'Paid' } & ToldCharge)
+  | ({ readonly type: 'Failed'; readonly failureCode: string | null } & ToldCharge)
+  | { readonly type: 'Report'; readonly status: SubscriptionStatus; readonly at: number }
+  | { readonly type: 'RequestCancellation'; readonly at: number }
+  | { readonly type: 'Cancel'; readonly at: number }
+  /** Ends one whose first payment did not come in time. */
+  | { readonly type: 'Expire'; readonly at: number }
+
+export const subscription: Decider<Subscription | null, SubscriptionCommand, SubscriptionEvent> = {
+  category: 'subscription',
+  events: subscriptionEvents,
+  initialState: null,
+  evolve(before, event) {
+    if (event.type === 'SubscriptionStarted') return started(event.data)
+    const state = {
+      ...before!,
+      ...statusAfter(before!, event),
+      updated_at: later(before!.updated_at, event.data.at),
+    }
+    switch (event.type) {
+      case 'SubscriptionChargePaid': {
+        const { number, at, amount_cents } = event.data
+        return withCharge(state, number, (charge) => ({ ...charge, paid: { at, amount_cents } }))
+      }
+      case 'SubscriptionChargeFailed': {
+        const { number, at, failure_code } = event.data
+        return withCharge(state, number, (charge) => ({
+          ...charge,
+          failures: [...charge.failures, { at, failure_code }],
+        }))
+      }
+      case 'SubscriptionStatusReported':
+        return state
+      case 'SubscriptionCancellationRequested':
+        return { ...state, cancellation_requested: true }
+      case 'SubscriptionEnded': {
+        const { reason, at } = event.data
+        return { ...state, ended: { reason, at } }
+      }
+    }
+  },
+  decide(command, state): readonly SubscriptionEvent[] | Rejection {
+    if (command.type === 'Start') {
+      if (state) return reject('conflict', 'subscription_exists', 'The subscription exists already')
+      return [SubscriptionStarted.of(command.data)]
+    }
+    if (!state) return reject('not_found', 'subscription_not_found', 'No such subscription')
+    const { subscription_id } = state
+    const at = isoTime(command.at)
+    const ended = (reason: Ended['reason']) => [SubscriptionEnded.of({ subscription_id, reason, at })]
+    switch (command.type) {
+      case 'Paid':
+        return paid(command, state)
+      case 'Failed':
+        return failed(command, state)
+      case 'Report': {
+        if (state.ended) return []
+        const { status } = command
+        if (status === 'canceled') return ended(whyCanceled(state))
+        // it never goes back to that
+        if (status === 'incomplete' || isOld(state, at)) return []
+        if (status === state.status && at === state.status_at) return []
+        return [SubscriptionStatusReported.of({ subscription_id, status, at })]
+      }
+      case 'RequestCancellation':
+        if (state.ended || state.cancellation_requested) return []
+        return [SubscriptionCancellationRequested.of({ subscription_id, at })]
+      case 'Cancel':
+        return state.ended ? [] : ended('requested')
+      case 'Expire':
+        return state.status === 'incomplete' ? ended('never_paid') : []
+    }
+  },
+}
+
+/** Money counts in every state, and once. */
+function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEvent[] {
+  const number = numberOf(state, command.dueAt)
+  if (chargeOf(state, number)?.paid) return []
+  const event = SubscriptionChargePaid.of(toldAs(command, state, number))
+  const { at } = event.data
+  const after = state.tried.filter((charge) => charge.paid).length + 1
+  const isLast = !state.ended && after === state.charges
+  const { subscription_id } = state
+  return isLast ? [event, SubscriptionEnded.of({ subscription_id, reason: 'completed', at })] : [event]
+}
+
+/** A failure that is told late, after the payment or the end that followed it, is no news any more. */
+function failed(
+  command: ToldCharge & { readonly failureCode: string | null },
+  state: Subscription,
+): readonly SubscriptionEvent[] {
+  const number = numberOf(state, command.dueAt)
+  const at = isoTime(command.at)
+  if (chargeOf(state, number)?.paid || (state.ended && state.ended.at < at)) return []
+  return [
+    SubscriptionChargeFailed.of({
+      ...toldAs(command, state, number),
+      failure_code: command.failureCode,
+    }),
+  ]
+}
+
+function toldAs({ processorPaymentId, amountCents, at }: ToldCharge, state: Subscription, number: number) {
+  const { subscription_id } = state
+  return {
+    ...{ subscription_id, number, processor_payment_id: processorPaymentId },
+    ...{ amount_cents: amountCents, at: isoTime(at) },
+  }
+}
+
+function whyCanceled(state: Subscription): Ended['reason'] {
+  if (state.cancellation_requested) return 'requested'
+  if (state.status === 'incomplete') return 'never_paid'
+  return state.status === 'past_due' ? 'payment_failed' : 'processor'
+}
+
+function started(data: z.output<typeof SubscriptionStarted.schema>): Subscription {
+  const { first_charge_paid, started_at: at, amount_cents } = data
+  return {
+    ...data,
+    ...{ status: statusAtStart(data), status_at: null },
+    ...{ updated_at: at, cancellation_requested: false, ended: null },
+    tried: first_charge_paid ? [{ number: 1, paid: { at, amount_cents }, failures: [] }] : [],
+  }
+}
+
+function withCharge(state: Subscription, number: number, change: (charge: Charge) => Charge): Subscription {
+  const charge = chargeOf(state, number) ?? { number, paid: null, failures: [] }
+  const others = state.tried.filter((one) => one.number !== number)
+  const tried = [...others, change(charge)].sort((one, other) => one.number - other.number)
+  return { ...state, tried }
+}
+
+function later(one: string, other: string): string {
+  return one < other ? other : one
+}
+
+// ---- its status
+
+type Standing = Pick<Subscription, 'status' | 'status_at'>
+type Started = z.output<typeof SubscriptionStarted.schema>
+
+/** The status that a subscription begins with: the down payment of a plan was its initial payment. */
+export function statusAtStart({ first_charge_paid, source }: Started): SubscriptionStatus {
+  return first_charge_paid || source === 'plan' ? 'active' : 'incomplete'
+}
+
+/** The status after an event. What happened before the last that is known, and is told late, changes nothing. */
+export function statusAfter(
+  before: Standing,
+  event: Exclude<SubscriptionEvent, { readonly type: 'SubscriptionStarted' }>,
+): Standing {
+  const { at: status_at } = event.data
+  const status = statusOf(event, before.status)
+  if (before.status === 'canceled' || status === null) return before
+  return status !== 'canceled' && isOld(before, status_at) ? before : { status, status_at }
+}
+
+function statusOf(event: SubscriptionEvent, before: SubscriptionStatus): SubscriptionStatus | null {
+  switch (event.type) {
+    case 'SubscriptionChargePaid':
+      return 'active'
+    case 'SubscriptionChargeFailed':
+      return before === 'incomplete' ? 'incomplete' : 'past_due'
+    case 'SubscriptionStatusReported':
+      return event.data.status
+    case 'SubscriptionEnded':
+      return 'canceled'
+    default:
+      return null
+  }
+}
+
+function isOld({ status_at }: Pick<Standing, 'status_at'>, at: string): boolean {
+  return status_at !== null && at < status_at
+}
+
+// ---- the calendar of its charges
+
+/** A charge, if it was tried. @param number from 1. */
+export function chargeOf({ tried }: Pick<Subscription, 'tried'>, number: number): Charge | undefined {
+  return tried.find((charge) => charge.number === number)
+}
+
+type Calendar = Pick<Subscription, 'anchor_at' | 'source' | 'charges'>
+
+/** When a charge is due, epoch milliseconds: monthly, clamped to the month, on the day of the anchor. @param number from 1. */
+export function dueAt({ anchor_at, source }: Calendar, number: number): number {
+  return monthsAfter(Date.parse(anchor_at), source === 'plan' ? number : number - 1)
+}
+
+/** Which charge is due nearest to a time: the processor's own times may differ from ours by seconds. */
+export function numberOf(calendar: Calendar, epochMs: number): number {
+  const from = new Date(calendar.anchor_at)
+  const to = new Date(epochMs)
+  const months = (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth()
+  const about = calendar.source === 'plan' ? months : months + 1
+  const most = calendar.charges ?? Number.POSITIVE_INFINITY
+  const distance = (number: number) => Math.abs(dueAt(calendar, number) - epochMs)
+  return [about - 1, about, about + 1]
+    .map((number) => Math.min(Math.max(number, 1), most))
+    .reduce((nearest, number) => (distance(number) < distance(nearest) ? number : nearest))
+}
+
+/** The number of the charge that comes next: the first that was not tried; null when none is left. */
+export function nextNumber({ tried, charges, ended }: Subscription): number | null {
+  if (ended) return null
+  const next = (tried.at(-1)?.number ?? 0) + 1
+  return charges !== null && next > charges ? null : next
+}
+
+/** The oldest charge that failed and is not paid yet. */
+export function openCharge({ tried, ended }: Subscription): Charge | null {
+  return ended ? null : (tried.find(({ paid }) => !paid) ?? null)
+}

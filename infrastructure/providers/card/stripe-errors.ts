@@ -1,0 +1,33 @@
+import { Stripe } from 'stripe'
+import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
+
+const { errors } = Stripe
+
+/**
+ * What an error of the SDK means. Stripe's own words may quote what was sent, so that only its code goes on.
+ * @param about what a refusal is about.
+ * @returns the error itself when it is none of the SDK's.
+ */
+export function refusalOf(error: unknown, about: ProviderRefused['about'] = null): unknown {
+  if (!(error instanceof errors.StripeError)) return error
+  const code = error.code ?? error.rawType ?? error.type
+  if (error instanceof errors.StripeCardError || error instanceof errors.StripeInvalidRequestError) {
+    // another call under the same key is still under way there
+    if (error.code === 'idempotency_key_in_use' || error.code === 'lock_timeout') return busy(code)
+    return new ProviderRefused(`The card processor refused (${code})`, about)
+  }
+  if (error instanceof errors.StripeConnectionError) {
+    return new ProviderUnavailable('The card processor could not be reached, or did not answer in time')
+  }
+  if (error instanceof errors.StripeAuthenticationError || error instanceof errors.StripePermissionError) {
+    return new ProviderUnavailable('The card processor does not accept the key of this service')
+  }
+  if (error instanceof errors.StripeIdempotencyError && error.statusCode !== 409) {
+    return new ProviderRefused('The card processor knows the key of another request')
+  }
+  return busy(code)
+}
+
+function busy(code: string): ProviderUnavailable {
+  return new ProviderUnavailable(`The card processor is busy or failed (${code})`)
+}

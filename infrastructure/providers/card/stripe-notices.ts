@@ -1,0 +1,75 @@
+import type { Stripe } from 'stripe'
+import type {
+  LinkNotice,
+  ProcessorNotice,
+  ProcessorSubscriptionStatus,
+  SubscriptionNotice,
+} from '../../../application/ports/card-processor.ts'
+
+/** What an event of Stripe tells about links and subscriptions of this service, null when it tells nothing of them. */
+export function noticeOf(event: Stripe.Event): ProcessorNotice | null {
+  const told = toldBy(event)
+  return told && { noticeId: event.id, at: event.created * 1000, ...told }
+}
+
+function toldBy(event: Stripe.Event): LinkNotice | SubscriptionNotice | null {
+  switch (event.type) {
+    case 'payment_intent.succeeded': {
+      const { id, metadata, payment_method, amount_received } = event.data.object
+      const linkId = metadata.link_id
+      if (linkId === undefined) return null
+      return {
+        ...{ about: 'link_paid', linkId, processorPaymentId: id, amountCents: amount_received },
+        paymentMethodId: typeof payment_method === 'string' ? payment_method : (payment_method?.id ?? null),
+      }
+    }
+    case 'payment_intent.payment_failed': {
+      const { metadata, last_payment_error } = event.data.object
+      const linkId = metadata.link_id
+      if (linkId === undefined) return null
+      const failureMessage = last_payment_error?.message ?? 'The payment was declined'
+      return { about: 'link_failed', linkId, failureMessage }
+    }
+    case 'invoice.paid':
+    case 'invoice.payment_failed': {
+      const { id, parent, amount_paid, amount_due, created } = event.data.object
+      const subscriptionId = parent?.subscription_details?.metadata?.subscription_id
+      // nothing is charged until the first month of a plan is over
+      if (subscriptionId === undefined || amount_due === 0) return null
+      const charge = { subscriptionId, processorPaymentId: id, dueAt: created * 1000 }
+      return event.type === 'invoice.paid'
+        ? { about: 'subscription_paid', ...charge, amountCents: amount_paid }
+        : { about: 'subscription_failed', ...charge, amountCents: amount_due, failureCode: null }
+    }
+    case 'customer.subscription.updated':
+    case 'customer.subscription.deleted': {
+      const { metadata, status: theirs } = event.data.object
+      const subscriptionId = metadata.subscription_id
+      const status = event.type === 'customer.subscription.deleted' ? 'canceled' : statusOf(theirs)
+      if (subscriptionId === undefined || status === null) return null
+      return { about: 'subscription_status', subscriptionId, status }
+    }
+    default:
+      return null
+  }
+}
+
+/** A status in our words; null when it says nothing of the payments. */
+export function statusOf(status: string): ProcessorSubscriptionStatus | null {
+  switch (status) {
+    case 'incomplete':
+    case 'active':
+    case 'past_due':
+    case 'canceled':
+      return status
+    // the months before the first charge of a plan
+    case 'trialing':
+      return 'active'
+    case 'unpaid':
+      return 'past_due'
+    case 'incomplete_expired':
+      return 'canceled'
+    default:
+      return null
+  }
+}

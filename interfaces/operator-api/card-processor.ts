@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { play } from '../../application/payments/play-payment.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { accepted } from '../endpoints/endpoint.ts'
+import { idOf, text, withDefault } from '../endpoints/fields.ts'
+import { contextOf, endpoint, notFound, operator } from './api.ts'
+
+const Played = z
+  .object({
+    _id: z.string(),
+    kind: z.enum(['payment_link', 'subscription']),
+    outcome: z.enum(['succeeded', 'declined']),
+    already_paid: z.boolean().describe('The link had been paid before: nothing happened'),
+  })
+  .meta({ id: 'PlayedPayment' })
+
+const params = z.object({ id: idOf('payment link or subscription') })
+const errors = {
+  404: 'There is no such payment link or subscription',
+  409: 'It is not at the simulated card processor, or cannot be paid any more',
+} as const
+const NOTE =
+  'For the simulated card processor only, live or sandbox. Of a subscription it is the payment that comes next.'
+
+type PlayCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly id: string } }
+
+export const cardProcessorEndpoints = [
+  endpoint({
+    operation: 'playPayment',
+    method: 'POST',
+    path: '/card-processor/{id}/succeed',
+    summary: 'Play a payment that succeeds',
+    description: NOTE,
+    access: operator,
+    params,
+    body: z.object({}),
+    answers: { 200: Played },
+    errors,
+    command: { name: 'card-processor succeed' },
+    handle: (call) => played(call, null),
+  }),
+  endpoint({
+    operation: 'playDecline',
+    method: 'POST',
+    path: '/card-processor/{id}/decline',
+    summary: 'Play a payment that is declined',
+    description: `${NOTE} The card declines from then on, until a payment is played that succeeds.`,
+    access: operator,
+    params,
+    body: z.object({ failure_code: withDefault(text(100), 'card_declined') }),
+    answers: { 200: Played },
+    errors,
+    command: { name: 'card-processor decline' },
+    handle: (call) => played(call, call.body.failure_code),
+  }),
+]
+
+async function played(call: PlayCall, failureCode: string | null) {
+  const { id } = call.params
+  if (!isId(id)) throw notFound('There is no such payment link or subscription')
+  const { kind, alreadyPaid } = accepted(await play(call.host.app, id, failureCode, contextOf(call)))
+  const outcome = failureCode === null ? ('succeeded' as const) : ('declined' as const)
+  return { _id: id, kind, outcome, already_paid: alreadyPaid }
+}

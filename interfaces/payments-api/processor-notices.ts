@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { applyNotice } from '../../application/payments/processor-notices.ts'
+import type { ProcessorNotice } from '../../application/ports/card-processor.ts'
+import type { Api } from '../endpoints/api.ts'
+import { type Access, endpointsOf } from '../endpoints/endpoint.ts'
+import { refused } from '../endpoints/partner-access.ts'
+import { HttpError } from '../http/errors.ts'
+import { type PaymentsHost, paymentsApi } from './api.ts'
+
+/** What the card processor calls. Partners have nothing to do with it: it stands beside their API. */
+const processorApi: Api = { ...paymentsApi, name: 'processor', prefixes: ['/processor'] }
+
+/** A signed request of the card processor, and the notices in it once its signature is verified. */
+interface Signed {
+  notices: readonly ProcessorNotice[]
+}
+
+/** The card processor that is configured, by its signature over the raw body. The simulated one sends none. */
+const processor: Access<PaymentsHost, Signed> = {
+  security: [],
+  errors: {
+    401: 'The signature is missing, wrong or too old',
+    404: 'The card processor is the simulated one, which sends no notices',
+  },
+  async identify(host, received) {
+    if (host.app.processors.live.kind === 'simulated') {
+      const why = 'The simulated card processor sends no notices'
+      throw refused(host, received, new HttpError(404, null, why))
+    }
+    return { notices: [] }
+  },
+  verify({ app, limits }, caller, body, received) {
+    const { headers } = received.request
+    const notices = app.processors.live.readNotices({ body, headers, now: app.clock.now() })
+    if (notices === null) {
+      const why = 'The request carries no valid signature of the card processor'
+      throw refused({ limits }, received, new HttpError(401, null, why), body.length)
+    }
+    caller.notices = notices
+  },
+}
+
+const endpoint = endpointsOf<PaymentsHost>(processorApi)
+
+export const processorEndpoints = [
+  endpoint({
+    operation: 'takeNotices',
+    method: 'POST',
+    path: '/notices',
+    summary: 'Take signed notices of the card processor',
+    description:
+      'Each notice counts once. One about something that is unknown here is accepted and changes nothing.',
+    access: processor,
+    body: z.looseObject({}),
+    answers: { 200: z.object({ received: z.int() }) },
+    async handle({ host, caller, requestId }) {
+      const { app } = host
+      const context: CommandContext = {
+        actor: { type: 'system', id: 'card-processor' },
+        ...{ tenantId: null, environment: null, correlationId: requestId },
+        commandId: app.randomness.commandId(),
+      }
+      for (const notice of caller.notices) await applyNotice(app, 'live', notice, context)
+      return { received: caller.notices.length }
+    },
+  }),
+]
