@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { serviceTime } from '../support/core.ts'
-import { intakeBody, newClient, payFor, takeIn } from '../support/intake.ts'
+import { intakeBody, newClient, payFor, payInFull, takeIn } from '../support/intake.ts'
 import {
   type Answer,
   newPolicyNumber,
@@ -10,6 +10,7 @@ import {
   send,
 } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
+import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 
 let service: SharedService
 let tenant: SeededTenant
@@ -97,6 +98,80 @@ describe('a policy that is paid for', () => {
   })
 })
 
+describe('a webhook receiver that never accepts', () => {
+  const subscribe = async (receiver: Receiver, events: readonly string[]): Promise<string> => {
+    const body = { url: `${receiver.url}/${Date.now()}`, events }
+    const answer = await send(`${service.paymentsUrl}/api/v1/webhooks`, { method: 'POST', headers, body })
+    expect(answer.status).toBe(201)
+    return answer.body.data.id
+  }
+  const advance = async (seconds: number) => {
+    await operate(service, 'POST', '/clock/advance', { seconds })
+    await operate(service, 'POST', '/drain')
+  }
+  const newLink = async () => {
+    const body = payInFull(await inProgress())
+    const created = await send(`${service.paymentsUrl}/api/v1/payment-links`, {
+      method: 'POST',
+      headers,
+      body,
+    })
+    return created.body.data._id as string
+  }
+  const decline = async (linkId: string) => {
+    const path = `/api/v1/sandbox/payment-links/${linkId}/fail`
+    expect((await send(service.paymentsUrl + path, { method: 'POST', headers, body: {} })).status).toBe(200)
+  }
+
+  test('raises an alert for each event that is dropped after 48 hours', async () => {
+    const receiver = await startReceiver()
+    receiver.answerWith(500)
+    try {
+      const subscription_id = await subscribe(receiver, ['payment.failed'])
+      await decline(await newLink())
+      await operate(service, 'POST', '/drain')
+      await advance(47 * 3600)
+      expect(await alerts('&kind=webhook_delivery_dropped')).toEqual([])
+      await advance(3 * 3600)
+      const [alert, ...others] = await alerts('&kind=webhook_delivery_dropped')
+      expect(others).toEqual([])
+      const { event_id, delivery_id } = alert.about
+      expect(alert).toMatchObject({
+        ...{ tenant_id: tenant.tenantId, environment: 'sandbox', status: 'open' },
+        about: { subscription_id, event_id, delivery_id },
+      })
+      expect(receiver.requests[0]!.headers['x-webhook-id']).toBe(event_id)
+      const remove = `${service.paymentsUrl}/api/v1/webhooks/${subscription_id}`
+      await send(remove, { method: 'DELETE', headers })
+    } finally {
+      await receiver.stop()
+    }
+  })
+
+  test('raises one when its subscription is disabled for ten events that failed; a partner that disables it does not', async () => {
+    const receiver = await startReceiver()
+    receiver.answerWith(503)
+    try {
+      const subscription_id = await subscribe(receiver, ['payment.failed'])
+      const linkId = await newLink()
+      for (let event = 0; event < 10; event += 1) await decline(linkId)
+      await operate(service, 'POST', '/drain')
+      for (const seconds of [1, 5, 25, 125, 60]) await advance(seconds)
+      const disabled = await alerts('&kind=webhook_subscription_disabled')
+      expect(disabled.map(({ about }: { about: unknown }) => about)).toEqual([{ subscription_id }])
+      const patch = (status: string) =>
+        send(`${service.paymentsUrl}/api/v1/webhooks/${subscription_id}`, {
+          ...{ method: 'PATCH', headers, body: { status } },
+        })
+      expect((await patch('active')).status).toBe(200)
+      expect((await patch('disabled')).status).toBe(200)
+      expect(await alerts('&kind=webhook_subscription_disabled')).toHaveLength(1)
+    } finally {
+      await receiver.stop()
+    }
+  })
+})
+
 describe('alerts', () => {
   const raised = async () => {
     const ids = await inProgress()
@@ -139,8 +214,9 @@ describe('alerts', () => {
     expect((await ids('&status=open'))[0]).toBe(newer.alert_id)
     expect(await ids('&status=open')).not.toContain(older.alert_id)
     expect((await ids('&status=acknowledged'))[0]).toBe(older.alert_id)
-    expect(await ids('&kind=policy_not_activated')).toEqual(await ids(''))
-    expect(await ids('&kind=webhook_delivery_dropped')).toEqual([])
+    const paid = await ids('&kind=policy_not_activated')
+    expect(paid.slice(0, 2)).toEqual([newer.alert_id, older.alert_id])
+    expect(await ids('&kind=webhook_delivery_dropped')).not.toContain(newer.alert_id)
     expect(await ids('&environment=live')).toEqual([])
     expect(await ids('&environment=sandbox')).toEqual(await ids(''))
     const elsewhere = await operate(service, 'GET', `/alerts?tenant_id=${'f'.repeat(24)}`)
