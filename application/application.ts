@@ -11,6 +11,7 @@ import type { PersonalData, SecretVault } from './ports/personal-data.ts'
 import type { Randomness } from './ports/randomness.ts'
 import type { ReadDatabase } from './ports/read-database.ts'
 import type { ReadModels } from './ports/read-models.ts'
+import type { WebhookDeliveries, WebhookSender } from './ports/webhooks.ts'
 
 /** Everything that use cases work with; the composition root fills it once. */
 export interface Application {
@@ -28,4 +29,5 @@ export interface Application {
   /** Card processors: what a sandbox key asks for never reaches the real one. */
   readonly processors: Readonly<Record<Environment, CardProcessor>>
   readonly messages: Messages
+  readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }
 }

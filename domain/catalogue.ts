@@ -5,6 +5,7 @@ import type { Aggregate } from './kernel/decider.ts'
 import { dataSubject } from './operations/data-subject.ts'
 import { installation } from './operations/installation.ts'
 import { operatorAction } from './operations/operator-action.ts'
+import { operatorAlert } from './operations/operator-alert.ts'
 import { virtualClock } from './operations/virtual-clock.ts'
 import { carrier } from './parties/carrier.ts'
 import { employeeSync } from './parties/employee-sync.ts'
@@ -47,5 +48,6 @@ export const aggregates: readonly Aggregate[] = [
   installation,
   virtualClock,
   operatorAction,
+  operatorAlert,
   dataSubject,
 ]

@@ -25,6 +25,8 @@ interface Parts {
   /** Null where NATS is not configured. */
   readonly nats: { readonly connected: boolean } | null
   readonly integrationEvents: IntegrationPublisher | null
+  /** Open alerts by kind. */
+  readonly openAlerts: () => Promise<Readonly<Record<string, number>>>
 }
 
 /** How long the log, and then the database, may take to answer a probe, and each source of figures, in milliseconds. */
@@ -175,7 +177,7 @@ export class Readiness {
    * away: an old figure would look like a new one.
    */
   async measure(metrics: Metrics): Promise<void> {
-    const { log, projections, nats, integrationEvents } = this.#parts
+    const { log, projections, nats, integrationEvents, openAlerts } = this.#parts
     if (nats) metrics.nats(nats.connected)
     const set = async <T>(reading: Promise<T>, gauges: (figures: T | null) => void) =>
       gauges(await within(PROBE_MS, reading))
@@ -186,6 +188,7 @@ export class Readiness {
         (figures) => metrics.processManagers(figures),
       ),
       set(this.#counts(), (figures) => metrics.work('process-managers', figures)),
+      set(openAlerts(), (figures) => metrics.alertsOpen(figures)),
       integrationEvents &&
         set(this.#unpublished(integrationEvents), (figures) => {
           metrics.integrationEventsBehind(figures?.behind ?? null)

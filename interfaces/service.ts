@@ -4,6 +4,7 @@ import { EventRegistry } from '../application/event-registry.ts'
 import { IntegrationPublisher, UNPUBLISHED_STREAM } from '../application/integration-events/publisher.ts'
 import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
+import { openAlerts } from '../application/operations/operator-alerts.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
@@ -12,6 +13,7 @@ import { payrollPipeline } from '../application/process-managers/payroll-pipelin
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
 import { subscriptions } from '../application/process-managers/subscriptions.ts'
+import { webhookDeliveries } from '../application/process-managers/webhook-deliveries.ts'
 import { aggregates } from '../domain/catalogue.ts'
 import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
@@ -38,6 +40,9 @@ import { rewrapAll } from '../infrastructure/secrets/rewrap.ts'
 import { PostgresSecretVault } from '../infrastructure/secrets/vault.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 import { Metrics } from '../infrastructure/telemetry/metrics.ts'
+import { PostgresDeliveryRecords } from '../infrastructure/webhooks/delivery-records.ts'
+import { keepHistory } from '../infrastructure/webhooks/history.ts'
+import { HttpsWebhookSender } from '../infrastructure/webhooks/sender.ts'
 import { PostgresFaults } from '../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
@@ -170,10 +175,15 @@ async function compose(
     faults,
     messages: new MessagesByChannel(config, outbox, faults),
     processors: await cardProcessors(config, { faults }, addresses),
+    webhooks: {
+      sender: new HttpsWebhookSender(config.webhookTargets),
+      deliveries: new PostgresDeliveryRecords(pool),
+    },
   }
 
   const patient: Application = { ...app, log, commands, read: new PostgresReadDatabase(background) }
   const workStore = new PostgresWorkStore(background, database.leases)
+  const records = new PostgresDeliveryRecords(background)
   const runner = new ProcessManagerRunner(
     {
       log,
@@ -189,6 +199,10 @@ async function compose(
     [
       ...[payrollPipeline(patient), erasure(patient)],
       ...[paymentLinks(patient), subscriptions(patient), simulatedCardProcessor(patient)],
+      webhookDeliveries({
+        ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
+        sender: app.webhooks.sender,
+      }),
     ],
   )
   const integrationEvents =
@@ -216,6 +230,8 @@ async function compose(
     closers.push(() => runner.stop())
     integrationEvents?.start()
     closers.push(async () => integrationEvents?.stop())
+    const failed = (error: unknown) => logger.warn('webhook history not pruned', {}, error)
+    closers.push(keepHistory({ records, clock, days: config.webhookHistoryDays, failed }))
   }
   void rewrapAll(background, secrets.masterKeys).then(
     ({ dataKeys, secrets: rewrapped }) => {
@@ -239,6 +255,7 @@ async function compose(
   const readiness = new Readiness({
     ...{ log: failFast, projections, runner, work: workStore, kinds, clock, nats },
     integrationEvents,
+    openAlerts: () => openAlerts(patient),
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))
 

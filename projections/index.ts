@@ -1,6 +1,7 @@
 import { agentCredentials } from './agent-credentials.ts'
 import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
+import { operatorAlerts } from './operator-alerts.ts'
 import { paymentLinks } from './payment-links.ts'
 import { payrollFiles } from './payroll-files.ts'
 import { policies } from './policies.ts'
@@ -14,6 +15,7 @@ export const projections: readonly Projection[] = [
   agentCredentials,
   employeeRegister,
   employers,
+  operatorAlerts,
   paymentLinks,
   subscriptions,
 ]

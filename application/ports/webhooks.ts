@@ -50,7 +50,7 @@ export interface DeliveryRecord {
   readonly last_swept_at: string | null
 }
 
-/** What became of deliveries: records of their own, beside the log. */
+/** What became of deliveries: records of their own, beside the log. All times are those of the service's clock. */
 export interface WebhookDeliveries {
   /** Newest first. @param limit at the most. */
   list(subscriptionId: string, limit: number): Promise<readonly DeliveryRecord[]>
@@ -69,4 +69,81 @@ export interface WebhookDeliveries {
     readonly at: number
     readonly answer: WebhookAnswer
   }): Promise<void>
+  /**
+   * Begins to count failures anew, as an enabled subscription does. Once for each enabling: what was counted since stays.
+   * @param revision of the event that enabled it, in the stream of the subscriptions.
+   */
+  resetFailures(subscriptionId: string, revision: number): Promise<void>
+}
+
+/** An event as it is delivered. */
+export interface FrozenEvent {
+  readonly eventId: string
+  readonly tenantId: string
+  readonly environment: Environment
+  readonly eventType: WebhookEventType
+  readonly body: string
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+}
+
+/** A delivery as the records have it. Times are epoch milliseconds. */
+export interface Delivery extends FrozenEvent {
+  readonly deliveryId: string
+  readonly subscriptionId: string
+  readonly status: DeliveryRecord['status']
+  /** Attempts that have ended. */
+  readonly attempts: number
+  /** The next rung of the background redelivery. */
+  readonly rung: number
+  /** When the next attempt is to be made, the first when the event was raised; null when it is over. */
+  readonly nextAttemptAt: number | null
+  readonly lastError: string | null
+  /** Revision of the subscriptions that the last attempt was made by, -1 before the first. */
+  readonly revision: number
+  /** Consecutive events that its subscription has failed fully. */
+  readonly failureCount: number
+}
+
+export interface WaitingDelivery extends Pick<Delivery, 'createdAt' | 'deliveryId'> {
+  readonly nextAttemptAt: number
+}
+
+/** What an attempt came to. */
+export interface AttemptResult {
+  readonly deliveryId: string
+  readonly subscriptionId: string
+  /** Its number, from 1: a result of a number that is there already changes nothing. */
+  readonly attempt: number
+  readonly at: number
+  readonly statusCode: number | null
+  /** Null: accepted. */
+  readonly error: string | null
+  readonly status: DeliveryRecord['status']
+  readonly rung: number
+  readonly nextAttemptAt: number | null
+  readonly revision: number
+  /** What it does to the health of the subscription: a success sets the count to 0, a fully failed event adds 1. */
+  readonly counts: 'success' | 'failure' | null
+}
+
+/** The records as those see them who deliver. What is asked at the same time is one statement. */
+export interface DeliveryRecords extends WebhookDeliveries {
+  /** Keeps events and their deliveries, none attempted; those that are there stay as they are. */
+  add(
+    events: readonly FrozenEvent[],
+    deliveries: readonly Pick<Delivery, 'deliveryId' | 'eventId' | 'subscriptionId' | 'createdAt'>[],
+  ): Promise<void>
+  load(deliveryId: string): Promise<Delivery | null>
+  /** @returns the subscription's count of failures after it. */
+  record(result: AttemptResult): Promise<number>
+  /** Ends a delivery that is over, unless it was accepted. @param why what the history shows. */
+  giveUp(deliveryId: string, why: string): Promise<void>
+  /** Deliveries of a subscription that wait for an attempt, oldest first. @param options.after the one before the first. */
+  waiting(
+    subscriptionId: string,
+    options: { readonly after: Pick<Delivery, 'createdAt' | 'deliveryId'>; readonly limit: number },
+  ): Promise<readonly WaitingDelivery[]>
+  /** Forgets what is older than a time, a limited number of rows at once. @returns whether there may be more. */
+  prune(before: number): Promise<boolean>
 }

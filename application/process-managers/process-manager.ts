@@ -15,14 +15,21 @@ export interface ProcessManager {
    * first started that has it. What it does outside for history that it was not there for belongs to `registration`.
    */
   readonly startAt: 'beginning' | 'registration'
+  /**
+   * Finds out what reactions to a stretch of the log need beside the events, and keeps what must be there before the work
+   * is. It may come again with the same events: what it keeps must be keyed. What it throws is tried again, all of it.
+   */
+  readonly prepare?: (events: readonly RecordedEvent[]) => Promise<unknown>
+  /** Events that it reacts to at a time, at the most; default: as many as the runner takes. */
+  readonly pageSize?: number
   readonly on: readonly Reaction[]
   readonly work: Readonly<Record<string, WorkKind>>
 }
 
-/** What follows from one type of event. */
-export interface Reaction<I extends Intent = Intent> {
+/** What follows from one type of event, and from what was prepared for it. */
+export interface Reaction<I extends Intent = Intent, Prepared = never> {
   readonly type: EventType
-  readonly react: (event: RecordedEvent) => readonly I[]
+  readonly react: (event: RecordedEvent, prepared: Prepared) => readonly I[]
 }
 
 /** Work to be done, or no longer to be done. Of several about one piece, the last one counts. */
@@ -105,34 +112,47 @@ export type WorkOutcome<Payload = never> =
   | { readonly outcome: 'done' }
   /** The try failed: the kind's {@link Retry} says what follows. A payload replaces the stored one. */
   | { readonly outcome: 'retry'; readonly why: string; readonly payload?: Payload }
-  /** To be done again, with tries counted anew: at a service-clock time, or after real milliseconds. */
-  | { readonly outcome: 'again'; readonly at: number; readonly payload?: Payload }
-  | { readonly outcome: 'again'; readonly afterMs: number; readonly payload?: Payload }
+  /**
+   * To be done again, with tries counted anew: at a service-clock time, or after real milliseconds; with `kind` as work of
+   * that kind, in its slots.
+   */
+  | ({ readonly outcome: 'again'; readonly at: number } & Afresh<Payload>)
+  | ({ readonly outcome: 'again'; readonly afterMs: number } & Afresh<Payload>)
   /** An operator holds it at that point on purpose: it goes on by itself when the hold is cleared. */
   | { readonly outcome: 'held'; readonly at: FaultPoint }
   /** No further try; it stays visible to operators with its reason. */
   | { readonly outcome: 'stop'; readonly why: string }
+
+interface Afresh<Payload> {
+  readonly payload?: Payload
+  readonly kind?: string
+}
 
 type IntentsOf<Work> = {
   [Kind in keyof Work & string]: Work[Kind] extends WorkKind<infer Payload> ? Intent<Kind, Payload> : never
 }[keyof Work & string]
 
 /** Declares a process manager; its intents name kinds of work that it has, with payloads that fit. */
-export function processManager<const Work extends Readonly<Record<string, WorkKind>>>(definition: {
+export function processManager<
+  const Work extends Readonly<Record<string, WorkKind>>,
+  Prepared = unknown,
+>(definition: {
   readonly name: string
   readonly startAt: ProcessManager['startAt']
-  readonly on: readonly Reaction<IntentsOf<NoInfer<Work>>>[]
+  readonly prepare?: (events: readonly RecordedEvent[]) => Promise<Prepared>
+  readonly pageSize?: number
+  readonly on: readonly Reaction<IntentsOf<NoInfer<Work>>, NoInfer<Prepared>>[]
   readonly work: Work
 }): ProcessManager & { readonly work: Work } {
   return definition
 }
 
 /** What a process manager does about an event. @param react pure. */
-export function on<Type extends EventType, Intents extends readonly Intent[]>(
+export function on<Type extends EventType, Intents extends readonly Intent[], Prepared = unknown>(
   type: Type,
-  react: (event: RecordedEvent<EventOf<Type>>) => Intents,
-): Reaction<Intents[number]> {
-  return { type, react: react as (event: RecordedEvent) => Intents }
+  react: (event: RecordedEvent<EventOf<Type>>, prepared: Prepared) => Intents,
+): Reaction<Intents[number], Prepared> {
+  return { type, react: react as (event: RecordedEvent, prepared: Prepared) => Intents }
 }
 
 /**

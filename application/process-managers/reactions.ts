@@ -54,12 +54,11 @@ export class Reactions {
     return [...this.#byType.keys()]
   }
 
-  /** @throws Error when the event cannot be read or reacted to: then nothing of it is wanted. */
-  #to(stored: StoredEvent): readonly (WorkToStore | WorkKey)[] {
-    const reaction = this.#byType.get(stored.type)
-    if (!reaction) return []
-    const event = this.#registry.decode(stored)
-    return reaction.react(event).map((intent) => this.#wanted(intent, event))
+  /** @throws Error when the event cannot be reacted to: then nothing of it is wanted. */
+  #to(event: RecordedEvent, prepared: unknown): readonly (WorkToStore | WorkKey)[] {
+    const reaction = this.#byType.get(event.type)
+    // its type is that of what the same process manager prepares
+    return reaction?.react(event, prepared as never).map((intent) => this.#wanted(intent, event)) ?? []
   }
 
   /** What events make it want; later events of a stream that stops are left alone. */
@@ -67,16 +66,31 @@ export class Reactions {
     const wanted = new Wanted()
     const stops = new Map<string, Stop>()
     const slice = new TimeSlice()
-    for (const event of events) {
-      const pause = slice.over()
-      if (pause) await pause
-      if (stops.has(event.stream)) continue
-      try {
-        wanted.add(...this.#to(event))
-      } catch (error) {
-        stops.set(event.stream, { at: event, error })
+    const inTurn = async (react: (event: StoredEvent) => void) => {
+      for (const event of events) {
+        const pause = slice.over()
+        if (pause) await pause
+        if (stops.has(event.stream)) continue
+        try {
+          react(event)
+        } catch (error) {
+          stops.set(event.stream, { at: event, error })
+        }
       }
     }
+    const { prepare } = this.#manager
+    let prepared: unknown
+    if (prepare) {
+      const readable: RecordedEvent[] = []
+      await inTurn(
+        (stored) => void (this.#byType.has(stored.type) && readable.push(this.#registry.decode(stored))),
+      )
+      stops.clear()
+      prepared = await prepare(readable)
+    }
+    await inTurn((stored) => {
+      if (this.#byType.has(stored.type)) wanted.add(...this.#to(this.#registry.decode(stored), prepared))
+    })
     return { changes: wanted.isEmpty ? null : wanted.changes(), stops: [...stops.values()] }
   }
 

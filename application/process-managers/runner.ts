@@ -68,7 +68,8 @@ export class ProcessManagerRunner {
     const { name } = manager
     const reactions = new Reactions(manager, registry, clock)
     return new OwnedFollower({
-      ...{ name, log, leases, store, types: reactions.types, pageSize, checkpointMs },
+      ...{ name, log, leases, store, types: reactions.types, checkpointMs },
+      pageSize: manager.pageSize ?? pageSize,
       ...{ pauseMs: pollMs, longestPauseMs: Math.max(pollMs, longestBackoffMs) },
       handle: (events) => reactions.handle(events),
       stored: (work) => this.#workers.stored(work),

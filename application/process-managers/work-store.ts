@@ -58,8 +58,9 @@ export interface KindToClaim extends KindOfWork {
   readonly after?: string | null
 }
 
-/** A payload that takes the place of the stored one. */
+/** A payload that takes the place of the stored one, and the kind of work that the piece is from then on. */
 interface ChangedPayload {
+  readonly kind: string
   readonly payload: unknown
   readonly concurrencyKey: string
 }
@@ -179,6 +180,16 @@ export interface WorkStore {
    *   it was stored again meanwhile, and is done again at its new time; `lost` when the claim was lost, cancelled or taken over, and nothing was written.
    */
   end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'>
+
+  /**
+   * Gives pieces that wait for their time another one, whichever of some kinds they are; one that a worker has is done
+   * once more then. Pieces that are not there, or do not wait for a time, are left alone.
+   */
+  reschedule(
+    processManager: string,
+    kinds: readonly string[],
+    pieces: readonly { readonly key: string; readonly dueAt: number }[],
+  ): Promise<void>
 
   /** When the next work is due after a service-clock time, in service-clock milliseconds; null when none is. */
   nextDue(after: number): Promise<number | null>

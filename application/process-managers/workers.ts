@@ -282,7 +282,7 @@ export class Workers {
 
   #endOf(claim: ClaimedWork, slots: KindSlots, outcome: WorkOutcome<unknown>): Ended {
     const changed =
-      'payload' in outcome ? { changed: fitPayload(slots.declared, claim.kind, outcome.payload) } : {}
+      'payload' in outcome || 'kind' in outcome ? { changed: this.#changed(claim, outcome) } : {}
     switch (outcome.outcome) {
       case 'done':
         return { end: { end: 'done' }, as: 'done' }
@@ -297,6 +297,16 @@ export class Workers {
       case 'stop':
         return this.#failed(claim, outcome.why, 'stop')
     }
+  }
+
+  /** @throws UnfitPayload */
+  #changed(
+    { processManager, kind, payload }: ClaimedWork,
+    to: { readonly payload?: unknown; readonly kind?: string },
+  ): NonNullable<Extract<WorkEnd, { end: 'again' }>['changed']> {
+    const next = to.kind ?? kind
+    const declared = this.#kinds.get(kindName(processManager, next))?.declared
+    return { kind: next, ...fitPayload(declared, next, 'payload' in to ? to.payload : payload) }
   }
 
   /** What follows a failed try. */

@@ -1,6 +1,7 @@
 import { agentCredentials } from './agent-credentials.ts'
 import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
+import { operatorAlerts } from './operator-alerts.ts'
 import { paymentLinks } from './payment-links.ts'
 import { payrollFiles, payrollRowErrors } from './payroll-files.ts'
 import { carriers, policies } from './policies.ts'
@@ -16,6 +17,7 @@ export const readModels = [
   agentCredentials,
   employeeRegister,
   employers,
+  operatorAlerts,
   paymentLinks,
   subscriptions,
 ] as const

@@ -88,3 +88,13 @@ export function inIfGiven<Table extends keyof ReadModels>(
   const list = eb.cast<readonly string[]>(parameter, sql`text[]`)
   return eb.or([eb(list, 'is', null), eb(column, '=', eb.fn.any(list) as Expression<never>)])
 }
+
+/** Holds where a column is null or not as a parameter says, or the parameter is null. */
+export function isNullIfGiven<Table extends keyof ReadModels>(
+  eb: ExpressionBuilder<ReadModels, Table>,
+  column: StringReference<ReadModels, Table>,
+  parameter: Expression<boolean | null>,
+): Expression<SqlBool> {
+  const wanted = eb.cast<SqlBool | null>(parameter, 'boolean')
+  return eb.or([eb(wanted, 'is', null), eb(wanted, '=', eb.parens(column, 'is', null))])
+}

@@ -130,6 +130,8 @@ function configOf(settings: Settings) {
       allowedRanges: settings.WEBHOOK_ALLOW_CIDRS,
       extraCa: settings.WEBHOOK_EXTRA_CA_FILE ?? null,
     },
+    /** How far back the history of webhook deliveries goes. */
+    webhookHistoryDays: settings.WEBHOOK_HISTORY_DAYS,
     /** Addresses that may read probes and metrics of the operator listener without a token. */
     probeRanges: settings.PROBE_ALLOW_CIDRS,
     /** Milliseconds since the epoch; debits whose source was accepted earlier are not collected. */

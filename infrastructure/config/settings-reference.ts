@@ -76,8 +76,10 @@ const MEANINGS: Readonly<
   NACHA_BALANCED: 'With `BANK_RAIL=nacha`: files carry the offsetting credits',
   SMTP_URL: `E-mail; ${later}`,
   SMS_URL: `Text messages; ${later}`,
-  WEBHOOK_ALLOW_CIDRS: `Ranges that webhook targets may lie in although they are not public; ${later}`,
-  WEBHOOK_EXTRA_CA_FILE: `Further CA certificates for webhook targets; ${later}`,
+  WEBHOOK_ALLOW_CIDRS: 'Ranges that webhook targets may lie in although they are not public',
+  WEBHOOK_EXTRA_CA_FILE: 'Further CA certificates for webhook targets',
+  WEBHOOK_HISTORY_DAYS:
+    'Days after which deliveries of webhooks, with the bodies that were sent, leave the history',
   FORWARD_CUTOFF: [
     '`2026-04-27T00:00:00Z`',
     `Debits whose source was accepted earlier are not collected; ${later}`,

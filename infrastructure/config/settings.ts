@@ -90,6 +90,7 @@ export const SETTINGS = z.object({
   PROBE_ALLOW_CIDRS: addressRanges().default(LOCAL_RANGES),
   WEBHOOK_ALLOW_CIDRS: addressRanges().default([]),
   WEBHOOK_EXTRA_CA_FILE: certificateFile().optional(),
+  WEBHOOK_HISTORY_DAYS: wholeNumber(3, 3_650).default(30),
   FORWARD_CUTOFF: moment().default(() => Date.parse('2026-04-27T00:00:00Z')),
   DEBIT_BATCH_INTERVAL_SECONDS: wholeNumber(1, 86_400).default(60),
 })

@@ -11,7 +11,7 @@ export const SERVICE_ROLE = 'compstream_service'
  * Schemas in which the service role reads and writes all tables, present and future ones of the owner; those of the
  * generations of projections (`rm_…`) are made while the service runs.
  */
-const SERVICE_SCHEMAS = ['runtime', 'read_model']
+const SERVICE_SCHEMAS = ['runtime', 'read_model', 'webhooks']
 const GENERATION_SCHEMAS = 'rm\\_%'
 
 const ATTEMPTS = 20

@@ -69,6 +69,42 @@ export class Metrics {
     'queue',
     'outcome',
   ])
+  readonly #alertsOpen = this.#gauge('operator_alerts_open', 'Alerts that no operator has acknowledged', [
+    'kind',
+  ])
+  readonly #webhookAttempts = this.#counter('webhook_attempts_total', 'Attempts to deliver webhooks', [
+    'outcome',
+  ])
+  readonly #webhookDelay = this.#histogram(
+    'webhook_first_attempt_seconds',
+    'Time from a webhook event to its first attempt',
+    [],
+  )
+  readonly #webhookDeliveries = this.#counter(
+    'webhook_deliveries_total',
+    'Webhook deliveries that were accepted, failed five attempts in a row, or were dropped after 48 hours',
+    ['outcome'],
+  )
+  readonly #webhooksDisabled = this.#counter(
+    'webhook_subscriptions_disabled_total',
+    'Webhook subscriptions that were disabled because their receivers kept failing',
+    [],
+  )
+  /** What becomes of webhooks. */
+  readonly webhooks = {
+    attempted: (attempt: {
+      readonly isFirst: boolean
+      readonly isAccepted: boolean
+      readonly sinceRaisedMs: number
+    }) => {
+      if (attempt.isFirst) this.#webhookDelay.observe(attempt.sinceRaisedMs / 1000)
+      this.#webhookAttempts.inc({ outcome: attempt.isAccepted ? 'accepted' : 'failed' })
+      if (attempt.isAccepted) this.#webhookDeliveries.inc({ outcome: 'delivered' })
+    },
+    failed: () => this.#webhookDeliveries.inc({ outcome: 'failed' }),
+    dropped: () => this.#webhookDeliveries.inc({ outcome: 'dropped' }),
+    disabled: () => this.#webhooksDisabled.inc(),
+  }
   /** Whose parked streams are shown beside those of other readers. */
   #projections: readonly string[] = []
   #processManagers: readonly string[] = []
@@ -173,6 +209,12 @@ export class Metrics {
     this.#workDue.set({ queue }, counts.due)
     this.#workFailed.set({ queue }, counts.failed)
     this.#workLeased.set({ queue }, counts.leased)
+  }
+
+  /** Open alerts by kind; null while that is not known. */
+  alertsOpen(counts: Readonly<Record<string, number>> | null): void {
+    if (counts === null) this.#alertsOpen.reset()
+    for (const [kind, open] of Object.entries(counts ?? {})) this.#alertsOpen.set({ kind }, open)
   }
 
   /** A piece of work of a process manager that came to an end, for now or for good. */

@@ -13,6 +13,7 @@ import {
 import { storable } from '../../application/storable-text.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
+import { shown, WorkEnds } from './work-ends.ts'
 
 interface WorkRow {
   process_manager: string
@@ -55,22 +56,32 @@ const CANCEL = `
   WHERE work.process_manager = unwanted.process_manager AND work.kind = unwanted.kind
     AND work.key = unwanted.key AND EXISTS (SELECT 1 FROM moved)`
 
+const RESCHEDULE = `
+  WITH wanted AS MATERIALIZED (
+    SELECT key, wanted.due_at
+    FROM unnest($3::text[], $4::bigint[]) AS wanted (key, due_at) JOIN runtime.work AS work USING (key)
+    WHERE work.process_manager = $1 AND work.kind = ANY ($2)
+    ORDER BY lease_token, key FOR UPDATE OF work
+  )
+  UPDATE runtime.work AS work SET due_at = wanted.due_at, again = work.state = 'leased' FROM wanted
+  WHERE work.process_manager = $1 AND work.kind = ANY ($2) AND work.key = wanted.key
+    AND work.state IN ('later', 'leased')`
+
 const move = (first: number) => `
   UPDATE runtime.process_managers SET position = $${first}, problem = NULL
   WHERE name = $${first + 1} AND position = $${first + 2} AND epoch = $${first + 3} RETURNING 1`
-
-/** The claim that the first four parameters name: process manager, kind, key, token. */
-const IS_MINE = `process_manager = $1 AND kind = $2 AND key = $3 AND lease_token = $4 AND state = 'leased'`
 
 /** Work and checkpoints in the tables `runtime.work` and `runtime.process_managers`. */
 export class PostgresWorkStore implements WorkStore {
   readonly #pool: Pool
   readonly #leases: Pool
+  readonly #ends: WorkEnds
 
   /** @param leases what claims are renewed through, so that nothing else holds that up; default the same pool. */
   constructor(pool: Pool, leases: Pool = pool) {
     this.#pool = pool
     this.#leases = leases
+    this.#ends = new WorkEnds(pool)
   }
 
   async register(processManagers: readonly string[], position: bigint): Promise<void> {
@@ -170,30 +181,29 @@ export class PostgresWorkStore implements WorkStore {
   async renew(tokens: readonly bigint[], leaseMs: number): Promise<ReadonlySet<bigint>> {
     const result = await this.#leases.query<{ lease_token: string }>({
       name: 'work/renew',
-      text: `UPDATE runtime.work SET lease_until = clock_timestamp() + $2 * interval '1 millisecond'
-             WHERE lease_token = ANY($1::bigint[]) AND state = 'leased' RETURNING lease_token`,
+      // locked in the order of those who end several claims at once
+      text: `WITH mine AS MATERIALIZED (
+               SELECT lease_token FROM runtime.work WHERE lease_token = ANY($1::bigint[]) AND state = 'leased'
+               ORDER BY lease_token FOR UPDATE)
+             UPDATE runtime.work AS work SET lease_until = clock_timestamp() + $2 * interval '1 millisecond'
+             FROM mine WHERE work.lease_token = mine.lease_token AND work.lease_token = ANY($1::bigint[])
+               AND work.state = 'leased'
+             RETURNING work.lease_token`,
       values: [tokens.map(String), leaseMs],
     })
     return new Set(result.rows.map((row) => BigInt(row.lease_token)))
   }
 
-  async end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'> {
-    const { processManager, kind, key, token } = claim
-    const mine = [processManager, kind, key, String(token)]
-    const { text, values } = ENDS[end.end](end as never)
-    const ended = await this.#pool.query<{ state?: string }>({
-      ...(end.end === 'done' ? { name: 'work/done' } : {}),
-      text,
-      values: [...mine, ...values],
+  end(claim: ClaimedWork, end: WorkEnd): Promise<'ended' | 'due' | 'again' | 'lost'> {
+    return this.#ends.end(claim, end)
+  }
+
+  async reschedule(...[processManager, kinds, pieces]: Parameters<WorkStore['reschedule']>): Promise<void> {
+    await this.#pool.query({
+      name: 'work/reschedule',
+      text: RESCHEDULE,
+      values: [processManager, kinds, pieces.map(({ key }) => key), pieces.map(({ dueAt }) => dueAt)],
     })
-    if (ended.rowCount === 1) return ended.rows[0]?.state === 'due' ? 'due' : 'ended'
-    // a statement of its own: it sees an intent that came while the first one waited for the row
-    const again = await this.#pool.query({
-      name: 'work/stored-again',
-      text: `UPDATE runtime.work SET state = 'later', attempts = 0, ${FREED} WHERE ${IS_MINE}`,
-      values: mine,
-    })
-    return again.rowCount === 1 ? 'again' : 'lost'
   }
 
   async nextDue(after: number): Promise<number | null> {
@@ -303,58 +313,6 @@ export class PostgresWorkStore implements WorkStore {
     )
     return result.rowCount ?? 0
   }
-}
-
-/** A claim given back. */
-const FREED = 'again = false, lease_owner = NULL, lease_until = NULL, lease_token = NULL'
-
-interface Ended {
-  readonly text: string
-  readonly values: readonly (string | number | null)[]
-}
-
-/** Only what was not stored again meanwhile ends so. */
-const ending = (set: string) =>
-  `UPDATE runtime.work SET ${FREED}, ${set} WHERE ${IS_MINE} AND NOT again RETURNING state`
-
-/** The statement of each way to end a claim; its values follow the four that name the claim. */
-const ENDS: { readonly [End in WorkEnd['end']]: (end: Extract<WorkEnd, { end: End }>) => Ended } = {
-  done: () => ({ text: `DELETE FROM runtime.work WHERE ${IS_MINE} AND NOT again`, values: [] }),
-  interrupted: () => ({ text: ending(`state = 'due', attempts = attempts - 1`), values: [] }),
-  failed: ({ why }) => ({ text: ending(`state = 'failed', last_error = $5`), values: [shown(why)] }),
-  // who clears the hold waits for this one: it finds the row held, or else this finds the hold cleared
-  held: ({ at }) => ({
-    text: `WITH hold AS (SELECT FROM runtime.faults WHERE point = $5 AND mode = 'hold' FOR SHARE)
-           ${ending(`attempts = attempts - 1, held_at = CASE WHEN EXISTS (TABLE hold) THEN $5 END,
-                     state = CASE WHEN EXISTS (TABLE hold) THEN 'held' ELSE 'due' END`)}`,
-    values: [at],
-  }),
-  retry: (end) => waiting(end, end.isTry === false ? 'attempts - 1' : 'attempts', end.why),
-  again: (end) => waiting(end, '0', null),
-}
-
-function waiting(
-  { at, afterMs = 0, changed }: Extract<WorkEnd, { end: 'retry' | 'again' }>,
-  attempts: string,
-  error: string | null,
-): Ended {
-  const until =
-    at === undefined
-      ? `state = 'paused', paused_until = clock_timestamp() + $5 * interval '1 millisecond'`
-      : `state = 'later', due_at = $5`
-  const payload = changed === undefined ? '' : ', payload = $7::jsonb, concurrency_key = $8'
-  return {
-    text: ending(`${until}, attempts = ${attempts}, last_error = $6${payload}`),
-    values: [
-      ...[at ?? afterMs, shown(error)],
-      ...(changed === undefined ? [] : [JSON.stringify(changed.payload), changed.concurrencyKey]),
-    ],
-  }
-}
-
-/** A reason as a text can hold it. */
-function shown(why: string | null): string | null {
-  return why?.replaceAll('\0', '\ufffd') ?? null
 }
 
 function isEmpty(changes: WorkChanges): boolean {

@@ -1,3 +1,4 @@
+import { alertEndpoints } from './alerts.ts'
 import { apiClientEndpoints } from './api-clients.ts'
 import { auditEndpoints } from './audit.ts'
 import { cardProcessorEndpoints } from './card-processor.ts'
@@ -31,6 +32,7 @@ export const operatorEndpoints = [
   ...drainEndpoints,
   ...projectionEndpoints,
   ...workEndpoints,
+  ...alertEndpoints,
   ...outboxEndpoints,
   ...faultEndpoints,
   ...cardProcessorEndpoints,

@@ -42,6 +42,8 @@ const watcher: ProcessManager = {
   },
 }
 
+const openAlerts = async () => ({})
+
 async function issuePolicy(): Promise<void> {
   const data = { ...policyTerms(), tenant_id: newId() }
   await bench.commands.execute(
@@ -77,7 +79,7 @@ describe('readiness of a process manager', () => {
     const readiness = new Readiness(
       {
         ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
-        ...{ nats: null, integrationEvents: null },
+        ...{ nats: null, integrationEvents: null, openAlerts },
         projections: { list: async () => [] } as unknown as Projections,
       },
       { standsStillS: 0.2 },
@@ -143,7 +145,7 @@ test('work of a kind that the release does not have is shown, holds nothing up a
   const { kinds } = runner
   const readiness = new Readiness({
     ...{ log: bench.log, runner, kinds, work: bench.store, clock: bench.clock },
-    ...{ nats: null, integrationEvents: null },
+    ...{ nats: null, integrationEvents: null, openAlerts },
     projections: { list: async () => [] } as unknown as Projections,
   })
   await issuePolicy()
@@ -193,6 +195,7 @@ test('the figure of parked integration events is gone while their source does no
     ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
     ...{ nats: null, projections: { list: async () => [] } as unknown as Projections },
     integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
+    openAlerts,
   })
   const metrics = new Metrics({ process: false })
   metrics.refreshOnRead(() => readiness.measure(metrics))

@@ -77,3 +77,33 @@ export async function listed(
 ): Promise<readonly ReturnType<typeof JSON.parse>[]> {
   return operate(service, 'GET', `${path}${path.includes('?') ? '&' : '?'}limit=200`)
 }
+
+/** A ONE_TIME link for a policy that was taken in, as sold in full. */
+export function payInFull(
+  ids: { readonly employer_id: string; readonly policy_id: string },
+  overrides: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  return {
+    ...ids,
+    ...{ premium_cents: 412_300, payment_type: 'ONE_TIME', payment_context: 'full_payment' },
+    customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
+    ...overrides,
+  }
+}
+
+/** Creates a link for a policy and simulates its completion. @returns the link's id. */
+export async function payFor(
+  service: { readonly paymentsUrl: string },
+  headers: Readonly<Record<string, string>>,
+  ids: { readonly employer_id: string; readonly policy_id: string },
+  meanwhile: () => Promise<unknown> = async () => undefined,
+): Promise<string> {
+  const links = `${service.paymentsUrl}/api/v1/payment-links`
+  const created = await send(links, { method: 'POST', headers, body: payInFull(ids) })
+  if (created.status !== 201) throw new Error(`POST /payment-links: ${created.status} ${created.text}`)
+  const { _id } = created.body.data
+  await meanwhile()
+  const paid = await send(`${links}/${_id}/simulate-completion`, { method: 'POST', headers, body: {} })
+  if (paid.status !== 200) throw new Error(`simulate-completion: ${paid.status} ${paid.text}`)
+  return _id
+}

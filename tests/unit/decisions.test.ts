@@ -20,6 +20,7 @@ import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { dataSubject, PersonalDataErased } from '../../domain/operations/data-subject.ts'
 import { installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
 import { OperatorActed, operatorAction } from '../../domain/operations/operator-action.ts'
+import { OperatorAlertAcknowledged, operatorAlert } from '../../domain/operations/operator-alert.ts'
 import { VirtualClockMoved, virtualClock } from '../../domain/operations/virtual-clock.ts'
 import { CarrierRegistered, carrier } from '../../domain/parties/carrier.ts'
 import {
@@ -320,6 +321,13 @@ const acted = OperatorActed.of({ action: 'rebuild', target: 'employers', details
 decisions(operatorAction, [
   ['is recorded', [], { type: 'Record', data: acted.data }, [acted]],
   ['is recorded each time', [acted], { type: 'Record', data: acted.data }, [acted]],
+])
+
+const noted = (note: string) => OperatorAlertAcknowledged.of({ alert_id: ID, note })
+const acknowledge = (note: string) => ({ type: 'Acknowledge', data: noted(note).data }) as const
+decisions(operatorAlert, [
+  ['is acknowledged', [], acknowledge('called them'), [noted('called them')]],
+  ['is acknowledged once', [noted('called them')], acknowledge('again'), []],
 ])
 
 const at = (to: number) => VirtualClockMoved.of({ to })

@@ -33,7 +33,7 @@ function intentsOf(...events: readonly PayrollFileEvent[]): readonly string[] {
   )
   const byKind = new Map<string, string>()
   for (const event of page) {
-    for (const intent of on.find(({ type }) => type.name === event.type)!.react(event)) {
+    for (const intent of on.find(({ type }) => type.name === event.type)!.react(event, undefined as never)) {
       expect(intent.key).toBe(id)
       const wait =
         intent.intent === 'perform' && intent.dueAt ? ` in ${intent.dueAt - Date.parse(RECORDED_AT)} ms` : ''

@@ -4,6 +4,7 @@ import { EventRegistry } from '../../application/event-registry.ts'
 import { AgentCredentialIssued, AgentCredentialRevoked } from '../../domain/access/agent-credential.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
+import { OperatorAlertAcknowledged } from '../../domain/operations/operator-alert.ts'
 import { CarrierRegistered } from '../../domain/parties/carrier.ts'
 import {
   type EmployeeChange,
@@ -31,12 +32,16 @@ import {
   PolicyActivated,
   PolicyCancelled,
   PolicyIssued,
+  PolicyNotActivated,
   PolicyTermsChanged,
 } from '../../domain/policies/policy.ts'
+import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
+import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
 import { agentCredentials } from '../../projections/agent-credentials.ts'
 import { employeeRegister } from '../../projections/employee-register.ts'
 import { employers } from '../../projections/employers.ts'
 import { projections } from '../../projections/index.ts'
+import { operatorAlerts } from '../../projections/operator-alerts.ts'
 import { payrollFiles } from '../../projections/payroll-files.ts'
 import { policies } from '../../projections/policies.ts'
 import { Fold } from '../../projections/runtime/fold.ts'
@@ -98,6 +103,7 @@ describe('read models as a whole', () => {
       'agent-credentials',
       'employee-register',
       'employers',
+      'operator-alerts',
       'payment-links',
       'subscriptions',
     ])
@@ -540,6 +546,55 @@ describe('employers', () => {
   it('leaves the name alone when only sealed details change', () => {
     const changed = EmployerDetailsChanged.of({ employer_id: EMPLOYER, address: sealed('{}') })
     spec.given({ stream, events: [registered, changed] }).thenRows({ employers: [{ legal_name: 'Acme' }] })
+  })
+})
+
+describe('operator alerts', () => {
+  const spec = specifyProjection(operatorAlerts)
+  const holder_policy_id = id('c')
+  const taken = PolicyNotActivated.of({ policy_id: POLICY, reason: 'policy_number_taken', holder_policy_id })
+  const cancelled = PolicyNotActivated.of({
+    policy_id: POLICY,
+    reason: 'policy_cancelled',
+    holder_policy_id: null,
+  })
+  const dropped = WebhookDeliveryDropped.of({
+    event_id: id('1'),
+    subscription_id: id('2'),
+    delivery_id: id('3'),
+  })
+  const disabled = (by: 'partner' | 'failures') =>
+    WebhookSubscriptionDisabled.of({ subscription_id: id('2'), by, at: 0 })
+  const happened = [
+    { stream: `policy-${POLICY}`, events: [taken, cancelled] },
+    { stream: `webhookEvent-${id('1')}`, events: [dropped] },
+    { stream: `webhookSubscriptions-${TENANT}_live`, events: [disabled('partner'), disabled('failures')] },
+  ]
+  const rows = () => spec.given(...happened).rows().operator_alerts!
+
+  it('are raised by what calls for a person, with ids of what it is about', () => {
+    const found = [...rows()].sort((a, b) => Number(a.seq) - Number(b.seq))
+    expect(found.map(({ kind, about, seq }) => [kind, about, seq])).toEqual([
+      ['policy_not_activated', { policy_id: POLICY, holder_policy_id }, 1],
+      ['policy_not_activated', { policy_id: POLICY }, 2],
+      ['webhook_delivery_dropped', { event_id: id('1'), subscription_id: id('2'), delivery_id: id('3') }, 3],
+      // a partner who disables its own subscription calls for nobody
+      ['webhook_subscription_disabled', { subscription_id: id('2') }, 5],
+    ])
+    for (const row of found) {
+      expect(row).toMatchObject({ tenant_id: TENANT, environment: 'live', acknowledged_at: null, note: null })
+      expect(row.alert_id).toMatch(/^[0-9a-f]{24}$/)
+    }
+    expect(new Set(found.map(({ alert_id }) => alert_id)).size).toBe(found.length)
+  })
+
+  it('keep who took note, and when', () => {
+    const { alert_id } = rows().find(({ kind }) => kind === 'webhook_delivery_dropped')!
+    const noted = OperatorAlertAcknowledged.of({ alert_id: String(alert_id), note: 'called them' })
+    const at = '2026-03-02T08:00:00.000Z'
+    const after = spec.given(...happened, { stream: `operatorAlert-${alert_id}`, events: [noted], at }).rows()
+    const [row] = after.operator_alerts!.filter((one) => one.acknowledged_at !== null)
+    expect(row).toMatchObject({ alert_id, acknowledged_at: at, acknowledged_by: 'test', note: 'called them' })
   })
 })
 

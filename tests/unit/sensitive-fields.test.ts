@@ -127,6 +127,7 @@ describe('the events', () => {
       'OperatorActed.action',
       'OperatorActed.details.*',
       'OperatorActed.target',
+      'OperatorAlertAcknowledged.note',
       'PaymentLinkCreated.after_completion_url',
       'PaymentLinkCreated.created_by',
       'PaymentLinkCreated.fee_breakdown.*.label',

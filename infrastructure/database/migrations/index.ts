@@ -10,6 +10,7 @@ import { movedTo } from './0009-moved-to.ts'
 import { append } from './0010-append.ts'
 import { workSlots } from './0011-work-slots.ts'
 import { parkedStreams } from './0012-parked-streams.ts'
+import { webhookDeliveries } from './0013-webhook-deliveries.ts'
 import { outbox } from './0014-outbox.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
@@ -27,5 +28,6 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0010-append': append,
   '0011-work-slots': workSlots,
   '0012-parked-streams': parkedStreams,
+  '0013-webhook-deliveries': webhookDeliveries,
   '0014-outbox': outbox,
 }

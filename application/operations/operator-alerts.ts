@@ -1,0 +1,182 @@
+import type { z } from 'zod'
+import type { EventType } from '../../domain/kernel/event-type.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { operatorAlert } from '../../domain/operations/operator-alert.ts'
+import { PolicyNotActivated } from '../../domain/policies/policy.ts'
+import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
+import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { derivedId, type RecordedEvent } from '../event-registry.ts'
+import type { ResultOf } from '../ports/read-database.ts'
+import { findCurrent } from '../read-models/find-current.ts'
+import {
+  type ListPage,
+  type ListScope,
+  type PagePart,
+  type PageRequest,
+  readPage,
+} from '../read-models/pages.ts'
+import {
+  equalsIfGiven,
+  isNullIfGiven,
+  type Parameter,
+  type Reading,
+  statement,
+} from '../read-models/statement.ts'
+
+/** Ids of what an alert is about, by their names. */
+type About = Readonly<Record<string, string>>
+
+/** Which events call for a person, and what for. */
+export interface AlertKind {
+  readonly type: EventType
+  /** One sentence: what happened, and what to do. */
+  readonly message: string
+  /** What it is about; null where the event calls for nobody. */
+  readonly about: (data: never) => About | null
+}
+
+function raisedBy<Type extends EventType>(
+  type: Type,
+  message: string,
+  about: (data: z.output<Type['schema']>) => About | null,
+): AlertKind {
+  return { type, message, about }
+}
+
+/** Everything that calls for a person, by kind: one entry for each. */
+export const ALERTS = {
+  webhook_delivery_dropped: raisedBy(
+    WebhookDeliveryDropped,
+    'A webhook was not accepted within 48 hours and is not sent any more: the partner has missed the event',
+    ({ event_id, subscription_id, delivery_id }) => ({ event_id, subscription_id, delivery_id }),
+  ),
+  webhook_subscription_disabled: raisedBy(
+    WebhookSubscriptionDisabled,
+    'A webhook subscription was disabled after repeated failures: the partner receives nothing until it enables it again',
+    ({ subscription_id, by }) => (by === 'failures' ? { subscription_id } : null),
+  ),
+  policy_not_activated: raisedBy(
+    PolicyNotActivated,
+    'A policy that was paid for is not active: it is cancelled, or `holder_policy_id` has its number. Cancel that one ' +
+      'and activate this one, or see to a refund',
+    ({ policy_id, holder_policy_id }) => ({
+      policy_id,
+      ...(holder_policy_id !== null && { holder_policy_id }),
+    }),
+  ),
+} as const satisfies Readonly<Record<string, AlertKind>>
+
+export type AlertKindName = keyof typeof ALERTS
+export const ALERT_KINDS = Object.keys(ALERTS) as [AlertKindName, ...AlertKindName[]]
+
+/** The id of the alert that an event raises: the same in every build of the read model. */
+export function alertIdOf({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): string {
+  return derivedId(`${stream}@${revision}`, 'alert')
+}
+
+/** What a list of alerts is narrowed to; null is everything. */
+export interface AlertScope extends ListScope {
+  readonly kind: AlertKindName | null
+  readonly isOpen: boolean | null
+}
+
+const PROJECTION = 'operator-alerts'
+
+const alertsOf = (db: Reading, $: Parameter<AlertScope>) =>
+  db
+    .selectFrom('operator_alerts')
+    .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
+    .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
+    .where((eb) => equalsIfGiven(eb, 'kind', $('kind')))
+    .where((eb) => isNullIfGiven(eb, 'acknowledged_at', $('isOpen')))
+const LIST = {
+  projection: PROJECTION,
+  rows: statement('operator-alerts', (db, $: Parameter<AlertScope & PagePart>) =>
+    alertsOf(db, $).selectAll().orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
+  ),
+  count: statement('operator-alert-count', (db, $: Parameter<AlertScope>) =>
+    alertsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+const ONE = statement('operator-alert', (db, $: Parameter<{ alertId: string }>) =>
+  db.selectFrom('operator_alerts').selectAll().where('alert_id', '=', $('alertId')),
+)
+const OPEN = statement('open-operator-alerts', (db) =>
+  db
+    .selectFrom('operator_alerts')
+    .select(['kind'])
+    .select(({ fn }) => fn.countAll<number>().as('open'))
+    .where('acknowledged_at', 'is', null)
+    .groupBy('kind'),
+)
+
+/** An alert as operators see it. */
+export interface ShownAlert extends Omit<ResultOf<typeof ONE>, 'kind' | 'seq'> {
+  readonly kind: AlertKindName
+  readonly status: 'open' | 'acknowledged'
+  readonly message: string
+}
+
+/** Alerts, newest first. */
+export async function listAlerts(
+  app: Pick<Application, 'read' | 'readModels' | 'log'>,
+  scope: AlertScope,
+  page: PageRequest,
+): Promise<ListPage<ShownAlert>> {
+  const { items, total } = await readPage(app, LIST, scope, page)
+  return { items: items.map(shown), total }
+}
+
+type Parts = Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>
+
+/** One alert. @throws ReadModelsLate */
+export async function findAlert(
+  app: Omit<Parts, 'commands'>,
+  alertId: string,
+): Promise<ShownAlert | Rejection> {
+  const found = isId(alertId)
+    ? await findCurrent(app, PROJECTION, async () => (await app.read.query(ONE, { alertId }))[0] ?? null)
+    : null
+  return found ? shown(found) : reject('not_found', 'alert_not_found', 'There is no such alert')
+}
+
+/** Takes note of an alert. Doing it again changes nothing. @returns the alert as it stands then. */
+export async function acknowledgeAlert(
+  app: Parts,
+  { alertId, note }: { readonly alertId: string; readonly note: string | null },
+  context: CommandContext,
+): Promise<ShownAlert | Rejection> {
+  const alert = await findAlert(app, alertId)
+  if (isRejection(alert)) return alert
+  const { tenant_id: tenantId, environment } = alert
+  const command = { type: 'Acknowledge', data: { alert_id: alertId, note } } as const
+  const outcome = await app.commands.execute(operatorAlert, alertId, command, {
+    ...context,
+    tenantId,
+    environment,
+  })
+  if (isRejection(outcome)) return outcome
+  await app.readModels.tellOf(operatorAlert, outcome.position ?? (await app.log.head()))
+  return findAlert(app, alertId)
+}
+
+/** How many alerts of each kind nobody has taken note of. */
+export async function openAlerts({
+  read,
+}: Pick<Application, 'read'>): Promise<Readonly<Record<AlertKindName, number>>> {
+  const rows = await read.query(OPEN, {})
+  const open = new Map(rows.map(({ kind, open }) => [kind, open]))
+  return Object.fromEntries(ALERT_KINDS.map((kind) => [kind, open.get(kind) ?? 0])) as Record<
+    AlertKindName,
+    number
+  >
+}
+
+function shown({ kind, seq: _seq, ...alert }: ResultOf<typeof ONE>): ShownAlert {
+  const known = kind as AlertKindName
+  const status = alert.acknowledged_at === null ? 'open' : 'acknowledged'
+  return { ...alert, kind: known, status, message: ALERTS[known].message }
+}

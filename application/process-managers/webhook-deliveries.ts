@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import type { EventOf } from '../../domain/kernel/event-type.ts'
+import { WebhookEventRaised } from '../../domain/webhooks/webhook-event.ts'
+import {
+  WebhookSubscriptionDeleted,
+  WebhookSubscriptionEnabled,
+} from '../../domain/webhooks/webhook-subscriptions.ts'
+import type { Application } from '../application.ts'
+import { derivedId, type RecordedEvent } from '../event-registry.ts'
+import { groupBy } from '../group-by.ts'
+import type { DeliveryRecords, FrozenEvent } from '../ports/webhooks.ts'
+import { deliver } from '../webhooks/deliver.ts'
+import type { DeliveryParts } from '../webhooks/delivery-parts.ts'
+import { Recipients } from '../webhooks/recipients.ts'
+import { type WaitingParts, wakeWaiting } from '../webhooks/wake-waiting.ts'
+import { backoff, on, perform, processManager, work } from './process-manager.ts'
+
+/** Events at a time: each may have a hundred recipients. */
+const EVENTS_AT_ONCE = 200
+/** A crash costs an attempt, never the delivery: what ends it is its age. */
+const UNTIL_IT_ENDS = backoff(Number.POSITIVE_INFINITY)
+/** An attempt has ten seconds; the rest is for log and database. */
+const TIME_LIMIT_MS = 60_000
+/**
+ * Deliveries under way in a process: receivers that are silent hold theirs for ten seconds. First attempts and later ones
+ * have slots of their own, so that what fails again and again holds up nothing new.
+ */
+const FIRST_SLOTS = 2_048
+const LATER_SLOTS = 1_024
+
+/** What is stored with a piece of work; everything else stands in the records. */
+const delivery = z.object({ subscription_id: z.string() })
+
+type Raised = RecordedEvent<EventOf<typeof WebhookEventRaised>>
+
+/** Deliveries to be made of an event, by their ids. */
+type Prepared = ReadonlyMap<
+  string,
+  readonly { readonly deliveryId: string; readonly subscriptionId: string }[]
+>
+
+type Parts = Pick<Application, 'log' | 'registry'> & DeliveryParts & WaitingParts
+
+/**
+ * Delivers what was raised to the subscriptions as of the event: freezes the event and its deliveries as records, then
+ * attempts each until it is accepted or the event is 48 hours old.
+ */
+export function webhookDeliveries(parts: Parts) {
+  const recipients = new Recipients(parts.log, parts.registry)
+  const perKey = {
+    // who was not heard of yet, or is late, takes few slots at a time; who is quick takes more
+    ...{ slots: 2, grownTo: 64 },
+    of: ({ subscription_id }: z.output<typeof delivery>) => subscription_id,
+  }
+  const attempts = { payload: delivery, retry: UNTIL_IT_ENDS, timeLimitMs: TIME_LIMIT_MS, perKey }
+  return processManager({
+    name: 'webhook-deliveries',
+    startAt: 'beginning',
+    pageSize: EVENTS_AT_ONCE,
+    prepare: (events: readonly RecordedEvent[]) => freeze(recipients, parts.records, events),
+    on: [
+      on(WebhookEventRaised, ({ data: { event_id } }, prepared: Prepared) =>
+        (prepared.get(event_id) ?? []).map(({ deliveryId, subscriptionId }) =>
+          perform('deliver', deliveryId, { subscription_id: subscriptionId }),
+        ),
+      ),
+      ...[WebhookSubscriptionEnabled, WebhookSubscriptionDeleted].map((type) =>
+        on(type, ({ data: { subscription_id }, revision, type: what }) => [
+          perform('wake', subscription_id, {
+            subscription_id,
+            enabled_by: what === WebhookSubscriptionEnabled.name ? revision : null,
+          }),
+        ]),
+      ),
+    ],
+    work: {
+      deliver: work({ ...attempts, slots: FIRST_SLOTS }, (item) => deliver(parts, item)),
+      redeliver: work({ ...attempts, slots: LATER_SLOTS }, (item) => deliver(parts, item)),
+      wake: work(
+        {
+          payload: z.object({ subscription_id: z.string(), enabled_by: z.number().nullable() }),
+          retry: backoff(),
+          timeLimitMs: TIME_LIMIT_MS,
+        },
+        async ({ payload, signal }) => {
+          if (payload.enabled_by !== null) {
+            await parts.records.resetFailures(payload.subscription_id, payload.enabled_by)
+          }
+          await wakeWaiting(parts, payload.subscription_id, signal)
+          return { outcome: 'done' }
+        },
+      ),
+    },
+  })
+}
+
+/** Keeps events and deliveries as records, each under an id that it has whenever the events come again. */
+async function freeze(
+  recipients: Recipients,
+  records: Pick<DeliveryRecords, 'add'>,
+  events: readonly RecordedEvent[],
+): Promise<Prepared> {
+  const raised = events.filter((event): event is Raised => event.type === WebhookEventRaised.name)
+  const found = [...(await recipients.of(raised))].filter(([, receiving]) => receiving.length > 0)
+  const deliveries = found.flatMap(([{ data, metadata }, receiving]) =>
+    receiving.map(({ _id: subscriptionId }) => ({
+      deliveryId: derivedId(data.event_id, subscriptionId),
+      ...{ eventId: data.event_id, subscriptionId, createdAt: Date.parse(metadata.recorded_at) },
+    })),
+  )
+  await records.add(
+    found.map(([event]) => frozen(event)),
+    deliveries,
+  )
+  return groupBy(deliveries, ({ eventId }) => eventId)
+}
+
+function frozen({ data, metadata }: Raised): FrozenEvent {
+  return {
+    eventId: data.event_id,
+    tenantId: data.tenant_id,
+    environment: data.environment,
+    eventType: data.event_type,
+    body: JSON.stringify(data.payload),
+    createdAt: Date.parse(metadata.recorded_at),
+  }
+}

@@ -1,0 +1,24 @@
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { bigint, jsonb, orNull, table, text, timestamptz } from './table.ts'
+
+export const operatorAlerts = table('operator_alerts', {
+  key: ['alert_id'],
+  columns: {
+    alert_id: text(),
+    /** A key of `ALERTS`. */
+    kind: text(),
+    /** Null where it is nobody's in particular, as is the environment. */
+    tenant_id: orNull(text()),
+    environment: orNull(text<Environment>()),
+    /** Ids of what it is about, by their names. */
+    about: jsonb<Readonly<Record<string, string>>>(),
+    raised_at: timestamptz(),
+    /** Null until an operator took note. */
+    acknowledged_at: orNull(timestamptz()),
+    acknowledged_by: orNull(text()),
+    note: orNull(text()),
+    /** Order in which they were raised. */
+    seq: bigint(),
+  },
+  indexes: [['seq'], ['kind', 'seq'], ['tenant_id', 'seq']],
+})

@@ -1,0 +1,209 @@
+import { streamOf } from '../../domain/kernel/decider.ts'
+import type { EventOf } from '../../domain/kernel/event-type.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import {
+  afterFailure,
+  DROP_AGE,
+  FAILURES_TO_DISABLE,
+  IMMEDIATE_ATTEMPTS,
+  isExpired,
+  isLive,
+  type NextAttempt,
+} from '../../domain/webhooks/delivery-schedule.ts'
+import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
+import {
+  subscriptionOf,
+  subscriptionsId,
+  type WebhookSubscription,
+  WebhookSubscriptionEnabled,
+  webhookSubscriptions,
+} from '../../domain/webhooks/webhook-subscriptions.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import type { AttemptResult, Delivery, WebhookAnswer } from '../ports/webhooks.ts'
+import { LeaseLost, TimeLimitExceeded } from '../process-managers/attempt.ts'
+import type { WorkItem, WorkOutcome } from '../process-managers/process-manager.ts'
+import type { DeliveryParts } from './delivery-parts.ts'
+
+/** How long an attempt under way is waited for when the service stops, in real milliseconds. */
+const GRACE_MS = 1_500
+const READ_PAGE = 100
+
+type Payload = { subscription_id: string }
+type Outcome = WorkOutcome<Payload>
+
+const DONE: Outcome = { outcome: 'done' }
+
+/**
+ * Attempts a delivery, or finds that it is over, or has to wait. The claim of the work is what says that an attempt is
+ * under way: a crash makes the next claim repeat it under its number. Its result is recorded before the work ends, so that
+ * what was accepted is not sent again.
+ */
+export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Promise<Outcome> {
+  const { records, commands, clock } = parts
+  const delivery = await records.load(item.key)
+  if (delivery?.nextAttemptAt == null) return DONE
+  const { tenantId, environment, subscriptionId } = delivery
+  const { state, revision } = await commands.load(
+    webhookSubscriptions,
+    subscriptionsId(tenantId, environment),
+  )
+  const subscription = subscriptionOf(state, subscriptionId)
+  if (!subscription) {
+    await records.giveUp(delivery.deliveryId, 'The subscription was deleted')
+    return DONE
+  }
+  const now = clock.now()
+  if (isExpired(delivery, now)) return drop(parts, item, delivery)
+  if (subscription.status === 'disabled') return again(delivery.createdAt + DROP_AGE)
+  // the count was stored, and a crash came before the command
+  if (delivery.failureCount >= FAILURES_TO_DISABLE && (await disable(parts, item, delivery))) {
+    return again(delivery.createdAt + DROP_AGE)
+  }
+  if (delivery.nextAttemptAt > now) return again(delivery.nextAttemptAt)
+  const answer = await attempt(parts, item, delivery, subscription, now)
+  const isAccepted = answer.error === null
+  parts.heard.attempted({
+    ...{ isFirst: delivery.attempts === 0, isAccepted, sinceRaisedMs: now - delivery.createdAt },
+  })
+  const next = isAccepted ? null : afterFailure(delivery, clock.now(), spread(parts, delivery))
+  const failures = await records.record(resultOf(delivery, { answer, next, revision, at: now }))
+  if (next === null) return DONE
+  if (delivery.attempts + 1 === IMMEDIATE_ATTEMPTS) {
+    parts.heard.failed()
+    if (failures >= FAILURES_TO_DISABLE) await disable(parts, item, { ...delivery, revision })
+  }
+  return again(next.at)
+}
+
+/** Waits for a time of the service's clock, as work that nothing new waits for. */
+function again(at: number): Outcome {
+  return { outcome: 'again', at, kind: 'redeliver' }
+}
+
+async function attempt(
+  { sender, vault }: DeliveryParts,
+  { signal }: WorkItem,
+  { eventId, eventType, body }: Delivery,
+  { url, secret_ref }: WebhookSubscription,
+  timestamp: number,
+): Promise<WebhookAnswer> {
+  const secret = await vault.get(secret_ref)
+  if (secret === null) throw new Error('The secret of a webhook subscription is not in the vault')
+  const ended = withGrace(signal)
+  try {
+    return await sender.post({ url, secret, eventId, eventType, body, timestamp }, ended.signal)
+  } finally {
+    ended.forget()
+  }
+}
+
+/** @param at when the attempt began. */
+function resultOf(
+  delivery: Delivery,
+  made: {
+    readonly answer: WebhookAnswer
+    readonly next: NextAttempt | null
+    readonly revision: number
+    readonly at: number
+  },
+): AttemptResult {
+  const { deliveryId, subscriptionId, attempts } = delivery
+  const { answer, next, revision, at } = made
+  const attempt = attempts + 1
+  const health = next === null ? 'success' : attempt === IMMEDIATE_ATTEMPTS ? 'failure' : null
+  return {
+    ...{ deliveryId, subscriptionId, attempt, at, revision, ...answer },
+    ...{ status: next?.status ?? 'delivered', rung: next?.rung ?? delivery.rung },
+    nextAttemptAt: next?.at ?? null,
+    counts: isLive(delivery) ? health : null,
+  }
+}
+
+/** Redeliveries of one outage are spread, always the same for one delivery; a clock of tests is told no other times. */
+function spread({ clock }: DeliveryParts, { deliveryId }: Delivery): number {
+  return clock.kind === 'virtual' ? 0 : Number.parseInt(deliveryId.slice(0, 6), 16) / 2 ** 24
+}
+
+/** Gives a delivery up: the log says so first, where operators find it. */
+async function drop(parts: DeliveryParts, item: WorkItem, delivery: Delivery): Promise<Outcome> {
+  const { eventId, subscriptionId, deliveryId } = delivery
+  const outcome = await parts.commands.execute(
+    webhookEvent,
+    eventId,
+    { type: 'Drop', subscriptionId, deliveryId },
+    contextOf(item, delivery),
+  )
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  await parts.records.giveUp(deliveryId, 'It was not accepted within 48 hours')
+  parts.heard.dropped()
+  return DONE
+}
+
+/**
+ * Disables a subscription whose count is full, unless it was enabled after the attempt that the count is known from: then
+ * the count is about to begin anew.
+ * @returns whether it is disabled.
+ */
+async function disable(parts: DeliveryParts, item: WorkItem, delivery: Delivery): Promise<boolean> {
+  const { tenantId, environment, subscriptionId, revision } = delivery
+  const id = subscriptionsId(tenantId, environment)
+  if (await wasEnabled(parts, streamOf(webhookSubscriptions, id), subscriptionId, revision)) return false
+  const outcome = await parts.commands.execute(
+    webhookSubscriptions,
+    id,
+    { type: 'Disable', subscriptionId, by: 'failures', at: parts.clock.now() },
+    // the same piece may find a full count again, after the subscription was enabled
+    { ...contextOf(item, delivery), ordinal: revision + 1 },
+  )
+  // it was deleted
+  if (isRejection(outcome)) return false
+  if (outcome.events.length > 0) parts.heard.disabled()
+  return true
+}
+
+/** Whether a subscription was enabled behind a revision of its stream. */
+async function wasEnabled(
+  { log, registry }: DeliveryParts,
+  stream: string,
+  subscriptionId: string,
+  after: number,
+): Promise<boolean> {
+  for (let from = after + 1; ; from += READ_PAGE) {
+    const page = await log.readStream(stream, { from, maxCount: READ_PAGE })
+    for (const stored of page) {
+      if (stored.type !== WebhookSubscriptionEnabled.name) continue
+      const { data } = registry.decode(stored) as unknown as EventOf<typeof WebhookSubscriptionEnabled>
+      if (data.subscription_id === subscriptionId) return true
+    }
+    if (page.length < READ_PAGE) return false
+  }
+}
+
+function contextOf(
+  { commandId, correlationId, causationId }: Pick<WorkItem, 'commandId' | 'correlationId' | 'causationId'>,
+  { tenantId, environment }: Delivery,
+): CommandContext {
+  const actor = { type: 'system', id: 'webhook-deliveries' } as const
+  return { actor, tenantId, environment, correlationId, causationId, commandId }
+}
+
+/** A signal that leaves an attempt some time when the service stops, so that it need not be repeated. */
+function withGrace(signal: AbortSignal): { readonly signal: AbortSignal; forget(): void } {
+  const ended = new AbortController()
+  let grace: NodeJS.Timeout | undefined
+  const abort = () => {
+    const { reason } = signal
+    const isOver = reason instanceof TimeLimitExceeded || reason instanceof LeaseLost
+    if (isOver) ended.abort(reason)
+    else grace = setTimeout(() => ended.abort(reason), GRACE_MS)
+  }
+  signal.throwIfAborted()
+  signal.addEventListener('abort', abort)
+  return {
+    signal: ended.signal,
+    forget() {
+      clearTimeout(grace)
+      signal.removeEventListener('abort', abort)
+    },
+  }
+}

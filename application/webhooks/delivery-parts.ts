@@ -1,0 +1,26 @@
+import type { Application } from '../application.ts'
+import type { DeliveryRecords, WebhookSender } from '../ports/webhooks.ts'
+
+/** Hears what becomes of deliveries. */
+export interface DeliveriesHeard {
+  /** An attempt has ended. @param sinceRaisedMs how old its event was when it began, by the service's clock. */
+  attempted(attempt: {
+    readonly isFirst: boolean
+    readonly isAccepted: boolean
+    readonly sinceRaisedMs: number
+  }): void
+  /** The immediate ladder of a delivery has failed. */
+  failed(): void
+  /** A delivery was given up after 48 hours. */
+  dropped(): void
+  /** A subscription was disabled because its receiver kept failing. */
+  disabled(): void
+}
+
+/** What deliveries are made with. */
+export interface DeliveryParts
+  extends Pick<Application, 'log' | 'registry' | 'commands' | 'clock' | 'vault'> {
+  readonly records: DeliveryRecords
+  readonly sender: WebhookSender
+  readonly heard: DeliveriesHeard
+}

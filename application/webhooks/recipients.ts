@@ -1,0 +1,88 @@
+import { streamOf } from '../../domain/kernel/decider.ts'
+import type { EventOf } from '../../domain/kernel/event-type.ts'
+import type { WebhookEventRaised } from '../../domain/webhooks/webhook-event.ts'
+import {
+  receives,
+  subscriptionsId,
+  type WebhookSubscription,
+  type WebhookSubscriptionEvent,
+  type WebhookSubscriptions,
+  webhookSubscriptions,
+} from '../../domain/webhooks/webhook-subscriptions.ts'
+import type { EventRegistry, RecordedEvent } from '../event-registry.ts'
+import { groupBy } from '../group-by.ts'
+import { type EventLog, LOG_START, type StoredEvent } from '../ports/event-log.ts'
+import { RecentlyUsed } from '../recently-used.ts'
+
+type Raised = RecordedEvent<EventOf<typeof WebhookEventRaised>>
+
+/** Subscriptions as of a place in the log. */
+interface Known {
+  readonly state: WebhookSubscriptions
+  /** Of the last event that is in them, and its place in the log. */
+  readonly revision: number
+  readonly position: bigint
+}
+
+const NOTHING: Known = { state: webhookSubscriptions.initialState, revision: -1, position: LOG_START }
+const READ_PAGE = 100
+/** Subscriptions that are remembered of all tenants together, about. */
+const REMEMBERED = 50_000
+
+/** Finds out who receives events: the subscriptions as of each event's position in the log, whatever happened since. */
+export class Recipients {
+  readonly #log: Pick<EventLog, 'revision' | 'readStream'>
+  readonly #registry: EventRegistry
+  readonly #known = new RecentlyUsed<string, Known>(REMEMBERED, ({ state }) => 1 + state.subscriptions.length)
+
+  constructor(log: Pick<EventLog, 'revision' | 'readStream'>, registry: EventRegistry) {
+    this.#log = log
+    this.#registry = registry
+  }
+
+  /** @param events in the order of the log. @returns the recipients of each, in the order in which they registered. */
+  async of(events: readonly Raised[]): Promise<ReadonlyMap<Raised, readonly WebhookSubscription[]>> {
+    const streams = groupBy(events, ({ data }) =>
+      streamOf(webhookSubscriptions, subscriptionsId(data.tenant_id, data.environment)),
+    )
+    const found = await Promise.all([...streams].map(([stream, raised]) => this.#ofStream(stream, raised)))
+    return new Map(found.flat())
+  }
+
+  async #ofStream(
+    stream: string,
+    events: readonly Raised[],
+  ): Promise<readonly (readonly [Raised, readonly WebhookSubscription[]])[]> {
+    let known = this.#known.get(stream) ?? NOTHING
+    // an earlier stretch of the log comes again
+    if (known.position > events[0]!.position) known = NOTHING
+    const changes = await this.#changes(stream, known.revision, events.at(-1)!.position)
+    let next = 0
+    const found = events.map((event) => {
+      for (; next < changes.length && changes[next]!.position < event.position; next += 1) {
+        known = this.#after(known, changes[next]!)
+      }
+      return [event, known.state.subscriptions.filter((one) => receives(one, event.data))] as const
+    })
+    this.#known.set(stream, known)
+    return found
+  }
+
+  /** What happened in a stream behind a revision, up to a position. */
+  async #changes(stream: string, after: number, upTo: bigint): Promise<readonly StoredEvent[]> {
+    const changes: StoredEvent[] = []
+    // most tenants change nothing, and many questions cost one look
+    if ((await this.#log.revision(stream)) <= after) return changes
+    for (let from = after + 1; ; from += READ_PAGE) {
+      const page = await this.#log.readStream(stream, { from, maxCount: READ_PAGE })
+      changes.push(...page)
+      if (page.length < READ_PAGE || page.at(-1)!.position > upTo) return changes
+    }
+  }
+
+  #after({ state }: Known, change: StoredEvent): Known {
+    const event = this.#registry.decode(change) as unknown as WebhookSubscriptionEvent
+    const { revision, position } = change
+    return { state: webhookSubscriptions.evolve(state, event), revision, position }
+  }
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '../ports/clock.ts'
+import type { Notices } from '../ports/notices.ts'
+import type { DeliveryRecords } from '../ports/webhooks.ts'
+import type { WorkStore } from '../process-managers/work-store.ts'
+
+export interface WaitingParts {
+  readonly records: Pick<DeliveryRecords, 'waiting' | 'resetFailures'>
+  readonly work: Pick<WorkStore, 'reschedule'>
+  readonly clock: Clock
+  readonly notices: Notices
+}
+
+const AT_ONCE = 1_000
+
+/**
+ * Has the unfinished deliveries of a subscription looked at again: one whose subscription was enabled goes on at its rung,
+ * at once when that has passed; one whose subscription was deleted ends.
+ */
+export async function wakeWaiting(
+  { records, work, clock, notices }: WaitingParts,
+  subscriptionId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let after = { createdAt: 0, deliveryId: '' }; ; ) {
+    signal.throwIfAborted()
+    const waiting = await records.waiting(subscriptionId, { after, limit: AT_ONCE })
+    const now = clock.now()
+    await work.reschedule(
+      'webhook-deliveries',
+      ['deliver', 'redeliver'],
+      waiting.map(({ deliveryId, nextAttemptAt }) => ({
+        key: deliveryId,
+        dueAt: Math.max(now, nextAttemptAt),
+      })),
+    )
+    if (waiting.length > 0) notices.wake('work')
+    if (waiting.length < AT_ONCE) return
+    after = waiting.at(-1)!
+  }
+}

@@ -1,0 +1,239 @@
+import type { Pool } from 'pg'
+import type {
+  AttemptResult,
+  Delivery,
+  DeliveryRecord,
+  DeliveryRecords,
+  FrozenEvent,
+  WebhookDeliveries,
+} from '../../application/ports/webhooks.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { IMMEDIATE_ATTEMPTS } from '../../domain/webhooks/delivery-schedule.ts'
+import { Gathered } from '../event-store/gathered.ts'
+import {
+  ADD_DELIVERIES,
+  ADD_EVENTS,
+  GIVE_UP,
+  LIST,
+  LOAD,
+  PRUNE,
+  RECORD,
+  WAITING,
+} from './delivery-statements.ts'
+
+/** Rows in a statement at the most. */
+const ROWS_AT_ONCE = 2_000
+/** Rows of each table that are forgotten at once. */
+const PRUNED_AT_ONCE = 5_000
+
+/** A delivery with its event. Times are texts, as pg reads them. */
+interface Row {
+  delivery_id: string
+  event_id: string
+  subscription_id: string
+  tenant_id: string
+  environment: FrozenEvent['environment']
+  event_type: FrozenEvent['eventType']
+  body: string
+  created_at: string
+  test: boolean
+  status: DeliveryRecord['status']
+  attempts: number
+  rung: number
+  next_attempt_at: string | null
+  last_attempt_at: string | null
+  last_response_code: number | null
+  last_error: string | null
+  delivered_at: string | null
+  revision: number
+  failure_count: number | null
+}
+
+/**
+ * The records of deliveries in the schema `webhooks`. Results are committed without waiting for the disk: what a crash of
+ * the database takes away is attempted once more, which receivers must expect.
+ */
+export class PostgresDeliveryRecords implements DeliveryRecords {
+  readonly #pool: Pool
+  readonly #loads: Gathered<string, ReadonlyMap<string, Delivery>>
+  readonly #records: Gathered<AttemptResult, ReadonlyMap<string, number>>
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+    this.#loads = new Gathered((ids) => this.#loadAll(ids))
+    this.#records = new Gathered((results) => this.#recordAll(results))
+  }
+
+  async add(...[events, deliveries]: Parameters<DeliveryRecords['add']>): Promise<void> {
+    for (const part of slices(events)) {
+      await this.#pool.query({
+        ...{ name: 'webhooks/add-events', text: ADD_EVENTS },
+        values: columns(part, 'eventId', 'tenantId', 'environment', 'eventType', 'body', 'createdAt'),
+      })
+    }
+    for (const part of slices(deliveries)) {
+      await this.#pool.query({
+        ...{ name: 'webhooks/add-deliveries', text: ADD_DELIVERIES },
+        values: columns(part, 'deliveryId', 'eventId', 'subscriptionId', 'createdAt'),
+      })
+    }
+  }
+
+  async load(deliveryId: string): Promise<Delivery | null> {
+    return (await this.#loads.ask(deliveryId)).get(deliveryId) ?? null
+  }
+
+  async record(result: AttemptResult): Promise<number> {
+    return (await this.#records.ask(result)).get(result.subscriptionId) ?? 0
+  }
+
+  async giveUp(deliveryId: string, why: string): Promise<void> {
+    await this.#pool.query({ name: 'webhooks/give-up', text: GIVE_UP, values: [deliveryId, why] })
+  }
+
+  async waiting(...[subscriptionId, { after, limit }]: Parameters<DeliveryRecords['waiting']>) {
+    const { rows } = await this.#pool.query<Pick<Row, 'delivery_id' | 'created_at' | 'next_attempt_at'>>({
+      name: 'webhooks/waiting',
+      text: WAITING,
+      values: [subscriptionId, after.createdAt, after.deliveryId, limit],
+    })
+    return rows.map((row) => ({
+      deliveryId: row.delivery_id,
+      createdAt: Number(row.created_at),
+      nextAttemptAt: Number(row.next_attempt_at),
+    }))
+  }
+
+  async prune(before: number): Promise<boolean> {
+    const { rows } = await this.#pool.query<{ most: number }>({
+      name: 'webhooks/prune',
+      text: PRUNE,
+      values: [before, PRUNED_AT_ONCE],
+    })
+    return rows[0]!.most >= PRUNED_AT_ONCE
+  }
+
+  async list(subscriptionId: string, limit: number): Promise<readonly DeliveryRecord[]> {
+    const { rows } = await this.#pool.query<Row>({
+      ...{ name: 'webhooks/list', text: LIST, values: [subscriptionId, limit] },
+    })
+    return rows.map(recordOf)
+  }
+
+  async failureCounts(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await this.#pool.query<{ subscription_id: string; failure_count: number }>({
+      name: 'webhooks/failure-counts',
+      text: `SELECT subscription_id, failure_count FROM webhooks.health
+             WHERE subscription_id = ANY ($1) AND failure_count > 0`,
+      values: [subscriptionIds],
+    })
+    return new Map(rows.map((row) => [row.subscription_id, row.failure_count]))
+  }
+
+  async resetFailures(subscriptionId: string, revision: number): Promise<void> {
+    await this.#pool.query({
+      name: 'webhooks/reset-failures',
+      text: `INSERT INTO webhooks.health AS health (subscription_id, failure_count, reset_revision) VALUES ($1, 0, $2)
+             ON CONFLICT (subscription_id) DO UPDATE SET failure_count = 0, reset_revision = excluded.reset_revision
+               WHERE health.reset_revision < excluded.reset_revision`,
+      values: [subscriptionId, revision],
+    })
+  }
+
+  async recordTest(test: Parameters<WebhookDeliveries['recordTest']>[0]): Promise<void> {
+    const { deliveryId, subscriptionId, eventId, answer, at } = test
+    await this.add([{ ...test, createdAt: at }], [])
+    const isAccepted = answer.error === null
+    await this.#pool.query({
+      name: 'webhooks/record-test',
+      text: `INSERT INTO webhooks.deliveries (delivery_id, event_id, subscription_id, created_at, test, status, attempts,
+               last_attempt_at, last_response_code, last_error, delivered_at)
+             VALUES ($1, $2, $3, $4, true, $5, 1, $4, $6, $7, $8) ON CONFLICT DO NOTHING`,
+      values: [
+        ...[deliveryId, eventId, subscriptionId, at, isAccepted ? 'delivered' : 'failed'],
+        ...[answer.statusCode, answer.error, isAccepted ? at : null],
+      ],
+    })
+  }
+
+  async #loadAll(ids: readonly string[]): Promise<ReadonlyMap<string, Delivery>> {
+    const { rows } = await this.#pool.query<Row>({ name: 'webhooks/load', text: LOAD, values: [ids] })
+    return new Map(rows.map((row) => [row.delivery_id, deliveryOf(row)]))
+  }
+
+  async #recordAll(results: readonly AttemptResult[]): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await this.#pool.query<{ subscription_id: string; failure_count: number }>({
+      name: 'webhooks/record',
+      text: RECORD,
+      values: columns(
+        results,
+        ...(['deliveryId', 'subscriptionId', 'attempt', 'at', 'statusCode', 'error', 'status'] as const),
+        ...(['rung', 'nextAttemptAt', 'revision', 'counts'] as const),
+      ),
+    })
+    return new Map(rows.map((row) => [row.subscription_id, row.failure_count]))
+  }
+}
+
+function deliveryOf(row: Row): Delivery {
+  return {
+    deliveryId: row.delivery_id,
+    eventId: row.event_id,
+    subscriptionId: row.subscription_id,
+    tenantId: row.tenant_id,
+    environment: row.environment,
+    eventType: row.event_type,
+    body: row.body,
+    createdAt: Number(row.created_at),
+    status: row.status,
+    attempts: row.attempts,
+    rung: row.rung,
+    nextAttemptAt: numberOf(row.next_attempt_at),
+    lastError: row.last_error,
+    revision: row.revision,
+    failureCount: row.failure_count ?? 0,
+  }
+}
+
+function recordOf(row: Row): DeliveryRecord {
+  const lastAttemptAt = timeOf(row.last_attempt_at)
+  // what comes behind the immediate ladder is the background redelivery
+  const sweeps = Math.max(0, row.attempts - IMMEDIATE_ATTEMPTS)
+  return {
+    _id: row.delivery_id,
+    subscription_id: row.subscription_id,
+    event_id: row.event_id,
+    event_type: row.event_type,
+    status: row.status,
+    attempts: row.attempts,
+    last_response_code: row.last_response_code,
+    last_attempt_at: lastAttemptAt,
+    delivered_at: timeOf(row.delivered_at),
+    created_at: timeOf(row.created_at)!,
+    payload: JSON.parse(row.body),
+    last_error: row.last_error,
+    test: row.test,
+    dedupe_key: `${row.event_id}:${row.subscription_id}`,
+    sweep_attempts: sweeps,
+    next_sweep_after: row.status === 'failed' ? timeOf(row.next_attempt_at) : null,
+    sweep_claimed_at: null,
+    last_swept_at: sweeps > 0 ? lastAttemptAt : null,
+  }
+}
+
+function numberOf(text: string | null): number | null {
+  return text === null ? null : Number(text)
+}
+
+function timeOf(text: string | null): string | null {
+  return text === null ? null : isoTime(Number(text))
+}
+
+function* slices<Item>(items: readonly Item[]): Iterable<readonly Item[]> {
+  for (let from = 0; from < items.length; from += ROWS_AT_ONCE) yield items.slice(from, from + ROWS_AT_ONCE)
+}
+
+/** One array for each column, for `unnest`. */
+function columns<Item>(items: readonly Item[], ...names: readonly (keyof Item)[]): unknown[] {
+  return names.map((name) => items.map((item) => item[name]))
+}

@@ -1,0 +1,93 @@
+/** The commit does not wait for the disk: a crash of the database may take the last moments of it away. */
+const WITHOUT_WAITING = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`
+
+export const ADD_EVENTS = `
+  INSERT INTO webhooks.events (event_id, tenant_id, environment, event_type, body, created_at)
+  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+  ON CONFLICT DO NOTHING`
+
+/** The first attempt is due when the event was raised. */
+export const ADD_DELIVERIES = `
+  INSERT INTO webhooks.deliveries (delivery_id, event_id, subscription_id, created_at, next_attempt_at)
+  SELECT delivery_id, event_id, subscription_id, created_at, created_at
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+    AS given (delivery_id, event_id, subscription_id, created_at)
+  ON CONFLICT DO NOTHING`
+
+export const LOAD = `
+  SELECT delivery.*, event.tenant_id, event.environment, event.event_type, event.body, health.failure_count
+  FROM webhooks.deliveries AS delivery
+    JOIN webhooks.events AS event USING (event_id)
+    LEFT JOIN webhooks.health AS health USING (subscription_id)
+  WHERE delivery.delivery_id = ANY ($1)`
+
+/**
+ * What a batch of attempts came to, each under its number, once. Successes and failures of a subscription count in the
+ * order in which they came in; the rows of all are locked in one order, so that two processes do not wait for each other.
+ */
+export const RECORD = `
+  WITH given AS (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::integer[], $6::text[], $7::text[],
+      $8::integer[], $9::bigint[], $10::integer[], $11::text[]) WITH ORDINALITY
+      AS given (delivery_id, subscription_id, attempt, at, code, error, status, rung, next_at, revision, counts, place)
+    WHERE ${WITHOUT_WAITING}
+  ), changed AS (
+    UPDATE webhooks.deliveries AS delivery SET
+      attempts = given.attempt, status = given.status, rung = given.rung, next_attempt_at = given.next_at,
+      last_attempt_at = given.at, last_response_code = given.code, last_error = given.error, revision = given.revision,
+      delivered_at = CASE WHEN given.status = 'delivered' THEN given.at END
+    FROM given
+    WHERE delivery.delivery_id = given.delivery_id AND delivery.attempts = given.attempt - 1
+      AND delivery.next_attempt_at IS NOT NULL
+    RETURNING given.subscription_id, given.counts, given.revision, given.place
+  ), locked AS (
+    SELECT subscription_id, failure_count, reset_revision FROM webhooks.health
+    WHERE subscription_id IN (SELECT subscription_id FROM changed WHERE counts IS NOT NULL)
+    ORDER BY subscription_id FOR UPDATE
+  ), counting AS (
+    SELECT changed.*, locked.failure_count,
+      max(place) FILTER (WHERE counts = 'success') OVER (PARTITION BY subscription_id) AS success
+    FROM changed LEFT JOIN locked USING (subscription_id)
+    WHERE counts IS NOT NULL AND revision >= COALESCE(reset_revision, -1)
+  ), tally AS (
+    SELECT subscription_id, bool_or(success IS NOT NULL) AS is_reset,
+      count(*) FILTER (WHERE counts = 'failure' AND place > COALESCE(success, 0))::integer AS failures
+    FROM counting GROUP BY subscription_id HAVING bool_or(counts = 'failure') OR max(failure_count) > 0
+  ), counted AS (
+    INSERT INTO webhooks.health AS health (subscription_id, failure_count) SELECT subscription_id, failures FROM tally
+    ON CONFLICT (subscription_id) DO UPDATE SET failure_count = excluded.failure_count
+      + CASE WHEN (SELECT is_reset FROM tally WHERE tally.subscription_id = excluded.subscription_id)
+          THEN 0 ELSE health.failure_count END
+    RETURNING subscription_id, failure_count
+  )
+  SELECT subscription_id, failure_count FROM counted WHERE failure_count > 0`
+
+export const GIVE_UP = `
+  UPDATE webhooks.deliveries SET next_attempt_at = NULL, status = 'failed',
+    last_error = $2 || COALESCE('; the last attempt: ' || last_error, '')
+  WHERE delivery_id = $1 AND next_attempt_at IS NOT NULL`
+
+export const WAITING = `
+  SELECT delivery_id, created_at, next_attempt_at FROM webhooks.deliveries
+  WHERE subscription_id = $1 AND (created_at, delivery_id) > ($2, $3) AND next_attempt_at IS NOT NULL
+  ORDER BY created_at, delivery_id LIMIT $4`
+
+/** Newest first; of those of one moment the last one stored. */
+export const LIST = `
+  SELECT delivery.*, event.event_type, event.body
+  FROM (
+    SELECT * FROM webhooks.deliveries WHERE subscription_id = $1
+    ORDER BY created_at DESC, seq DESC LIMIT $2
+  ) AS delivery JOIN webhooks.events AS event USING (event_id)
+  ORDER BY delivery.created_at DESC, delivery.seq DESC`
+
+/** An event is as old as its deliveries. */
+export const PRUNE = `
+  WITH deliveries AS (
+    DELETE FROM webhooks.deliveries WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM webhooks.deliveries WHERE created_at < $1 LIMIT $2)) RETURNING 1
+  ), events AS (
+    DELETE FROM webhooks.events WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM webhooks.events WHERE created_at < $1 LIMIT $2)) RETURNING 1
+  )
+  SELECT greatest((SELECT count(*) FROM deliveries), (SELECT count(*) FROM events))::integer AS most`
