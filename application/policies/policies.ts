@@ -11,14 +11,7 @@ import {
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
-import {
-  holderOf,
-  isTaken,
-  policyNumberReservation,
-  release,
-  reserve,
-  reserveFor,
-} from '../uniqueness/reservations.ts'
+import { isTaken, policyNumberReservation, release, reserve, reserveFor } from '../uniqueness/reservations.ts'
 
 export interface NewPolicy {
   readonly employerId: string
@@ -82,13 +75,6 @@ export async function issue(
     scoped,
   )
   if (isRejection(outcome) && outcome.code === 'policy_exists') return policyNumberTaken()
-  const isNew = !isRejection(outcome) && outcome.events.length > 0
-  if (number && isNew && (await holderOf(app, number)) !== policyId) {
-    // this command was late, and the number has gone to a policy that was activated meanwhile
-    const reason = 'Its number was given to another policy while it was issued'
-    await app.commands.execute(policy, policyId, { type: 'Cancel', reason }, scoped)
-    return policyNumberTaken()
-  }
   return readable(app, policy, outcome)
 }
 

@@ -93,27 +93,29 @@ export async function reserve<State, Command, Event extends DomainEvent>(
 }
 
 /**
- * Reserves a value for an aggregate that is there already. A reservation that was left without its aggregate gives way:
- * whoever goes on late with it looks again after its creation.
+ * Reserves a value for an aggregate that is there already. It takes none that was left without its aggregate: the command
+ * that reserved it may still go on.
  * @returns who holds the value now: the aggregate, or another one that is in the way.
  */
 export async function reserveFor<State, Command, Event extends DomainEvent>(
-  { commands }: Pick<Application, 'commands'>,
+  app: Pick<Application, 'commands'>,
   value: ReservedValue,
   { decider, id, hasLost }: Omit<NewHolder<State, Command, Event>, 'creates'>,
   context: CommandContext,
 ): Promise<string> {
-  const holder = await holderOf({ commands }, value)
+  const holder = await holderOf(app, value)
   if (holder === id) return id
-  const state = holder === null ? null : (await commands.load(decider, holder)).state
-  if (state !== null && !hasLost(state)) return holder!
+  if (holder !== null) {
+    const { state } = await app.commands.load(decider, holder)
+    if (state === null || !hasLost(state)) return holder
+  }
   const { kind, fingerprint } = value
   const data = { kind, fingerprint, owner_id: id }
   const reserving = { type: 'Reserve', data, ...(holder !== null && { replaces: holder }) } as const
-  const outcome = await commands.execute(reservation, value.id, reserving, context)
+  const outcome = await app.commands.execute(reservation, value.id, reserving, context)
   if (!isRejection(outcome) && outcome.state.owner_id === id) return id
   // somebody was faster
-  const faster = await holderOf({ commands }, value)
+  const faster = await holderOf(app, value)
   if (faster === null) throw new Error('A value was reserved and given back at the same time')
   return faster
 }
