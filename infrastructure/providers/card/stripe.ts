@@ -15,7 +15,6 @@ import { noticeOf, statusOf } from './stripe-notices.ts'
 /** The version of Stripe's API that is spoken here; the endpoint for notices must be of the same. */
 export const STRIPE_API_VERSION = '2026-10-28.endive'
 
-/** Real milliseconds that Stripe may take for an answer. */
 const TIMEOUT_MS = 10_000
 /** Every call carries a key, or has the same effect again. */
 const RETRIES = 1
@@ -31,6 +30,8 @@ export interface StripeSettings {
   /** `https://api.stripe.com`, or what stands in for it. */
   readonly apiBase: string
   readonly webhookSecret: string
+  /** Real milliseconds that Stripe may take for an answer, default 10000. */
+  readonly timeoutMs?: number
 }
 
 /** Stripe, by its own SDK. What is created there names what it is for by its metadata, which notices bring back. */
@@ -40,14 +41,14 @@ export class StripeCardProcessor implements CardProcessor {
   readonly #webhookSecret: string
   #product: Promise<string> | null = null
 
-  constructor({ apiKey, apiBase, webhookSecret }: StripeSettings) {
+  constructor({ apiKey, apiBase, webhookSecret, timeoutMs = TIMEOUT_MS }: StripeSettings) {
     const { protocol, hostname, port } = new URL(apiBase)
     this.#webhookSecret = webhookSecret
     this.#stripe = new Stripe(apiKey, {
       apiVersion: STRIPE_API_VERSION,
       ...{ protocol: protocol === 'http:' ? 'http' : 'https', host: hostname },
       ...(port === '' ? {} : { port }),
-      ...{ timeout: TIMEOUT_MS, maxNetworkRetries: RETRIES, telemetry: false },
+      ...{ timeout: timeoutMs, maxNetworkRetries: RETRIES, telemetry: false },
     })
   }
 

@@ -1,0 +1,314 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { NewProcessorSubscription } from '../../application/ports/card-processor.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
+import { StripeCardProcessor } from '../../infrastructure/providers/card/stripe.ts'
+import {
+  STRIPE_KEYS,
+  type StripeEventType,
+  type StripeFault,
+  type StripeObject,
+  StripeStandIn,
+  stripeEvent,
+  stripeSignature,
+} from '../support/stripe-stand-in.ts'
+import { describeCardProcessor } from './card-processor.contract.ts'
+
+let stripe: StripeStandIn
+let processor: StripeCardProcessor
+let methods = 0
+
+beforeEach(async () => {
+  stripe = await StripeStandIn.start()
+  processor = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url, timeoutMs: 300 })
+})
+afterEach(() => stripe.stop())
+
+const method = () => {
+  methods += 1
+  return stripe.method(`pm_${methods}`)
+}
+describeCardProcessor('Stripe', () => ({ processor, method }))
+
+const employer = { employerId: 'e'.repeat(24), name: 'Rosen Masonry', email: 'office@rosen.example' }
+const SUBSCRIPTION_ID = 'a'.repeat(24)
+const LINK_ID = 'b'.repeat(24)
+const link = {
+  ...{ linkId: LINK_ID, customerId: 'cus_1', amountCents: 10_500, description: 'Full payment' },
+  ...{ afterCompletionUrl: null, keepsMethod: false },
+}
+const asked = (customerId: string, changes: Partial<NewProcessorSubscription> = {}) => ({
+  ...{ subscriptionId: SUBSCRIPTION_ID, customerId, paymentMethodId: null, isPayersMethod: false },
+  ...{ amountCents: 5_000, firstChargeAt: null, charges: null, ...changes },
+})
+const newCustomer = async () => (await processor.createCustomer(employer, 'customer-1')).customerId
+
+describe('what is asked of Stripe', () => {
+  test('for a customer: its key does not depend on who asks', async () => {
+    const id = await newCustomer()
+    expect(stripe.customers.get(id)).toMatchObject({
+      ...{ name: employer.name, email: employer.email, metadata: { employer_id: employer.employerId } },
+    })
+    expect(stripe.requests[0]).toMatchObject({
+      ...{
+        path: '/v1/customers',
+        key: 'customer-1',
+        params: { metadata: { employer_id: employer.employerId } },
+      },
+    })
+  })
+
+  test('for a link that is paid once', async () => {
+    const { processorLinkId, url } = await processor.createPaymentLink(link, 'link-1')
+    expect(url).toBe(`${stripe.url}/pay/${processorLinkId}`)
+    expect(stripe.links.get(processorLinkId)!.asked).toEqual({
+      line_items: [
+        {
+          price_data: { currency: 'usd', unit_amount: '10500', product_data: { name: 'Full payment' } },
+          quantity: '1',
+        },
+      ],
+      metadata: { link_id: LINK_ID, customer_id: 'cus_1' },
+      payment_intent_data: { metadata: { link_id: LINK_ID, customer_id: 'cus_1' } },
+      customer_creation: 'if_required',
+      restrictions: { completed_sessions: { limit: '1' } },
+    })
+    await processor.deactivatePaymentLink(processorLinkId, 'end-1')
+    expect(stripe.links.get(processorLinkId)!.active).toBe(false)
+  })
+
+  test('for a link that keeps the method, and sends the payer back', async () => {
+    const after = { afterCompletionUrl: 'https://partner.example/done?x=1', keepsMethod: true }
+    const { processorLinkId } = await processor.createPaymentLink({ ...link, ...after }, 'link-1')
+    expect(stripe.links.get(processorLinkId)!.asked).toMatchObject({
+      payment_intent_data: { setup_future_usage: 'off_session' },
+      customer_creation: 'always',
+      after_completion: { type: 'redirect', redirect: { url: after.afterCompletionUrl } },
+    })
+  })
+
+  test('for a refund', async () => {
+    const refund = { processorPaymentId: 'pi_9', amountCents: 700, reason: 'duplicate' } as const
+    const { processorRefundId } = await processor.refund(refund, 'refund-1')
+    expect(stripe.refunds.get(processorRefundId)).toMatchObject({ payment_intent: 'pi_9', amount: 700 })
+    expect(stripe.sent(/refunds/)[0]!.params).toEqual({
+      ...{ payment_intent: 'pi_9', amount: '700', reason: 'duplicate' },
+    })
+  })
+
+  test('for a subscription: its method becomes the default, and no money moves before it is asked for', async () => {
+    const customer = await newCustomer()
+    const paymentMethodId = method()
+    const made = await processor.createSubscription(asked(customer, { paymentMethodId }), 's-1')
+    expect(made.status).toBe('incomplete')
+    expect(stripe.customers.get(customer)!.defaultMethod).toBe(paymentMethodId)
+    const { asked: params, latest_invoice } = stripe.subscriptions.get(made.processorSubscriptionId)!
+    expect(params).toEqual({
+      ...{
+        customer,
+        metadata: { subscription_id: SUBSCRIPTION_ID },
+        default_payment_method: paymentMethodId,
+      },
+      ...{ payment_behavior: 'default_incomplete', proration_behavior: 'none' },
+      items: [
+        {
+          price_data: {
+            ...{ currency: 'usd', unit_amount: '5000', product: 'compstream_premium' },
+            recurring: { interval: 'month' },
+          },
+        },
+      ],
+    })
+    expect(stripe.invoices.get(String(latest_invoice))!.status).toBe('open')
+    await processor.chargeFirst(made.processorSubscriptionId, 'first-1')
+    expect(stripe.invoices.get(String(latest_invoice))!.status).toBe('paid')
+    await processor.cancelSubscription(made.processorSubscriptionId)
+    expect(stripe.subscriptions.get(made.processorSubscriptionId)!.status).toBe('canceled')
+  })
+
+  test('for a plan: it begins with the first charge and ends a month after the last', async () => {
+    const customer = await newCustomer()
+    const first = Date.UTC(2027, 0, 31, 17)
+    const made = await processor.createSubscription(
+      asked(customer, { firstChargeAt: first, charges: 3 }),
+      's-1',
+    )
+    expect(made.status).toBe('active')
+    expect(stripe.subscriptions.get(made.processorSubscriptionId)).toMatchObject({
+      ...{ trial_end: first / 1000, cancel_at: Date.UTC(2027, 3, 30, 17) / 1000 },
+    })
+  })
+
+  test("charges a payer's method with the customer that it is of", async () => {
+    const customer = await newCustomer()
+    const { customerId: payer } = await processor.createCustomer(employer, 'customer-2')
+    const paymentMethodId = stripe.method('pm_payers', payer)
+    const charges = { paymentMethodId, firstChargeAt: Date.UTC(2027, 0, 31, 17), charges: 3 }
+    const { processorSubscriptionId } = await processor.createSubscription(
+      asked(customer, { ...charges, isPayersMethod: true }),
+      's-1',
+    )
+    expect(stripe.subscriptions.get(processorSubscriptionId)!.customer).toBe(payer)
+    const theft = processor.createSubscription(asked(customer, charges), 's-2')
+    await expect(theft).rejects.toMatchObject({ name: 'ProviderRefused', about: 'payment_method' })
+  })
+
+  test('names its product once, by whoever comes first', async () => {
+    const customer = await newCustomer()
+    await Promise.all(['s-1', 's-2'].map((key) => processor.createSubscription(asked(customer), key)))
+    const another = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url })
+    await another.createSubscription(asked(customer), 's-3')
+    expect(stripe.subscriptions.size).toBe(3)
+  })
+
+  test('carries a key with every POST', async () => {
+    const customer = await newCustomer()
+    await processor.createSubscription(asked(customer, { paymentMethodId: method() }), 's-1')
+    expect(stripe.requests.filter(({ method, key }) => method === 'POST' && key === null)).toEqual([])
+  })
+})
+
+describe('what goes wrong at Stripe', () => {
+  const refund = { processorPaymentId: 'pi_1', amountCents: 100, reason: null } as const
+
+  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500])(
+    'once (%s) is asked again under the same key',
+    async (fault) => {
+      stripe.fail(fault)
+      await processor.refund(refund, 'refund-1')
+      expect(stripe.refunds.size).toBe(1)
+    },
+  )
+
+  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500, 429])(
+    'for longer (%s) is an outage',
+    async (fault) => {
+      stripe.fail(fault, { times: 10 })
+      await expect(processor.refund(refund, 'refund-1')).rejects.toThrow(ProviderUnavailable)
+      stripe.fail(fault, { times: 0 })
+      await processor.refund(refund, 'refund-1')
+      expect(stripe.refunds.size).toBe(1)
+    },
+  )
+
+  test('is an outage when nobody is there, or the key is wrong', async () => {
+    const elsewhere = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: 'http://127.0.0.1:9' })
+    await expect(elsewhere.refund(refund, 'r')).rejects.toThrow(ProviderUnavailable)
+    const stranger = new StripeCardProcessor({ ...STRIPE_KEYS, apiKey: 'sk_other', apiBase: stripe.url })
+    await expect(stranger.refund(refund, 'r')).rejects.toThrow(ProviderUnavailable)
+  })
+
+  test('is a refusal when the card is declined, without a word of what was sent', async () => {
+    const customer = await newCustomer()
+    const { processorSubscriptionId } = await processor.createSubscription(asked(customer), 's-1')
+    stripe.fail('declined', { path: /pay$/ })
+    const paying = processor.chargeFirst(processorSubscriptionId, 'first-1')
+    await expect(paying).rejects.toThrow(ProviderRefused)
+    await expect(paying).rejects.toThrow('The card processor refused (card_declined)')
+    stripe.fail('declined', { path: /attach$/ })
+    const attaching = processor.createSubscription(asked(customer, { paymentMethodId: method() }), 's-2')
+    await expect(attaching).rejects.toMatchObject({ about: 'payment_method' })
+  })
+
+  test('is a refusal when a key comes with another request', async () => {
+    await processor.refund(refund, 'refund-1')
+    await expect(processor.refund({ ...refund, amountCents: 200 }, 'refund-1')).rejects.toThrow(
+      ProviderRefused,
+    )
+  })
+})
+
+describe('notices of Stripe', () => {
+  const AT = Date.UTC(2027, 0, 5, 12)
+  const read = (body: string, { at = AT, now = AT, secret = STRIPE_KEYS.webhookSecret as string } = {}) =>
+    processor.readNotices({
+      body: Buffer.from(body),
+      headers: { 'stripe-signature': stripeSignature(body, at, secret) },
+      now,
+    })
+  const event = <Type extends StripeEventType>(type: Type, object: StripeObject<Type>) =>
+    stripeEvent(type, object, { id: 'evt_1', at: AT })
+  const invoice = (amount_due: number) => ({
+    ...{ id: 'in_1', amount_due, amount_paid: amount_due, created: AT / 1000 },
+    parent: { subscription_details: { metadata: { subscription_id: SUBSCRIPTION_ID } } },
+  })
+  const told = { noticeId: 'evt_1', at: AT }
+  const charge = {
+    subscriptionId: SUBSCRIPTION_ID,
+    processorPaymentId: 'in_1',
+    amountCents: 5_000,
+    dueAt: AT,
+  }
+  const ours = { metadata: { link_id: LINK_ID } }
+
+  test.each<readonly [string, object]>([
+    [
+      event('payment_intent.succeeded', {
+        id: 'pi_1',
+        payment_method: 'pm_1',
+        amount_received: 700,
+        ...ours,
+      }),
+      {
+        ...{ about: 'link_paid', linkId: LINK_ID, processorPaymentId: 'pi_1' },
+        ...{ paymentMethodId: 'pm_1', amountCents: 700 },
+      },
+    ],
+    [
+      event('payment_intent.payment_failed', { ...ours, last_payment_error: { message: 'Declined.' } }),
+      { about: 'link_failed', linkId: LINK_ID, failureMessage: 'Declined.' },
+    ],
+    [event('invoice.paid', invoice(5_000)), { about: 'subscription_paid', ...charge }],
+    [
+      event('invoice.payment_failed', invoice(5_000)),
+      { about: 'subscription_failed', ...charge, failureCode: null },
+    ],
+    ...(
+      [
+        ['trialing', 'active'],
+        ['past_due', 'past_due'],
+        ['unpaid', 'past_due'],
+        ['incomplete_expired', 'canceled'],
+      ] as const
+    ).map(
+      ([theirs, status]) =>
+        [
+          event('customer.subscription.updated', {
+            ...{ status: theirs, metadata: { subscription_id: SUBSCRIPTION_ID } },
+          }),
+          { about: 'subscription_status', subscriptionId: SUBSCRIPTION_ID, status },
+        ] as [string, object],
+    ),
+    [
+      event('customer.subscription.deleted', {
+        ...{ status: 'canceled', metadata: { subscription_id: SUBSCRIPTION_ID } },
+      }),
+      { about: 'subscription_status', subscriptionId: SUBSCRIPTION_ID, status: 'canceled' },
+    ],
+  ])('%#: are read', (body, notice) => {
+    expect(read(body)).toEqual([{ ...told, ...notice }])
+  })
+
+  test.each([
+    event('payment_intent.succeeded', { id: 'pi_1', metadata: {} }),
+    event('invoice.paid', invoice(0)),
+    event('invoice.paid', { id: 'in_2', parent: null, amount_due: 5 }),
+    event('customer.subscription.updated', {
+      status: 'paused',
+      metadata: { subscription_id: SUBSCRIPTION_ID },
+    }),
+    event('charge.refunded', { id: 'ch_1' }),
+  ])('%#: tell nothing of ours', (body) => {
+    expect(read(body)).toEqual([])
+  })
+
+  test('are believed only with a signature over their bytes, made lately', () => {
+    const body = event('invoice.paid', invoice(5_000))
+    expect(read(body, { secret: 'whsec_other' })).toBeNull()
+    expect(read(body, { now: AT + 301_000 })).toBeNull()
+    expect(read(body, { now: AT + 299_000 })).toHaveLength(1)
+    const headers = { 'stripe-signature': stripeSignature(body, AT) }
+    const altered = Buffer.from(body.replace('5000', '5001'))
+    expect(processor.readNotices({ body: altered, headers, now: AT })).toBeNull()
+    expect(processor.readNotices({ body: Buffer.from(body), headers: {}, now: AT })).toBeNull()
+  })
+})

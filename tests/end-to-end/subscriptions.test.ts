@@ -1,0 +1,446 @@
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import {
+  type Answer,
+  operate,
+  type SeededTenant,
+  seedEmployer,
+  seedPolicy,
+  seedTenant,
+} from '../support/seed.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
+import {
+  asPartner,
+  createLink,
+  type Json,
+  subscribe,
+  subscriptionBody,
+  subscriptionOf,
+  tenantWithCustomer,
+  told,
+} from '../support/subscriptions.ts'
+
+let service: SharedService
+let live: SeededTenant
+let sandbox: SeededTenant
+
+beforeAll(async () => {
+  service = await sharedService()
+  live = await tenantWithCustomer(service)
+  sandbox = await tenantWithCustomer(service, { environment: 'sandbox' })
+})
+
+const NOTHING = '0'.repeat(24)
+
+function post(tenant: SeededTenant, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  return asPartner(service, { ...tenant.clientHeaders, ...headers }, 'POST', '/subscriptions', body)
+}
+
+/** Headers of a further key of a tenant. */
+async function keyOf(tenant: SeededTenant, scope: Record<string, unknown>): Promise<Record<string, string>> {
+  const { client_id, client_secret } = await operate(service, 'POST', '/api-clients', {
+    ...{ tenant_id: tenant.tenantId, name: 'Narrow', products: ['payments'], environment: 'live' },
+    ...scope,
+  })
+  return { 'X-Client-ID': client_id, 'X-Client-Secret': client_secret }
+}
+
+describe('a subscription', () => {
+  test('of a live key waits for its first payment', async () => {
+    const made = await subscribe(service, live, { metadata: { region: 'west', source: 'me' } })
+    expect(made).toEqual({
+      _id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      employer_id: live.employerId,
+      carrier_id: live.carrierId,
+      policy_id: live.policyId,
+      payment_link_id: null,
+      amount_cents: 5_000,
+      currency: 'usd',
+      interval: 'month',
+      payment_method_id: 'pm_card_visa',
+      status: 'incomplete',
+      processor_subscription_id: expect.stringMatching(/^sub_/),
+      scheduled_payments: [
+        {
+          _id: expect.stringMatching(/^[0-9a-f]{24}$/),
+          installment_number: 1,
+          due_at: made.created_at,
+          amount_cents: 5_000,
+          status: 'scheduled',
+          failed_attempts: 0,
+          paid_at: null,
+        },
+      ],
+      metadata: { region: 'west', source: 'payment_api', api_client_id: live.tenantId },
+      created_at: expect.any(String),
+      updated_at: made.created_at,
+      canceled_at: null,
+      cancellation_reason: null,
+    })
+    expect(await subscriptionOf(service, live, made._id)).toEqual(made)
+  })
+
+  test('of a sandbox key is active at once, and told of', async () => {
+    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const made = await subscribe(service, tenant)
+    expect(made.status).toBe('active')
+    expect(made.scheduled_payments.map(({ status }: Json) => status)).toEqual(['paid', 'scheduled'])
+    expect(await told(service, tenant.tenantId)).toEqual([
+      [
+        'subscription.created',
+        {
+          subscription_id: made._id,
+          employer_id: tenant.employerId,
+          policy_id: tenant.policyId,
+          carrier_id: tenant.carrierId,
+          amount_cents: 5_000,
+          currency: 'usd',
+          status: 'active',
+          metadata: { source: 'payment_api', api_client_id: tenant.tenantId },
+        },
+      ],
+    ])
+  })
+
+  test('whose card is declined stays incomplete, in the sandbox too', async () => {
+    const made = await subscribe(service, sandbox, { payment_method_id: 'pm_card_declined' })
+    expect(made.status).toBe('incomplete')
+  })
+
+  test('takes the carrier of a key for one carrier', async () => {
+    const headers = await keyOf(live, { carrier_ids: [live.carrierId] })
+    const { carrier_id: _, ...body } = subscriptionBody(live)
+    const answer = await asPartner(service, headers, 'POST', '/subscriptions', body)
+    expect([answer.status, answer.body.data?.carrier_id]).toEqual([201, live.carrierId])
+  })
+})
+
+describe('a request for a subscription', () => {
+  const without = (field: string) => ({ ...subscriptionBody(live), [field]: undefined })
+
+  test.each(['employer_id', 'policy_id', 'amount_cents', 'payment_method_id'])(
+    'is refused without %s',
+    async (field) => {
+      const answer = await post(live, without(field))
+      expect([answer.status, answer.body]).toEqual([
+        400,
+        { ok: false, error: 'Bad Request', message: `${field} is required` },
+      ])
+    },
+  )
+
+  test.each([
+    ['employer_id', 7],
+    ['policy_id', {}],
+    ['amount_cents', 1.5],
+    ['amount_cents', '100'],
+    ['amount_cents', 0],
+    ['amount_cents', -5],
+    ['amount_cents', 100_000_000],
+    ['payment_method_id', ''],
+    ['payment_method_id', 'pm card'],
+    ['payment_method_id', 'p'.repeat(256)],
+    ['metadata', { a: 1 }],
+    ['metadata', { a: null }],
+    ['metadata', []],
+    ['metadata', 'text'],
+    ['metadata', { a: 'x'.repeat(64 * 1024) }],
+  ])('is refused with %s = %j', async (field, value) => {
+    const answer = await post(live, subscriptionBody(live, { [field]: value }))
+    expect([answer.status, answer.body.error]).toEqual([400, 'Bad Request'])
+    expect(answer.body.message).toContain(field)
+  })
+
+  test('is refused with a payment method that the processor does not know', async () => {
+    for (const tenant of [live, sandbox]) {
+      const answer = await post(tenant, subscriptionBody(tenant, { payment_method_id: '4242424242424242' }))
+      expect([answer.status, answer.body.message]).toEqual([
+        400,
+        expect.stringContaining('payment_method_id'),
+      ])
+      expect(answer.text).not.toContain('4242')
+    }
+  })
+
+  test('needs a carrier from a key for several', async () => {
+    const answer = await post(live, without('carrier_id'))
+    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('carrier_id')])
+  })
+
+  test.each(['employer_id', 'policy_id', 'carrier_id'])(
+    'is refused where %s names nothing',
+    async (field) => {
+      const other = {
+        employer_id: sandbox.employerId,
+        policy_id: sandbox.policyId,
+        carrier_id: sandbox.carrierId,
+      }
+      for (const id of [NOTHING, other[field as keyof typeof other], 'no-id']) {
+        const answer = await post(live, subscriptionBody(live, { [field]: id }))
+        expect([answer.status, answer.body.message]).toEqual([404, expect.stringContaining(field)])
+      }
+    },
+  )
+
+  test('is refused outside the scope of the key', async () => {
+    for (const scope of [{ carrier_ids: [] }, { employer_ids: [] }]) {
+      const headers = await keyOf(live, scope)
+      const answer = await asPartner(service, headers, 'POST', '/subscriptions', subscriptionBody(live))
+      expect([answer.status, answer.body.error]).toEqual([403, 'Forbidden'])
+    }
+  })
+
+  test('is refused before the employer has a customer, which its first link brings', async () => {
+    const tenant = await seedTenant(service)
+    const refused = await post(tenant, subscriptionBody(tenant))
+    expect([refused.status, refused.body.error]).toEqual([409, 'Conflict'])
+    expect(refused.body.message).toContain('payment link')
+    await createLink(service, tenant)
+    expect((await post(tenant, subscriptionBody(tenant))).status).toBe(201)
+  })
+
+  test('is done once for a key', async () => {
+    const key = { 'Idempotency-Key': randomUUID() }
+    const body = subscriptionBody(live)
+    const [first, second] = await Promise.all([post(live, body, key), post(live, body, key)])
+    expect([first!.status, second!.status].sort()).toEqual([200, 201])
+    await operate(service, 'POST', `/card-processor/${first!.body.data._id}/succeed`)
+    const again = await post(live, body, key)
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
+    expect(again.body).toEqual(first!.body)
+    const other = await post(live, subscriptionBody(live, { amount_cents: 5_001 }), key)
+    expect(other.status).toBe(409)
+  })
+})
+
+describe('an outage of the card processor', () => {
+  const fault = (mode: string, times = 1) =>
+    operate(service, 'POST', '/faults', { point: 'card-processor', mode, times })
+  const count = async (tenant: SeededTenant) =>
+    (await asPartner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.pagination.total
+
+  test.each(['unreachable', 'timeout'])('%s creates nothing, and the same key tries again', async (mode) => {
+    const tenant = await tenantWithCustomer(service)
+    const key = { 'Idempotency-Key': randomUUID() }
+    await fault(mode)
+    const refused = await post(tenant, subscriptionBody(tenant), key)
+    expect([refused.status, refused.body]).toEqual([
+      502,
+      { ok: false, error: 'Bad Gateway', message: expect.stringMatching(/card processor/) },
+    ])
+    expect(await count(tenant)).toBe(0)
+    expect((await post(tenant, subscriptionBody(tenant), key)).status).toBe(201)
+    expect(await count(tenant)).toBe(1)
+    expect((await told(service, tenant.tenantId)).map(([type]) => type)).toEqual(['subscription.created'])
+  })
+
+  test.each(['unreachable', 'timeout', 'decline'])('%s cancels nothing', async (mode) => {
+    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const { _id: id } = await subscribe(service, tenant)
+    await fault(mode)
+    const cancel = () => asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
+    expect((await cancel()).status).toBe(502)
+    expect((await subscriptionOf(service, tenant, id)).status).toBe('active')
+    expect((await cancel()).body.data.status).toBe('canceled')
+    expect((await told(service, tenant.tenantId)).map(([type]) => type)).toEqual([
+      'subscription.created',
+      'subscription.cancelled',
+    ])
+  })
+})
+
+describe('reading subscriptions', () => {
+  test('lists them newest first, by carrier and status, in pages', async () => {
+    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const { carrier_id: other } = await operate(service, 'POST', '/carriers', {
+      tenant_id: tenant.tenantId,
+      name: 'Other Mutual',
+      settlement_type: null,
+    })
+    const policy = await seedPolicy(service, { employerId: tenant.employerId, carrierId: other })
+    const ids: string[] = []
+    for (const overrides of [{}, { carrier_id: other, policy_id: policy.policyId }, {}]) {
+      ids.push((await subscribe(service, tenant, overrides))._id)
+    }
+    await asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${ids[0]}`)
+    const list = async (query: string, headers = tenant.clientHeaders) =>
+      (await asPartner(service, headers, 'GET', `/subscriptions${query}`)).body
+    const idsOf = async (query: string, headers?: Record<string, string>) =>
+      (await list(query, headers)).data.map(({ _id }: Json) => _id)
+
+    expect(await idsOf('')).toEqual([ids[2], ids[1], ids[0]])
+    expect(await idsOf(`?carrier_id=${other}`)).toEqual([ids[1]])
+    expect(await idsOf('?status=canceled')).toEqual([ids[0]])
+    expect(await idsOf('?status=past_due')).toEqual([])
+    expect(await idsOf(`?status=active&carrier_id=${tenant.carrierId}`)).toEqual([ids[2]])
+    expect(await list('?limit=2&page=2')).toMatchObject({
+      data: [{ _id: ids[0] }],
+      pagination: { page: 2, limit: 2, total: 3, total_pages: 2, has_more: false },
+    })
+    const narrow = { environment: 'sandbox' }
+    expect(await idsOf('', await keyOf(tenant, { ...narrow, carrier_ids: [other] }))).toEqual([ids[1]])
+    expect(await idsOf('', await keyOf(tenant, { ...narrow, employer_ids: [] }))).toEqual([])
+    for (const query of ['?status=cancelled', '?status=', '?page=0', '?limit=x', '?carrier_id=x']) {
+      expect((await asPartner(service, tenant.clientHeaders, 'GET', `/subscriptions${query}`)).status).toBe(
+        400,
+      )
+    }
+  })
+
+  test('and cancelling them stays within tenant, environment and scope', async () => {
+    const { _id: id } = await subscribe(service, live)
+    const outside = await Promise.all([keyOf(live, { carrier_ids: [] }), keyOf(live, { employer_ids: [] })])
+    const other = await seedTenant(service)
+    for (const method of ['GET', 'DELETE']) {
+      const statusFor = async (headers: Record<string, string>, of = id) =>
+        (await asPartner(service, headers, method, `/subscriptions/${of}`)).status
+      for (const headers of outside) expect(await statusFor(headers)).toBe(403)
+      expect(await statusFor(other.clientHeaders)).toBe(404)
+      expect(await statusFor(sandbox.clientHeaders)).toBe(404)
+      for (const nothing of [NOTHING, 'x', live.employerId]) {
+        expect(await statusFor(live.clientHeaders, nothing)).toBe(404)
+      }
+      expect(await statusFor({})).toBe(401)
+      const payroll = await keyOf(live, { products: ['payroll'] })
+      expect(await statusFor(payroll)).toBe(403)
+    }
+    expect((await subscriptionOf(service, live, id)).status).toBe('incomplete')
+  })
+})
+
+describe('cancelling', () => {
+  test('ends a subscription in any status, once', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const made = await subscribe(service, tenant)
+    const cancel = () => asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${made._id}`)
+    const first = await cancel()
+    expect([first.status, first.body.data]).toMatchObject([
+      200,
+      {
+        _id: made._id,
+        status: 'canceled',
+        cancellation_reason: 'requested',
+        canceled_at: expect.any(String),
+      },
+    ])
+    expect(first.body.data.scheduled_payments.map(({ status }: Json) => status)).toEqual(['cancelled'])
+    const again = await cancel()
+    expect([again.status, again.body]).toEqual([200, first.body])
+    const events = await told(service, tenant.tenantId)
+    expect(events.map(([type, { status }]) => [type, status])).toEqual([
+      ['subscription.created', 'incomplete'],
+      ['subscription.cancelled', 'canceled'],
+    ])
+  })
+})
+
+describe('simulated payments', () => {
+  const simulate = (headers: Record<string, string>, id: string, verb: string) =>
+    asPartner(service, headers, 'POST', `/sandbox/subscriptions/${id}/${verb}`, {})
+
+  test('move a subscription of the sandbox', async () => {
+    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const { _id: id } = await subscribe(service, tenant)
+    const steps = ['charge', 'fail', 'fail', 'charge']
+    const seen: unknown[] = []
+    for (const verb of steps) {
+      const { status, body } = await simulate(tenant.clientHeaders, id, verb)
+      const payments = body.data.scheduled_payments.map((one: Json) => one.status)
+      seen.push([status, body.data.status, payments])
+    }
+    expect(seen).toEqual([
+      [200, 'active', ['paid', 'paid', 'scheduled']],
+      [200, 'past_due', ['paid', 'paid', 'failed', 'scheduled']],
+      [200, 'past_due', ['paid', 'paid', 'failed', 'scheduled']],
+      [200, 'active', ['paid', 'paid', 'paid', 'scheduled']],
+    ])
+    const events = (await told(service, tenant.tenantId)).slice(1)
+    expect(events.map(([type, body]) => [type, body.installment_number])).toEqual([
+      ['installment.paid', 2],
+      ['installment.failed', 3],
+      ['installment.failed', 3],
+      ['installment.paid', 3],
+    ])
+    const { scheduled_payments } = await subscriptionOf(service, tenant, id)
+    expect(events.at(-1)![1]).toEqual({
+      subscription_id: id,
+      payment_id: scheduled_payments[2]._id,
+      installment_number: 3,
+      amount_cents: 5_000,
+      currency: 'usd',
+      paid_at: scheduled_payments[2].paid_at,
+    })
+    await asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
+    for (const verb of ['charge', 'fail']) {
+      expect((await simulate(tenant.clientHeaders, id, verb)).status).toBe(409)
+    }
+  })
+
+  test('are for sandbox keys only', async () => {
+    const { _id: id } = await subscribe(service, live)
+    for (const verb of ['charge', 'fail']) {
+      for (const one of [id, NOTHING]) {
+        const answer = await simulate(live.clientHeaders, one, verb)
+        expect([answer.status, answer.body.message]).toEqual([403, expect.stringContaining('sandbox')])
+      }
+      expect((await simulate(sandbox.clientHeaders, id, verb)).status).toBe(404)
+      expect((await simulate({}, id, verb)).status).toBe(401)
+    }
+  })
+})
+
+describe('an operator', () => {
+  const play = (id: string, verb: string, body: unknown = {}) =>
+    operate(service, 'POST', `/card-processor/${id}/${verb}`, body)
+
+  test('plays the first payment of a live subscription, and what follows', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const { _id: id } = await subscribe(service, tenant)
+    const statuses: string[] = []
+    for (const [verb, body] of [
+      ['decline', { failure_code: 'insufficient_funds' }],
+      ['succeed', {}],
+      ['decline', {}],
+      ['succeed', {}],
+    ] as const) {
+      const played = await play(id, verb, body)
+      expect(played).toEqual({
+        ...{ _id: id, kind: 'subscription', already_paid: false },
+        outcome: verb === 'succeed' ? 'succeeded' : 'declined',
+      })
+      statuses.push((await subscriptionOf(service, tenant, id)).status)
+    }
+    expect(statuses).toEqual(['incomplete', 'active', 'past_due', 'active'])
+    const events = await told(service, tenant.tenantId)
+    expect(events.map(([type, body]) => [type, body.installment_number])).toEqual([
+      ['subscription.created', undefined],
+      ['installment.failed', 1],
+      ['installment.paid', 1],
+      ['installment.failed', 2],
+      ['installment.paid', 2],
+    ])
+  })
+
+  test('plays payers of links', async () => {
+    const tenant = await seedTenant(service)
+    const { _id: id } = await createLink(service, tenant)
+    expect(await play(id, 'decline')).toMatchObject({ kind: 'payment_link', outcome: 'declined' })
+    expect(await play(id, 'succeed')).toMatchObject({ outcome: 'succeeded', already_paid: false })
+    expect(await play(id, 'succeed')).toMatchObject({ outcome: 'succeeded', already_paid: true })
+    const link = await asPartner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)
+    expect(link.body.data.status).toBe('paid')
+  })
+
+  test('plays nothing that is not there', async () => {
+    const employer = await seedEmployer(service, { tenantId: live.tenantId })
+    for (const id of [NOTHING, 'x', employer.employerId]) {
+      await expect(play(id, 'succeed')).rejects.toThrow(/404/)
+      await expect(play(id, 'decline')).rejects.toThrow(/404/)
+    }
+  })
+})
+
+test('the simulated card processor sends no notices', async () => {
+  const answer = await fetch(`${service.paymentsUrl}/processor/notices`, { method: 'POST', body: '{}' })
+  expect([answer.status, await answer.json()]).toMatchObject([404, { ok: false, error: 'Not Found' }])
+})

@@ -1,0 +1,392 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Stripe } from 'stripe'
+import { STRIPE_API_VERSION } from '../../infrastructure/providers/card/stripe.ts'
+
+/**
+ * Stands in for Stripe: what of its API this service uses, with its idempotency keys, its errors and its signed events.
+ * Names of parameters and shapes of answers are held to the types of Stripe's own SDK; a parameter that is not named here
+ * is refused, as Stripe refuses those it does not know.
+ */
+
+export const STRIPE_KEYS = {
+  apiKey: 'sk_test_stand_in',
+  webhookSecret: 'whsec_stand_in',
+  publishableKey: 'pk_test_stand_in',
+} as const
+
+type Params = Readonly<Record<string, unknown>>
+type Names<T> = readonly (keyof T & string)[]
+
+const CUSTOMER: Names<Stripe.CustomerCreateParams & Stripe.CustomerUpdateParams> = [
+  ...(['name', 'email', 'metadata', 'invoice_settings'] as const),
+]
+const PRODUCT: Names<Stripe.ProductCreateParams> = ['id', 'name']
+const LINK: Names<Stripe.PaymentLinkCreateParams> = [
+  ...(['line_items', 'metadata', 'payment_intent_data', 'customer_creation'] as const),
+  ...(['restrictions', 'after_completion'] as const),
+]
+const LINK_CHANGE: Names<Stripe.PaymentLinkUpdateParams> = ['active']
+const ATTACH: Names<Stripe.PaymentMethodAttachParams> = ['customer']
+const REFUND: Names<Stripe.RefundCreateParams> = ['payment_intent', 'amount', 'reason']
+const SUBSCRIPTION: Names<Stripe.SubscriptionCreateParams> = [
+  ...(['customer', 'items', 'metadata', 'payment_behavior', 'proration_behavior'] as const),
+  ...(['default_payment_method', 'trial_end', 'cancel_at'] as const),
+]
+
+type Customer = Pick<Stripe.Customer, 'id' | 'object' | 'name' | 'email' | 'metadata'>
+type Link = Pick<Stripe.PaymentLink, 'id' | 'object' | 'url' | 'active' | 'metadata'>
+type Method = Pick<Stripe.PaymentMethod, 'id' | 'object' | 'customer'>
+type Refund = Pick<Stripe.Refund, 'id' | 'object' | 'amount' | 'payment_intent' | 'status'>
+type Invoice = Pick<Stripe.Invoice, 'id' | 'object' | 'status' | 'amount_due'>
+type Subscription = Pick<
+  Stripe.Subscription,
+  'id' | 'object' | 'status' | 'customer' | 'metadata' | 'latest_invoice' | 'trial_end' | 'cancel_at'
+>
+
+/** What a request runs into: nobody there, an answer that is lost or never comes, or an error. */
+export type StripeFault = 'unreachable' | 'lost' | 'silent' | 500 | 429 | 'declined'
+
+interface SentRequest {
+  readonly method: string
+  readonly path: string
+  readonly params: Params
+  readonly key: string | null
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+}
+
+/** An error as Stripe words it. */
+class Refusal extends Error {
+  readonly answer: Answer
+  constructor(status: number, error: Readonly<Record<string, string>>) {
+    super(error.code)
+    this.answer = { status, body: { error: { message: 'Stripe says so', ...error } } }
+  }
+}
+
+const missing = (param: string) =>
+  new Refusal(404, { type: 'invalid_request_error', code: 'resource_missing', param })
+
+export class StripeStandIn {
+  readonly requests: SentRequest[] = []
+  readonly customers = new Map<string, Customer & { defaultMethod: string | null }>()
+  readonly links = new Map<string, Link & { readonly asked: Params }>()
+  readonly methods = new Map<string, Method>()
+  readonly refunds = new Map<string, Refund>()
+  readonly subscriptions = new Map<string, Subscription & { readonly asked: Params }>()
+  readonly invoices = new Map<string, Invoice & { readonly subscription: string }>()
+  readonly #products = new Set<string>()
+  readonly #answered = new Map<string, { readonly asked: string; readonly answer: Answer }>()
+  readonly #server: Server
+  #fault: { readonly fault: StripeFault; readonly path: RegExp; times: number } | null = null
+  #count = 0
+
+  private constructor() {
+    this.#server = createServer((request, response) => void this.#serve(request, response))
+  }
+
+  static async start(): Promise<StripeStandIn> {
+    const standIn = new StripeStandIn()
+    await new Promise<void>((resolve) => standIn.#server.listen(0, '127.0.0.1', resolve))
+    return standIn
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  /** Lets the next requests for some paths fail. */
+  fail(fault: StripeFault, { times = 1, path = /./ }: { times?: number; path?: RegExp } = {}): void {
+    this.#fault = times === 0 ? null : { fault, path, times }
+  }
+
+  /** Makes a payment method, of nobody yet unless said. */
+  method(id: string, customer: string | null = null): string {
+    this.methods.set(id, { id, object: 'payment_method', customer })
+    return id
+  }
+
+  /** Requests of a method and path, without those that only read. */
+  sent(path: RegExp): readonly SentRequest[] {
+    return this.requests.filter((request) => request.method !== 'GET' && path.test(request.path))
+  }
+
+  // ---- requests
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const path = request.url!.split('?')[0]!
+    const fault = this.#takeFault(path)
+    if (fault === 'unreachable') {
+      request.socket.destroy()
+      return
+    }
+    const { status, body } = this.#answer(request, path, Buffer.concat(chunks).toString(), fault)
+    if (fault === 'lost') request.socket.destroy()
+    if (fault === 'lost' || fault === 'silent') return
+    response.writeHead(status, { 'Content-Type': 'application/json', 'Request-Id': `req_${this.#count}` })
+    response.end(JSON.stringify(body))
+  }
+
+  #takeFault(path: string): StripeFault | null {
+    const set = this.#fault
+    if (!set?.path.test(path)) return null
+    set.times -= 1
+    if (set.times === 0) this.#fault = null
+    return set.fault
+  }
+
+  #answer(request: IncomingMessage, path: string, text: string, fault: StripeFault | null): Answer {
+    const { method = '', headers } = request
+    const header = (name: string) => (headers[name] as string | undefined) ?? null
+    try {
+      if (header('authorization') !== `Bearer ${STRIPE_KEYS.apiKey}`) {
+        throw new Refusal(401, { type: 'invalid_request_error' })
+      }
+      if (header('stripe-version') !== STRIPE_API_VERSION) {
+        throw new Refusal(400, { type: 'invalid_request_error', code: 'api_version' })
+      }
+      const params = nested(text)
+      const key = header('idempotency-key')
+      this.requests.push({ method, path, params, key })
+      if (fault === 500) throw new Refusal(500, { type: 'api_error' })
+      if (fault === 429) throw new Refusal(429, { type: 'invalid_request_error', code: 'rate_limit' })
+      if (method === 'POST' && key === null) throw new Error('A POST without an idempotency key')
+      const asked = `${method} ${path} ${text}`
+      const known = key === null ? undefined : this.#answered.get(key)
+      if (known) {
+        if (known.asked !== asked) throw new Refusal(400, { type: 'idempotency_error' })
+        return known.answer
+      }
+      const answer = this.#carryOut(method, path, params, fault === 'declined')
+      if (key !== null) this.#answered.set(key, { asked, answer })
+      return answer
+    } catch (error) {
+      if (error instanceof Refusal) return error.answer
+      throw error
+    }
+  }
+
+  #carryOut(method: string, path: string, params: Params, isDeclined: boolean): Answer {
+    const [, , resource, id, verb] = path.split('/')
+    const does = [method, resource, id === undefined ? '' : '{id}', verb ?? ''].filter(Boolean).join(' ')
+    const decline = () => new Refusal(402, { type: 'card_error', code: 'card_declined' })
+    switch (does) {
+      case 'POST customers':
+        return ok(this.#createCustomer(only(params, CUSTOMER)))
+      case 'POST customers {id}':
+        return ok(this.#updateCustomer(id!, only(params, CUSTOMER)))
+      case 'POST products':
+        return ok(this.#createProduct(only(params, PRODUCT)))
+      case 'POST payment_links':
+        return ok(this.#createLink(only(params, LINK)))
+      case 'POST payment_links {id}': {
+        const link = found(this.links, id!, 'payment_link')
+        const changed = { ...link, active: only(params, LINK_CHANGE).active === 'true' }
+        this.links.set(id!, changed)
+        return ok(changed)
+      }
+      case 'GET payment_methods {id}':
+        return ok(found(this.methods, id!, 'payment_method'))
+      case 'POST payment_methods {id} attach': {
+        if (isDeclined) throw decline()
+        found(this.methods, id!, 'payment_method')
+        this.method(id!, String(only(params, ATTACH).customer))
+        return ok(this.methods.get(id!))
+      }
+      case 'POST refunds': {
+        const { amount, payment_intent } = only(params, REFUND)
+        const refund: Refund = {
+          ...{ id: this.#id('re'), object: 'refund', amount: Number(amount) },
+          ...{ payment_intent: String(payment_intent), status: 'succeeded' },
+        }
+        this.refunds.set(refund.id, refund)
+        return ok(refund)
+      }
+      case 'POST subscriptions':
+        return ok(this.#createSubscription(only(params, SUBSCRIPTION)))
+      case 'GET subscriptions {id}':
+        return ok(found(this.subscriptions, id!, 'id'))
+      case 'DELETE subscriptions {id}': {
+        const one = found(this.subscriptions, id!, 'id')
+        // as the real one: what has ended cannot be ended again
+        if (one.status === 'canceled') throw missing('id')
+        const canceled = { ...one, status: 'canceled' as const }
+        this.subscriptions.set(id!, canceled)
+        return ok(canceled)
+      }
+      case 'POST invoices {id} pay': {
+        const invoice = found(this.invoices, id!, 'invoice')
+        if (isDeclined) throw decline()
+        const paid = { ...invoice, status: 'paid' as const }
+        this.invoices.set(id!, paid)
+        const one = this.subscriptions.get(invoice.subscription)!
+        this.subscriptions.set(one.id, { ...one, status: 'active' })
+        return ok(paid)
+      }
+      default:
+        throw new Error(`The stand-in for Stripe does not do ${does}`)
+    }
+  }
+
+  #createCustomer(params: Params): Customer {
+    const customer: Customer = {
+      ...{ id: this.#id('cus'), object: 'customer', name: null, email: null },
+      metadata: (params.metadata ?? {}) as Stripe.Metadata,
+    }
+    this.customers.set(customer.id, { ...customer, defaultMethod: null })
+    return customer
+  }
+
+  #updateCustomer(id: string, { name, email, invoice_settings }: Params): Customer {
+    const customer = found(this.customers, id, 'customer')
+    const settings = invoice_settings as { default_payment_method?: string } | undefined
+    const method = settings?.default_payment_method
+    if (method !== undefined && this.methods.get(method)?.customer !== id)
+      throw missing('default_payment_method')
+    const changed = {
+      ...customer,
+      name: (name as string | undefined) ?? customer.name ?? null,
+      email: (email as string | undefined) ?? customer.email ?? null,
+      defaultMethod: method ?? customer.defaultMethod,
+    }
+    this.customers.set(id, changed)
+    return changed
+  }
+
+  #createProduct({ id }: Params): Pick<Stripe.Product, 'id' | 'object'> {
+    if (this.#products.has(String(id))) {
+      throw new Refusal(400, { type: 'invalid_request_error', code: 'resource_already_exists' })
+    }
+    this.#products.add(String(id))
+    return { id: String(id), object: 'product' }
+  }
+
+  #createLink(asked: Params): Link {
+    const id = this.#id('plink')
+    const metadata = asked.metadata as Stripe.Metadata
+    const link: Link = { id, object: 'payment_link', url: `${this.url}/pay/${id}`, active: true, metadata }
+    this.links.set(id, { ...link, asked })
+    return link
+  }
+
+  #createSubscription(asked: Params): Subscription {
+    const { customer, metadata, trial_end, cancel_at, items, default_payment_method: method } = asked
+    found(this.customers, String(customer), 'customer')
+    if (method !== undefined && this.methods.get(String(method))?.customer !== customer) {
+      throw missing('default_payment_method')
+    }
+    const { product, unit_amount } = (items as [{ price_data: Record<string, string> }])[0].price_data
+    if (!this.#products.has(product!)) throw missing('items[0][price_data][product]')
+    const id = this.#id('sub')
+    const isLater = trial_end !== undefined
+    const invoice = this.#id('in')
+    this.invoices.set(invoice, {
+      ...{ id: invoice, object: 'invoice', status: isLater ? 'paid' : 'open' },
+      ...{ amount_due: isLater ? 0 : Number(unit_amount), subscription: id },
+    })
+    const subscription: Subscription = {
+      ...{ id, object: 'subscription', status: isLater ? 'trialing' : 'incomplete' },
+      ...{ customer: String(customer), metadata: metadata as Stripe.Metadata, latest_invoice: invoice },
+      trial_end: isLater ? Number(trial_end) : null,
+      cancel_at: cancel_at === undefined ? null : Number(cancel_at),
+    }
+    this.subscriptions.set(id, { ...subscription, asked })
+    return subscription
+  }
+
+  #id(kind: string): string {
+    this.#count += 1
+    return `${kind}_${String(this.#count).padStart(4, '0')}`
+  }
+}
+
+function ok(body: unknown): Answer {
+  return { status: 200, body }
+}
+
+function found<Kind>(all: ReadonlyMap<string, Kind>, id: string, param: string): Kind {
+  const one = all.get(id)
+  if (one === undefined) throw missing(param)
+  return one
+}
+
+/** The parameters of a request, all of which must be known. */
+function only(params: Params, names: readonly string[]): Params {
+  for (const name of Object.keys(params)) {
+    if (!names.includes(name)) {
+      throw new Refusal(400, { type: 'invalid_request_error', code: 'parameter_unknown', param: name })
+    }
+  }
+  return params
+}
+
+/** `a[b][0][c]=x` as `{ a: { b: [{ c: 'x' }] } }`. */
+function nested(text: string): Params {
+  const root: Record<string, unknown> = {}
+  for (const [name, value] of new URLSearchParams(text)) {
+    const path = name.split(/[[\]]+/).filter(Boolean)
+    let holder: Record<string, unknown> = root
+    for (const [index, part] of path.entries()) {
+      if (index === path.length - 1) holder[part] = value
+      else {
+        holder[part] ??= /^\d+$/.test(path[index + 1]!) ? [] : {}
+        holder = holder[part] as Record<string, unknown>
+      }
+    }
+  }
+  return root
+}
+
+// ---- events
+
+type Deep<T> = { readonly [Key in keyof T]?: T[Key] extends object | null ? Deep<T[Key]> | null : T[Key] }
+export type StripeEventType = Stripe.Event['type']
+/** As much of the object of an event as a test is about. */
+export type StripeObject<Type extends StripeEventType> = Deep<
+  Extract<Stripe.Event, { type: Type }>['data']['object']
+>
+
+/** An event of Stripe about an object, as its body. @param at when it happened, epoch milliseconds. */
+export function stripeEvent<Type extends StripeEventType>(
+  type: Type,
+  object: StripeObject<Type>,
+  { id, at }: { readonly id: string; readonly at: number },
+): string {
+  const event: Omit<Stripe.EventBase, 'data' | 'type'> & { readonly type: string; readonly data: unknown } = {
+    ...{ id, object: 'event', api_version: STRIPE_API_VERSION, created: Math.floor(at / 1000) },
+    ...{ livemode: true, pending_webhooks: 1, request: null, type, data: { object } },
+  }
+  return JSON.stringify(event)
+}
+
+/** The header that Stripe signs a body with. @param at epoch milliseconds. */
+export function stripeSignature(
+  payload: string,
+  at: number,
+  secret: string = STRIPE_KEYS.webhookSecret,
+): string {
+  const timestamp = Math.floor(at / 1000)
+  return new Stripe(STRIPE_KEYS.apiKey).webhooks.generateTestHeaderString({ payload, secret, timestamp })
+}
+
+/** The settings of a service that takes the stand-in for Stripe. */
+export function stripeSettings(standIn: StripeStandIn): Record<string, string> {
+  return {
+    PROCESSOR: 'stripe',
+    STRIPE_API_KEY: STRIPE_KEYS.apiKey,
+    STRIPE_API_BASE: standIn.url,
+    STRIPE_WEBHOOK_SECRET: STRIPE_KEYS.webhookSecret,
+    STRIPE_PUBLISHABLE_KEY: STRIPE_KEYS.publishableKey,
+  }
+}
