@@ -77,9 +77,9 @@ export const LIST = `
   SELECT delivery.*, event.event_type, event.body
   FROM (
     SELECT * FROM webhooks.deliveries WHERE subscription_id = $1
-    ORDER BY created_at DESC, delivery_id DESC LIMIT $2
+    ORDER BY created_at DESC, seq DESC LIMIT $2
   ) AS delivery JOIN webhooks.events AS event USING (event_id)
-  ORDER BY delivery.created_at DESC, delivery.delivery_id DESC`
+  ORDER BY delivery.created_at DESC, delivery.seq DESC`
 
 /** An event is as old as its deliveries. */
 export const PRUNE = `

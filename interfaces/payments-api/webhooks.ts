@@ -1,4 +1,277 @@
-import type { Endpoint } from '../endpoints/endpoint.ts'
-import type { PaymentsHost } from './api.ts'
+import { z } from 'zod'
+import * as subscriptions from '../../application/webhooks/subscriptions.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/event-types.ts'
+import { MAX_SUBSCRIPTIONS, type WebhookSubscription } from '../../domain/webhooks/webhook-subscriptions.ts'
+import { create, handOut, REPEATED } from '../endpoints/creations.ts'
+import { id, idOf, optional, wholeNumberText, word } from '../endpoints/fields.ts'
+import { CallSlots } from '../http/call-slots.ts'
+import { contextOf, endpoint, keyed, partner } from './api.ts'
 
-export const webhookEndpoints: readonly Endpoint<PaymentsHost>[] = []
+const MAX_URL = 2_048
+const DEFAULT_DELIVERIES = 50
+const MAX_DELIVERIES = 200
+/** Test deliveries of one tenant that are under way at once: each may take 10 seconds. */
+const MAX_TESTS = 10
+const TEST_WAIT_MS = 5_000
+
+const tests = new CallSlots(MAX_TESTS, TEST_WAIT_MS, `At most ${MAX_TESTS} test deliveries are made at once`)
+
+const HTTPS = 'must be an https URL, like https://partner.example/webhooks'
+const url = z
+  .string()
+  .max(MAX_URL)
+  .regex(/^https:\/\/[^\s\\]+$/i, HTTPS)
+  .refine((value) => URL.canParse(value), HTTPS)
+  .meta({ format: 'uri' })
+  .describe('Its host must resolve to public addresses; no redirect is followed')
+
+const eventTypes = z
+  .array(word(...WEBHOOK_EVENT_TYPES))
+  .min(1)
+  .max(100)
+  .transform((all) => [...new Set(all)])
+
+const status = z.enum(['active', 'disabled'])
+const shownEvents = z.array(z.enum(WEBHOOK_EVENT_TYPES)).readonly()
+const shownTime = () => z.iso.datetime({ precision: 3 })
+
+const Subscription = z
+  .object({
+    _id: id(),
+    url: z.string(),
+    events: shownEvents.describe('Types that are received; a new one only once the list is sent again'),
+    status,
+    failure_count: z
+      .int()
+      .describe('Consecutive events that failed in all 5 immediate attempts; at 10 it is disabled'),
+    created_at: shownTime(),
+    updated_at: shownTime(),
+  })
+  .meta({ id: 'WebhookSubscription' })
+
+const Registered = z
+  .object({
+    id: id(),
+    url: z.string(),
+    secret: z.string().describe('Signs the deliveries; shown this once'),
+    events: shownEvents,
+    status,
+    created_at: shownTime(),
+  })
+  .meta({ id: 'RegisteredWebhookSubscription' })
+
+const Delivery = z
+  .object({
+    _id: id(),
+    subscription_id: id(),
+    event_id: id().describe('`X-Webhook-ID`'),
+    event_type: z.enum(WEBHOOK_EVENT_TYPES),
+    status: z
+      .enum(['pending', 'delivered', 'retrying', 'failed'])
+      .describe('`failed`: all immediate attempts did; the background may still turn it into `delivered`'),
+    attempts: z.int(),
+    last_response_code: z.int().nullable(),
+    last_attempt_at: shownTime().nullable(),
+    delivered_at: shownTime().nullable(),
+    created_at: shownTime(),
+    payload: z.unknown().describe('The body that is sent'),
+    last_error: z.string().nullable(),
+    test: z.boolean(),
+    dedupe_key: z.string().describe('No contract, as are the next four'),
+    sweep_attempts: z.int(),
+    next_sweep_after: shownTime().nullable(),
+    sweep_claimed_at: shownTime().nullable(),
+    last_swept_at: shownTime().nullable(),
+  })
+  .meta({ id: 'WebhookDelivery' })
+
+const Tested = z
+  .object({
+    delivered: z.boolean(),
+    event_id: id().describe('`X-Webhook-ID`'),
+    event_type: z.enum(WEBHOOK_EVENT_TYPES),
+    url: z.string(),
+    attempts: z.literal(1),
+    status_code: z.int().optional().describe('Left out when no answer came'),
+    error: z.string().optional().describe('Why it does not count as delivered'),
+  })
+  .meta({ id: 'WebhookTest' })
+
+const params = z.object({ id: idOf('subscription') })
+const UNKNOWN = { 404: 'There is no such webhook subscription' } as const
+
+export const webhookEndpoints = [
+  endpoint({
+    operation: 'registerWebhook',
+    method: 'POST',
+    path: '/webhooks',
+    summary: 'Have events delivered to an address; the secret that signs them is shown once',
+    description:
+      'Carriers and employers outside the scope of the key that registers it are never heard of. Addresses are compared ' +
+      'without regard to the case of scheme and host and to the default port.',
+    access: partner,
+    body: z.object({ url, events: optional(eventTypes).describe('Default: all types that there are now') }),
+    idempotent: REPEATED.secret,
+    answers: { 201: Registered },
+    errors: {
+      409: `The address is registered, by what \`id\` names, or there are ${MAX_SUBSCRIPTIONS} already`,
+    },
+    handle(call) {
+      const { host, caller, body } = call
+      const input = { url: body.url, events: body.events ?? WEBHOOK_EVENT_TYPES }
+      return create(keyed(call), 'POST /webhooks', {
+        refuse: (context) => subscriptions.refuseRegistration(host.app, caller.client, input, context),
+        create: (context) => subscriptions.register(host.app, caller.client, input, context),
+        idOf: ({ subscription }) => subscription._id,
+        show: ({ subscription: { _id, url, events, status, created_at }, secret }) => ({
+          ...{ id: _id, url, secret, events, status, created_at: isoTime(created_at) },
+        }),
+        repeated: null,
+      })
+    },
+  }),
+  endpoint({
+    operation: 'listWebhooks',
+    method: 'GET',
+    path: '/webhooks',
+    summary: 'List the subscriptions within the scope of the key, newest first, without secrets',
+    access: partner,
+    answers: { 200: z.array(Subscription).readonly() },
+    async handle({ host, caller }) {
+      return (await subscriptions.list(host.app, caller.client)).map(shown)
+    },
+  }),
+  endpoint({
+    operation: 'changeWebhook',
+    method: 'PATCH',
+    path: '/webhooks/{id}',
+    summary: 'Change address, types or status of a subscription',
+    description:
+      'What is left out stays. `status: active` sets `failure_count` to 0 and resumes deliveries that are not 48 hours old.',
+    access: partner,
+    params,
+    body: z
+      .object({
+        url: optional(url),
+        events: optional(eventTypes).describe('Replaces the whole list'),
+        status: optional(status),
+      })
+      .refine(
+        ({ url, events, status }) => url !== null || events !== null || status !== null,
+        'url, events or status is required',
+      ),
+    answers: { 200: Subscription },
+    errors: { ...UNKNOWN, 409: 'Another subscription has the address; `id` names it' },
+    async handle(call) {
+      const { host, caller, params, body } = call
+      const changed = await subscriptions.change(host.app, caller.client, params.id, body, contextOf(call))
+      return isRejection(changed) ? changed : shown(changed)
+    },
+  }),
+  endpoint({
+    operation: 'deleteWebhook',
+    method: 'DELETE',
+    path: '/webhooks/{id}',
+    summary: 'Remove a subscription: nothing is sent there any more',
+    access: partner,
+    params,
+    answers: { 200: z.object({ _id: id(), deleted: z.literal(true) }) },
+    errors: UNKNOWN,
+    handle: (call) =>
+      subscriptions.remove(call.host.app, call.caller.client, call.params.id, contextOf(call)),
+  }),
+  endpoint({
+    operation: 'rotateWebhookSecret',
+    method: 'POST',
+    path: '/webhooks/{id}/rotate',
+    summary: 'Give a subscription a new secret, shown once; the old one ends at once',
+    access: partner,
+    params,
+    idempotent: REPEATED.secret,
+    answers: { 200: z.object({ id: id(), secret: z.string(), updated_at: shownTime() }) },
+    errors: UNKNOWN,
+    async handle(call) {
+      const { host, caller, params } = call
+      const found = await subscriptions.find(host.app, caller.client, params.id)
+      if (isRejection(found)) return found
+      return handOut(keyed(call), { verb: 'rotate webhook', id: params.id }, async (context) => {
+        const rotated = await subscriptions.rotate(host.app, caller.client, params.id, context)
+        if (isRejection(rotated)) return rotated
+        const { subscription, secret } = rotated
+        return { id: subscription._id, secret, updated_at: isoTime(subscription.updated_at) }
+      })
+    },
+  }),
+  endpoint({
+    operation: 'testWebhook',
+    method: 'POST',
+    path: '/webhooks/{id}/test',
+    summary: 'Deliver a sample of an event, in exactly one attempt',
+    description:
+      'Ids in the sample name nothing. How it ends has no meaning for the health of the subscription. Any type may be ' +
+      'tested, subscribed to or not.',
+    access: partner,
+    params,
+    body: z.object({
+      event_type: optional(word(...WEBHOOK_EVENT_TYPES)).describe('Default: the first of the subscription'),
+    }),
+    answers: { 200: Tested },
+    errors: { ...UNKNOWN, 409: 'The subscription is disabled' },
+    async handle({ host, caller, params, body }) {
+      const release = await tests.acquire(caller.client.tenant_id)
+      try {
+        const tested = await subscriptions.test(host.app, caller.client, params.id, body.event_type)
+        if (isRejection(tested)) return tested
+        const { eventId, eventType, url, answer } = tested
+        return {
+          delivered: answer.error === null,
+          event_id: eventId,
+          event_type: eventType,
+          url,
+          attempts: 1,
+          ...(answer.statusCode !== null && { status_code: answer.statusCode }),
+          ...(answer.error !== null && { error: answer.error }),
+        } as const
+      } finally {
+        release()
+      }
+    },
+  }),
+  endpoint({
+    operation: 'listWebhookDeliveries',
+    method: 'GET',
+    path: '/webhooks/{id}/deliveries',
+    summary: 'List what became of deliveries, newest first',
+    description: 'Records may get further fields: read those that you know by name.',
+    access: partner,
+    params,
+    query: z.object({
+      limit: wholeNumberText({ min: 1, missing: DEFAULT_DELIVERIES }).describe(
+        `At most ${MAX_DELIVERIES} are shown`,
+      ),
+    }),
+    answers: { 200: z.array(Delivery).readonly() },
+    errors: UNKNOWN,
+    handle: ({ host, caller, params, query }) =>
+      subscriptions.deliveries(host.app, caller.client, params.id, Math.min(query.limit, MAX_DELIVERIES)),
+  }),
+]
+
+function shown({
+  _id,
+  url,
+  events,
+  status,
+  created_at,
+  updated_at,
+  failure_count,
+}: WebhookSubscription & {
+  readonly failure_count: number
+}) {
+  return {
+    ...{ _id, url, events, status, failure_count },
+    ...{ created_at: isoTime(created_at), updated_at: isoTime(updated_at) },
+  }
+}

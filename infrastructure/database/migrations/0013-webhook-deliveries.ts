@@ -21,6 +21,7 @@ export const webhookDeliveries: SchemaMigration = {
     await sql`
       CREATE TABLE webhooks.deliveries (
         delivery_id text COLLATE "C" PRIMARY KEY,
+        seq bigint GENERATED ALWAYS AS IDENTITY,
         event_id text COLLATE "C" NOT NULL,
         subscription_id text COLLATE "C" NOT NULL,
         created_at bigint NOT NULL,

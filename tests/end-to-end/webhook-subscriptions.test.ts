@@ -1,0 +1,408 @@
+import { randomBytes } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/event-types.ts'
+import { newPartner, type Partner, partnerOf, registerWebhook } from '../support/partners.ts'
+import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
+
+/** Registration and management of webhook subscriptions, as partners see them. */
+
+let service: SharedService
+let tenant: SeededTenant
+let partner: Partner
+
+beforeAll(async () => {
+  service = await sharedService()
+  tenant = await seedTenant(service)
+  partner = partnerOf(service, tenant)
+})
+
+/** An address that nobody has; nothing is sent there. */
+const newUrl = () => `https://127.0.0.1:64999/${randomBytes(6).toString('hex')}`
+const UNKNOWN_ID = '0'.repeat(24)
+const ID = /^[0-9a-f]{24}$/
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
+
+/** A subscription as the list has it. */
+async function listed(id: string, by = partner): Promise<Record<string, unknown> | undefined> {
+  const { body } = await by.call('GET', '/webhooks')
+  return body.data.find(({ _id }: { _id: string }) => _id === id)
+}
+
+describe('a registration', () => {
+  test('answers 201 with the secret, and with all types where none are named', async () => {
+    const url = newUrl()
+    const { status, body } = await partner.call('POST', '/webhooks', { url })
+    expect(status).toBe(201)
+    expect(body).toEqual({
+      ok: true,
+      data: {
+        id: expect.stringMatching(ID),
+        url,
+        secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+        events: [...WEBHOOK_EVENT_TYPES],
+        status: 'active',
+        created_at: expect.stringMatching(TIME),
+      },
+    })
+    expect(body.data.events).toHaveLength(11)
+    expect(await listed(body.data.id)).toEqual({
+      _id: body.data.id,
+      url,
+      events: [...WEBHOOK_EVENT_TYPES],
+      status: 'active',
+      failure_count: 0,
+      created_at: body.data.created_at,
+      updated_at: body.data.created_at,
+    })
+  })
+
+  test.each(WEBHOOK_EVENT_TYPES)('takes %s alone', async (type) => {
+    expect((await registerWebhook(partner, newUrl(), [type])).events).toEqual([type])
+  })
+
+  test('takes a type that is named twice once', async () => {
+    const events = ['payment.failed', 'payment.completed', 'payment.failed']
+    expect((await registerWebhook(partner, newUrl(), events)).events).toEqual(events.slice(0, 2))
+  })
+
+  test('has a secret of its own', async () => {
+    const all = await Promise.all(Array.from({ length: 5 }, () => registerWebhook(partner, newUrl())))
+    expect(new Set(all.map(({ secret }) => secret)).size).toBe(5)
+  })
+
+  test.each([
+    [{}, 'url'],
+    [{ url: '' }, 'url'],
+    [{ url: 17 }, 'url'],
+    [{ url: 'http://127.0.0.1:64999/x' }, 'url'],
+    [{ url: 'ftp://127.0.0.1/x' }, 'url'],
+    [{ url: 'HTTP://127.0.0.1:64999/x' }, 'url'],
+    [{ url: '//127.0.0.1:64999/x' }, 'url'],
+    [{ url: 'https://' }, 'url'],
+    [{ url: 'https://127.0.0.1:99999/x' }, 'url'],
+    [{ url: ' https://127.0.0.1:64999/x' }, 'url'],
+    [{ url: 'https://127.0.0.1:64999/a b' }, 'url'],
+    [{ url: 'https:\\\\127.0.0.1:64999\\x' }, 'url'],
+    [{ url: 'https://127.0.0.1:64999/\n' }, 'url'],
+    [{ url: `https://127.0.0.1:64999/${'x'.repeat(2048)}` }, 'url'],
+    [{ url: 'https://user:password@127.0.0.1:64999/x' }, 'url'],
+    [{ url: 'https://10.0.0.1/x' }, 'url'],
+    [{ url: 'https://169.254.169.254/latest/meta-data' }, 'url'],
+    [{ url: 'https://127.0.0.1:64999/x', events: [] }, 'events'],
+    [{ url: 'https://127.0.0.1:64999/x', events: ['payment.unknown'] }, 'events'],
+    [{ url: 'https://127.0.0.1:64999/x', events: ['payment.completed', null] }, 'events'],
+    [{ url: 'https://127.0.0.1:64999/x', events: 'payment.completed' }, 'events'],
+    [{ url: 'https://127.0.0.1:64999/x', events: Array(101).fill('payment.failed') }, 'events'],
+  ])('of %j is refused', async (body, field) => {
+    const answer = await partner.call('POST', '/webhooks', body)
+    expect([answer.status, answer.body]).toEqual([
+      400,
+      { ok: false, error: 'Bad Request', message: expect.stringMatching(new RegExp(`\\b${field}\\b`)) },
+    ])
+  })
+
+  test('quotes no address in its refusal', async () => {
+    const { text } = await partner.call('POST', '/webhooks', {
+      url: 'https://me:hunter2@127.0.0.1:64999/token-7',
+    })
+    expect(text).not.toMatch(/hunter2|token-7/)
+  })
+
+  test.each(['{oops', '[]', '"text"', 'null'])('with the body %s is refused', async (body) => {
+    const answer = await partner.call('POST', '/webhooks', body)
+    expect([answer.status, answer.body]).toEqual([
+      400,
+      { ok: false, error: 'Bad Request', message: expect.stringMatching(/\S/) },
+    ])
+  })
+})
+
+describe('an address', () => {
+  test('is registered once, and the conflict names by what', async () => {
+    const url = newUrl()
+    const { id } = await registerWebhook(partner, url)
+    const again = await partner.call('POST', '/webhooks', { url, events: ['payment.failed'] })
+    expect([again.status, again.body]).toEqual([
+      409,
+      { ok: false, error: 'Conflict', message: expect.stringContaining(id), id, data: { id } },
+    ])
+    expect((await listed(id))!.events).toHaveLength(11)
+  })
+
+  test.each([
+    ['HTTPS://127.0.0.1:64999/Path?q=A', 409],
+    ['https://127.0.0.1:64999/Path?q=A#part', 409],
+    ['https://127.0.0.1:64999/path?q=A', 201],
+    ['https://127.0.0.1:64999/Path?q=a', 201],
+    ['https://127.0.0.1:64999/Path', 201],
+    ['https://127.0.0.1:64999/Path/?q=A', 201],
+    ['https://127.0.0.1:64998/Path?q=A', 201],
+  ])('%s is another one than https://127.0.0.1:64999/Path?q=A or not: %i', async (url, status) => {
+    const own = partnerOf(service, await seedTenant(service))
+    await registerWebhook(own, 'https://127.0.0.1:64999/Path?q=A')
+    expect((await own.call('POST', '/webhooks', { url })).status).toBe(status)
+  })
+
+  test('is compared without the default port and the case of the host', async () => {
+    const own = partnerOf(service, await seedTenant(service))
+    const { id } = await registerWebhook(own, 'https://localhost/x')
+    const again = await own.call('POST', '/webhooks', { url: 'https://LocalHost:443/x' })
+    expect([again.status, again.body.id]).toEqual([409, id])
+  })
+
+  test('is free for other tenants, the other environment, and when it was deleted', async () => {
+    const url = newUrl()
+    const { id } = await registerWebhook(partner, url)
+    await registerWebhook(partnerOf(service, await seedTenant(service)), url)
+    await registerWebhook(await newPartner(service, tenant.tenantId, { environment: 'sandbox' }), url)
+    await partner.call('DELETE', `/webhooks/${id}`)
+    expect((await registerWebhook(partner, url)).id).not.toBe(id)
+  })
+
+  test('goes to one of many who want it at once, in every process', async () => {
+    const url = newUrl()
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => partner.call('POST', '/webhooks', { url })),
+    )
+    const winners = answers.filter(({ status }) => status === 201)
+    expect(winners).toHaveLength(1)
+    for (const { status, body } of answers.filter((one) => one !== winners[0])) {
+      expect([status, body.id]).toEqual([409, winners[0]!.body.data.id])
+    }
+  })
+})
+
+test('there are a hundred subscriptions at the most, also of those who come at once', async () => {
+  const own = partnerOf(service, await seedTenant(service))
+  const answers = await Promise.all(
+    Array.from({ length: 110 }, () => own.call('POST', '/webhooks', { url: newUrl() })),
+  )
+  const refused = answers.filter(({ status }) => status !== 201)
+  expect(refused.map(({ status }) => status)).toEqual(Array(10).fill(409))
+  expect(refused[0]!.body).toEqual({
+    ...{ ok: false, error: 'Conflict', message: expect.stringContaining('100') },
+  })
+  const { body } = await own.call('GET', '/webhooks')
+  expect(body.data).toHaveLength(100)
+  await own.call('DELETE', `/webhooks/${body.data[0]._id}`)
+  await registerWebhook(own, newUrl())
+})
+
+describe('an Idempotency-Key', () => {
+  test('registers once, and is not answered with the secret again', async () => {
+    const url = newUrl()
+    const key = { 'Idempotency-Key': `register ${url}`.replace(' ', '-') }
+    const first = await partner.call('POST', '/webhooks', { url }, key)
+    expect(first.status).toBe(201)
+    const { id } = first.body.data
+    const again = await partner.call('POST', '/webhooks', { url }, key)
+    expect([again.status, again.body]).toEqual([
+      409,
+      { ok: false, error: 'Conflict', message: expect.stringContaining(id), id, data: { id } },
+    ])
+    const other = await partner.call('POST', '/webhooks', { url: newUrl() }, key)
+    expect([other.status, other.body.error]).toEqual([409, 'Conflict'])
+  })
+
+  test('rotates once, and is not answered with the secret again', async () => {
+    const { id, secret } = await registerWebhook(partner, newUrl())
+    const key = { 'Idempotency-Key': 'rotate-1' }
+    const first = await partner.call('POST', `/webhooks/${id}/rotate`, undefined, key)
+    expect(first.status).toBe(200)
+    expect(first.body.data.secret).not.toBe(secret)
+    const again = await partner.call('POST', `/webhooks/${id}/rotate`, undefined, key)
+    expect([again.status, again.body.id, again.body.data]).toEqual([409, id, { id }])
+  })
+})
+
+describe('the list', () => {
+  test('has the newest first, and no secret', async () => {
+    const own = partnerOf(service, await seedTenant(service))
+    const made = []
+    for (let count = 0; count < 4; count += 1) made.unshift(await registerWebhook(own, newUrl()))
+    const { status, body, text } = await own.call('GET', '/webhooks')
+    expect(status).toBe(200)
+    expect(Object.keys(body)).toEqual(['ok', 'data'])
+    expect(body.data.map(({ _id }: { _id: string }) => _id)).toEqual(made.map(({ id }) => id))
+    expect(text).not.toContain('whsec_')
+  })
+})
+
+describe('a change', () => {
+  test.each([
+    ['events', ['payment.refunded']],
+    ['status', 'disabled'],
+    ['url', 'https://127.0.0.1:64999/moved'],
+  ] as const)('of %s alone leaves the rest', async (field, value) => {
+    const own = partnerOf(service, await seedTenant(service))
+    const { id } = await registerWebhook(own, newUrl(), ['payment.failed', 'payment.completed'])
+    const before = await listed(id, own)
+    const { status, body } = await own.call('PATCH', `/webhooks/${id}`, { [field]: value })
+    expect(status).toBe(200)
+    expect(body.data).toEqual({ ...before, [field]: value, updated_at: expect.stringMatching(TIME) })
+    expect(await listed(id, own)).toEqual(body.data)
+  })
+
+  test('of everything happens whole or not at all', async () => {
+    const taken = newUrl()
+    const { id: other } = await registerWebhook(partner, taken)
+    const { id } = await registerWebhook(partner, newUrl())
+    const before = await listed(id)
+    const all = { url: taken, events: ['payment.failed'], status: 'disabled' }
+    const refused = await partner.call('PATCH', `/webhooks/${id}`, all)
+    expect([refused.status, refused.body]).toEqual([
+      409,
+      {
+        ok: false,
+        error: 'Conflict',
+        message: expect.stringContaining(other),
+        id: other,
+        data: { id: other },
+      },
+    ])
+    expect(await listed(id)).toEqual(before)
+    const url = newUrl()
+    const { body } = await partner.call('PATCH', `/webhooks/${id}`, { ...all, url })
+    expect(body.data).toMatchObject({ ...all, url })
+  })
+
+  test('disables and enables', async () => {
+    const { id } = await registerWebhook(partner, newUrl())
+    for (const status of ['disabled', 'disabled', 'active', 'active']) {
+      const { body } = await partner.call('PATCH', `/webhooks/${id}`, { status })
+      expect(body.data).toMatchObject({ status, failure_count: 0 })
+    }
+  })
+
+  test('to the address that it has changes nothing', async () => {
+    const { id } = await registerWebhook(partner, newUrl())
+    const before = (await listed(id))!
+    const { status, body } = await partner.call('PATCH', `/webhooks/${id}`, { url: before.url })
+    expect([status, body.data]).toEqual([200, before])
+  })
+
+  test.each([
+    [{}, /url, events or status/],
+    [{ unknown: 1 }, /url, events or status/],
+    [{ url: null, events: null, status: null }, /url, events or status/],
+    [{ url: 'http://127.0.0.1:64999/x' }, /url/],
+    [{ url: 'https://192.168.1.1/x' }, /url/],
+    [{ events: [] }, /events/],
+    [{ events: ['payment.unknown'] }, /events/],
+    [{ status: 'paused' }, /status/],
+    [{ status: 'disabled', events: [] }, /events/],
+  ])('of %j is refused', async (change, message) => {
+    const { id } = await registerWebhook(partner, newUrl())
+    const before = await listed(id)
+    const { status, body } = await partner.call('PATCH', `/webhooks/${id}`, change)
+    expect([status, body]).toEqual([
+      400,
+      { ok: false, error: 'Bad Request', message: expect.stringMatching(message) },
+    ])
+    expect(await listed(id)).toEqual(before)
+  })
+})
+
+test('a rotation answers with the new secret only', async () => {
+  const { id, secret } = await registerWebhook(partner, newUrl())
+  const { status, body } = await partner.call('POST', `/webhooks/${id}/rotate`)
+  expect([status, body]).toEqual([
+    200,
+    {
+      ok: true,
+      data: {
+        id,
+        secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+        updated_at: expect.stringMatching(TIME),
+      },
+    },
+  ])
+  expect(body.data.secret).not.toBe(secret)
+  expect((await listed(id))!.updated_at).toBe(body.data.updated_at)
+})
+
+test('a deletion removes it at once', async () => {
+  const { id } = await registerWebhook(partner, newUrl())
+  const { status, body } = await partner.call('DELETE', `/webhooks/${id}`)
+  expect([status, body]).toEqual([200, { ok: true, data: { _id: id, deleted: true } }])
+  expect(await listed(id)).toBeUndefined()
+  expect((await partner.call('DELETE', `/webhooks/${id}`)).status).toBe(404)
+})
+
+/** Every route of one subscription. */
+const ROUTES = [
+  ['PATCH', '', { status: 'disabled' }],
+  ['DELETE', '', undefined],
+  ['POST', '/rotate', undefined],
+  ['POST', '/test', {}],
+  ['GET', '/deliveries', undefined],
+] as const
+
+describe.each(ROUTES)('%s /webhooks/{id}%s', (method, below, body) => {
+  test('does not find what is not there, or is of another tenant or environment', async () => {
+    const { id } = await registerWebhook(partner, newUrl())
+    const stranger = partnerOf(service, await seedTenant(service))
+    const sandbox = await newPartner(service, tenant.tenantId, { environment: 'sandbox' })
+    const answers = [
+      await stranger.call(method, `/webhooks/${id}${below}`, body),
+      await sandbox.call(method, `/webhooks/${id}${below}`, body),
+      await partner.call(method, `/webhooks/${UNKNOWN_ID}${below}`, body),
+      await partner.call(method, `/webhooks/${id.toUpperCase()}x${below}`, body),
+    ]
+    for (const { status, body: answered } of answers) {
+      expect([status, answered]).toEqual([404, { ...answers[0]!.body, ok: false, error: 'Not Found' }])
+    }
+    expect(await listed(id)).toMatchObject({ status: 'active' })
+  })
+
+  test('is refused to a key whose scope does not hold all that is received there', async () => {
+    const { id } = await registerWebhook(partner, newUrl())
+    const narrow = await newPartner(service, tenant.tenantId, { carrier_ids: [tenant.carrierId] })
+    const { status, body: answered } = await narrow.call(method, `/webhooks/${id}${below}`, body)
+    expect([status, answered]).toEqual([
+      403,
+      { ok: false, error: 'Forbidden', message: expect.stringContaining('scope') },
+    ])
+    expect(await listed(id, narrow)).toBeUndefined()
+    expect(await listed(id)).toMatchObject({ status: 'active' })
+  })
+
+  test('is open to a key whose scope holds more than what is received there', async () => {
+    const narrow = await newPartner(service, tenant.tenantId, { employer_ids: [tenant.employerId] })
+    const { id } = await registerWebhook(narrow, newUrl())
+    expect((await partner.call(method, `/webhooks/${id}${below}`, body)).status).toBe(200)
+  })
+})
+
+describe.each([
+  ['GET', ''],
+  ['POST', ''],
+  ...ROUTES.map(([method, below]) => [method, `/${UNKNOWN_ID}${below}`]),
+])('%s /webhooks%s', (method, below) => {
+  test('wants credentials, and a key for payments', async () => {
+    const url = `${service.paymentsUrl}/api/v1/webhooks${below}`
+    const body = method === 'POST' || method === 'PATCH' ? {} : undefined
+    const nobody = await send(url, { method: method!, ...(body && { body }) })
+    expect([nobody.status, nobody.body]).toEqual([
+      401,
+      { ok: false, error: 'Unauthorized', message: expect.stringMatching(/\S/) },
+    ])
+    const payroll = await newPartner(service, tenant.tenantId, { products: ['payroll'] })
+    const refused = await payroll.call(method!, `/webhooks${below}`, body)
+    expect([refused.status, refused.body.error]).toEqual([403, 'Forbidden'])
+  })
+})
+
+test('a secret stands in no event and no line of the log', async () => {
+  const { id, secret } = await registerWebhook(partner, newUrl())
+  const rotated = (await partner.call('POST', `/webhooks/${id}/rotate`)).body.data.secret
+  const stream = `webhookSubscriptions-${tenant.tenantId}_live`
+  const shown = JSON.stringify(await operate(service, 'GET', `/streams/${stream}?limit=1000&reveal=true`))
+  const output = (await service.output()).join('\n')
+  for (const one of [secret, rotated]) {
+    expect(shown).not.toContain(one)
+    expect(output).not.toContain(one)
+  }
+  expect(shown).toContain(id)
+})
