@@ -21,7 +21,7 @@ export async function wakeWaiting(
   { subscriptionId, isDeleted }: { readonly subscriptionId: string; readonly isDeleted: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  for (let after = { createdAt: 0, deliveryId: '' }; ; ) {
+  for (let after = { createdAt: 0, seq: '0' }; ; ) {
     signal.throwIfAborted()
     const waiting = await records.waiting(subscriptionId, { after, limit: AT_ONCE })
     const now = clock.now()
