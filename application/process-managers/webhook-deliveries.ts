@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { EventOf } from '../../domain/kernel/event-type.ts'
+import { isExpired } from '../../domain/webhooks/delivery-schedule.ts'
 import { WebhookEventRaised } from '../../domain/webhooks/webhook-event.ts'
 import {
   WebhookSubscriptionDeleted,
@@ -8,7 +9,7 @@ import {
 import type { Application } from '../application.ts'
 import { derivedId, type RecordedEvent } from '../event-registry.ts'
 import { groupBy } from '../group-by.ts'
-import type { DeliveryRecords, FrozenEvent } from '../ports/webhooks.ts'
+import type { FrozenEvent } from '../ports/webhooks.ts'
 import { deliver } from '../webhooks/deliver.ts'
 import type { DeliveryParts } from '../webhooks/delivery-parts.ts'
 import { Recipients } from '../webhooks/recipients.ts'
@@ -70,7 +71,7 @@ export function webhookDeliveries(parts: Parts) {
     name: 'webhook-deliveries',
     startAt: 'beginning',
     pageSize: EVENTS_AT_ONCE,
-    prepare: (events: readonly RecordedEvent[]) => freeze(recipients, parts.records, events),
+    prepare: (events: readonly RecordedEvent[]) => freeze(parts, recipients, events),
     on: [
       on(WebhookEventRaised, ({ data: { event_id } }, prepared: Prepared) =>
         (prepared.get(event_id) ?? []).map(({ deliveryId, subscriptionId, host }) =>
@@ -106,14 +107,22 @@ export function webhookDeliveries(parts: Parts) {
   })
 }
 
-/** Keeps events and deliveries as records, each under an id that it has whenever the events come again. */
+/**
+ * Keeps events and deliveries as records, each under an id that it has whenever the events come again. What is too old to
+ * be delivered is history: a database that was made anew reads all of the log.
+ */
 async function freeze(
+  { records, clock, heard }: Parts,
   recipients: Recipients,
-  records: Pick<DeliveryRecords, 'add'>,
   events: readonly RecordedEvent[],
 ): Promise<Prepared> {
   const raised = events.filter((event): event is Raised => event.type === WebhookEventRaised.name)
-  const found = [...(await recipients.of(raised))].filter(([, receiving]) => receiving.length > 0)
+  const now = clock.now()
+  const found = [...(await recipients.of(raised))].filter(([{ metadata }, receiving]) => {
+    const isTooOld = isExpired({ createdAt: Date.parse(metadata.recorded_at) }, now)
+    if (isTooOld) heard.missed(receiving.length)
+    return !isTooOld && receiving.length > 0
+  })
   const deliveries = found.flatMap(([{ data, metadata }, receiving]) =>
     receiving.map(({ _id: subscriptionId, url }) => ({
       host: new URL(url).host,
