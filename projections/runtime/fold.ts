@@ -38,6 +38,10 @@ function idOf(key: readonly unknown[]): string {
   return key.length === 1 ? String(key[0]) : key.join(KEY_SEPARATOR)
 }
 
+function keyOf({ key }: TableDefinition, id: string): readonly string[] {
+  return key.length === 1 ? [id] : id.split(KEY_SEPARATOR)
+}
+
 /**
  * One table in memory. A row is looked up in what this page changed, then in what is being written,
  * then among the rows known from before; `null` stands for a row that is known not to exist. Rows
@@ -210,6 +214,19 @@ export class Fold {
     return rows
   }
 
+  /** Keys of the rows changed and not yet taken. */
+  changedKeys(): Keys {
+    const keys = new Map<string, readonly (readonly unknown[])[]>()
+    for (const { definition, changed } of this.#tables.values()) {
+      if (changed.size > 0)
+        keys.set(
+          definition.name,
+          [...changed.keys()].map((id) => keyOf(definition, id)),
+        )
+    }
+    return keys
+  }
+
   /** Takes the changes for writing. One write at a time: {@link written} ends it. */
   take(): readonly TableChanges[] {
     const changes: TableChanges[] = []
@@ -262,7 +279,7 @@ export class Fold {
   }
 
   #keyRow(definition: TableDefinition, id: string): Row {
-    const parts = definition.key.length === 1 ? [id] : id.split(KEY_SEPARATOR)
+    const parts = keyOf(definition, id)
     return Object.fromEntries(definition.key.map((column, index) => [column, parts[index]]))
   }
 }

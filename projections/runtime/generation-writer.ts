@@ -96,6 +96,15 @@ export class GenerationWriter {
     return this.#fold.changedRows > 0 || this.#newlyParked.length > 0
   }
 
+  /** Whether the tables hold none of the rows that were changed and not written yet. */
+  async changesNewRowsOnly(): Promise<boolean> {
+    const { generation, store } = this.#parts
+    for (const [table, keys] of this.#fold.changedKeys()) {
+      if ((await store.pages.fetch(generation, table, keys)).length > 0) return false
+    }
+    return true
+  }
+
   /** Whether so much was collected that it should be written. */
   get isFull(): boolean {
     return (

@@ -4,6 +4,7 @@ import { type GenerationWriter, parkedBy, RefusedPage } from './generation-write
 import type { ParkedStream } from './store.ts'
 
 const PAGE = 200
+const REBUILD = 'an earlier event of the stream was never applied: rebuild the projection'
 
 /** What parked streams are replayed with. */
 export interface Redrive {
@@ -16,7 +17,11 @@ export interface Redrive {
 /**
  * Replays one parked stream from its first event that could not be applied up to the checkpoint, each event in a write of
  * its own with the place where the stream goes on. What cannot be applied yet stays parked.
- * @returns how many of its events were applied.
+ *
+ * An event can also fail because one before it was never applied. Where the tables hold no row that the stream's earlier
+ * events change, the stream is applied from its beginning; where they hold some, they may hold too little or too much, and
+ * the stream's message says that only a rebuild mends them.
+ * @returns how many events were applied.
  */
 export async function redriveStream(redrive: Redrive, parked: ParkedStream): Promise<number> {
   const { writer, write } = redrive
@@ -26,16 +31,17 @@ export async function redriveStream(redrive: Redrive, parked: ParkedStream): Pro
     const page = await heldBack(redrive, stream, from)
     for (const event of page) {
       from = event.revision + 1
+      let events = 0
       try {
-        if (!(await applyOne(redrive, event, parked))) return applied
+        events = (await applyOne(redrive, event, parked)) ? 1 : await applyFromStart(redrive, event)
       } catch (error) {
         if (!(error instanceof RefusedPage)) throw error
         await writer.recover()
         writer.park(parkedBy(event, 'data', error.message, parked.attempts + 1))
         await write([])
-        return applied
       }
-      applied += 1
+      if (events === 0) return applied
+      applied += events
     }
     if (page.length < PAGE) break
   }
@@ -50,16 +56,57 @@ async function applyOne(
   event: StoredEvent,
   parked: ParkedStream,
 ): Promise<boolean> {
-  const { stream, position, revision } = event
+  const { stream } = event
   writer.free(stream)
   await writer.apply([event], async () => undefined)
   const again = writer.parked.get(stream)
   writer.free(stream)
-  writer.park(
-    again ? { ...again, attempts: parked.attempts + 1 } : { ...parked, position, revision: revision + 1 },
-  )
+  writer.park(again ? { ...again, attempts: parked.attempts + 1 } : behind(event, parked))
   await write([])
   return again === undefined
+}
+
+/**
+ * Applies a stream from its first event to one that its handler could not take, in one write.
+ * @returns how many events that were, 0 where the stream stays parked.
+ */
+async function applyFromStart(redrive: Redrive, failed: StoredEvent): Promise<number> {
+  const { writer, write } = redrive
+  const parked = writer.parked.get(failed.stream)!
+  const { stream } = parked
+  const apply = async (events: readonly StoredEvent[]) => {
+    await writer.apply(events, async () => undefined)
+    return !writer.parked.has(stream)
+  }
+  writer.free(stream)
+  let count = 0
+  let isTaken = true
+  for (let from = 0; isTaken && from < failed.revision; ) {
+    const page = await heldBack(redrive, stream, from)
+    const before = page.filter(({ revision }) => revision < failed.revision)
+    isTaken = await apply(before)
+    count += before.length
+    from = before.length < PAGE ? failed.revision : before.at(-1)!.revision + 1
+  }
+  const isMissing = count > 0 && isTaken && (await writer.changesNewRowsOnly())
+  isTaken &&= await apply([failed])
+  if (isMissing && isTaken) {
+    writer.park(behind(failed, parked))
+    await write([])
+    return count + 1
+  }
+  // forgets what is not written
+  await writer.recover()
+  if (isTaken && count > 0) {
+    writer.park({ ...parked, message: `${parked.message}; ${REBUILD}` })
+    await write([])
+  }
+  return 0
+}
+
+/** A stream that goes on behind an event. */
+function behind({ position, revision }: StoredEvent, parked: ParkedStream): ParkedStream {
+  return { ...parked, position, revision: revision + 1 }
 }
 
 /** Counts the events of a parked stream that wait. */

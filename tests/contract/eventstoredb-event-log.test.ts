@@ -10,6 +10,7 @@ import {
   UnknownPosition,
   WrongExpectedRevision,
 } from '../../application/ports/event-log.ts'
+import { shareAppends } from '../../infrastructure/event-store/eventstoredb/appends.ts'
 import { connect } from '../../infrastructure/event-store/eventstoredb/client.ts'
 import {
   EventStoreUnavailable,
@@ -222,7 +223,9 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       // nobody looks whether the subscription at the server is silent
       vi.useFakeTimers({ toFake: ['setInterval'] })
       cleanup(async () => vi.useRealTimers())
-      const reader = new LogReader(connection, 10_000, closing.signal)
+      const { appends, release } = shareAppends(server.url)
+      cleanup(release)
+      const reader = new LogReader(connection, appends, 10_000, closing.signal)
       const parts = { connection, reader, log: { warn: () => undefined }, closing: closing.signal }
       const live = new Live(parts, await log.head())
       before(live)
@@ -231,25 +234,6 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       const { position } = await log.append(aStream(), -1, [anEvent({ type })])
       await live.feed.beyond(position - 1n, AbortSignal.timeout(30_000))
       expect(live.feed.to).toBe(position)
-    })
-
-    test('to where the server does not know of events, as after a restart, claims nothing', async () => {
-      const log = await openLog()
-      const { position } = await log.append(aStream(), -1, [anEvent()])
-      const closing = new AbortController()
-      const connection = connect(server.url)
-      cleanup(() => connection.client.dispose())
-      cleanup(async () => closing.abort())
-      const reader = new LogReader(connection, 10_000, closing.signal)
-      const told: bigint[] = []
-      const reading = async (upTo: bigint) => {
-        const options = { pageSize: 100, signal: closing.signal }
-        for await (const page of reader.pagesToKnown(LOG_START, upTo, options)) told.push(page.checkpoint)
-      }
-      await expect(reading(position + 1_000n)).rejects.toThrow('not indexed')
-      expect(told).toEqual([])
-      await reading(position)
-      expect(told.at(-1)).toBe(position)
     })
 
     test('that the server drops because it is too slow leaves the client’s other calls alone', async () => {

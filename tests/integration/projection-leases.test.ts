@@ -99,6 +99,44 @@ describe('the lease of an owner with a session', () => {
     await expect.poll(() => store.acquire('work', 'b', LONG)).not.toBeNull()
   })
 
+  it('is safe again, too, when the session was lost once more while its last answer was on the way', async () => {
+    let opened = 0
+    const throughLoss: Pick<Database, 'connect' | 'pool'> = {
+      pool: database.pool,
+      async connect(options) {
+        let lost: () => void = () => undefined
+        const isLost = new Promise<void>((resolve) => {
+          lost = resolve
+        })
+        const client = await database.connect({
+          ...options,
+          onLost: (...reason) => {
+            options.onLost?.(...reason)
+            lost()
+          },
+        })
+        opened += 1
+        if (opened !== 2) return client
+        const query = client.query.bind(client) as (text: string, values?: unknown[]) => Promise<unknown>
+        const answeredLate = async (text: string, values?: unknown[]) => {
+          const answer = await query(text, values)
+          if (text.startsWith('INSERT')) {
+            await killSession('lost twice')
+            await isLost
+          }
+          return answer
+        }
+        return Object.assign(client, { query: answeredLate })
+      },
+    }
+    const session = await openOwnerSession(throughLoss, 'lost twice')
+    const first = (await locks()).get('lost twice')
+    await killSession('lost twice')
+    await expect.poll(() => opened).toBe(3)
+    await expect.poll(async () => (await locks()).get('lost twice') ?? first).not.toBe(first)
+    await session.close()
+  })
+
   it('claims no work again that it has while its session is opened anew', async () => {
     const work = new PostgresWorkStore(database.pool)
     await work.takeOver('couriers', 1)

@@ -19,6 +19,12 @@ async function start(projection: Projection = accounts()) {
   return process
 }
 
+/** Another process in its place, which has nothing in memory. */
+async function restarted(process: ProjectionProcess) {
+  await process.projections.stop()
+  return start()
+}
+
 beforeEach(async () => {
   database = await createTestDatabase()
 })
@@ -190,6 +196,72 @@ describe('redrive', () => {
     const { parked } = await process.projections.show('accounts')
     expect(parked).toMatchObject([{ revision: 451, position: Number(poison), category: 'data' }])
     expect(await process.accounts()).toMatchObject([{ payments: 450 }])
+  })
+})
+
+describe('redrive of a stream of which an event was never applied', () => {
+  /** As if the projection had passed over the event that opened the account. */
+  const forget = (process: ProjectionProcess, account: string) =>
+    process.database.pool.query('DELETE FROM read_model.accounts WHERE account = $1', [account])
+  const redrive = (process: ProjectionProcess) => process.projections.redrive('accounts')
+
+  it('applies it from its beginning, where the tables hold nothing of it', async () => {
+    const process = await start()
+    await process.append('other', opened('other'), paid('other', 1))
+    await process.append('lost', opened('lost'), ...Array.from({ length: 450 }, () => paid('lost', 1)))
+    await process.caughtUp()
+    await forget(process, 'lost')
+    const next = await restarted(process)
+    await next.append('lost', paid('lost', 2), paid('lost', 4))
+    await next.append('other', paid('other', 8))
+    await next.caughtUp()
+    expect(await next.status()).toMatchObject({ state: 'parked', parked_streams: 1 })
+    expect(await redrive(next)).toMatchObject({ streams: 1, events: 453, remaining: 0 })
+    await next.append('lost', paid('lost', 8))
+    await next.caughtUp()
+    expect(await next.accounts()).toMatchObject([
+      { account: 'lost', balance: 464, payments: 453 },
+      { account: 'other', balance: 9, payments: 2 },
+    ])
+    expect(await next.status()).toMatchObject({ state: 'active', parked_streams: 0 })
+  })
+
+  it('says that a rebuild is needed, where they hold something of it', async () => {
+    const process = await start()
+    await process.append('kept', opened('kept'), opened('lost'), paid('kept', 1))
+    await process.caughtUp()
+    await forget(process, 'lost')
+    const next = await restarted(process)
+    await next.append('kept', paid('lost', 2), paid('kept', 4))
+    await next.caughtUp()
+    for (const attempts of [2, 3]) {
+      expect(await redrive(next)).toMatchObject({ streams: 1, events: 0, remaining: 1 })
+      const { parked } = await next.projections.show('accounts')
+      expect(parked).toMatchObject([{ stream: 'account-kept', revision: 3, attempts }])
+      expect(parked[0]!.message).toMatch(/^[^;]+; an earlier event .* rebuild the projection$/)
+    }
+    expect(await next.accounts()).toMatchObject([{ account: 'kept', balance: 1, payments: 1 }])
+    await next.projections.rebuild('accounts')
+    await next.until(({ state, generation }) => state === 'active' && generation === 2)
+    expect(await next.accounts()).toMatchObject([
+      { account: 'kept', balance: 5, payments: 2 },
+      { account: 'lost', balance: 2, payments: 1 },
+    ])
+  })
+
+  it('leaves the tables alone while its event fails for another reason', async () => {
+    let broken = true
+    const process = await start(accounts({ breaks: () => broken }))
+    await process.append('lost', opened('lost'), paid('lost', 1))
+    await process.caughtUp()
+    await forget(process, 'lost')
+    expect(await redrive(process)).toMatchObject({ events: 0, remaining: 1 })
+    const { parked } = await process.projections.show('accounts')
+    expect(parked[0]!.message).not.toContain('rebuild')
+    expect(await process.accounts()).toEqual([])
+    broken = false
+    expect(await redrive(process)).toMatchObject({ events: 2, remaining: 0 })
+    expect(await process.accounts()).toMatchObject([{ account: 'lost', balance: 1, payments: 1 }])
   })
 })
 

@@ -201,8 +201,14 @@ export class Appends {
 
 const open = new Map<string, { readonly appends: Appends; users: number }>()
 
-/** The appends of this process to a server. @returns them, and how to let go of them. @throws EventStoreRefused */
-export function shareAppends(url: string): { readonly appends: Appends; release(): Promise<void> } {
+export interface SharedAppends {
+  readonly appends: Appends
+  /** Lets go of them. */
+  release(): Promise<void>
+}
+
+/** The appends of this process to a server. @throws EventStoreRefused */
+export function shareAppends(url: string): SharedAppends {
   const shared = open.get(url) ?? { appends: new Appends(url), users: 0 }
   shared.users += 1
   open.set(url, shared)

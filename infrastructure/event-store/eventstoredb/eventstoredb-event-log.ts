@@ -12,7 +12,7 @@ import { checkAppend } from '../check-append.ts'
 import { type FollowedLog, followLog } from '../follow-log.ts'
 import { Gathered } from '../gathered.ts'
 import { Appender } from './appender.ts'
-import { shareAppends } from './appends.ts'
+import { type SharedAppends, shareAppends } from './appends.ts'
 import { type Connection, connect } from './client.ts'
 import { failureOf, oneLine } from './errors.ts'
 import { Live, type LiveLog } from './live.ts'
@@ -43,14 +43,17 @@ export async function openEventStoreEventLog(
 ): Promise<EventStoreEventLog> {
   // long reads must not hold up appends, nor their failures end them
   const connection = connect(options.url)
-  const never = new AbortController().signal
+  const shared = shareAppends(options.url)
+  const opened = new AbortController()
   const patience = options.openingPatienceMs ?? OPENING_PATIENCE_MS
   try {
-    const head = await new LogReader(connection, patience, never).head()
-    return new EventStoreEventLog(options, connection, head)
+    const head = await new LogReader(connection, shared.appends, patience, opened.signal).head()
+    return new EventStoreEventLog(options, connection, shared, head)
   } catch (error) {
-    await connection.client.dispose()
+    await Promise.all([shared.release(), connection.client.dispose()])
     throw error
+  } finally {
+    opened.abort()
   }
 }
 
@@ -63,7 +66,7 @@ export class EventStoreEventLog implements EventLog {
   readonly isExclusive = false
   readonly #connection: Connection
   readonly #reader: LogReader
-  readonly #appends: ReturnType<typeof shareAppends>
+  readonly #appends: SharedAppends
   readonly #appender: Appender
   readonly #live: Live
   readonly #followed: FollowedLog
@@ -75,28 +78,33 @@ export class EventStoreEventLog implements EventLog {
   #closed: Promise<void> | undefined
 
   /** @param head of the log, at some time. */
-  constructor(options: EventStoreEventLogOptions, connection: Connection, head: bigint) {
-    const { url, patienceMs = PATIENCE_MS } = options
+  constructor(
+    options: EventStoreEventLogOptions,
+    connection: Connection,
+    shared: SharedAppends,
+    head: bigint,
+  ) {
+    const { patienceMs = PATIENCE_MS } = options
     this.#connection = connection
     this.#log = options.log ?? { warn: () => undefined }
     this.#onAppend = options.onAppend ?? (() => undefined)
     const closing = this.#closing.signal
     // everything that waits for the server's return listens
     setMaxListeners(0, closing)
-    const reader = new LogReader(connection, patienceMs, closing)
+    const reader = new LogReader(connection, shared.appends, patienceMs, closing)
     this.#reader = reader
-    this.#appends = shareAppends(url)
+    this.#appends = shared
     const live = new Live({ connection, reader, log: this.#log, closing }, head)
     this.#live = live
     this.#followed = {
       ...{ feed: live.feed, closing },
       want: (types) => live.want(types),
       head: () => reader.head(),
-      pages: (after, upTo, wanted) => reader.pagesToKnown(after, upTo, wanted),
+      pages: (after, upTo, wanted) => reader.pages(after, upTo, wanted),
       failed: (error, attempt) => this.#readingFailed(error, attempt),
     }
     this.#appender = new Appender({
-      ...{ appends: this.#appends.appends, reader, patienceMs },
+      ...{ appends: shared.appends, reader, patienceMs },
       onSend: (eventId, event, metadata) => live.willShow(eventId, event, metadata),
     })
   }

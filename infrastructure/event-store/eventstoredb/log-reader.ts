@@ -15,8 +15,10 @@ import {
 } from '../../../application/ports/event-log.ts'
 import type { PagesOptions } from '../follow-log.ts'
 import { retried } from '../retry.ts'
+import type { Appends } from './appends.ts'
 import type { Connection } from './client.ts'
 import { failureOf, mayBeUnknownPosition, passes } from './errors.ts'
+import { ReadCompleteness } from './read-completeness.ts'
 import { storedEvent } from './stored-texts.ts'
 import { placeOf, Subscription } from './subscription.ts'
 
@@ -36,15 +38,23 @@ interface PageOptions {
   readonly types?: readonly string[] | undefined
 }
 
-/** Reads streams and the log; reads whose connection was lost are repeated for a while. */
+/**
+ * Reads streams and the log, completely (see {@link ReadCompleteness}); reads whose connection was lost are repeated for a
+ * while.
+ */
 export class LogReader {
   readonly #connection: Connection
+  readonly #completeness: ReadCompleteness
   readonly #patienceMs: number
   readonly #closing: AbortSignal
 
-  /** @param patienceMs how long a read is repeated while the server is away. */
-  constructor(connection: Connection, patienceMs: number, closing: AbortSignal) {
+  /**
+   * @param appends to the same server.
+   * @param patienceMs how long a read is repeated while the server is away.
+   */
+  constructor(connection: Connection, appends: Appends, patienceMs: number, closing: AbortSignal) {
     this.#connection = connection
+    this.#completeness = new ReadCompleteness(connection, appends, closing)
     this.#patienceMs = patienceMs
     this.#closing = closing
   }
@@ -102,8 +112,8 @@ export class LogReader {
   }
 
   /**
-   * Reads from a position to another that the server knows of at present, as it arrives. Tries once: whoever goes on does
-   * so from the last checkpoint.
+   * Reads from a position to another that the log reaches, as it arrives. Tries once: whoever goes on does so from the
+   * last checkpoint.
    * @throws UnknownPosition when no event stands at `after`.
    */
   async *pages(
@@ -111,6 +121,7 @@ export class LogReader {
     upTo: bigint,
     { types, pageSize, signal }: PagesOptions,
   ): AsyncGenerator<LogPage, void, undefined> {
+    const isComplete = await this.#completeness.confirmed()
     const subscription = new Subscription(this.#connection.client, { after, types })
     const end = () => subscription.end()
     signal.addEventListener('abort', end)
@@ -120,6 +131,7 @@ export class LogReader {
         const stretch = await subscription.next(pageSize).finally(() => clearTimeout(silence))
         if (signal.aborted) return
         if (!stretch) throw new Error('no answer')
+        if (!isComplete()) throw connectionLost()
         const { events } = stretch
         // all of it was there when the subscription began; the server's own events may stand behind the log's last one
         const reached = earlier(subscription.isLive ? upTo : stretch.checkpoint, upTo)
@@ -133,20 +145,6 @@ export class LogReader {
       signal.removeEventListener('abort', end)
       subscription.end()
     }
-  }
-
-  /**
-   * {@link pages} to a position that was told earlier. A server that was restarted knows its last events only when it has
-   * indexed them, and tells whoever reads until then that there are no more.
-   * @throws Error while the server does not know of as much, EventStoreUnavailable.
-   */
-  async *pagesToKnown(
-    after: bigint,
-    upTo: bigint,
-    options: PagesOptions,
-  ): AsyncGenerator<LogPage, void, undefined> {
-    if ((await this.head()) < upTo) throw new Error('the server has not indexed all of its log yet')
-    yield* this.pages(after, upTo, options)
   }
 
   /** @throws UnknownPosition when no event stands there. */
@@ -238,12 +236,23 @@ export class LogReader {
 
   /** @throws EventStoreUnavailable when it does not work for too long. */
   #again<T>(read: () => Promise<T>): Promise<T> {
-    const attempt = () =>
-      read().catch((error: unknown) => {
+    const attempt = async () => {
+      try {
+        const isComplete = await this.#completeness.confirmed()
+        const found = await read()
+        if (isComplete()) return found
+        throw connectionLost()
+      } catch (error) {
         throw error instanceof UnknownPosition ? error : failureOf(this.#connection.target, error)
-      })
+      }
+    }
     return retried(attempt, { mayPass: passes, patienceMs: this.#patienceMs, signal: this.#closing })
   }
+}
+
+/** What was read may have come from a server that was just restarted. */
+function connectionLost(): Error {
+  return new Error('the connection was lost')
 }
 
 export function earlier(one: bigint, other: bigint): bigint {

@@ -20,15 +20,17 @@ const EVENT_OVERHEAD_BYTES = 1_200
  */
 export async function openMovableEventStoreLog(url: string): Promise<MovableLog> {
   const connection = connect(url)
-  const closing = new AbortController()
-  const reader = new LogReader(connection, PATIENCE_MS, closing.signal)
-  try {
-    await new LogReader(connection, OPENING_PATIENCE_MS, closing.signal).head()
-  } catch (error) {
-    await connection.client.dispose()
-    throw error
-  }
   const { appends, release } = shareAppends(url)
+  const [opened, closing] = [new AbortController(), new AbortController()]
+  const reader = new LogReader(connection, appends, PATIENCE_MS, closing.signal)
+  try {
+    await new LogReader(connection, appends, OPENING_PATIENCE_MS, opened.signal).head()
+  } catch (error) {
+    await Promise.all([release(), connection.client.dispose()])
+    throw error
+  } finally {
+    opened.abort()
+  }
   return {
     name: `EventStoreDB at ${connection.target}`,
     readPage: (options) => orInterrupted(() => reader.page(options)),
