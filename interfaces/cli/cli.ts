@@ -22,6 +22,8 @@ const OPERATOR = {
   clock: "the service's clock",
   projections: 'read models and what builds them',
   work: 'work of the process managers',
+  alerts: 'what calls for a person',
+  'card-processor': 'plays payers and the processor; with the simulated card processor only',
   outbox: 'e-mails and texts that no provider delivers',
   faults: 'injected faults; with the virtual clock only',
   streams: 'single streams of the log',
