@@ -236,7 +236,7 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       expect(live.feed.to).toBe(position)
     })
 
-    test('to more types passes over none of their events that those before it had no eye for', async () => {
+    test('to more types misses none of their events that the one before it passed over', async () => {
       const log = await openLog()
       const before = await log.head()
       const closing = new AbortController()
