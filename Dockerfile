@@ -28,4 +28,4 @@ RUN ln -s /app/bin/compstream.js /usr/local/bin/compstream
 USER node
 EXPOSE 4001 4002 4003 4004 4005
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "deploy/healthcheck.mjs"]
-CMD ["node", "--enable-source-maps", "dist/main.js"]
+CMD ["node", "--enable-source-maps", "--max-old-space-size=2000", "dist/main.js"]

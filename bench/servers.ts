@@ -129,16 +129,22 @@ export interface ServiceAddresses {
 
 export const OPERATOR_TOKEN = 'bench-operator-token'
 
+/** What `npm start` gives to Node.js: its flags, and the program. */
+async function startArguments(): Promise<string[]> {
+  const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: { start: string } }
+  return scripts.start.split(' ').slice(2)
+}
+
 /**
- * Starts the service as it is run: `dist/main.js` in a process of its own, system clock, without rate limits.
+ * Starts the service as it is run: by the command of `npm start` in a process of its own, system clock, without rate limits.
  * @param env `DATABASE_URL` for a given server; `DATA_DIR` in any case.
  */
-export function startService(
+export async function startService(
   env: { readonly DATA_DIR: string } & Readonly<Record<string, string>>,
 ): Promise<StartedProcess<ServiceAddresses>> {
   const ports = ['MCP_PORT', 'CORE_PORT', 'PAYMENTS_PORT', 'PORTAL_PORT', 'OPS_PORT']
   return startProcess(
-    ['dist/main.js'],
+    await startArguments(),
     {
       HOST: '127.0.0.1',
       ...Object.fromEntries(ports.map((port) => [port, '0'])),

@@ -103,7 +103,7 @@ const interrupted = new AbortController()
 /** Starts the built service as its users do: a process, free ports, a data directory of its own. */
 function startService() {
   const ports = ['MCP_PORT', 'CORE_PORT', 'PAYMENTS_PORT', 'PORTAL_PORT', 'OPS_PORT']
-  service = spawn(process.execPath, ['--enable-source-maps', program], {
+  service = spawn(process.execPath, ['--enable-source-maps', '--max-old-space-size=2000', program], {
     env: {
       PATH: process.env.PATH,
       DATA_DIR: dataDir,

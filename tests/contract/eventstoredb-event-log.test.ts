@@ -236,6 +236,41 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       expect(live.feed.to).toBe(position)
     })
 
+    test('to more types misses none of their events that the one before it passed over', async () => {
+      const log = await openLog()
+      const before = await log.head()
+      const closing = new AbortController()
+      const connection = connect(server.url)
+      cleanup(() => connection.client.dispose())
+      cleanup(async () => closing.abort())
+      // nobody else asks how far the log is
+      vi.useFakeTimers({ toFake: ['setInterval'] })
+      cleanup(async () => vi.useRealTimers())
+      const { appends, release } = shareAppends(server.url)
+      cleanup(release)
+      const reader = new LogReader(connection, appends, 10_000, closing.signal)
+      let tellHead: (head: bigint) => void = () => undefined
+      const head = vi.spyOn(reader, 'head').mockImplementationOnce(
+        () =>
+          new Promise((resolve) => {
+            tellHead = resolve
+          }),
+      )
+      const live = new Live(
+        { connection, reader, log: { warn: () => undefined }, closing: closing.signal },
+        before,
+      )
+      live.want(['Other'])
+      const type = `Wanted${randomUUID()}`
+      const { position } = await log.append(aStream(), -1, [anEvent({ type })])
+      // it has passed the event by, and asks how far the log is
+      await expect.poll(() => head.mock.calls.length).toBe(1)
+      live.want([type])
+      tellHead(position)
+      await live.feed.beyond(position - 1n, AbortSignal.timeout(30_000))
+      expect(live.feed.after(before, 10, new Set([type]))).toMatchObject({ events: [{ type, position }] })
+    })
+
     test('that the server drops because it is too slow leaves the client’s other calls alone', async () => {
       const log = await openLog()
       const { client } = connect(server.url)

@@ -75,8 +75,14 @@ export async function startProcesses(
   }
 }
 
+/** What `npm start` gives to Node.js: its flags, and the program. */
+async function startArguments(): Promise<string[]> {
+  const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: { start: string } }
+  return scripts.start.split(' ').slice(2)
+}
+
 /**
- * Starts one process, `dist/main.js`, on free ports and waits for its ready line. Addresses of hosts that it does not
+ * Starts one process as `npm start` does, on free ports and waits for its ready line. Addresses of hosts that it does not
  * serve are undefined.
  * @param output gets every line that the process writes.
  */
@@ -86,7 +92,7 @@ export async function startProcess(
 ): Promise<RunningService> {
   const ownsData = options.dataDir === undefined
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'compstream-')))
-  const child = spawn(process.execPath, ['--enable-source-maps', 'dist/main.js'], {
+  const child = spawn(process.execPath, await startArguments(), {
     env: {
       PATH: process.env.PATH,
       HOST: '127.0.0.1',

@@ -88,7 +88,8 @@ export class Live {
 
   /** Follows what is wanted now, from where the feed ends. */
   #follow(): void {
-    // what it has yet to tell lacks the new types
+    // what it told, and has yet to tell, lacks the new types
+    this.#told = LOG_START
     this.#subscription?.end()
     this.#subscription = undefined
     if (!this.#isRunning) void this.#run()
@@ -103,8 +104,6 @@ export class Live {
         stored: (resolved) => storedEvent(resolved, this.#sent.take(resolved.event!.id)),
       })
       this.#subscription = subscription
-      // what another subscription told is not what this one has delivered
-      this.#told = LOG_START
       try {
         for (;;) {
           const stretch = await subscription.next(FEED_PAGE)
