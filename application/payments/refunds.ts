@@ -80,7 +80,7 @@ async function requestAndSettle(
     if (isRejection(outcome) && outcome.code === 'refund_pending') continue
     if (isRejection(outcome)) return outcome
     const requested = outcome.state!.refunds.find(({ refund_id }) => refund_id === refundId)!
-    return settleRefund(app, outcome.state!, requested, context)
+    return settleRefund(app, outcome.state!, requested, context, outcome.events.length > 0)
   }
 }
 
@@ -100,6 +100,7 @@ function isSame(pending: Refund, link: PaymentLink, { amountCents, reason }: New
 /**
  * Has the processor carry out a refund that was requested, and records what became of it. Whoever does so again, at
  * whatever time, asks for the same refund.
+ * @param isFirst the processor was not asked for it before.
  * @throws ProviderUnavailable: it stays pending, unless the processor never heard of it; ProviderRefused: it has failed.
  */
 export async function settleRefund(
@@ -107,6 +108,7 @@ export async function settleRefund(
   { payment_link_id, tenant_id, environment, payment }: PaymentLink,
   { refund_id: refundId, amount_cents: amountCents, reason }: Refund,
   context: CommandContext,
+  isFirst = false,
 ): Promise<PaymentLink> {
   const record = async (
     result:
@@ -134,8 +136,9 @@ export async function settleRefund(
     )
     return await record({ type: 'RecordRefunded', processorRefundId })
   } catch (error) {
-    const isOver =
-      error instanceof ProviderRefused || (error instanceof ProviderUnavailable && error.nothingHappened)
+    // of what was asked before, this says nothing
+    const isUnheard = error instanceof ProviderUnavailable && error.nothingHappened && isFirst
+    const isOver = error instanceof ProviderRefused || isUnheard
     if (isOver) await record({ type: 'RecordRefundFailed' })
     throw error
   }

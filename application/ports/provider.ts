@@ -6,7 +6,7 @@ import { SafeError } from '../safe-error.ts'
  */
 export class ProviderUnavailable extends SafeError {
   override readonly name = 'ProviderUnavailable'
-  /** What was asked never got there. */
+  /** What was asked never got there; only where that is certain. */
   readonly nothingHappened: boolean
 
   constructor(message: string, { nothingHappened = false }: { readonly nothingHappened?: boolean } = {}) {

@@ -38,7 +38,7 @@ const PAYMENT_LINKS = 'payment-links'
 export const REFUND_SETTLING_MS = 15 * 60_000
 /** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
 const OUTAGE_MS = 15 * 60_000
-/** Tries in a row, about 8 seconds in all. */
+/** Tries of what a provider does, in a row: about 8 seconds in all. */
 const TRIES = 6
 
 const nothing = z.object({})
@@ -48,7 +48,8 @@ const nothing = z.object({})
  * plan, and what partners are told.
  */
 export function paymentLinks(app: Application) {
-  const kind = { retry: backoff(TRIES), timeLimitMs: 60_000 }
+  const kind = { retry: backoff(), timeLimitMs: 60_000 }
+  const ofProvider = { ...kind, retry: backoff(TRIES) }
   return processManager({
     name: PAYMENT_LINKS,
     startAt: 'beginning',
@@ -95,7 +96,7 @@ export function paymentLinks(app: Application) {
     ],
     work: {
       deliver: work(
-        { ...kind, payload: z.object({ payment_link_id: z.string(), channel: deliveryChannel }) },
+        { ...ofProvider, payload: z.object({ payment_link_id: z.string(), channel: deliveryChannel }) },
         (item) =>
           throughOutages(app, item, () =>
             deliverLink(app, item.payload.payment_link_id, item.payload.channel, contextOf(item)),
@@ -105,7 +106,7 @@ export function paymentLinks(app: Application) {
         const refusal = await expireLink(app, { linkId: item.key, at: item.dueAt }, contextOf(item))
         return refusal ? { outcome: 'stop', why: refusal.message } : { outcome: 'done' }
       }),
-      deactivate: work({ ...kind, payload: nothing }, (item) =>
+      deactivate: work({ ...ofProvider, payload: nothing }, (item) =>
         throughOutages(app, item, async () => {
           const { environment, processor_payment_link_id } = await linkOf(app, item.key)
           await app.processors[environment].deactivatePaymentLink(
@@ -122,7 +123,7 @@ export function paymentLinks(app: Application) {
         return { outcome: 'done' }
       }),
       // beside what is told: a processor that is away holds nothing back
-      'start-plan': work({ ...kind, payload: nothing }, (item) =>
+      'start-plan': work({ ...ofProvider, payload: nothing }, (item) =>
         throughOutages(app, item, () => startPlan(app, item)),
       ),
       'tell-failed': work(
@@ -140,7 +141,7 @@ export function paymentLinks(app: Application) {
           return { outcome: 'done' }
         },
       ),
-      'settle-refund': work({ ...kind, payload: z.object({ payment_link_id: z.string() }) }, (item) =>
+      'settle-refund': work({ ...ofProvider, payload: z.object({ payment_link_id: z.string() }) }, (item) =>
         throughOutages(app, item, async () => {
           const link = await linkOf(app, item.payload.payment_link_id)
           const refund = link.refunds.find(({ refund_id }) => refund_id === item.key)

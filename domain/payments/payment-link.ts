@@ -324,10 +324,12 @@ function settleRefund(
   const { refundId: refund_id, at } = command
   const refund = state.refunds.find((one) => one.refund_id === refund_id)
   if (!refund) return reject('not_found', 'refund_not_found', 'There is no such refund')
-  if (refund.status !== 'pending') return []
+  if (refund.status === 'succeeded') return []
   if (command.type === 'RecordRefundFailed') {
+    if (refund.status === 'failed') return []
     return [PaymentLinkRefundFailed.of({ payment_link_id, refund_id, failed_at: isoTime(at) })]
   }
+  // also of one that somebody else gave up beside: money that went back counts
   const { amount_cents, reason } = refund
   return [
     PaymentLinkRefunded.of({

@@ -23,6 +23,7 @@ const TABLES: readonly CarriedTable[] = [
   { name: 'secrets', order: 'ref' },
   { name: 'erasures', order: 'one' },
   { name: 'last_used', order: 'credential_id' },
+  { name: 'outbox', order: 'seq', without: ['seq'] },
   {
     name: 'work',
     order: 'stored_order',

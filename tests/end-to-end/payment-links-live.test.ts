@@ -336,6 +336,16 @@ describe('a refund at the processor', () => {
     expect(await raised(service, own.tenantId, 'payment.refunded')).toHaveLength(2)
   })
 
+  test('without an answer stays pending, although the next try gets nowhere', async () => {
+    const id = await paidLink()
+    for (const mode of ['timeout', 'unreachable']) {
+      await fault('card-processor', mode)
+      expect((await refund(id, { amount_cents: 1_000 })).status).toBe(502)
+      expect((await shown(id)).refunds).toMatchObject([{ amount_cents: 1_000, status: 'pending' }])
+    }
+    expect((await refund(id, { amount_cents: 1_000 })).body.data.refunds).toHaveLength(1)
+  })
+
   test('without an answer is settled before another one begins', async () => {
     const id = await paidLink()
     await fault('card-processor', 'timeout')

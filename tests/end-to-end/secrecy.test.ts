@@ -38,6 +38,9 @@ const personal = {
   contactEmail: `em${letters}@bakery.example`,
   changedEmail: `ch${letters}@bakery.example`,
   address: `Ad${letters} Street`,
+  payerName: `Pa${letters} Company`,
+  payerEmail: `pa${letters}@payer.example`,
+  payerPhone: `+1${number(10)}`,
   key: `key-${letters}`,
   wrongApiKey: `mcp_${randomBytes(32).toString('hex')}`,
   wrongSecret: `Wr${letters}`,
@@ -237,6 +240,36 @@ async function work(): Promise<void> {
   await tool('list_employer_policies', { employer_id })
   await tool('get_expected_fields', { employer_id })
 
+  // payments: sold, sent, paid, refunded, told of
+  const pays = (what: string, method: string, path: string, sent?: unknown) =>
+    ask(what, `${service.paymentsUrl}/api/v1${path}`, {
+      ...{ method, headers: keyed },
+      ...(sent === undefined ? {} : { body: sent }),
+    })
+  const customer = { name: personal.payerName, email: personal.payerEmail, phone: personal.payerPhone }
+  const sale = {
+    ...{ employer_id, carrier_id, policy_id, customer, delivery: { email: true, sms: true } },
+    ...{ premium_cents: 100, payment_type: 'ONE_TIME', payment_context: 'full_payment' },
+  }
+  await pays('sell', 'POST', '/payment-links', {
+    ...sale,
+    customer: { ...customer, email: personal.payerName },
+  })
+  await pays('sell', 'POST', '/payment-links', { ...sale, payment_type: personal.payerEmail })
+  await operator('fault', 'POST', '/faults', { point: 'card-processor', mode: 'timeout' })
+  expect((await pays('sell', 'POST', '/payment-links', sale)).status).toBe(502)
+  const sold = await pays('sell', 'POST', '/payment-links', sale)
+  expect(sold.status).toBe(201)
+  const { _id: linkId, processor_url } = sold.body.data
+  await operator('drain', 'POST', '/drain', { timeout_seconds: 150 })
+  await operator('paid', 'POST', `/card-processor/${linkId}/succeed`, {})
+  expect((await pays('refund', 'POST', `/payment-links/${linkId}/refund`, {})).status).toBe(200)
+  await pays('payment links', 'GET', '/payment-links')
+  await pays('payment links', 'GET', `/payment-links/${linkId}`)
+  await ask('page', processor_url)
+  await ask('page', `${service.paymentsUrl}/public/payment-links/${linkId}`)
+  await operator('outbox', 'GET', '/outbox')
+
   // bad requests
   const broken = pushed.slice(0, -1)
   const bad = [
@@ -351,6 +384,9 @@ const BELONGS: Readonly<Record<string, readonly string[]>> = {
   contactEmail: ['create /employers', 'employer'],
   changedEmail: ['employer'],
   address: ['create /employers', 'employer'],
+  payerName: ['payment links', 'outbox'],
+  payerEmail: ['payment links', 'outbox'],
+  payerPhone: ['payment links', 'outbox'],
   firstName: ['get_validation_errors'],
   lastName: ['get_validation_errors'],
   apiKey: ['create agent'],

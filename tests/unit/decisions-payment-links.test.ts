@@ -176,9 +176,15 @@ decisions(paymentLink, [
     [refundFailed],
   ],
   [
-    'does not settle one it has given up',
+    'settles one that was given up beside, as its money went back',
     [created, paid, requested(R1, 1_000), refundFailed],
     settle(R1),
+    [refunded(R1, 1_000, 1_000)],
+  ],
+  [
+    'gives up no refund that was settled',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
+    { type: 'RecordRefundFailed', refundId: R1, at: LATE },
     [],
   ],
   [
