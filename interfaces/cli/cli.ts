@@ -21,6 +21,7 @@ const OPERATOR = {
   clock: "the service's clock",
   projections: 'read models and what builds them',
   work: 'work of the process managers',
+  'card-processor': 'payments played on the simulated card processor',
   faults: 'injected faults; with the virtual clock only',
   streams: 'single streams of the log',
   events: 'the whole log',
