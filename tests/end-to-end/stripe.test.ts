@@ -318,6 +318,7 @@ describe('subscriptions', () => {
 describe('notices', () => {
   test('that are forged change nothing', async () => {
     const { _id: id } = await active()
+    await drain()
     const count = await countEvents()
     const at = await now()
     const body = newEvent('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) }, at)
