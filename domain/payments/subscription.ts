@@ -210,7 +210,8 @@ function statusOf(event: SubscriptionEvent, before: SubscriptionStatus): Subscri
     case 'SubscriptionChargePaid':
       return 'active'
     case 'SubscriptionChargeFailed':
-      return before === 'incomplete' ? 'incomplete' : 'past_due'
+      // a later charge is made only after the first one was paid, though that may be told later
+      return before === 'incomplete' && event.data.number === 1 ? 'incomplete' : 'past_due'
     case 'SubscriptionStatusReported':
       return event.data.status
     case 'SubscriptionEnded':

@@ -30,6 +30,7 @@ const processor: Access<PaymentsHost, Signed> = {
     }
     return { notices: [] }
   },
+  signsBytes: () => true,
   verify({ app, limits }, caller, body, received) {
     const { headers } = received.request
     const notices = app.processors.live.readNotices({ body, headers, now: app.clock.now() })
@@ -52,7 +53,6 @@ export const processorEndpoints = [
     description:
       'Each notice counts once. One about something that is unknown here is accepted and changes nothing.',
     access: processor,
-    body: z.looseObject({}),
     answers: { 200: z.object({ received: z.int() }) },
     async handle({ host, caller, requestId }) {
       const { app } = host

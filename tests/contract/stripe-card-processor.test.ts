@@ -152,6 +152,16 @@ describe('what is asked of Stripe', () => {
     await expect(theft).rejects.toMatchObject({ name: 'ProviderRefused', about: 'payment_method' })
   })
 
+  test("charges a copy of Stripe's methods for tests", async () => {
+    const customer = await newCustomer()
+    const paymentMethodId = stripe.method('pm_card_visa')
+    await processor.createSubscription(asked(customer, { paymentMethodId }), 's-1')
+    const { defaultMethod } = stripe.customers.get(customer)!
+    expect(defaultMethod).not.toBe('pm_card_visa')
+    expect(stripe.methods.get(defaultMethod!)!.customer).toBe(customer)
+    expect(stripe.methods.get('pm_card_visa')!.customer).toBeNull()
+  })
+
   test('names its product once, by whoever comes first', async () => {
     const customer = await newCustomer()
     await Promise.all(['s-1', 's-2'].map((key) => processor.createSubscription(asked(customer), key)))

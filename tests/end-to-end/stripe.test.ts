@@ -134,19 +134,12 @@ describe('links', () => {
     const count = await countEvents()
     expect((await deliver(body)).status).toBe(200)
     expect((await deliver(newEvent('payment_intent.succeeded', paid, await now()))).status).toBe(200)
-    await notify(
-      'payment_intent.payment_failed',
-      {
-        metadata: { link_id: link._id },
-        last_payment_error: { message: 'Told late' },
-      },
-      (await now()) - MINUTE,
-    )
+    await drain()
+    expect(await countEvents()).toBe(count)
     expect((await partner('GET', `/payment-links/${link._id}`)).body.data.status).toBe('paid')
     const refund = await partner('POST', `/payment-links/${link._id}/refund`, { amount_cents: 500 })
     expect(refund.body.data.refunded_cents).toBe(500)
     expect([...stripe.refunds.values()].at(-1)).toMatchObject({ payment_intent: 'pi_1', amount: 500 })
-    expect(count).toBeGreaterThan(0)
   })
 
   test('of a plan are charged monthly from then on, with the payer as their customer', async () => {
@@ -325,6 +318,7 @@ describe('subscriptions', () => {
 describe('notices', () => {
   test('that are forged change nothing', async () => {
     const { _id: id } = await active()
+    await drain()
     const count = await countEvents()
     const at = await now()
     const body = newEvent('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) }, at)

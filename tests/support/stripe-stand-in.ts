@@ -201,8 +201,10 @@ export class StripeStandIn {
       case 'POST payment_methods {id} attach': {
         if (isDeclined) throw decline()
         found(this.methods, id!, 'payment_method')
-        this.method(id!, String(only(params, ATTACH).customer))
-        return ok(this.methods.get(id!))
+        const customer = String(only(params, ATTACH).customer)
+        // as the real one: methods for tests are copied
+        const attached = this.method(id!.startsWith('pm_card_') ? this.#id('pm') : id!, customer)
+        return ok(this.methods.get(attached))
       }
       case 'POST refunds': {
         const { amount, payment_intent } = only(params, REFUND)

@@ -108,7 +108,10 @@ export async function advance(
   return Date.parse(now)
 }
 
-/** The webhook events raised about subscriptions of a tenant, as `type: body`, in the order in which they were raised. */
+/**
+ * The webhook events raised about subscriptions of a tenant, type and body: the beginning, the charges by number, the end.
+ * They are raised in no order that counts.
+ */
 export async function told(
   service: PaymentsService,
   tenantId: string,
@@ -116,7 +119,14 @@ export async function told(
   await operate(service, 'POST', '/drain')
   const events = await allEvents(service, 'WebhookEventRaised')
   return events
-    .map(({ data }: ShownEvent) => data as { tenant_id: string; event_type: string; payload: unknown })
+    .map(({ data }: ShownEvent) => data as { tenant_id: string; event_type: string; payload: Json })
     .filter(({ tenant_id, event_type }) => tenant_id === tenantId && !event_type.startsWith('payment.'))
     .map(({ event_type, payload }) => [event_type, payload] as const)
+    .sort(([one, of], [other, by]) => placeOf(one, of) - placeOf(other, by))
+}
+
+function placeOf(type: string, { installment_number }: Json): number {
+  if (type === 'subscription.created') return 0
+  if (type === 'subscription.cancelled') return Number.MAX_SAFE_INTEGER
+  return 2 * installment_number + (type === 'installment.paid' ? 1 : 0)
 }

@@ -177,6 +177,9 @@ describe('settings', () => {
       'STRIPE_WEBHOOK_SECRET is missing, it is required with PROCESSOR=stripe ' +
         '(also to be corrected: STRIPE_PUBLISHABLE_KEY)',
     )
+    expect(refusal({ STRIPE_API_BASE: 'https://proxy.example/stripe' })).toMatch(
+      /^STRIPE_API_BASE has a path/,
+    )
     expect(refusal({ BANKCONNECT: 'plaid' })).toMatch(/^PLAID_CLIENT_ID is missing/)
     expect(refusal({ BANK_RAIL: 'nacha' })).toMatch(/^NACHA_OUTBOX_DIR is missing/)
   })

@@ -113,8 +113,8 @@ export class StripeCardProcessor implements CardProcessor {
 
   createSubscription(asked: NewProcessorSubscription, key: string) {
     return answered(async () => {
-      const { subscriptionId, amountCents, paymentMethodId, firstChargeAt, charges } = asked
-      const customer = await this.#chargeable(asked, key)
+      const { subscriptionId, amountCents, firstChargeAt, charges } = asked
+      const { customer, method } = await this.#chargeable(asked, key)
       const price_data = {
         ...{ currency: 'usd', unit_amount: amountCents, product: await this.#productId() },
         recurring: { interval: 'month' as const },
@@ -127,7 +127,7 @@ export class StripeCardProcessor implements CardProcessor {
           // the first invoice waits for `chargeFirst`, and lapses without it
           payment_behavior: 'default_incomplete',
           proration_behavior: 'none',
-          ...(paymentMethodId === null ? {} : { default_payment_method: paymentMethodId }),
+          ...(method === null ? {} : { default_payment_method: method }),
           ...(firstChargeAt === null ? {} : { trial_end: seconds(firstChargeAt) }),
           // on the end of a month that it counts, so that the last one is charged in full
           ...(charges === null || firstChargeAt === null
@@ -176,23 +176,25 @@ export class StripeCardProcessor implements CardProcessor {
     return notice === null ? [] : [notice]
   }
 
-  /** The customer whose method is charged; the method is made its default. */
+  /** The customer that is charged, and the method that is made its default. */
   async #chargeable(
     { customerId, paymentMethodId, isPayersMethod }: NewProcessorSubscription,
     key: string,
-  ): Promise<string> {
-    if (paymentMethodId === null) return customerId
+  ): Promise<{ readonly customer: string; readonly method: string | null }> {
+    if (paymentMethodId === null) return { customer: customerId, method: null }
     const { paymentMethods, customers } = this.#stripe
     try {
       const owner = idOf((await paymentMethods.retrieve(paymentMethodId)).customer)
       if (owner !== null && owner !== customerId && !isPayersMethod) throw ofAnother()
       const customer = owner ?? customerId
-      if (owner === null) {
-        await paymentMethods.attach(paymentMethodId, { customer }, { idempotencyKey: `${key}-attach` })
-      }
-      const invoice_settings = { default_payment_method: paymentMethodId }
+      const attached =
+        owner === null &&
+        (await paymentMethods.attach(paymentMethodId, { customer }, { idempotencyKey: `${key}-attach` }))
+      // those for tests are copied as they are attached
+      const method = attached ? attached.id : paymentMethodId
+      const invoice_settings = { default_payment_method: method }
       await customers.update(customer, { invoice_settings }, { idempotencyKey: `${key}-default` })
-      return customer
+      return { customer, method }
     } catch (error) {
       throw refusalOf(error, 'payment_method')
     }
