@@ -73,6 +73,7 @@ const WITHOUT_LOG = [
   'read-database',
   'skipped-suites',
   'vault',
+  'webhook-sender',
 ].map((name) => `tests/integration/${name}.test.ts`)
 
 /**

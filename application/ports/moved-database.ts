@@ -46,6 +46,7 @@ export interface Carried {
   readonly secrets: number
   readonly work: number
   readonly last_uses: number
+  readonly webhook_deliveries: number
 }
 
 /** What a log is known by: its first event and where that stands. */

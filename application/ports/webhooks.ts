@@ -106,6 +106,8 @@ export interface Delivery extends FrozenEvent {
 }
 
 export interface WaitingDelivery extends Pick<Delivery, 'createdAt' | 'deliveryId'> {
+  /** Tells deliveries of one moment apart. */
+  readonly seq: string
   readonly nextAttemptAt: number
 }
 
@@ -142,7 +144,7 @@ export interface DeliveryRecords extends WebhookDeliveries {
   /** Deliveries of a subscription that wait for an attempt, oldest first. @param options.after the one before the first. */
   waiting(
     subscriptionId: string,
-    options: { readonly after: Pick<Delivery, 'createdAt' | 'deliveryId'>; readonly limit: number },
+    options: { readonly after: Pick<WaitingDelivery, 'createdAt' | 'seq'>; readonly limit: number },
   ): Promise<readonly WaitingDelivery[]>
   /** Forgets what is older than a time, a limited number of rows at once. @returns whether there may be more. */
   prune(before: number): Promise<boolean>

@@ -53,11 +53,27 @@ export interface WorkKind<Payload = unknown> {
    * How many of them may be about the same thing (a host, a tenant). A process counts its own: with n worker processes
    * n times as many.
    */
-  readonly perKey?: { readonly slots: number; of(payload: Payload): string }
+  readonly perKey?: SlotsPerKey<Payload>
   readonly retry: Retry
   /** Real milliseconds that one attempt may take. Then its signal aborts, and it counts as a failed try. */
   readonly timeLimitMs: number
   run(item: WorkItem<Payload>): Promise<WorkOutcome<Payload>>
+}
+
+export interface SlotsPerKey<Payload = unknown> {
+  /** What every key has. */
+  readonly slots: number
+  of(payload: Payload): string
+  /** Keys whose work is done quickly get more slots, one for each piece that is; they lose them when one is not. */
+  readonly growth?: {
+    /** Slots of a key at the most. */
+    readonly upTo: number
+    /** Keys that share something (a host, a tenant) get more only while all their work together has fewer slots than this. */
+    readonly shared: {
+      readonly slots: number
+      of(payload: Payload, tenantId: string | null): readonly string[]
+    }
+  }
 }
 
 /** When a failed try is followed by the next, and how many there are. */

@@ -1,3 +1,4 @@
+import { KeySlots } from './key-slots.ts'
 import type { WorkKind } from './process-manager.ts'
 import type { ClaimedWork, KindToClaim } from './work-store.ts'
 
@@ -7,7 +8,7 @@ export class KindSlots {
   readonly kind: string
   readonly declared: WorkKind
   #taken = 0
-  readonly #takenByKey = new Map<string, number>()
+  readonly #keys: KeySlots | null
   /** How many pieces may be due that no claim has looked for. */
   #wanted = 0
   #asked = { slots: 0, wanted: 0 }
@@ -18,6 +19,7 @@ export class KindSlots {
     this.processManager = processManager
     this.kind = kind
     this.declared = declared
+    this.#keys = declared.perKey ? new KeySlots(declared.perKey) : null
   }
 
   /** Pieces to claim now. */
@@ -54,17 +56,15 @@ export class KindSlots {
     return perKey
       ? {
           ...{ processManager, kind, slots, perKey: perKey.slots },
-          ...{ busy: new Map(this.#takenByKey), after: this.#lastKey },
+          ...{ busy: this.#keys!.busy(), after: this.#lastKey },
         }
       : { processManager, kind, slots }
   }
 
   /** Takes slots for what a claim brought. */
   claimed(claims: readonly ClaimedWork[]): void {
-    for (const { concurrencyKey } of claims) {
-      this.#taken += 1
-      this.#takenByKey.set(concurrencyKey, (this.#takenByKey.get(concurrencyKey) ?? 0) + 1)
-    }
+    this.#taken += claims.length
+    for (const claim of claims) this.#keys?.take(claim)
     const { slots, wanted } = this.#asked
     const hasSeenAll = claims.length < slots && this.#lastKey === null
     if (!hasSeenAll) this.#wanted += wanted - claims.length
@@ -72,14 +72,11 @@ export class KindSlots {
     this.#lastKey = this.declared.perKey && claims.length === slots ? lastOf(claims) : null
   }
 
-  /** A piece has ended. */
-  released({ concurrencyKey }: ClaimedWork): void {
-    const taken = this.#takenByKey.get(concurrencyKey)!
+  /** A piece has ended. @param isDone null when nothing can be said of it. @param ms how long it took. */
+  released(claim: ClaimedWork, isDone: boolean | null, ms: number): void {
     this.#taken -= 1
-    if (taken > 1) this.#takenByKey.set(concurrencyKey, taken - 1)
-    else this.#takenByKey.delete(concurrencyKey)
     // claims have passed by what waits for this key, or what another claim had locked for its own choice
-    if (this.declared.perKey) this.#wanted += 1
+    if (this.#keys) this.#wanted += this.#keys.free(claim, isDone, ms)
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { EventOf } from '../../domain/kernel/event-type.ts'
+import { isExpired } from '../../domain/webhooks/delivery-schedule.ts'
 import { WebhookEventRaised } from '../../domain/webhooks/webhook-event.ts'
 import {
   WebhookSubscriptionDeleted,
@@ -8,12 +9,12 @@ import {
 import type { Application } from '../application.ts'
 import { derivedId, type RecordedEvent } from '../event-registry.ts'
 import { groupBy } from '../group-by.ts'
-import type { DeliveryRecords, FrozenEvent } from '../ports/webhooks.ts'
+import type { FrozenEvent } from '../ports/webhooks.ts'
 import { deliver } from '../webhooks/deliver.ts'
 import type { DeliveryParts } from '../webhooks/delivery-parts.ts'
 import { Recipients } from '../webhooks/recipients.ts'
 import { type WaitingParts, wakeWaiting } from '../webhooks/wake-waiting.ts'
-import { backoff, on, perform, processManager, work } from './process-manager.ts'
+import { backoff, on, perform, processManager, type SlotsPerKey, work } from './process-manager.ts'
 
 /** Events at a time: each may have a hundred recipients. */
 const EVENTS_AT_ONCE = 200
@@ -29,14 +30,27 @@ const FIRST_SLOTS = 2_048
 const LATER_SLOTS = 1_024
 
 /** What is stored with a piece of work; everything else stands in the records. */
-const delivery = z.object({ subscription_id: z.string() })
+const delivery = z.object({ subscription_id: z.string(), host: z.string() })
+
+/**
+ * Whoever was not heard of yet, or is late, has few deliveries under way at a time; who is quick has more, as long as
+ * they do not become too many for one host, or of one tenant.
+ */
+const PER_SUBSCRIPTION: SlotsPerKey<z.output<typeof delivery>> = {
+  slots: 2,
+  of: ({ subscription_id }) => subscription_id,
+  growth: {
+    upTo: 64,
+    shared: { slots: 128, of: ({ host }, tenantId) => [`host ${host}`, `tenant ${tenantId}`] },
+  },
+}
 
 type Raised = RecordedEvent<EventOf<typeof WebhookEventRaised>>
 
 /** Deliveries to be made of an event, by their ids. */
 type Prepared = ReadonlyMap<
   string,
-  readonly { readonly deliveryId: string; readonly subscriptionId: string }[]
+  readonly { readonly deliveryId: string; readonly subscriptionId: string; readonly host: string }[]
 >
 
 type Parts = Pick<Application, 'log' | 'registry'> & DeliveryParts & WaitingParts
@@ -47,21 +61,21 @@ type Parts = Pick<Application, 'log' | 'registry'> & DeliveryParts & WaitingPart
  */
 export function webhookDeliveries(parts: Parts) {
   const recipients = new Recipients(parts.log, parts.registry)
-  const perKey = {
-    // who was not heard of yet, or is late, takes few slots at a time; who is quick takes more
-    ...{ slots: 2, grownTo: 64 },
-    of: ({ subscription_id }: z.output<typeof delivery>) => subscription_id,
+  const attempts = {
+    payload: delivery,
+    retry: UNTIL_IT_ENDS,
+    timeLimitMs: TIME_LIMIT_MS,
+    perKey: PER_SUBSCRIPTION,
   }
-  const attempts = { payload: delivery, retry: UNTIL_IT_ENDS, timeLimitMs: TIME_LIMIT_MS, perKey }
   return processManager({
     name: 'webhook-deliveries',
     startAt: 'beginning',
     pageSize: EVENTS_AT_ONCE,
-    prepare: (events: readonly RecordedEvent[]) => freeze(recipients, parts.records, events),
+    prepare: (events: readonly RecordedEvent[]) => freeze(parts, recipients, events),
     on: [
       on(WebhookEventRaised, ({ data: { event_id } }, prepared: Prepared) =>
-        (prepared.get(event_id) ?? []).map(({ deliveryId, subscriptionId }) =>
-          perform('deliver', deliveryId, { subscription_id: subscriptionId }),
+        (prepared.get(event_id) ?? []).map(({ deliveryId, subscriptionId, host }) =>
+          perform('deliver', deliveryId, { subscription_id: subscriptionId, host }),
         ),
       ),
       ...[WebhookSubscriptionEnabled, WebhookSubscriptionDeleted].map((type) =>
@@ -83,10 +97,9 @@ export function webhookDeliveries(parts: Parts) {
           timeLimitMs: TIME_LIMIT_MS,
         },
         async ({ payload, signal }) => {
-          if (payload.enabled_by !== null) {
-            await parts.records.resetFailures(payload.subscription_id, payload.enabled_by)
-          }
-          await wakeWaiting(parts, payload.subscription_id, signal)
+          const { subscription_id: subscriptionId, enabled_by } = payload
+          if (enabled_by !== null) await parts.records.resetFailures(subscriptionId, enabled_by)
+          await wakeWaiting(parts, { subscriptionId, isDeleted: enabled_by === null }, signal)
           return { outcome: 'done' }
         },
       ),
@@ -94,16 +107,25 @@ export function webhookDeliveries(parts: Parts) {
   })
 }
 
-/** Keeps events and deliveries as records, each under an id that it has whenever the events come again. */
+/**
+ * Keeps events and deliveries as records, each under an id that it has whenever the events come again. What is too old to
+ * be delivered is history: a database that was made anew reads all of the log.
+ */
 async function freeze(
+  { records, clock, heard }: Parts,
   recipients: Recipients,
-  records: Pick<DeliveryRecords, 'add'>,
   events: readonly RecordedEvent[],
 ): Promise<Prepared> {
   const raised = events.filter((event): event is Raised => event.type === WebhookEventRaised.name)
-  const found = [...(await recipients.of(raised))].filter(([, receiving]) => receiving.length > 0)
+  const now = clock.now()
+  const found = [...(await recipients.of(raised))].filter(([{ metadata }, receiving]) => {
+    const isTooOld = isExpired({ createdAt: Date.parse(metadata.recorded_at) }, now)
+    if (isTooOld) heard.missed(receiving.length)
+    return !isTooOld && receiving.length > 0
+  })
   const deliveries = found.flatMap(([{ data, metadata }, receiving]) =>
-    receiving.map(({ _id: subscriptionId }) => ({
+    receiving.map(({ _id: subscriptionId, url }) => ({
+      host: new URL(url).host,
       deliveryId: derivedId(data.event_id, subscriptionId),
       ...{ eventId: data.event_id, subscriptionId, createdAt: Date.parse(metadata.recorded_at) },
     })),

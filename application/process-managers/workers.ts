@@ -53,6 +53,9 @@ export interface WorkersOptions {
 /** Pause before work is tried again that found log or database away, in milliseconds. */
 const AWAY_MS = 100
 
+/** The longest rest between two claims, in milliseconds. */
+const LONGEST_REST_MS = 25
+
 class Stopping extends Error {
   override readonly name = 'Stopping'
 }
@@ -84,6 +87,8 @@ export class Workers {
   #loops: Promise<void>[] = []
   /** When the table is looked at next for whatever has waited long enough, on the clock of `performance.now()`. */
   #pollAt = 0
+  /** No claim is made before; on the clock of `performance.now()`. */
+  #restUntil = 0
   #wakeLoop: () => void = () => undefined
   #slotIsFree: () => void = () => undefined
   /** Whether work was interrupted because something is away, and none got through since. */
@@ -199,11 +204,14 @@ export class Workers {
     const { store, leases } = this.#parts
     const asked = [...this.#kinds.values()].filter((kind) => kind.toClaim > 0)
     if (asked.length === 0 || this.#stopping.signal.aborted) return false
+    await this.#rest()
     const askedAt = performance.now()
     const claims = await store.claim({
       ...{ owner: leases.owner, leaseMs: this.#options.workLeaseMs },
       kinds: asked.map((kind) => kind.request()),
     })
+    const claimedAt = performance.now()
+    if (claims.length > 0) this.#restUntil = claimedAt + Math.min(LONGEST_REST_MS, claimedAt - askedAt)
     for (const slots of asked) {
       const { processManager, kind } = slots
       const mine = claims.filter((claim) => claim.processManager === processManager && claim.kind === kind)
@@ -220,12 +228,20 @@ export class Workers {
     return true
   }
 
+  /** While there is much to do, slots that become free are filled together: claims take half of the time at the most. */
+  async #rest(): Promise<void> {
+    const ms = this.#restUntil - performance.now()
+    if (ms >= 1) await delay(ms, null, { signal: this.#stopping.signal }).catch(() => undefined)
+  }
+
   async #carryOut(running: Running): Promise<void> {
     const { claim, slots, abort } = running
     const { store, notices, report, onEnded } = this.#parts
+    const begun = performance.now()
     if (this.#stopping.signal.aborted) abort.abort(new Stopping())
     const ended = await this.#attempt(claim, slots, abort)
     const { end } = ended
+    const took = performance.now() - begun
     running.isEnding = true
     try {
       const left = abort.signal.reason instanceof LeaseLost ? 'lost' : await store.end(claim, end)
@@ -238,7 +254,7 @@ export class Workers {
     } finally {
       this.#running.delete(running)
       this.#heartbeat.drop(running)
-      slots.released(claim)
+      slots.released(claim, ended.as === null ? null : ended.as === 'done', took)
     }
     if (end.end === 'retry' || end.end === 'again') {
       if (end.afterMs === undefined) this.poll()

@@ -28,7 +28,7 @@ import type { DeliveryParts } from './delivery-parts.ts'
 const GRACE_MS = 1_500
 const READ_PAGE = 100
 
-type Payload = { subscription_id: string }
+type Payload = { subscription_id: string; host: string }
 type Outcome = WorkOutcome<Payload>
 
 const DONE: Outcome = { outcome: 'done' }

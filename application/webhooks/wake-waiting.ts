@@ -18,10 +18,10 @@ const AT_ONCE = 1_000
  */
 export async function wakeWaiting(
   { records, work, clock, notices }: WaitingParts,
-  subscriptionId: string,
+  { subscriptionId, isDeleted }: { readonly subscriptionId: string; readonly isDeleted: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  for (let after = { createdAt: 0, deliveryId: '' }; ; ) {
+  for (let after = { createdAt: 0, seq: '0' }; ; ) {
     signal.throwIfAborted()
     const waiting = await records.waiting(subscriptionId, { after, limit: AT_ONCE })
     const now = clock.now()
@@ -30,7 +30,7 @@ export async function wakeWaiting(
       ['deliver', 'redeliver'],
       waiting.map(({ deliveryId, nextAttemptAt }) => ({
         key: deliveryId,
-        dueAt: Math.max(now, nextAttemptAt),
+        dueAt: isDeleted ? now : Math.max(now, nextAttemptAt),
       })),
     )
     if (waiting.length > 0) notices.wake('work')

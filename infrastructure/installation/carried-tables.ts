@@ -5,6 +5,8 @@ import type { Carried } from '../../application/ports/moved-database.ts'
 type Row = Record<string, string | null>
 
 interface CarriedTable {
+  /** Default `runtime`. */
+  readonly schema?: string
   readonly name: string
   readonly order: string
   /** Columns that the other database fills by itself. */
@@ -15,7 +17,7 @@ interface CarriedTable {
 
 const ROWS_AT_ONCE = 2_000
 
-/** Everything in `runtime` that does not derive from the log; work in the order in which it was stored. */
+/** Everything beside the log that does not derive from it; work and deliveries in the order in which they were stored. */
 const TABLES: readonly CarriedTable[] = [
   { name: 'data_keys', order: 'subject' },
   { name: 'secrets', order: 'ref' },
@@ -36,6 +38,9 @@ const TABLES: readonly CarriedTable[] = [
   },
   // leases are numbered afresh, too
   { name: 'process_managers', order: 'name', carry: (row) => ({ ...row, epoch: '0' }) },
+  { schema: 'webhooks', name: 'events', order: 'created_at' },
+  { schema: 'webhooks', name: 'deliveries', order: 'seq', without: ['seq'] },
+  { schema: 'webhooks', name: 'health', order: 'subscription_id' },
 ]
 
 /**
@@ -51,6 +56,7 @@ export async function carryTables(from: pg.ClientBase, to: pg.ClientBase): Promi
     secrets: rows.secrets!,
     work: rows.work!,
     last_uses: rows.last_used!,
+    webhook_deliveries: rows.deliveries!,
   }
 }
 
@@ -58,30 +64,29 @@ export async function carryTables(from: pg.ClientBase, to: pg.ClientBase): Promi
 async function carryTable(
   from: pg.ClientBase,
   to: pg.ClientBase,
-  { name, order, without = [], carry = (row) => row }: CarriedTable,
+  { schema = 'runtime', name, order, without = [], carry = (row) => row }: CarriedTable,
 ): Promise<number> {
+  const table = `${schema}.${name}`
   const { rows: columns } = await from.query<{ name: string; type: string }>(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
       WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND NOT attname = ANY ($2::text[])
       ORDER BY attnum`,
-    [`runtime.${name}`, without],
+    [table, without],
   )
   const names = columns.map((column) => column.name)
   const texts = names.map((column) => `${column}::text AS ${column}`).join(', ')
   const typed = columns.map((column) => `given.${column.name}::${column.type}`).join(', ')
   const parameters = names.map((_, index) => `$${index + 1}::text[]`).join(', ')
   const list = names.join(', ')
-  await to.query(`DELETE FROM runtime.${name}`)
-  await from.query(
-    `DECLARE carried NO SCROLL CURSOR FOR SELECT ${texts} FROM runtime.${name} ORDER BY ${order}`,
-  )
+  await to.query(`DELETE FROM ${table}`)
+  await from.query(`DECLARE carried NO SCROLL CURSOR FOR SELECT ${texts} FROM ${table} ORDER BY ${order}`)
   let total = 0
   for (;;) {
     const { rows } = await from.query<Row>(`FETCH ${ROWS_AT_ONCE} FROM carried`)
     if (rows.length === 0) break
     const carried = rows.map(carry)
     await to.query(
-      `INSERT INTO runtime.${name} (${list})
+      `INSERT INTO ${table} (${list})
        SELECT ${typed} FROM unnest(${parameters}) WITH ORDINALITY AS given (${list}, place) ORDER BY place`,
       names.map((column) => carried.map((row) => row[column])),
     )

@@ -82,7 +82,7 @@ export class Metrics {
   )
   readonly #webhookDeliveries = this.#counter(
     'webhook_deliveries_total',
-    'Webhook deliveries that were accepted, failed five attempts in a row, or were dropped after 48 hours',
+    'Webhook deliveries that were accepted, failed five times in a row, or were dropped or missed after 48 hours',
     ['outcome'],
   )
   readonly #webhooksDisabled = this.#counter(
@@ -103,6 +103,7 @@ export class Metrics {
     },
     failed: () => this.#webhookDeliveries.inc({ outcome: 'failed' }),
     dropped: () => this.#webhookDeliveries.inc({ outcome: 'dropped' }),
+    missed: (deliveries: number) => this.#webhookDeliveries.inc({ outcome: 'missed' }, deliveries),
     disabled: () => this.#webhooksDisabled.inc(),
   }
   /** Whose parked streams are shown beside those of other readers. */

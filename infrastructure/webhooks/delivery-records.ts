@@ -29,6 +29,7 @@ const PRUNED_AT_ONCE = 5_000
 /** A delivery with its event. Times are texts, as pg reads them. */
 interface Row {
   delivery_id: string
+  seq: string
   event_id: string
   subscription_id: string
   tenant_id: string
@@ -92,14 +93,17 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
   }
 
   async waiting(...[subscriptionId, { after, limit }]: Parameters<DeliveryRecords['waiting']>) {
-    const { rows } = await this.#pool.query<Pick<Row, 'delivery_id' | 'created_at' | 'next_attempt_at'>>({
+    const { rows } = await this.#pool.query<
+      Pick<Row, 'delivery_id' | 'created_at' | 'seq' | 'next_attempt_at'>
+    >({
       name: 'webhooks/waiting',
       text: WAITING,
-      values: [subscriptionId, after.createdAt, after.deliveryId, limit],
+      values: [subscriptionId, after.createdAt, after.seq, limit],
     })
     return rows.map((row) => ({
       deliveryId: row.delivery_id,
       createdAt: Number(row.created_at),
+      seq: row.seq,
       nextAttemptAt: Number(row.next_attempt_at),
     }))
   }

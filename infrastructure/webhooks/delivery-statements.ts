@@ -68,9 +68,9 @@ export const GIVE_UP = `
   WHERE delivery_id = $1 AND next_attempt_at IS NOT NULL`
 
 export const WAITING = `
-  SELECT delivery_id, created_at, next_attempt_at FROM webhooks.deliveries
-  WHERE subscription_id = $1 AND (created_at, delivery_id) > ($2, $3) AND next_attempt_at IS NOT NULL
-  ORDER BY created_at, delivery_id LIMIT $4`
+  SELECT delivery_id, created_at, seq, next_attempt_at FROM webhooks.deliveries
+  WHERE subscription_id = $1 AND (created_at, seq) > ($2, $3) AND next_attempt_at IS NOT NULL
+  ORDER BY created_at, seq LIMIT $4`
 
 /** Newest first; of those of one moment the last one stored. */
 export const LIST = `

@@ -67,7 +67,7 @@ async function positionColumns(url: string): Promise<string[]> {
   return withClient(url, async (client) => {
     const { rows } = await client.query<{ name: string }>(
       `SELECT table_schema || '.' || table_name || '.' || column_name AS name FROM information_schema.columns
-        WHERE table_schema = 'runtime'
+        WHERE table_schema IN ('runtime', 'webhooks')
           AND (column_name ~ '(position|seq|checkpoint|head|revision)$' OR data_type = 'jsonb') ORDER BY 1`,
     )
     return rows.map(({ name }) => name)
@@ -91,6 +91,9 @@ test('there is no other place where a position is carried', async () => {
         "runtime.projections.position",
         "runtime.projections.tables",
         "runtime.work.payload",
+        "webhooks.deliveries.revision",
+        "webhooks.deliveries.seq",
+        "webhooks.health.reset_revision",
       ]
     `)
   } finally {

@@ -34,6 +34,7 @@ describe('the payments host', () => {
     '/',
     ...PAYMENT_PATHS.filter((path) => !built.has(path)).map((path) => `/api/v1${path}`),
     '/api/v2/payment-links',
+    '/api/v2/webhooks',
     '/api/v1/payroll/reports',
     '/api/v2/employees/sync',
     `/api/v1/files/status/${'0'.repeat(24)}`,

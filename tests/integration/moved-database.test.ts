@@ -8,6 +8,7 @@ import { openEventStoreEventLog } from '../../infrastructure/event-store/eventst
 import { OtherEventLog, rememberLog, UNFINISHED } from '../../infrastructure/installation/log-pairing.ts'
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
+import { PostgresDeliveryRecords } from '../../infrastructure/webhooks/delivery-records.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
 import { cli } from '../support/cli.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -109,6 +110,59 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
     expect(keys).toEqual({ [person(1)]: 'erased', [person(2)]: 'present' })
     await expectMoved(from, to, 'moved before')
     expect(await keysOf(to)).toEqual(keys)
+  })
+
+  test('deliveries of webhooks move with all that is known of them', async () => {
+    const delivery = (id: string) => ({ deliveryId: id, eventId: 'e', subscriptionId: 's', createdAt: 5 })
+    const withRecords = async <T>(url: string, ask: (records: PostgresDeliveryRecords) => Promise<T>) => {
+      const pool = new pg.Pool({ connectionString: url })
+      try {
+        return await ask(new PostgresDeliveryRecords(pool))
+      } finally {
+        await pool.end()
+      }
+    }
+    await withRecords(from, async (records) => {
+      const event = {
+        eventId: 'e',
+        tenantId: 't',
+        environment: 'live',
+        eventType: 'installment.paid',
+      } as const
+      await records.add(
+        [{ ...event, body: '{"a":"\\u0000 \\\\ \\n"}', createdAt: 5 }],
+        [delivery('d1'), delivery('d2')],
+      )
+      await records.record({
+        ...{
+          deliveryId: 'd1',
+          subscriptionId: 's',
+          attempt: 1,
+          at: 6,
+          statusCode: 500,
+          error: 'It answered 500',
+        },
+        ...{ status: 'failed', rung: 3, nextAttemptAt: 7, revision: 4, counts: 'failure' },
+      })
+      await records.resetFailures('other', 9)
+    })
+    const shown = (url: string) =>
+      withRecords(url, async (records) => [
+        ...[await records.list('s', 9), await records.load('d1'), await records.load('d2')],
+        await records.failureCounts(['s', 'other']),
+      ])
+    const before = await shown(from)
+    expect((before[0] as readonly unknown[]).length).toBe(2)
+    const run = await move(from, to)
+    expect(run.json()).toMatchObject({ database: { carried: { webhook_deliveries: 2 } } })
+    expect(await shown(to)).toEqual(before)
+    // what comes later is newer
+    await withRecords(to, (records) => records.add([], [delivery('d3')]))
+    expect((await withRecords(to, (records) => records.list('s', 9))).map(({ _id }) => _id)).toEqual([
+      'd3',
+      'd2',
+      'd1',
+    ])
   })
 
   test('killed before it could mark the source, only the source starts, and the same command carries what it made since', async () => {

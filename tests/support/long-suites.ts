@@ -69,6 +69,8 @@ const RUN: Readonly<Record<Exclude<InstallationName, 'embedded'>, readonly Part[
     ),
     ...filesOf('integration', 'log-pairing', 'parking-follower', 'payroll-pipeline'),
     { file: 'integration/pairing', names: /at once$/ },
+    // recipients go by positions of the log
+    { file: 'integration/webhook-deliveries', names: /^(the ladder|who receives|health)$/ },
     ...filesOf('chaos', 'concurrency'),
   ],
 }

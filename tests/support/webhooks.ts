@@ -25,11 +25,14 @@ import type { Workbench } from './workbench.ts'
 /** An id as the service makes them. */
 export const newId = () => randomBytes(12).toString('hex')
 
+/** Who vouches for receivers of tests, as PEM text. */
+export const authority = () => readFileSync(authorityFile(), 'utf8')
+
 /** Sends to receivers on this machine. */
 export function localSender(): HttpsWebhookSender {
   return new HttpsWebhookSender({
     allowedRanges: [{ address: '127.0.0.0', prefix: 8, family: 'ipv4' }],
-    extraCa: readFileSync(authorityFile(), 'utf8'),
+    extraCa: authority(),
   })
 }
 
@@ -109,6 +112,10 @@ export class WebhookBench {
 
   verb(type: 'Enable' | 'Delete', subscriptionId: string): Promise<void> {
     return this.command({ type, subscriptionId, at: this.#bench.clock.now() })
+  }
+
+  disable(subscriptionId: string): Promise<void> {
+    return this.command({ type: 'Disable', subscriptionId, by: 'partner', at: this.#bench.clock.now() })
   }
 
   /** Raises an event. @returns its id. */

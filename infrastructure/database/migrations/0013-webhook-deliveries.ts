@@ -38,7 +38,7 @@ export const webhookDeliveries: SchemaMigration = {
       ) WITH (fillfactor = 60)`.execute(db)
     await sql`
       CREATE INDEX deliveries_of_subscription
-        ON webhooks.deliveries (subscription_id, created_at, delivery_id)`.execute(db)
+        ON webhooks.deliveries (subscription_id, created_at, seq)`.execute(db)
     for (const table of ['events', 'deliveries']) {
       await sql`
         CREATE INDEX ${sql.ref(`${table}_age`)} ON webhooks.${sql.ref(table)}

@@ -1,0 +1,88 @@
+import type { SlotsPerKey } from './process-manager.ts'
+import type { ClaimedWork } from './work-store.ts'
+
+/** Work that is done within so many milliseconds is quick. */
+const QUICK_MS = 1_000
+/** Keys that have grown and have nothing to do are remembered up to this number. */
+const REMEMBERED = 1_000
+
+/** The slots that the keys of one kind of work have in this process. */
+export class KeySlots {
+  readonly #declared: SlotsPerKey
+  readonly #taken = new Map<string, number>()
+  /** Slots of keys that have grown, those that grew last behind. */
+  readonly #grown = new Map<string, number>()
+  readonly #sharing = new Map<string, number>()
+  /** What a key shares with others, while any of its work is known. */
+  readonly #shares = new Map<string, readonly string[]>()
+
+  constructor(declared: SlotsPerKey) {
+    this.#declared = declared
+  }
+
+  /** Takes a slot. */
+  take({ concurrencyKey: key, payload, tenantId }: ClaimedWork): void {
+    add(this.#taken, key, 1)
+    const { growth } = this.#declared
+    if (!growth) return
+    if (!this.#shares.has(key)) this.#shares.set(key, growth.shared.of(payload, tenantId))
+    for (const shared of this.#shares.get(key)!) add(this.#sharing, shared, 1)
+  }
+
+  /**
+   * Gives a slot back.
+   * @param done whether the work was done; null when nothing can be said of it.
+   * @param ms how long it took.
+   * @returns how many slots may be free for it now.
+   */
+  free({ concurrencyKey: key }: ClaimedWork, done: boolean | null, ms: number): number {
+    add(this.#taken, key, -1)
+    for (const shared of this.#shares.get(key) ?? []) add(this.#sharing, shared, -1)
+    const grew = done !== null && this.#grow(key, done && ms < QUICK_MS)
+    if (!this.#taken.has(key) && !this.#grown.has(key)) this.#shares.delete(key)
+    return grew ? 2 : 1
+  }
+
+  /** What counts against {@link SlotsPerKey.slots} for each key that has not exactly as many left; less than nothing where it has more. */
+  busy(): ReadonlyMap<string, number> {
+    const { slots, growth } = this.#declared
+    if (!growth) return new Map(this.#taken)
+    const left = new Map<string, number>()
+    const leftOf = (shared: string) =>
+      left.get(shared) ?? growth.shared.slots - (this.#sharing.get(shared) ?? 0)
+    const busy = new Map(this.#taken)
+    for (const [key, grown] of this.#grown) {
+      const taken = this.#taken.get(key) ?? 0
+      const shares = this.#shares.get(key) ?? []
+      const more = Math.min(grown - Math.max(taken, slots), ...shares.map(leftOf))
+      if (more <= 0) continue
+      for (const shared of shares) left.set(shared, leftOf(shared) - more)
+      // beside what it may take anyway
+      busy.set(key, Math.min(taken, slots) - more)
+    }
+    return busy
+  }
+
+  /** @returns whether the key has more slots than before. */
+  #grow(key: string, isQuick: boolean): boolean {
+    const { slots, growth } = this.#declared
+    if (!growth) return false
+    const before = this.#grown.get(key) ?? slots
+    this.#grown.delete(key)
+    if (!isQuick) return false
+    const after = Math.min(growth.upTo, before + 1)
+    this.#grown.set(key, after)
+    if (this.#grown.size > REMEMBERED) {
+      const [oldest] = this.#grown.keys()
+      this.#grown.delete(oldest!)
+      if (!this.#taken.has(oldest!)) this.#shares.delete(oldest!)
+    }
+    return after > before
+  }
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by
+  if (count > 0) counts.set(key, count)
+  else counts.delete(key)
+}
