@@ -3,6 +3,7 @@ import type { EventType } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { operatorAlert } from '../../domain/operations/operator-alert.ts'
+import { PaymentLinkPaidAgain } from '../../domain/payments/payment-link-events.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -66,6 +67,11 @@ export const ALERTS = {
       policy_id,
       ...(holder_policy_id !== null && { holder_policy_id }),
     }),
+  ),
+  payment_link_paid_again: raisedBy(
+    PaymentLinkPaidAgain,
+    'The card processor took money for a payment link that had been paid before: refund it there',
+    ({ payment_link_id, processor_payment_id }) => ({ payment_link_id, processor_payment_id }),
   ),
 } as const satisfies Readonly<Record<string, AlertKind>>
 

