@@ -4,6 +4,163 @@ import type { Operation } from './calls.ts'
 
 export interface components {
     schemas: {
+        CreatedPaymentLink: {
+            _id: string;
+            processor_payment_link_id: string;
+            /** @description Where it is paid */
+            processor_url: string;
+            /** @enum {string} */
+            status: "created" | "sent" | "cancelled" | "paid" | "expired";
+            /** @constant */
+            billing_entity_type: "employer";
+            total_cents: number;
+            /** @description What the link charges now: the total, or the down payment */
+            link_amount_cents: number;
+            installment_plan: components["schemas"]["InstallmentPlan"] | null;
+        };
+        InstallmentPlan: {
+            total_installments: number;
+            down_payment_percentage: number;
+            down_payment_cents: number;
+            per_installment_cents: number;
+            extra_fee_cents: number;
+        };
+        Intake: {
+            employer_id: string;
+            policy_id: string;
+        };
+        Payment: {
+            payment_id: string;
+            amount_cents: number;
+            /** @constant */
+            currency: "usd";
+            /** Format: date-time */
+            paid_at: string;
+            /** @description Null of a simulated payment */
+            processor_payment_id: string | null;
+            /** @description It came when the link was cancelled or had expired */
+            late_payment: boolean;
+            /** @constant */
+            fee_source?: "partner";
+            metadata: {
+                [key: string]: string;
+            };
+            refunded_cents: number;
+            refunds: components["schemas"]["Refund"][];
+        };
+        PaymentLink: {
+            _id: string;
+            processor_payment_link_id: string;
+            /** @description Where it is paid */
+            processor_url: string;
+            /** @enum {string} */
+            status: "created" | "sent" | "cancelled" | "paid" | "expired";
+            /** @constant */
+            billing_entity_type: "employer";
+            total_cents: number;
+            /** @description What the link charges now: the total, or the down payment */
+            link_amount_cents: number;
+            installment_plan: components["schemas"]["InstallmentPlan"] | null;
+            /** @enum {string} */
+            environment: "live" | "sandbox";
+            employer_id: string;
+            carrier_id: string;
+            policy_id: string;
+            premium_cents: number;
+            fee_cents: number;
+            fee_breakdown: {
+                label: string;
+                amount_cents: number;
+            }[];
+            /**
+             * @description Only with a fee
+             * @constant
+             */
+            fee_source?: "partner";
+            /** @constant */
+            currency: "usd";
+            /** @enum {string} */
+            payment_type: "ONE_TIME" | "DIRECT_BILLING";
+            /** @enum {string} */
+            payment_context: "down_payment" | "installment" | "late_payment" | "extra_payment" | "paygo" | "overdue_payment" | "premium_due" | "one_time_payment" | "full_payment" | "deposit" | "setup_fee" | "minimum_payment" | "additional_payment" | "service_fee" | "extra_fee" | "extra_carrier_fee" | "bank_fee" | "audit_program_fee" | "program_fee" | "remittance" | "late_registration_fee" | "late_initial_reporting_fee" | "late_payroll_reporting" | "late_quarterly_941s" | "late_state_unemployment" | "late_coi_reporting" | "payroll_billing_fee" | "manual_reporting_fee";
+            customer: {
+                /** @description `(erased)` after an erasure, as the rest */
+                name: string;
+                email: string;
+                phone: string | null;
+            };
+            delivery: {
+                email: boolean;
+                sms: boolean;
+            };
+            total_installments: number | null;
+            down_payment_months: number | null;
+            created_by: string | null;
+            after_completion_url: string | null;
+            invoice_id: string | null;
+            metadata: {
+                [key: string]: string;
+            };
+            /** @description Of a paid link */
+            payment_id?: string;
+            payment: components["schemas"]["Payment"] | null;
+            refunded_cents: number;
+            refunds: components["schemas"]["Refund"][];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            sent_at: string | null;
+            paid_at: string | null;
+            cancelled_at: string | null;
+        };
+        PaymentLinkPage: {
+            _id: string;
+            /** @enum {string} */
+            status: "payable" | "paid" | "cancelled" | "expired";
+            /** @enum {string} */
+            environment: "live" | "sandbox";
+            /** @description Who asks for the money */
+            seller: string;
+            description: string;
+            /** @description What is charged now */
+            amount_cents: number;
+            /** @constant */
+            currency: "usd";
+            premium_cents: number;
+            fee_cents: number;
+            total_cents: number;
+            installment_plan: components["schemas"]["InstallmentPlan"] | null;
+            /** Format: date-time */
+            expires_at: string;
+            /** @description Where it is paid, while it can be */
+            processor_url: string | null;
+            /** @description Where the payer goes on, once it is paid */
+            after_completion_url: string | null;
+        };
+        Refund: {
+            refund_id: string;
+            amount_cents: number;
+            reason: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
+            /**
+             * @description `pending`: the card processor has not answered yet
+             * @enum {string}
+             */
+            status: "pending" | "succeeded";
+            /** Format: date-time */
+            created_at: string;
+        };
+        RefundedPaymentLink: {
+            _id: string;
+            payment_id: string;
+            /** @constant */
+            status: "paid";
+            /** @description Of all refunds of the payment */
+            refunded_cents: number;
+            refunds: components["schemas"]["Refund"][];
+        };
         RegisteredWebhookSubscription: {
             id: string;
             url: string;
@@ -14,6 +171,63 @@ export interface components {
             status: "active" | "disabled";
             /** Format: date-time */
             created_at: string;
+        };
+        ScheduledPayment: {
+            /** @description `payment_id` of the webhooks `installment.paid` and `installment.failed` */
+            _id: string;
+            /** @description From 1, without the down payment of a plan */
+            installment_number: number;
+            /** Format: date-time */
+            due_at: string;
+            amount_cents: number;
+            /** @enum {string} */
+            status: "scheduled" | "paid" | "failed" | "cancelled";
+            failed_attempts: number;
+            paid_at: string | null;
+        };
+        SimulatedCompletion: {
+            _id: string;
+            /** @constant */
+            status: "paid";
+            /** @constant */
+            already_paid?: true;
+        };
+        SimulatedPaymentLink: {
+            _id: string;
+            /** @enum {string} */
+            status: "created" | "sent" | "expired";
+        };
+        Subscription: {
+            _id: string;
+            employer_id: string;
+            carrier_id: string;
+            policy_id: string;
+            /** @description The link whose plan it charges; null of a standalone one */
+            payment_link_id: string | null;
+            amount_cents: number;
+            /** @constant */
+            currency: "usd";
+            /** @constant */
+            interval: "month";
+            payment_method_id: string | null;
+            /**
+             * @description `incomplete` until the first payment succeeds, `past_due` while one failed and is tried again
+             * @enum {string}
+             */
+            status: "active" | "past_due" | "canceled" | "incomplete";
+            processor_subscription_id: string;
+            /** @description Of a plan all charges; else those that were tried, and the next one */
+            scheduled_payments: components["schemas"]["ScheduledPayment"][];
+            metadata: {
+                [key: string]: string;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            canceled_at: string | null;
+            /** @description `completed`: all charges of its plan are paid */
+            cancellation_reason: ("requested" | "payment_failed" | "never_paid" | "completed" | "processor") | null;
         };
         WebhookDelivery: {
             _id: string;
@@ -75,6 +289,519 @@ export interface components {
     };
 }
 export interface operations {
+    /** List payment links, newest first */
+    listPaymentLinks: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+                carrier_id?: string;
+                employer_id?: string;
+                status?: "created" | "sent" | "cancelled" | "paid" | "expired";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PaymentLink"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Create a hosted checkout for a one-time charge, or for the down payment of an installment plan */
+    createPaymentLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    employer_id: string;
+                    /** @description Required unless the key is for exactly one carrier */
+                    carrier_id?: string | null;
+                    policy_id: string;
+                    premium_cents: number;
+                    /**
+                     * @description Charged on top of the premium
+                     * @default 0
+                     */
+                    fee_cents?: number | null;
+                    /**
+                     * @description Kept for your records; nothing is computed of it
+                     * @default []
+                     */
+                    fee_breakdown?: {
+                        label: string;
+                        amount_cents: number;
+                    }[] | null;
+                    /** @enum {string} */
+                    payment_type: "ONE_TIME" | "DIRECT_BILLING";
+                    /** @enum {string} */
+                    payment_context: "down_payment" | "installment" | "late_payment" | "extra_payment" | "paygo" | "overdue_payment" | "premium_due" | "one_time_payment" | "full_payment" | "deposit" | "setup_fee" | "minimum_payment" | "additional_payment" | "service_fee" | "extra_fee" | "extra_carrier_fee" | "bank_fee" | "audit_program_fee" | "program_fee" | "remittance" | "late_registration_fee" | "late_initial_reporting_fee" | "late_payroll_reporting" | "late_quarterly_941s" | "late_state_unemployment" | "late_coi_reporting" | "payroll_billing_fee" | "manual_reporting_fee";
+                    customer: {
+                        /** @description Insured business */
+                        name: string;
+                        email: string;
+                        phone?: string | null;
+                    };
+                    /**
+                     * @description How a live link is sent; nothing is sent from the sandbox
+                     * @default {
+                     *       "email": true,
+                     *       "sms": false
+                     *     }
+                     */
+                    delivery?: {
+                        /** @default true */
+                        email?: boolean | null;
+                        /** @default false */
+                        sms?: boolean | null;
+                    } | null;
+                    /** @description Months of the whole schedule, 2 to 360; required for DIRECT_BILLING, ignored otherwise */
+                    total_installments?: number | null;
+                    /** @description Months paid now, 1 or more and fewer than all; required for DIRECT_BILLING, ignored otherwise */
+                    down_payment_months?: number | null;
+                    created_by?: string | null;
+                    /** @description Where the payer goes on after the payment */
+                    after_completion_url?: string | null;
+                    /** @description Kept as it is */
+                    invoice_id?: string | null;
+                    /**
+                     * @description Text values only, at most 64 KiB. `api_client_id` and `source` are set by the service
+                     * @default {}
+                     */
+                    metadata?: {
+                        [key: string]: string;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["CreatedPaymentLink"];
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["CreatedPaymentLink"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show a payment link */
+    showPaymentLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment link */
+                payment_link_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PaymentLink"];
+                    };
+                };
+            };
+        };
+    };
+    /** Cancel a payment link that is not paid; cancelling again changes nothing */
+    cancelPaymentLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment link */
+                payment_link_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PaymentLink"];
+                    };
+                };
+            };
+        };
+    };
+    /** Refund a paid link, in part or in full */
+    refundPaymentLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment link */
+                payment_link_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Default: whatever is not refunded yet */
+                    amount_cents?: number | null;
+                    reason?: ("duplicate" | "fraudulent" | "requested_by_customer") | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["RefundedPaymentLink"];
+                    };
+                };
+            };
+        };
+    };
+    /** Pay a ONE_TIME link of the sandbox in full; a paid one stays as it is */
+    simulateCompletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment link */
+                payment_link_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["SimulatedCompletion"];
+                    };
+                };
+            };
+        };
+    };
+    /** List subscriptions, newest first */
+    listSubscriptions: {
+        parameters: {
+            query?: {
+                carrier_id?: string;
+                status?: "active" | "past_due" | "canceled" | "incomplete";
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Subscription"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Charge an employer every month until it is cancelled */
+    createSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Has a customer at the card processor, which its first payment link creates */
+                    employer_id: string;
+                    /** @description Required unless the key is for one carrier */
+                    carrier_id?: string | null;
+                    policy_id: string;
+                    /** @description Of each month */
+                    amount_cents: number;
+                    /** @description Becomes the default method of the employer's customer */
+                    payment_method_id: string;
+                    /**
+                     * @description Your own key-value pairs, text values only, 64 KiB at the most; the service sets `api_client_id` and `source`
+                     * @default {}
+                     */
+                    metadata?: {
+                        [key: string]: string;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Subscription"];
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Subscription"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show a subscription */
+    showSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the subscription */
+                subscription_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Subscription"];
+                    };
+                };
+            };
+        };
+    };
+    /** Cancel a subscription */
+    cancelSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the subscription */
+                subscription_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Subscription"];
+                    };
+                };
+            };
+        };
+    };
+    /** Create an employer and a direct-billing policy in one call */
+    takeInPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Of the tenant and environment; the same again answers the first ids, whatever else is sent */
+                    idempotency_key: string;
+                    /** @description Required unless the key is for one carrier */
+                    carrier_id?: string | null;
+                    employer: {
+                        legal_name: string;
+                        fein: string;
+                        entity_type?: string | null;
+                        address: {
+                            line1: string;
+                            city: string;
+                            state: string;
+                            zip: string;
+                        };
+                        contact_name?: string | null;
+                        /** @description Kept as the contact of the employer, else `email` is */
+                        contact_email?: string | null;
+                        phone?: string | null;
+                        email?: string | null;
+                    };
+                    /** @default [] */
+                    owners?: {
+                        first_name: string;
+                        last_name: string;
+                        ownership_percentage?: number | null;
+                        /**
+                         * @description Whether the officer is excluded from coverage
+                         * @default false
+                         */
+                        excluded?: boolean | null;
+                        class_code?: string | null;
+                        /** @description Kept for audit */
+                        dob?: string | null;
+                        /** @description Kept for audit */
+                        title?: string | null;
+                    }[] | null;
+                    policy: {
+                        state: string;
+                        class_code: string;
+                        /**
+                         * Format: date
+                         * @description The policy expires one year later; a 29 February on the 28th
+                         */
+                        effective_date: string;
+                        annual_premium_cents: number;
+                        /** @description `WC-XXXX-XXXX-XXXX` is assigned when it is left out */
+                        policy_number?: string | null;
+                        /** @description Kept for audit */
+                        el_limit_tier?: string | null;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Intake"];
+                        employer_id: string;
+                        policy_id: string;
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Intake"];
+                        employer_id: string;
+                        policy_id: string;
+                    };
+                };
+            };
+        };
+    };
     /** List the subscriptions within the scope of the key, newest first, without secrets */
     listWebhooks: {
         parameters: {
@@ -302,10 +1029,257 @@ export interface operations {
             };
         };
     };
+    /** Have a payment of a link of the sandbox declined; the link stays payable */
+    failPaymentLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment link */
+                payment_link_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @default Your card was declined. */
+                    failure_message?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["SimulatedPaymentLink"];
+                    };
+                };
+            };
+        };
+    };
+    /** Have a link of the sandbox expire; one that has stays as it is */
+    expirePaymentLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment link */
+                payment_link_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["SimulatedPaymentLink"];
+                    };
+                };
+            };
+        };
+    };
+    /** Let the next scheduled payment of a subscription succeed */
+    simulateCharge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the subscription */
+                subscription_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Subscription"];
+                    };
+                };
+            };
+        };
+    };
+    /** Let the next scheduled payment of a subscription fail */
+    simulateFailedCharge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the subscription */
+                subscription_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Subscription"];
+                    };
+                };
+            };
+        };
+    };
+    /** What the page of a payment link shows to whoever has its address */
+    showPaymentLinkPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment link */
+                payment_link_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PaymentLinkPage"];
+                    };
+                };
+            };
+        };
+    };
 }
 
 /** How the operations are called, by name. */
 export const paymentsOperations: Readonly<Record<keyof operations, Operation>> = {
+  "createPaymentLink": {
+    "method": "POST",
+    "path": "/api/v1/payment-links",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listPaymentLinks": {
+    "method": "GET",
+    "path": "/api/v1/payment-links",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showPaymentLink": {
+    "method": "GET",
+    "path": "/api/v1/payment-links/{payment_link_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "cancelPaymentLink": {
+    "method": "DELETE",
+    "path": "/api/v1/payment-links/{payment_link_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "refundPaymentLink": {
+    "method": "POST",
+    "path": "/api/v1/payment-links/{payment_link_id}/refund",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "simulateCompletion": {
+    "method": "POST",
+    "path": "/api/v1/payment-links/{payment_link_id}/simulate-completion",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "createSubscription": {
+    "method": "POST",
+    "path": "/api/v1/subscriptions",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listSubscriptions": {
+    "method": "GET",
+    "path": "/api/v1/subscriptions",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showSubscription": {
+    "method": "GET",
+    "path": "/api/v1/subscriptions/{subscription_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "cancelSubscription": {
+    "method": "DELETE",
+    "path": "/api/v1/subscriptions/{subscription_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "takeInPolicy": {
+    "method": "POST",
+    "path": "/api/v1/intake/policies",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
   "registerWebhook": {
     "method": "POST",
     "path": "/api/v1/webhooks",
@@ -358,6 +1332,46 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "method": "GET",
     "path": "/api/v1/webhooks/{id}/deliveries",
     "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "failPaymentLink": {
+    "method": "POST",
+    "path": "/api/v1/sandbox/payment-links/{payment_link_id}/fail",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "expirePaymentLink": {
+    "method": "POST",
+    "path": "/api/v1/sandbox/payment-links/{payment_link_id}/expire",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "simulateCharge": {
+    "method": "POST",
+    "path": "/api/v1/sandbox/subscriptions/{subscription_id}/charge",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "simulateFailedCharge": {
+    "method": "POST",
+    "path": "/api/v1/sandbox/subscriptions/{subscription_id}/fail",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showPaymentLinkPage": {
+    "method": "GET",
+    "path": "/public/payment-links/{payment_link_id}",
+    "credentials": "none",
     "takesKey": false,
     "wrapped": true,
     "pagedBy": null
