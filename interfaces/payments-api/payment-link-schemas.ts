@@ -27,9 +27,8 @@ const URL_EXPECTED = 'must be an http or https URL'
 const url = z
   .string(wrongType(URL_EXPECTED))
   .max(2_000)
-  .regex(/^https?:\/\/[^\s\\]+$/i, URL_EXPECTED)
+  .regex(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\]+$/, URL_EXPECTED)
   .refine((value) => URL.canParse(value), URL_EXPECTED)
-  .meta({ format: 'uri' })
 
 /** Custom key-value pairs of a caller. */
 export const metadata = withDefault(

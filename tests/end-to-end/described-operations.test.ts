@@ -30,6 +30,12 @@ const RULES: Readonly<Record<string, RegExp>> = {
   injectFault: /^mode is required/,
   showStreamState: /^as_of and revision cannot be given together/,
   erase: /is required|cannot be given together/,
+  createPaymentLink:
+    /^(premium_cents and|customer\.phone is|total_installments|down_payment_months|after_completion_url|metadata must)|^carrier_id is/,
+  createSubscription: /^carrier_id is required/,
+  takeInPolicy: /^carrier_id is required/,
+  refundPaymentLink: /^amount_cents must not exceed/,
+  simulateCompletion: /^Completion can be simulated/,
   registerWebhook: /^url /,
   changeWebhook: /^url( |, events or status is required)/,
 }
@@ -38,6 +44,8 @@ let service: RunningService
 let tenant: SeededTenant
 let connection: { connection_id: string; secret: string }
 let partner: Partner
+/** Has what only keys of the sandbox have. */
+let sandbox: Partner
 let known: Known
 
 beforeAll(async () => {
@@ -49,6 +57,7 @@ beforeAll(async () => {
   })
   // operators switch off the one that they know of
   partner = await newPartner(service, tenant.tenantId)
+  sandbox = await newPartner(service, tenant.tenantId, { environment: 'sandbox' })
   const webhook = await registerWebhook(partner, 'https://127.0.0.1:64999/')
   const { body } = await report(service, tenant)
   known = {
@@ -198,7 +207,10 @@ async function credentialsFor(
   body: string,
 ): Promise<Record<string, string>> {
   if (api === 'operator') return { Authorization: `Bearer ${service.operatorToken}` }
-  if (api === 'payments') return { 'X-Client-ID': partner.clientId, 'X-Client-Secret': partner.clientSecret }
+  if (api === 'payments') {
+    const { clientId, clientSecret } = /\/sandbox\/|\/simulate-/.test(path) ? sandbox : partner
+    return { 'X-Client-ID': clientId, 'X-Client-Secret': clientSecret }
+  }
   if (!path.includes('/webhook/inbound/')) return tenant.clientHeaders
   const now = String(await serviceTime(service))
   return { 'X-Webhook-Timestamp': now, 'X-Webhook-Signature': sign(connection.secret, now, body) }

@@ -133,7 +133,9 @@ describe('a registration', () => {
 
   test('that is refused leaves nothing in the vault', async () => {
     const secrets = async () => {
-      const { rows } = await processes[0]!.bench.database.pool.query('SELECT count(*)::int AS n FROM runtime.secrets')
+      const { rows } = await processes[0]!.bench.database.pool.query(
+        'SELECT count(*)::int AS n FROM runtime.secrets',
+      )
       return rows[0].n as number
     }
     const { subscription } = await made()
