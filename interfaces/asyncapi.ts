@@ -51,7 +51,7 @@ const FACTS: Readonly<Record<IntegrationEventWord, string>> = {
   'employees.sync_received': 'Changes of employees were received',
   'policy.issued': 'A policy was issued',
   'policy.changed': 'Terms of a policy changed',
-  'policy.activated': 'A policy in progress became active, as its payment link was paid',
+  'policy.activated': 'A policy that was in progress is active',
   'policy.cancelled': 'A policy was cancelled',
   'payroll.file_received': 'A payroll file was accepted',
   'payroll.file_completed': 'All phases of a payroll file are done',

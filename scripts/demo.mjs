@@ -1,4 +1,5 @@
-// npm run demo: a quarter's payroll from a CSV file to the premium, on a service of its own.
+// npm run demo: a quarter's payroll from a CSV file to the premium, and a policy sold by payment link, on a service of
+// its own.
 //
 //   npm run demo                 runs through and removes everything it made
 //   npm run demo -- --keep       leaves the service running until Ctrl-C, to repeat the requests
@@ -7,6 +8,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -17,8 +19,10 @@ import { parse } from 'csv-parse/sync'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const program = join(root, 'dist', 'main.js')
+const cli = join(root, 'dist', 'cli.js')
 const READY_WITHIN_MS = 60_000
 const PROCESSED_WITHIN_MS = 60_000
+const DELIVERED_WITHIN_MS = 60_000
 
 const { keep, file } = parseArgs({
   options: {
@@ -110,6 +114,8 @@ function startService() {
       HOST: '127.0.0.1',
       CLOCK: 'system',
       LOG_LEVEL: 'info',
+      // webhooks go to public addresses only, unless told otherwise
+      WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
       ...Object.fromEntries(ports.map((name) => [name, '0'])),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -136,9 +142,13 @@ function startService() {
   })
 }
 
+/** Ends what was started beside the service. */
+const others = []
+
 /** Stops the service; the same ending however often it is asked for. */
 function stopService() {
   stopping ??= (async () => {
+    for (const end of others) end()
     if (service && service.exitCode === null && service.signalCode === null) {
       const ended = new Promise((resolve) => service.once('exit', resolve))
       service.kill('SIGTERM')
@@ -172,7 +182,7 @@ async function demo() {
   if (!existsSync(program)) throw new Error('dist/main.js is missing: run npm run build first')
   say(bold('compstream demo: a quarter of payroll, from a CSV file to the premium'))
   const started = performance.now()
-  const { mcp, core, ops } = await startService()
+  const { mcp, core, payments, ops } = await startService()
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
   say(`Service ready after ${seconds} s on a new data directory, embedded PostgreSQL included.`)
   say(dim('Every request below is a line for a shell; so are the lines that set its variables.\n'))
@@ -308,6 +318,120 @@ async function demo() {
     `rows       ${found.total_rows}: ${green(`${found.green_rows} green`)}, ${red(`${found.red_rows} red`)}`,
   )
   say(`premium    ${bold(dollars(status.phase_3.total_premium_cents))}`)
+
+  heading('7. Sell a policy: employer and policy in one call, and a payment link (payments API, sandbox)')
+  const broker = await create('api-clients', {
+    tenant_id,
+    name: 'Harbor Lane Brokers',
+    environment: 'sandbox',
+    products: ['payments'],
+    carrier_ids: [carrier_id],
+  })
+  shellVariables({ BROKER_ID: broker.client_id, BROKER_SECRET: broker.client_secret })
+  const seller = {
+    headers: { 'x-client-id': broker.client_id, 'x-client-secret': broker.client_secret },
+    shown: { 'X-Client-ID': '$BROKER_ID', 'X-Client-Secret': '$BROKER_SECRET' },
+  }
+  const sell = async (path, body) => {
+    const { status, answer } = await request('POST', `${payments}/api/v1/${path}`, { ...seller, body })
+    show(status, answer)
+    return answer.data
+  }
+  // nobody listens there: while a partner develops, deliveries are forwarded instead
+  await sell('webhooks', { url: 'https://127.0.0.1:8443/webhooks', events: ['payment.completed'] })
+  const nextWebhook = await forwardWebhooks(payments, broker)
+  const ids = await sell('intake/policies', {
+    idempotency_key: 'application-10442',
+    employer: {
+      legal_name: 'Tidewater Joinery LLC',
+      fein: '93-1840277',
+      address: { line1: '12 Quay St', city: 'Astoria', state: 'OR', zip: '97103' },
+    },
+    policy: {
+      state: 'OR',
+      class_code: '2812',
+      effective_date: `${new Date().getUTCFullYear()}-01-01`,
+      annual_premium_cents: 412_300,
+    },
+  })
+  const link = await sell('payment-links', {
+    ...ids,
+    premium_cents: 412_300,
+    payment_type: 'ONE_TIME',
+    payment_context: 'full_payment',
+    customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
+    metadata: { application: '10442' },
+  })
+
+  heading('8. The payment, and the webhook that tells of it')
+  await sell(`payment-links/${link._id}/simulate-completion`, {})
+  const { event, signature } = await nextWebhook()
+  say(`received   ${bold(event.type)} ${dim(`X-Webhook-Signature: ${signature}`)}`)
+  say(`           ${green('signature verified')} ${dim(JSON.stringify(event.data))}`)
+  const sold = await request('GET', `${ops}/ops/v1/policies/${ids.policy_id}`, { ...operator, quiet: true })
+  say(`policy     ${sold.answer.data.policy_number}: ${green(sold.answer.data.status)}`)
+}
+
+/**
+ * Listens on a port of its own for what `compstream webhooks listen` forwards there.
+ * @returns when that is under way: a function that waits for the first webhook whose signature is right.
+ */
+async function forwardWebhooks(payments, { client_id, client_secret }) {
+  const { verifyWebhook } = await import('compstream/client')
+  let secret = null
+  let accept = null
+  const first = new Promise((resolve) => {
+    accept = resolve
+  })
+  const receiver = createServer(async (incoming, response) => {
+    const parts = []
+    for await (const part of incoming) parts.push(part)
+    try {
+      // the bytes as they came: a body that was parsed and written again has another signature
+      const event = verifyWebhook({ payload: Buffer.concat(parts), headers: incoming.headers, secret })
+      response.writeHead(200).end()
+      accept({ event, signature: incoming.headers['x-webhook-signature'] })
+    } catch {
+      response.writeHead(400).end()
+    }
+  })
+  await new Promise((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  others.push(() => {
+    receiver.close()
+    receiver.closeAllConnections()
+  })
+  const forwardTo = `http://127.0.0.1:${receiver.address().port}`
+  say(
+    `COMPSTREAM_PAYMENTS_URL=${payments} COMPSTREAM_CLIENT_ID=$BROKER_ID COMPSTREAM_CLIENT_SECRET=$BROKER_SECRET ` +
+      `npx compstream webhooks listen --forward-to ${forwardTo}`,
+  )
+  const args = [cli, 'webhooks', 'listen', '--forward-to', forwardTo, '--poll', '0.2', '--json']
+  const listening = spawn(process.execPath, args, {
+    env: {
+      PATH: process.env.PATH,
+      COMPSTREAM_PAYMENTS_URL: payments,
+      COMPSTREAM_CLIENT_ID: client_id,
+      COMPSTREAM_CLIENT_SECRET: client_secret,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  others.push(() => listening.kill('SIGINT'))
+  const said = []
+  listening.stderr.on('data', (text) => said.push(text))
+  const began = new Promise((resolve, reject) => {
+    listening.once('exit', (code) =>
+      reject(new Error(`webhooks listen ended with ${code}: ${said.join('')}`)),
+    )
+    createInterface({ input: listening.stdout }).once('line', (line) => resolve(JSON.parse(line)))
+  })
+  secret = (await began).listening.secret
+  say(dim('What comes from now on is forwarded, signed with a secret of the listener.\n'))
+  return async () => {
+    const late = delay(DELIVERED_WITHIN_MS, null, { signal: interrupted.signal, ref: false })
+    const received = await Promise.race([first, late])
+    if (received === null) throw new Error('The webhook did not come in time')
+    return received
+  }
 }
 
 /** Follows a file until its last phase is done, one line for each change. */

@@ -102,6 +102,9 @@ it('takes the example payroll to the premium, shows every red row, and leaves no
   const dollars = `${(premium / 100n).toLocaleString('en-US')}.${String(premium % 100n).padStart(2, '0')}`
   expect(stdout).toContain(`premium    $${dollars}`)
   expect(stdout).toMatch(/^curl -s -X POST http:\/\/127\.0\.0\.1:\d+\/api\/v1\/payroll\/reports /m)
+  expect(stdout).toMatch(/received {3}payment\.completed X-Webhook-Signature: [0-9a-f]{64}\n/)
+  expect(stdout).toMatch(/signature verified \{.*"application":"10442".*"amount_paid_cents":412300/)
+  expect(stdout).toMatch(/^policy {5}WC-[\w-]+: active$/m)
   expect(stdout).not.toContain('\x1b[')
   expect(await readdir(temporary)).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, logHead, report, serviceTime } from '../support/core.ts'
-import { intakeBody, listed, newClient, newIntakeKey, takeIn } from '../support/intake.ts'
+import { intakeBody, listed, newClient, newIntakeKey, payInFull, takeIn } from '../support/intake.ts'
 import {
   type Answer,
   callTool,
@@ -14,6 +14,7 @@ import {
   send,
 } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
+import { startReceiver } from '../support/webhook-receiver.ts'
 
 let service: SharedService
 let tenant: SeededTenant
@@ -540,6 +541,90 @@ describe('an activated policy', () => {
     expect((await activate(won.policy_id)).status).toBe(409)
     expect((await activate(lost.policy_id)).body.data.status).toBe('active')
     expect((await activate('f'.repeat(24))).status).toBe(404)
+  })
+})
+
+describe('a policy that was taken in and sold', () => {
+  let broker: Record<string, string>
+  const sandboxPolicy = async () =>
+    send201(intakeBody({ policy: { effective_date: await daysFromNow(-1) } }), broker)
+  const newLink = async (body: unknown): Promise<string> => {
+    const url = `${service.paymentsUrl}/api/v1/payment-links`
+    const created = await send(url, { method: 'POST', headers: broker, body })
+    expect([created.status, created.text]).toEqual([201, expect.any(String)])
+    return created.body.data._id
+  }
+  const at = (linkId: string, verb = '') => `${service.paymentsUrl}/api/v1/payment-links/${linkId}${verb}`
+  const simulate = async (linkId: string) => {
+    const answer = await send(at(linkId, '/simulate-completion'), {
+      method: 'POST',
+      headers: broker,
+      body: {},
+    })
+    expect(answer.status).toBe(200)
+  }
+
+  beforeAll(async () => {
+    const scope = { environment: 'sandbox', carrier_ids: [tenant.carrierId] }
+    broker = (await newClient(service, tenant.tenantId, scope)).headers
+  })
+
+  test('stays in progress when its link is cancelled; another one makes it active', async () => {
+    const ids = await sandboxPolicy()
+    const first = await newLink(payInFull(ids))
+    expect((await send(at(first), { method: 'DELETE', headers: broker })).status).toBe(200)
+    expect((await policyOf(ids.policy_id)).status).toBe('in_progress')
+    await simulate(await newLink(payInFull(ids)))
+    expect((await policyOf(ids.policy_id)).status).toBe('active')
+  })
+
+  test('becomes active by the down payment of a plan', async () => {
+    const ids = await sandboxPolicy()
+    const plan = { payment_type: 'DIRECT_BILLING', total_installments: 10, down_payment_months: 2 }
+    const linkId = await newLink(payInFull(ids, { ...plan, payment_context: 'down_payment' }))
+    await operate(service, 'POST', `/card-processor/${linkId}/succeed`, {})
+    await operate(service, 'POST', '/drain')
+    expect((await policyOf(ids.policy_id)).status).toBe('active')
+  })
+
+  test('reads active everywhere when a receiver hears of the payment', async () => {
+    const ids = await sandboxPolicy()
+    const { policy_number } = await policyOf(ids.policy_id)
+    const { fein } = await employerOf(ids.employer_id)
+    const agent = await seedAgent(service, { entity_type: 'employer', entity_id: ids.employer_id })
+    const all = await newClient(service, tenant.tenantId, { environment: 'sandbox', products: ['all'] })
+    /** What is asked in the moment in which the webhook comes. */
+    let asked: Promise<unknown[]> | undefined
+    const receiver = await startReceiver()
+    receiver.answerWith(() => {
+      asked ??= Promise.all([
+        policyOf(ids.policy_id).then(({ status }) => status),
+        callTool(service, agent.apiKey, 'list_employer_policies', { employer_id: ids.employer_id }).then(
+          ({ result }) => result.policies[0]?.status,
+        ),
+        report(
+          service,
+          { ...tenant, fein, policyNumber: policy_number, clientHeaders: all.headers },
+          {
+            employees: [
+              { employee_id: 'E-1', first_name: 'Jo', class_code: '2812', state: 'OR', gross_wages: 1 },
+            ],
+          },
+        ).then(({ status }) => status),
+      ])
+      return 200
+    })
+    try {
+      const body = { url: `${receiver.url}/paid`, events: ['payment.completed'] }
+      const hooks = `${service.paymentsUrl}/api/v1/webhooks`
+      expect((await send(hooks, { method: 'POST', headers: broker, body })).status).toBe(201)
+      await simulate(await newLink(payInFull(ids)))
+      const heard = JSON.parse((await receiver.next()).body.toString())
+      expect(heard).toMatchObject({ ...ids, amount_paid_cents: 412_300 })
+      expect(await asked).toEqual(['active', 'active', 202])
+    } finally {
+      await receiver.stop()
+    }
   })
 })
 

@@ -21,6 +21,9 @@ const letters = Array.from(randomBytes(12), (byte) => String.fromCharCode(97 + (
 const number = (digits: number) => String(randomInt(10 ** (digits - 1), 10 ** digits))
 const socialSecurityNumber = () => `${number(3)}-${number(2)}-${number(4)}`
 
+const soleProprietor = socialSecurityNumber()
+const nine = soleProprietor.replaceAll('-', '')
+
 /** Values that occur nowhere else, by what they are. */
 const personal = {
   ssn: socialSecurityNumber(),
@@ -35,6 +38,13 @@ const personal = {
   dirtyName: `Di${letters}`,
   fein: `${number(2)}-${number(7)}`,
   otherFein: `${number(2)}-${number(7)}`,
+  soleProprietor,
+  soleFein: `${nine.slice(0, 2)}-${nine.slice(2)}`,
+  ownerFirst: `Of${letters}`,
+  ownerLast: `Ol${letters}`,
+  ownerBirth: `Ob${letters}`,
+  ownerTitle: `Ot${letters}`,
+  contactName: `Cn${letters}`,
   contactEmail: `em${letters}@bakery.example`,
   changedEmail: `ch${letters}@bakery.example`,
   address: `Ad${letters} Street`,
@@ -240,6 +250,36 @@ async function work(): Promise<void> {
   await tool('list_employer_policies', { employer_id })
   await tool('get_expected_fields', { employer_id })
 
+  // an employer and its policy in one call, which breaks off once
+  const intake = {
+    ...{ idempotency_key: `${personal.key}-intake`, carrier_id },
+    employer: {
+      ...{ legal_name: legalName, fein: personal.soleProprietor, contact_name: personal.contactName },
+      ...{ contact_email: personal.contactEmail, phone: personal.phone, email: personal.changedEmail },
+      address: { line1: personal.address, city: 'Reno', state: 'NV', zip: '89501' },
+    },
+    owners: [
+      {
+        ...{ first_name: personal.ownerFirst, last_name: personal.ownerLast },
+        ...{ dob: personal.ownerBirth, title: personal.ownerTitle },
+      },
+    ],
+    policy: { state: 'NV', class_code: '8810', effective_date: '2026-01-01', annual_premium_cents: 1 },
+  }
+  const takeIn = (sent: unknown, headers: Record<string, string> = clientHeaders) =>
+    ask('intake', `${service.paymentsUrl}/api/v1/intake/policies`, { method: 'POST', headers, body: sent })
+  await operator('fault', 'POST', '/faults', { point: 'intake', mode: 'decline' })
+  const intakes = [
+    await takeIn(intake),
+    await takeIn({ ...intake, policy: { ...intake.policy, state: personal.ownerFirst } }),
+    await takeIn({ ...intake, owners: [{ ...intake.owners[0], excluded: personal.ownerLast }] }),
+    await takeIn({ ...intake, employer: { ...intake.employer, fein: `${personal.soleProprietor}0` } }),
+    await takeIn(intake, keyed),
+    await takeIn(intake),
+  ]
+  expect(intakes.map(({ status }) => status)).toEqual([502, 400, 400, 400, 201, 200])
+  await operator('intake employer', 'GET', `/employers/${intakes[4]!.body.employer_id}`)
+
   // payments: sold, sent, paid, refunded, told of
   const pays = (what: string, method: string, path: string, sent?: unknown) =>
     ask(what, `${service.paymentsUrl}/api/v1${path}`, {
@@ -381,9 +421,10 @@ const BELONGS: Readonly<Record<string, readonly string[]>> = {
   fein: ['create /employers', 'employer', 'report', 'push'],
   'fein (digits)': [],
   otherFein: ['create /employers', 'employer'],
-  contactEmail: ['create /employers', 'employer'],
+  soleFein: ['intake employer'],
+  contactEmail: ['create /employers', 'employer', 'intake employer'],
   changedEmail: ['employer'],
-  address: ['create /employers', 'employer'],
+  address: ['create /employers', 'employer', 'intake employer'],
   payerName: ['payment links', 'outbox'],
   payerEmail: ['payment links', 'outbox'],
   payerPhone: ['payment links', 'outbox'],
