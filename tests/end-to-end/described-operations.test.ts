@@ -31,11 +31,11 @@ const RULES: Readonly<Record<string, RegExp>> = {
   showStreamState: /^as_of and revision cannot be given together/,
   erase: /is required|cannot be given together/,
   createPaymentLink:
-    /^(premium_cents and|customer\.phone is|total_installments|down_payment_months|after_completion_url|metadata must)|^carrier_id is/,
-  createSubscription: /^carrier_id is required/,
-  takeInPolicy: /^carrier_id is required/,
-  refundPaymentLink: /^amount_cents must not exceed/,
+    /^premium_cents and fee_cents must be|^customer\.phone is required where|^(total_installments|down_payment_months) |^policy_id names|^after_completion_url must be an http/,
+  createSubscription: /^policy_id names|^payment_method_id /,
+  takeInPolicy: /^employer\.fein |^policy\.effective_date /,
   simulateCompletion: /^Completion can be simulated/,
+  refundPaymentLink: /^amount_cents /,
   registerWebhook: /^url /,
   changeWebhook: /^url( |, events or status is required)/,
 }
@@ -44,8 +44,6 @@ let service: RunningService
 let tenant: SeededTenant
 let connection: { connection_id: string; secret: string }
 let partner: Partner
-/** Has what only keys of the sandbox have. */
-let sandbox: Partner
 let known: Known
 
 beforeAll(async () => {
@@ -55,17 +53,20 @@ beforeAll(async () => {
     tenant_id: tenant.tenantId,
     environment: 'live',
   })
-  // operators switch off the one that they know of
-  partner = await newPartner(service, tenant.tenantId)
-  sandbox = await newPartner(service, tenant.tenantId, { environment: 'sandbox' })
+  // operators switch off the client that they know of, and only the sandbox has everything
+  const payer = await seedTenant(service, { environment: 'sandbox' })
+  partner = await newPartner(service, payer.tenantId, {
+    environment: 'sandbox',
+    carrier_ids: [payer.carrierId],
+  })
   const webhook = await registerWebhook(partner, 'https://127.0.0.1:64999/')
   const { body } = await report(service, tenant)
   known = {
     tenant_id: [tenant.tenantId],
-    carrier_id: [tenant.carrierId],
+    carrier_id: [tenant.carrierId, payer.carrierId],
     payroll_company_id: [tenant.payrollCompanyId],
-    employer_id: [tenant.employerId],
-    policy_id: [tenant.policyId],
+    employer_id: [tenant.employerId, payer.employerId],
+    policy_id: [tenant.policyId, payer.policyId],
     client_id: [tenant.clientId],
     connection_id: [connection.connection_id],
     file_id: [body.file_id],
@@ -207,10 +208,7 @@ async function credentialsFor(
   body: string,
 ): Promise<Record<string, string>> {
   if (api === 'operator') return { Authorization: `Bearer ${service.operatorToken}` }
-  if (api === 'payments') {
-    const { clientId, clientSecret } = /\/sandbox\/|\/simulate-/.test(path) ? sandbox : partner
-    return { 'X-Client-ID': clientId, 'X-Client-Secret': clientSecret }
-  }
+  if (api === 'payments') return { 'X-Client-ID': partner.clientId, 'X-Client-Secret': partner.clientSecret }
   if (!path.includes('/webhook/inbound/')) return tenant.clientHeaders
   const now = String(await serviceTime(service))
   return { 'X-Webhook-Timestamp': now, 'X-Webhook-Signature': sign(connection.secret, now, body) }
