@@ -6,8 +6,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { referenceOf } from './generate/api-reference.mjs'
-import { clientTypesOf } from './generate/client-types.mjs'
+import { clientTypesOf, eventTypesOf } from './generate/client-types.mjs'
 import { settingsPage } from './generate/settings-page.mjs'
+import { webhooksPage } from './generate/webhooks-page.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const isCheck = process.argv.includes('--check')
@@ -33,13 +34,18 @@ async function load(path) {
   }
 }
 
-const { descriptions } = await load('interfaces/descriptions.ts')
+const { descriptions, eventDescription } = await load('interfaces/descriptions.ts')
+const events = eventDescription()
 const { settingsReference } = await load('infrastructure/config/settings-reference.ts')
-const { core, operator } = descriptions()
+const { core, operator, payments } = descriptions()
 const files = {
   'client/core-api.ts': await clientTypesOf(core, 'coreOperations'),
+  'client/payments-api.ts': await clientTypesOf(payments, 'paymentsOperations'),
+  'client/webhook-events.ts': await eventTypesOf(events),
   'docs/reference/core-api.md': referenceOf(core),
   'docs/reference/operator-api.md': referenceOf(operator),
+  'docs/reference/payments-api.md': referenceOf(payments),
+  'docs/reference/webhooks.md': webhooksPage(events),
   'docs/reference/settings.md': settingsPage(settingsReference()),
 }
 

@@ -251,7 +251,7 @@ function idOf({ tenant_id, environment }: WebhookCaller): string {
 }
 
 /** Commands of one tenant and environment are decided one after the other: all are in one stream. */
-const turns = new Turns()
+const turnsByHandler = new WeakMap<object, Turns>()
 
 /** Runs commands on the subscriptions, all or nothing. */
 function execute(
@@ -261,6 +261,11 @@ function execute(
   ...commands: readonly WebhookSubscriptionCommand[]
 ) {
   const id = idOf(caller)
+  let turns = turnsByHandler.get(app.commands)
+  if (!turns) {
+    turns = new Turns()
+    turnsByHandler.set(app.commands, turns)
+  }
   return turns.run(id, () => app.commands.execute(webhookSubscriptions, id, commands, context))
 }
 

@@ -5,6 +5,7 @@ import { logCommands } from './log-commands.ts'
 import { type SubmitOptions, submitPayrollFile } from './payroll-submit.ts'
 import { secretHelp } from './secrets.ts'
 import { seconds, verb, wholeNumber } from './verbs.ts'
+import { webhookCommands } from './webhook-commands.ts'
 
 const SUBMIT_TIMEOUT_SECONDS = 600
 
@@ -73,7 +74,9 @@ function unexpected(thrown: unknown, isJson: boolean): string {
 async function build(io: CliIo, isJson: boolean, args: readonly string[]): Promise<Command> {
   const token = secretHelp('operator token', 'OPERATOR_TOKEN')
   const program = new Command('compstream')
-    .description("operates a compstream service: workers' compensation payroll reporting")
+    .description(
+      "operates a compstream service: workers' compensation payroll reporting and premium payments",
+    )
     .version(project.version, '--version', 'print the version')
     .option('--url <address>', 'operator API (COMPSTREAM_OPS_URL, default http://127.0.0.1:4005)')
     .option('--token <token>', token.value)
@@ -104,6 +107,7 @@ async function build(io: CliIo, isJson: boolean, args: readonly string[]): Promi
     for (const [name, what] of Object.entries(OPERATOR_ALONE)) program.command(name).description(what)
   }
   payrollCommands(io, program)
+  webhookCommands(io, program)
   logCommands(io, program.commands.find((one) => one.name() === 'events')!)
   return program
 }

@@ -42,10 +42,12 @@ export class UsageError extends CliError {
 /** What the service answered instead of doing what it was asked, in its own words. */
 export class Refusal extends CliError {
   override readonly name = 'Refusal'
+  readonly status: number
 
   constructor(status: number, body: unknown) {
     const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown }
     super(String(message ?? 'no message'), { error: String(error ?? status) })
+    this.status = status
   }
 
   override get text(): string {

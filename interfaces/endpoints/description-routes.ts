@@ -50,22 +50,28 @@ const START = `SwaggerUIBundle({
  * Everything is made when it is first asked for, and sent as ready bytes from then on.
  * @param limits what callers are counted against, by address; large answers count more.
  * @param publicUrl base address under which callers reach the host; null when there is none but its own.
+ * @param documents what else is described, by path.
  */
 export function descriptionRoutes(
   endpoints: Endpoints,
   limits: Pick<RateLimits, 'addresses'>,
   publicUrl: string | null,
+  documents: Readonly<Record<string, () => object>> = {},
 ): readonly Route[] {
   const { title } = endpoints[0]!.api
   const base = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
+  const json = 'application/json; charset=utf-8'
   const html = 'text/html; charset=utf-8'
   const script = 'text/javascript; charset=utf-8'
   const style = 'text/css; charset=utf-8'
   const files: Readonly<Record<string, () => Promise<Resource> | Resource>> = {
     '/openapi.json': async () => {
       const document = await runInTimeSlices(describing(endpoints, project.version, publicUrl))
-      return resource('application/json; charset=utf-8', JSON.stringify(document))
+      return resource(json, JSON.stringify(document))
     },
+    ...Object.fromEntries(
+      Object.entries(documents).map(([path, make]) => [path, () => resource(json, JSON.stringify(make()))]),
+    ),
     '/docs': () => resource(html, page(title, base)),
     '/docs/start.js': () => resource(script, START),
     '/docs/swagger-ui-bundle.js': () => packaged(script, 'swagger-ui-bundle.js'),

@@ -1,5 +1,7 @@
 import type { Express } from 'express'
 import type { Application } from '../../application/application.ts'
+import project from '../../package.json' with { type: 'json' }
+import { asyncApi } from '../asyncapi.ts'
 import { descriptionRoutes } from '../endpoints/description-routes.ts'
 import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
@@ -36,7 +38,9 @@ export function createPaymentsApp(app: Application, settings: PaymentsSettings):
     ...shared,
     routes: [
       ...routesOf(paymentsEndpoints, { app, limits, portalUrl }, limits),
-      ...(paymentsEndpoints.length > 0 ? descriptionRoutes(paymentsEndpoints, limits, publicUrl) : []),
+      ...descriptionRoutes(paymentsEndpoints, limits, publicUrl, {
+        '/asyncapi.json': () => asyncApi(project.version),
+      }),
     ],
     addresses: limits.addresses,
     credentialHeader: 'x-client-id',

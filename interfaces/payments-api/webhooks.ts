@@ -22,9 +22,8 @@ const HTTPS = 'must be an https URL, like https://partner.example/webhooks'
 const url = z
   .string()
   .max(MAX_URL)
-  .regex(/^https:\/\/[^\s\\]+$/i, HTTPS)
+  .regex(/^[Hh][Tt][Tt][Pp][Ss]:\/\/[^\s\\]+$/, HTTPS)
   .refine((value) => URL.canParse(value), HTTPS)
-  .meta({ format: 'uri' })
   .describe('Its host must resolve to public addresses; no redirect is followed')
 
 const eventTypes = z

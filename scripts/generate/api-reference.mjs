@@ -125,7 +125,8 @@ function jsonOf({ content }) {
   return content['application/json'].schema
 }
 
-function fieldsTable(schema) {
+/** The fields of an object, with those of objects in it, as a table. */
+export function fieldsTable(schema) {
   const alternatives = schema.anyOf ?? schema.oneOf
   if (alternatives) {
     const tables = alternatives.map((one) =>

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventDescription } from '../../interfaces/descriptions.ts'
 import { browserPath } from '../support/browser.ts'
 import type { DescribedApi } from '../support/described-hosts.ts'
 import { descriptionOf } from '../support/descriptions.ts'
@@ -19,10 +20,11 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-const SERVERS = { core: 'https://api.example.com', operator: '/' }
+const SERVERS = { core: 'https://api.example.com', operator: '/', payments: '/' }
 
-describe.each<DescribedApi>(['core', 'operator'])('the %s host', (api) => {
-  const address = () => (api === 'core' ? service.coreUrl : service.opsUrl)
+describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s host', (api) => {
+  const address = () =>
+    ({ core: service.coreUrl, operator: service.opsUrl, payments: service.paymentsUrl })[api]
 
   test('serves its description without credentials, valid and whole', async () => {
     const answer = await send(`${address()}/openapi.json`)
@@ -66,6 +68,14 @@ describe.each<DescribedApi>(['core', 'operator'])('the %s host', (api) => {
       expect(complaints).toEqual([])
     },
   )
+})
+
+test('the payments host describes what it sends, without credentials', async () => {
+  const answer = await send(`${service.paymentsUrl}/asyncapi.json`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(answer.body).toEqual(JSON.parse(JSON.stringify(eventDescription())))
+  expect((await send(`${service.coreUrl}/asyncapi.json`)).status).toBe(404)
 })
 
 test('limits who reads and presents no credentials, by address and by bytes', async () => {

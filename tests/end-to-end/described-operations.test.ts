@@ -6,6 +6,7 @@ import { report, serviceTime, sign } from '../support/core.ts'
 import type { DescribedApi } from '../support/described-hosts.ts'
 import { DescribedValues, type Known } from '../support/described-values.ts'
 import { descriptionOf, faultsIn, operationOf, validatorOf } from '../support/descriptions.ts'
+import { newPartner, type Partner, registerWebhook } from '../support/partners.ts'
 import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
@@ -29,11 +30,20 @@ const RULES: Readonly<Record<string, RegExp>> = {
   injectFault: /^mode is required/,
   showStreamState: /^as_of and revision cannot be given together/,
   erase: /is required|cannot be given together/,
+  createPaymentLink:
+    /^premium_cents and fee_cents must be|^customer\.phone is required where|^(total_installments|down_payment_months) |^policy_id names|^after_completion_url must be an http/,
+  createSubscription: /^policy_id names|^payment_method_id /,
+  takeInPolicy: /^employer\.fein |^policy\.effective_date /,
+  simulateCompletion: /^Completion can be simulated/,
+  refundPaymentLink: /^amount_cents /,
+  registerWebhook: /^url /,
+  changeWebhook: /^url( |, events or status is required)/,
 }
 
 let service: RunningService
 let tenant: SeededTenant
 let connection: { connection_id: string; secret: string }
+let partner: Partner
 let known: Known
 
 beforeAll(async () => {
@@ -43,18 +53,27 @@ beforeAll(async () => {
     tenant_id: tenant.tenantId,
     environment: 'live',
   })
+  // operators switch off the client that they know of, and only the sandbox has everything
+  const payer = await seedTenant(service, { environment: 'sandbox' })
+  partner = await newPartner(service, payer.tenantId, {
+    environment: 'sandbox',
+    carrier_ids: [payer.carrierId],
+  })
+  const webhook = await registerWebhook(partner, 'https://127.0.0.1:64999/')
   const { body } = await report(service, tenant)
   known = {
     tenant_id: [tenant.tenantId],
-    carrier_id: [tenant.carrierId],
+    carrier_id: [tenant.carrierId, payer.carrierId],
     payroll_company_id: [tenant.payrollCompanyId],
-    employer_id: [tenant.employerId],
-    policy_id: [tenant.policyId],
+    employer_id: [tenant.employerId, payer.employerId],
+    policy_id: [tenant.policyId, payer.policyId],
     client_id: [tenant.clientId],
     connection_id: [connection.connection_id],
     file_id: [body.file_id],
     employer_fein: [tenant.fein],
     policy_number: [tenant.policyNumber],
+    id: [webhook.id],
+    url: ['https://127.0.0.1:64999/hooks', 'HTTPS://localhost:64999/hooks'],
   }
 })
 afterAll(() => service?.stop())
@@ -67,7 +86,7 @@ interface Call {
   readonly body: unknown
 }
 
-describe.each<DescribedApi>(['core', 'operator'])('the %s API', (api) => {
+describe.each<DescribedApi>(['core', 'operator', 'payments'])('the %s API', (api) => {
   const { paths } = descriptionOf(api)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => [method.toUpperCase(), path, operation] as const),
@@ -170,7 +189,7 @@ function readAs(text: string, { type }: JsonSchema): unknown {
 }
 
 async function sendTo(api: DescribedApi, method: string, call: Call): Promise<Answer> {
-  const host = api === 'core' ? service.coreUrl : service.opsUrl
+  const host = { core: service.coreUrl, operator: service.opsUrl, payments: service.paymentsUrl }[api]
   const query = new URLSearchParams(call.query)
   const body = call.body === undefined ? undefined : JSON.stringify(call.body)
   return send(`${host}${call.path}${query.size > 0 ? `?${query}` : ''}`, {
@@ -189,6 +208,7 @@ async function credentialsFor(
   body: string,
 ): Promise<Record<string, string>> {
   if (api === 'operator') return { Authorization: `Bearer ${service.operatorToken}` }
+  if (api === 'payments') return { 'X-Client-ID': partner.clientId, 'X-Client-Secret': partner.clientSecret }
   if (!path.includes('/webhook/inbound/')) return tenant.clientHeaders
   const now = String(await serviceTime(service))
   return { 'X-Webhook-Timestamp': now, 'X-Webhook-Signature': sign(connection.secret, now, body) }

@@ -1,5 +1,5 @@
 /** APIs that have a description. */
-export type DescribedApi = 'core' | 'operator'
+export type DescribedApi = 'core' | 'operator' | 'payments'
 
 const apis = new Map<string, DescribedApi>()
 
@@ -13,6 +13,7 @@ export function describeHosts(hosts: Hosts, isThisBuild = true): void {
   if (!isThisBuild) return
   apis.set(coreUrl, 'core')
   apis.set(opsUrl, 'operator')
+  apis.set(paymentsUrl, 'payments')
 }
 
 type Hosts = Readonly<Record<'mcpUrl' | 'coreUrl' | 'paymentsUrl' | 'portalUrl' | 'opsUrl', string>>

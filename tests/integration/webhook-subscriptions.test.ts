@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import * as subscriptions from '../../application/webhooks/subscriptions.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { PostgresDeliveryRecords } from '../../infrastructure/webhooks/delivery-records.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  Crashed,
+  crashingAt,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+  waitingBefore,
+} from '../support/registrations.ts'
+import { localSender, newId } from '../support/webhooks.ts'
+
+/** Webhook subscriptions where attempts crash, come again, or meet others of another process. */
+
+let database: TestDatabase
+const processes: RegistrationProcess[] = []
+let one: Application
+let two: Application
+let caller: subscriptions.WebhookCaller
+
+async function openProcess(): Promise<Application> {
+  const options = processes[0] ? { clock: processes[0].bench.clock } : {}
+  const opened = await openRegistrationProcess(database.url, options)
+  processes.push(opened)
+  const deliveries = new PostgresDeliveryRecords(opened.bench.database.pool)
+  return { ...opened.app, webhooks: { sender: localSender(), deliveries } }
+}
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  one = await openProcess()
+  two = await openProcess()
+})
+afterAll(async () => {
+  for (const { bench } of processes) await bench.close()
+  await database?.drop()
+})
+beforeEach(() => {
+  const scope = { carrier_ids: 'all', employer_ids: 'all' } as const
+  caller = { client_id: 'client', tenant_id: newId(), environment: 'live', ...scope }
+})
+
+const url = (path = newId()) => `https://127.0.0.1:64999/${path}`
+
+function registered(app: Application, to = url(), commandId: string = randomUUID()) {
+  const input = { url: to, events: ['payment.completed'] } as const
+  return subscriptions.register(app, caller, input, operatorContext(commandId))
+}
+
+async function made(to = url()): Promise<subscriptions.SubscriptionWithSecret> {
+  return accepted(await registered(one, to))
+}
+
+function accepted<Outcome>(outcome: Outcome | Rejection): Outcome {
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return outcome
+}
+
+/** A registration under an idempotency key, as the endpoint does it. */
+function keyed(app: Application, key: string, to: string) {
+  const { commandId: _id, ...context } = operatorContext()
+  const input = { url: to, events: ['payment.completed'] } as const
+  return runClaimed(
+    app,
+    {
+      ...{ caller: 'client', operation: 'POST /webhooks', key, requestHash: to, context, secretAnswer: true },
+      check: (claimedAs) =>
+        subscriptions.refuseRegistration(app, caller, input, operatorContext(claimedAs ?? randomUUID())),
+    },
+    async ({ commandId }) => {
+      const outcome = await registered(app, to, commandId)
+      if (isRejection(outcome)) return outcome
+      return { status: 201, body: outcome, createdId: outcome.subscription._id }
+    },
+  )
+}
+
+describe('a registration', () => {
+  test('that was stored and never answered is one: its retry is a conflict that names it', async () => {
+    const [to, key] = [url(), randomUUID()]
+    const crashing = crashingAt(one, { category: 'webhookSubscriptions', at: 'after' })
+    await expect(keyed(crashing, key, to)).rejects.toThrow(Crashed)
+    const [stored, ...others] = await subscriptions.list(one, caller)
+    expect(others).toEqual([])
+    for (const app of [two, one]) {
+      expect(await keyed(app, key, to)).toMatchObject({ kind: 'conflict', ids: { id: stored!._id } })
+    }
+    // the key stays with what it registered
+    expect(await keyed(two, key, url())).toMatchObject({ code: 'idempotency_key_reused' })
+    expect(await subscriptions.list(two, caller)).toEqual([stored])
+  })
+
+  test('that was not stored is made by its retry, whose secret is the one in the vault', async () => {
+    const [to, key] = [url(), randomUUID()]
+    const crashing = crashingAt(one, { category: 'webhookSubscriptions', at: 'before' })
+    await expect(keyed(crashing, key, to)).rejects.toThrow(Crashed)
+    const { body } = accepted(await keyed(two, key, to))
+    const { subscription, secret } = body as subscriptions.SubscriptionWithSecret
+    expect(await one.vault.get(subscription.secret_ref)).toBe(secret)
+    expect(await subscriptions.list(one, caller)).toMatchObject([{ _id: subscription._id, url: to }])
+  })
+
+  test('that a slow attempt and one that took over make is one', async () => {
+    const [to, commandId] = [url(), randomUUID()]
+    const late = waitingBefore(one, 'webhookSubscriptions')
+    const slow = registered(late.app, to, commandId)
+    await late.arrived
+    const { subscription, secret } = accepted(await registered(two, to, commandId))
+    late.goOn()
+    expect(await slow).toMatchObject({ code: 'already_created', ids: { id: subscription._id } })
+    expect(await one.vault.get(subscription.secret_ref)).toBe(secret)
+    expect(await subscriptions.list(one, caller)).toHaveLength(1)
+  })
+
+  test('of one address in two processes at once is one', async () => {
+    const to = url()
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => registered(index % 2 === 0 ? one : two, to)),
+    )
+    const [winner, ...others] = outcomes.filter((outcome) => !isRejection(outcome))
+    expect(others).toEqual([])
+    const { subscription } = winner as subscriptions.SubscriptionWithSecret
+    for (const outcome of outcomes.filter(isRejection)) {
+      expect(outcome).toMatchObject({ code: 'url_registered', ids: { id: subscription._id } })
+    }
+  })
+
+  test('that is refused leaves nothing in the vault', async () => {
+    const secrets = async () => {
+      const { rows } = await processes[0]!.bench.database.pool.query(
+        'SELECT count(*)::int AS n FROM runtime.secrets',
+      )
+      return rows[0].n as number
+    }
+    const { subscription } = await made()
+    const before = await secrets()
+    for (const to of [subscription.url, 'https://10.0.0.1/']) {
+      expect(isRejection(await registered(one, to))).toBe(true)
+    }
+    expect(await secrets()).toBe(before)
+  })
+})
+
+test('a rotation that comes again is a conflict, and the secret that was shown is the one in the vault', async () => {
+  const { subscription } = await made()
+  const context = { ...operatorContext(), mayRepeat: true }
+  const { secret } = accepted(await subscriptions.rotate(one, caller, subscription._id, context))
+  const again = await subscriptions.rotate(two, caller, subscription._id, context)
+  expect(again).toMatchObject({ code: 'already_created', ids: { id: subscription._id } })
+  const found = accepted(await subscriptions.find(two, caller, subscription._id))
+  expect(await two.vault.get(found.secret_ref)).toBe(secret)
+})
+
+describe('the count of failures', () => {
+  const fail = async (subscriptionId: string, count: number) => {
+    const { pool } = processes[0]!.bench.database
+    const add = 'INSERT INTO webhooks.health (subscription_id, failure_count) VALUES ($1, $2)'
+    await pool.query(add, [subscriptionId, count])
+  }
+  const turn = async (id: string, status: 'active' | 'disabled') =>
+    accepted(
+      await subscriptions.change(one, caller, id, { url: null, events: null, status }, operatorContext()),
+    )
+
+  test('is shown, and is 0 as soon as the subscription is enabled again, with nobody else at work', async () => {
+    const { subscription } = await made()
+    await fail(subscription._id, 10)
+    expect(await turn(subscription._id, 'disabled')).toMatchObject({ status: 'disabled', failure_count: 10 })
+    expect(await turn(subscription._id, 'active')).toMatchObject({ status: 'active', failure_count: 0 })
+    expect(await subscriptions.list(two, caller)).toMatchObject([{ failure_count: 0 }])
+  })
+
+  test('stays where an active subscription is called active', async () => {
+    const { subscription } = await made()
+    await fail(subscription._id, 3)
+    expect(await turn(subscription._id, 'active')).toMatchObject({ status: 'active', failure_count: 3 })
+  })
+})
