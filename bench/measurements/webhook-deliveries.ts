@@ -20,7 +20,7 @@ const BATCH = 100
 /** What is raised at a steady rate, per second. */
 const RATE = 200
 const HOSTS = 50
-/** Events that are raised ahead of what is posted, and by how many at the same time. */
+/** Posts that are asked for ahead of those that came, and by how many at the same time. */
 const AHEAD = 2_000
 const ADDERS = 32
 
@@ -91,8 +91,16 @@ async function posts(receiver: Receiver): Promise<ReceivedPosts> {
   return (await (await fetch(`${receiver.http}/posts`)).json()) as ReceivedPosts
 }
 
-/** Adds work for some seconds, a bounded stretch ahead of what was posted, and counts what was posted by then. */
-async function sustained(receiver: Receiver, seconds: number, add: () => Promise<unknown>): Promise<Figure> {
+/**
+ * Adds work for some seconds, a bounded stretch ahead of what was posted, and counts what was posted by then.
+ * @param each posts that come of what is added at once.
+ */
+async function sustained(
+  receiver: Receiver,
+  seconds: number,
+  add: () => Promise<unknown>,
+  each = 1,
+): Promise<Figure> {
   await posts(receiver)
   let [added, posted] = [0, 0]
   const started = performance.now()
@@ -101,7 +109,7 @@ async function sustained(receiver: Receiver, seconds: number, add: () => Promise
     while (performance.now() < end) {
       if (added - posted > AHEAD) await delay(5)
       else {
-        added += 1
+        added += each
         await add()
       }
     }
@@ -133,7 +141,7 @@ async function ours(
     for (let n = 0; n < hosts; n += 1) await deliveries.subscribe(`${target}/ok/${n}`)
     for (let n = 0; n < silent; n += 1) await deliveries.subscribe(`${target}/silent/${n}`)
     await deliveries.start()
-    return await sustained(receiver, seconds, () => deliveries.raise())
+    return await sustained(receiver, seconds, () => deliveries.raise(), hosts)
   } finally {
     await deliveries.close()
   }
