@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { PAYMENT_CONTEXTS } from '../../domain/payments/payment-contexts.ts'
 import { allEvents, logHead, serviceTime } from '../support/core.ts'
 import { newClient } from '../support/intake.ts'
+import { newPartner, registerWebhook, signatureOf } from '../support/partners.ts'
 import { linkBody, linkOf, newLink, partner, raised } from '../support/payments.ts'
 import {
   type Answer,
@@ -13,7 +14,8 @@ import {
   seedTenant,
   send,
 } from '../support/seed.ts'
-import { type SharedService, sharedService } from '../support/service.ts'
+import { type SharedService, sharedService, startProcess } from '../support/service.ts'
+import { startReceiver } from '../support/webhook-receiver.ts'
 
 let service: SharedService
 let tenant: SeededTenant
@@ -639,6 +641,52 @@ describe('the lifetime', () => {
     expect(swept.map(({ data }) => data.expired_at)).toEqual([expires_at])
     const answer = await as(own.clientHeaders)('POST', `/payment-links/${_id}/simulate-completion`)
     expect(answer.status).toBe(409)
+  })
+})
+
+describe('where nobody sweeps', () => {
+  test('a link whose time is over reads expired, alone and in lists, and cannot be paid', async () => {
+    const idle = await startProcess({ env: { ROLES: 'api,projector' } })
+    try {
+      const own = await seedTenant(idle, { environment: 'sandbox' })
+      const { _id } = await newLink(idle, own)
+      await operate(idle, 'POST', '/clock/advance', { seconds: 30 * 86_400 })
+      expect((await linkOf(idle, own, _id)).status).toBe('expired')
+      const ask = (method: string, path: string) => partner(idle, own.clientHeaders, method, path)
+      const listed = async (status: string) => (await ask('GET', `/payment-links?status=${status}`)).body.data
+      expect(await listed('expired')).toMatchObject([{ _id, status: 'expired' }])
+      expect(await listed('created')).toEqual([])
+      expect((await ask('POST', `/payment-links/${_id}/simulate-completion`)).status).toBe(409)
+      expect((await ask('DELETE', `/payment-links/${_id}`)).status).toBe(409)
+      expect(await allEvents(idle, 'PaymentLinkExpired')).toEqual([])
+    } finally {
+      await idle.stop()
+    }
+  })
+})
+
+describe('a receiver of payment.completed', () => {
+  test('gets it once, signed, when the policy reads active', async () => {
+    const own = await seedTenant(service, { environment: 'sandbox', policy: { status: 'in_progress' } })
+    const receiver = await startReceiver()
+    try {
+      const key = await newPartner(service, own.tenantId, { environment: 'sandbox' })
+      const { secret } = await registerWebhook(key, receiver.url, ['payment.completed'])
+      const { _id } = await newLink(service, own)
+      await Promise.all(
+        [1, 2, 3].map(() =>
+          partner(service, own.clientHeaders, 'POST', `/payment-links/${_id}/simulate-completion`),
+        ),
+      )
+      const delivery = await receiver.next()
+      expect(await policyStatus(own.policyId)).toBe('active')
+      expect(JSON.parse(delivery.body.toString())).toMatchObject({ payment_link_id: _id })
+      expect(delivery.headers['x-webhook-signature']).toBe(signatureOf(delivery, secret))
+      await operate(service, 'POST', '/drain')
+      expect(receiver.requests).toHaveLength(1)
+    } finally {
+      await receiver.stop()
+    }
   })
 })
 
