@@ -14,8 +14,10 @@ import { measureSplitReport } from './measurements/split-report.ts'
 import { measureStarting } from './measurements/starting.ts'
 import { measureTwoWriters } from './measurements/two-writers.ts'
 import { measureWakingUp } from './measurements/waking-up.ts'
+import { measureWebhookDeliveries } from './measurements/webhook-deliveries.ts'
 import { measureWorkerProcesses } from './measurements/worker-processes.ts'
 import { serveBareExpress } from './peers/bare-express.ts'
+import { serveReceiver } from './peers/webhook-receiver.ts'
 import {
   asJson,
   asMarkdown,
@@ -50,6 +52,7 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort
   starting: measureStarting,
   'two-writers': measureTwoWriters,
   'waking-up': measureWakingUp,
+  'webhook-deliveries': measureWebhookDeliveries,
   'worker-processes': measureWorkerProcesses,
 }
 
@@ -99,6 +102,7 @@ const { values, positionals } = parseArgs({
     'send-load': { type: 'boolean', default: false },
     'bare-express': { type: 'string' },
     'write-log': { type: 'string' },
+    'webhook-receiver': { type: 'boolean', default: false },
   },
 })
 
@@ -126,5 +130,6 @@ async function run(): Promise<void> {
 
 if (values['send-load']) await runLoad()
 else if (values['bare-express'] !== undefined) await serveBareExpress(values['bare-express'])
+else if (values['webhook-receiver']) await serveReceiver()
 else if (values['write-log'] !== undefined) await runWriter(values['write-log'])
 else await run()

@@ -69,8 +69,8 @@ export class KeySlots {
     if (!growth) return false
     const before = this.#grown.get(key) ?? slots
     this.#grown.delete(key)
-    if (!isQuick) return false
-    const after = Math.min(growth.upTo, before + 1)
+    const after = isQuick ? Math.min(growth.upTo, before + 1) : Math.floor(before / 2)
+    if (after <= slots) return false
     this.#grown.set(key, after)
     if (this.#grown.size > REMEMBERED) {
       const [oldest] = this.#grown.keys()

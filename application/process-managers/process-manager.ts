@@ -64,7 +64,7 @@ export interface SlotsPerKey<Payload = unknown> {
   /** What every key has. */
   readonly slots: number
   of(payload: Payload): string
-  /** Keys whose work is done quickly get more slots, one for each piece that is; they lose them when one is not. */
+  /** Keys whose work is done quickly get more slots, one for each piece that is; they lose half of them with each that is not. */
   readonly growth?: {
     /** Slots of a key at the most. */
     readonly upTo: number

@@ -2,7 +2,7 @@ import type { ClientRequest } from 'node:http'
 import { Agent, type AgentOptions } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type ConnectionOptions, rootCertificates } from 'node:tls'
+import { type ConnectionOptions, createSecureContext, rootCertificates } from 'node:tls'
 import { hostOf } from './target-addresses.ts'
 import type { TargetGuard } from './target-guard.ts'
 
@@ -11,6 +11,8 @@ const IDLE_MS = 3_000
 /** Connections that wait, of one target and of all together. */
 const IDLE_OF_TARGET = 64
 const IDLE_IN_ALL = 1_024
+/** How long connections are opened before others have their turn, in milliseconds. */
+const DIALLING_MS = 4
 
 type Connected = (error: Error | null, socket?: Duplex) => void
 
@@ -21,12 +23,14 @@ type Connected = (error: Error | null, socket?: Duplex) => void
 export class CheckedAgent extends Agent {
   readonly #guard: Pick<TargetGuard, 'addressesOf'>
   readonly #idle = new Set<Duplex>()
+  readonly #dials: (() => void)[] = []
 
   /** @param extraCa PEM text of further authorities. */
   constructor(guard: Pick<TargetGuard, 'addressesOf'>, extraCa: string | null) {
     const options: AgentOptions = {
       ...{ keepAlive: true, maxFreeSockets: IDLE_OF_TARGET, timeout: IDLE_MS, scheduling: 'lifo' },
-      ...(extraCa === null ? {} : { ca: [...rootCertificates, extraCa] }),
+      // one for all connections: each would read all certificates again
+      secureContext: createSecureContext(extraCa === null ? {} : { ca: [...rootCertificates, extraCa] }),
     }
     super(options)
     this.#guard = guard
@@ -35,9 +39,23 @@ export class CheckedAgent extends Agent {
   override createConnection(options: ConnectionOptions, connected: Connected): undefined {
     const hostname = hostOf(String(options.host))
     this.#guard.addressesOf(hostname).then(
-      (addresses) => connected(null, this.#dial(options, hostname, addresses)),
+      (addresses) => this.#inTurn(() => connected(null, this.#dial(options, hostname, addresses))),
       (error) => connected(error as Error),
     )
+  }
+
+  /** A handshake costs a good part of a millisecond: a thousand at once would hold up everything else of the process. */
+  #inTurn(dial: () => void): void {
+    this.#dials.push(dial)
+    if (this.#dials.length === 1) setImmediate(() => this.#dialSome())
+  }
+
+  #dialSome(): void {
+    const until = performance.now() + DIALLING_MS
+    let dialled = 0
+    while (dialled < this.#dials.length && performance.now() < until) this.#dials[dialled++]!()
+    this.#dials.splice(0, dialled)
+    if (this.#dials.length > 0) setImmediate(() => this.#dialSome())
   }
 
   #dial(options: ConnectionOptions, hostname: string, addresses: readonly string[]): Duplex {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 
 /**
  * Certificates of an authority of the tests' own, made without any program beside Node, which has none that makes them:
@@ -14,7 +14,7 @@ export interface Certificate {
   readonly key: string
 }
 
-const FOLDER = join(import.meta.dirname, '..', '..', 'node_modules', '.cache')
+const FOLDER = resolve('node_modules', '.cache')
 const AUTHORITY = 'authority of compstream tests'
 
 /** The certificate of the authority, a PEM file: what servers of the tests have to trust. */

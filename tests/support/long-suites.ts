@@ -40,6 +40,8 @@ const LONG: readonly Part[] = [
   { file: 'end-to-end/roles', names: /^roles on EventStoreDB$/ },
   { file: 'end-to-end/roles-fencing', names: / on EventStoreDB$/ },
   { file: 'end-to-end/rolling-upgrade' },
+  // integration/process-manager-slots has ten silent receivers
+  { file: 'integration/webhook-receivers' },
 ]
 
 const TIMERS = { file: 'end-to-end/virtual-clock', names: /^(timers|is the same after kill -9)$/ }

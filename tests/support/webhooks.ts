@@ -22,6 +22,9 @@ import { HttpsWebhookSender } from '../../infrastructure/webhooks/sender.ts'
 import { authorityFile } from './certificates.ts'
 import type { Workbench } from './workbench.ts'
 
+/** The master key of the secrets that a {@link WebhookBench} keeps. */
+export const WEBHOOK_BENCH_KEY = Buffer.alloc(32, 7)
+
 /** An id as the service makes them. */
 export const newId = () => randomBytes(12).toString('hex')
 
@@ -50,7 +53,7 @@ export class WebhookBench {
     this.records = new PostgresDeliveryRecords(bench.database.pool)
     this.#vault = new PostgresSecretVault(
       bench.database.pool,
-      new MasterKeys([Buffer.alloc(32, 7)]),
+      new MasterKeys([WEBHOOK_BENCH_KEY]),
       bench.clock,
     )
   }

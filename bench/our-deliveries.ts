@@ -1,0 +1,108 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { CommandHandler } from '../application/command-handling/command-handler.ts'
+import { EventRegistry } from '../application/event-registry.ts'
+import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import { webhookDeliveries } from '../application/process-managers/webhook-deliveries.ts'
+import { raiseWebhookEvent } from '../application/webhooks/raise.ts'
+import { aggregates } from '../domain/catalogue.ts'
+import { subscriptionsId, webhookSubscriptions } from '../domain/webhooks/webhook-subscriptions.ts'
+import { systemClock } from '../infrastructure/clock/system-clock.ts'
+import { MasterKeys } from '../infrastructure/crypto/master-keys.ts'
+import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
+import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
+import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
+import { PostgresSecretVault } from '../infrastructure/secrets/vault.ts'
+import { Metrics } from '../infrastructure/telemetry/metrics.ts'
+import { PostgresDeliveryRecords } from '../infrastructure/webhooks/delivery-records.ts'
+import { HttpsWebhookSender } from '../infrastructure/webhooks/sender.ts'
+import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
+import { authorityFile } from '../tests/support/certificates.ts'
+import { openOurLog } from './our-log.ts'
+
+export const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
+
+/** What one event tells. */
+export const PAYLOAD = {
+  ...{
+    subscription_id: 'a'.repeat(24),
+    payment_id: 'b'.repeat(24),
+    installment_number: 3,
+    amount_cents: 125_000,
+  },
+  ...{ currency: 'usd' as const, paid_at: '2026-08-14T16:20:31.402Z' },
+} as const
+
+/** A sender to this machine. @param isPlain without TLS. */
+export function benchSender(isPlain: boolean): HttpsWebhookSender {
+  return new HttpsWebhookSender({
+    allowedRanges: [{ address: '127.0.0.0', prefix: 8, family: 'ipv4' }],
+    extraCa: readFileSync(authorityFile(), 'utf8'),
+    ...(isPlain ? { plainAgent: new Agent({ keepAlive: true, maxFreeSockets: 256 }) } : {}),
+  })
+}
+
+/** Our deliveries, wired as the service has them, on a database of their own. */
+export async function openOurDeliveries(url: string, options: { readonly isPlain: boolean }) {
+  const { log, database, close } = await openOurLog({ url })
+  const registry = new EventRegistry(aggregates)
+  const commands = new CommandHandler(log, registry, systemClock)
+  const vault = new PostgresSecretVault(database.pool, new MasterKeys([Buffer.alloc(32, 1)]), systemClock)
+  const tenantId = randomBytes(12).toString('hex')
+  const context = () => ({
+    actor: { type: 'operator', id: 'bench' } as const,
+    ...{ tenantId, environment: 'live' as const, correlationId: 'bench', commandId: randomUUID() },
+  })
+  const store = new PostgresWorkStore(database.background, database.leases)
+  const notices = new InProcessNotices()
+  const parts = { log, registry, commands, clock: systemClock, vault, notices }
+  const leases = new HeldLeases(new PostgresLeaseStore(database.leases), {
+    owner: randomBytes(8).toString('hex'),
+  })
+  const runner = new ProcessManagerRunner(
+    { ...parts, store, leases, queue: new InProcessWorkQueue(), report: () => undefined },
+    [
+      webhookDeliveries({
+        ...{ ...parts, work: store, heard: new Metrics({ process: false }).webhooks },
+        ...{
+          records: new PostgresDeliveryRecords(database.background),
+          sender: benchSender(options.isPlain),
+        },
+      }),
+    ],
+  )
+  await vault.put('bench', SECRET)
+  return {
+    start: () => runner.start(),
+    async subscribe(target: string): Promise<void> {
+      await commands.execute(
+        webhookSubscriptions,
+        subscriptionsId(tenantId, 'live'),
+        {
+          type: 'Register',
+          data: {
+            ...{ subscription_id: randomBytes(12).toString('hex'), tenant_id: tenantId, environment: 'live' },
+            ...{ client_id: 'bench', url: target, events: ['installment.paid'], secret_ref: 'bench', at: 0 },
+            ...{ carrier_ids: 'all', employer_ids: 'all' },
+          },
+        },
+        context(),
+      )
+    },
+    /** @returns the id of the event, when it is committed. */
+    raise: () =>
+      raiseWebhookEvent(
+        { commands },
+        {
+          ...{ type: 'installment.paid', tenantId, environment: 'live', carrierId: null, employerId: null },
+          payload: PAYLOAD,
+        },
+        context(),
+      ),
+    async close() {
+      await runner.stop()
+      await close()
+    },
+  }
+}
