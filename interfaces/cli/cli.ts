@@ -23,6 +23,7 @@ const OPERATOR = {
   projections: 'read models and what builds them',
   work: 'work of the process managers',
   outbox: 'e-mails and texts that no provider delivers',
+  alerts: 'what calls for a person',
   faults: 'injected faults; with the virtual clock only',
   streams: 'single streams of the log',
   events: 'the whole log',
