@@ -99,15 +99,19 @@ export class Live {
   async #run(): Promise<void> {
     this.#isRunning = true
     for (let attempt = 0; !this.#closing.aborted && !this.feed.isResting; ) {
-      const subscription = new Subscription(this.#connection.client, {
-        ...{ after: this.feed.to, types: this.feed.types, near: true },
-        stored: (resolved) => storedEvent(resolved, this.#sent.take(resolved.event!.id)),
-      })
-      this.#subscription = subscription
+      let subscription: Subscription | undefined
       try {
+        // of what a restarted server indexes after it is subscribed to, it leaves out parts of appends
+        const isComplete = await this.#reader.complete()
+        if (this.#closing.aborted || this.feed.isResting) break
+        subscription = new Subscription(this.#connection.client, {
+          ...{ after: this.feed.to, types: this.feed.types, near: true },
+          stored: (resolved) => storedEvent(resolved, this.#sent.take(resolved.event!.id)),
+        })
+        this.#subscription = subscription
         for (;;) {
           const stretch = await subscription.next(FEED_PAGE)
-          if (!stretch || subscription !== this.#subscription) break
+          if (!stretch || subscription !== this.#subscription || !isComplete()) break
           attempt = 0
           this.#take(stretch)
         }
@@ -119,7 +123,7 @@ export class Live {
         await retryPause(attempt, this.#closing)
         attempt += 1
       } finally {
-        subscription.end()
+        subscription?.end()
       }
     }
     this.#isRunning = false

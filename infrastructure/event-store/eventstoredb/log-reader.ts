@@ -18,7 +18,7 @@ import { retried } from '../retry.ts'
 import type { Appends } from './appends.ts'
 import type { Connection } from './client.ts'
 import { failureOf, mayBeUnknownPosition, passes } from './errors.ts'
-import { ReadCompleteness } from './read-completeness.ts'
+import { type IsComplete, ReadCompleteness } from './read-completeness.ts'
 import { storedEvent } from './stored-texts.ts'
 import { placeOf, Subscription } from './subscription.ts'
 
@@ -57,6 +57,11 @@ export class LogReader {
     this.#completeness = new ReadCompleteness(connection, appends, closing)
     this.#patienceMs = patienceMs
     this.#closing = closing
+  }
+
+  /** See {@link ReadCompleteness.confirmed}. */
+  complete(): Promise<IsComplete> {
+    return this.#completeness.confirmed()
   }
 
   /** Events of a stream in order. Absent reads as empty. */
