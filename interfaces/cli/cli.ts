@@ -25,7 +25,6 @@ const OPERATOR = {
   alerts: 'what calls for a person',
   'card-processor': 'plays payers and the processor; with the simulated card processor only',
   outbox: 'e-mails and texts that no provider delivers',
-  alerts: 'what calls for a person',
   faults: 'injected faults; with the virtual clock only',
   streams: 'single streams of the log',
   events: 'the whole log',
