@@ -30,6 +30,12 @@ const RULES: Readonly<Record<string, RegExp>> = {
   injectFault: /^mode is required/,
   showStreamState: /^as_of and revision cannot be given together/,
   erase: /is required|cannot be given together/,
+  createPaymentLink:
+    /^premium_cents |^fee_cents |^metadata |^fee_breakdown |^customer\.phone is required where|^(total_installments|down_payment_months) |^policy_id names|^after_completion_url must be an http/,
+  createSubscription: /^policy_id names|^payment_method_id /,
+  takeInPolicy: /^employer\.fein |^policy\.effective_date /,
+  simulateCompletion: /^Completion can be simulated/,
+  refundPaymentLink: /^amount_cents /,
   registerWebhook: /^url /,
   changeWebhook: /^url( |, events or status is required)/,
 }
@@ -47,16 +53,20 @@ beforeAll(async () => {
     tenant_id: tenant.tenantId,
     environment: 'live',
   })
-  // operators switch off the one that they know of
-  partner = await newPartner(service, tenant.tenantId)
+  // operators switch off the client that they know of, and only the sandbox has everything
+  const payer = await seedTenant(service, { environment: 'sandbox' })
+  partner = await newPartner(service, payer.tenantId, {
+    environment: 'sandbox',
+    carrier_ids: [payer.carrierId],
+  })
   const webhook = await registerWebhook(partner, 'https://127.0.0.1:64999/')
   const { body } = await report(service, tenant)
   known = {
     tenant_id: [tenant.tenantId],
-    carrier_id: [tenant.carrierId],
+    carrier_id: [tenant.carrierId, payer.carrierId],
     payroll_company_id: [tenant.payrollCompanyId],
-    employer_id: [tenant.employerId],
-    policy_id: [tenant.policyId],
+    employer_id: [tenant.employerId, payer.employerId],
+    policy_id: [tenant.policyId, payer.policyId],
     client_id: [tenant.clientId],
     connection_id: [connection.connection_id],
     file_id: [body.file_id],

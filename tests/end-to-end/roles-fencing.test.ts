@@ -182,7 +182,7 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       let file = ''
       const wake = await replaceAt(
         owner.database,
-        'work/done',
+        'work/all-done',
         async () => {
           file = (await report(api, tenant, { employees: payroll.employees })).body.report_id
         },
@@ -191,7 +191,7 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       )
       const leases = await epochs()
       const [first] = await claims()
-      const held = owner.database.holdAt('work/done')
+      const held = owner.database.holdAt('work/all-done')
       await lock.end()
       await held
       const [second, ...more] = await claims()
