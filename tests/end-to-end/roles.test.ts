@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { projections } from '../../projections/index.ts'
 import { report, status } from '../support/core.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { expectComplete, largePayroll, streamEvents } from '../support/large-payroll.ts'
@@ -8,9 +9,15 @@ import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts
 import type { RunningService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
-const PROJECTIONS = ['agent-credentials', 'employee-register', 'employers', 'payroll-files', 'policies']
-const PROCESS_MANAGERS = ['erasure', 'payroll-pipeline']
-const OF_PROJECTOR = PROJECTIONS.map((name) => `projection:${name}`)
+const PROCESS_MANAGERS = [
+  'erasure',
+  'payment-links',
+  'payroll-pipeline',
+  'simulated-card-processor',
+  'subscriptions',
+  'webhook-deliveries',
+]
+const OF_PROJECTOR = projections.map(({ name }) => `projection:${name}`).sort()
 const OF_WORKER = PROCESS_MANAGERS.map((name) => `process-manager/${name}`)
 
 /** Who holds what while processes of one role each come and go. */
@@ -76,11 +83,11 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       for (const { opsUrl } of [api, projector]) {
         const { status, body } = await send(`${opsUrl}/readyz`)
         expect([status, body.ok]).toEqual([200, true])
-        expect(body.degraded).toEqual([
-          'process manager payroll-pipeline: no process runs it',
-          'process manager erasure: no process runs it',
-        ])
-        expect(body.checks.process_managers).toEqual({ 'payroll-pipeline': 'idle', erasure: 'idle' })
+        const idle = PROCESS_MANAGERS.map((name) => `process manager ${name}: no process runs it`)
+        expect(body.degraded.toSorted()).toEqual(idle)
+        expect(body.checks.process_managers).toEqual(
+          Object.fromEntries(PROCESS_MANAGERS.map((name) => [name, 'idle'])),
+        )
         expect(body.checks.process_manager_lag['payroll-pipeline'].events).toBeGreaterThan(0)
       }
     }, 60_000)
