@@ -390,7 +390,7 @@ export interface operations {
                     /** @description Kept as it is */
                     invoice_id?: string | null;
                     /**
-                     * @description Text values only, at most 64 KiB. `api_client_id` and `source` are set by the service
+                     * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most; the service sets `api_client_id` and `source`
                      * @default {}
                      */
                     metadata?: {
@@ -611,7 +611,7 @@ export interface operations {
                     /** @description Becomes the default method of the employer's customer */
                     payment_method_id: string;
                     /**
-                     * @description Your own key-value pairs, text values only, 64 KiB at the most; the service sets `api_client_id` and `source`
+                     * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most; the service sets `api_client_id` and `source`
                      * @default {}
                      */
                     metadata?: {

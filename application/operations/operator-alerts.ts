@@ -62,7 +62,8 @@ export const ALERTS = {
   policy_not_activated: raisedBy(
     PolicyNotActivated,
     'A policy that was paid for is not active: it is cancelled, or `holder_policy_id` has its number. Cancel that one ' +
-      'and activate this one, or see to a refund',
+      'and activate this one, or see to a refund. If there is no such policy, its creation broke off: create an active ' +
+      'policy of that number first, which gets that id, and cancel it',
     ({ policy_id, holder_policy_id }) => ({
       policy_id,
       ...(holder_policy_id !== null && { holder_policy_id }),
@@ -120,8 +121,9 @@ const OPEN = statement('open-operator-alerts', (db) =>
 )
 
 /** An alert as operators see it. */
-export interface ShownAlert extends Omit<ResultOf<typeof ONE>, 'kind' | 'seq'> {
-  readonly kind: AlertKindName
+export interface ShownAlert extends Omit<ResultOf<typeof ONE>, 'seq'> {
+  /** One of {@link ALERT_KINDS}, unless a newer version of the service raised it. */
+  readonly kind: string
   readonly status: 'open' | 'acknowledged'
   readonly message: string
 }
@@ -181,8 +183,11 @@ export async function openAlerts({
   >
 }
 
-function shown({ kind, seq: _seq, ...alert }: ResultOf<typeof ONE>): ShownAlert {
-  const known = kind as AlertKindName
+const UNKNOWN = 'This version of the service does not know alerts of this kind; a newer one raised it'
+
+/** An alert as operators see it, also of a kind that another version raised before it was rolled back. */
+export function shown({ seq: _seq, ...alert }: ResultOf<typeof ONE>): ShownAlert {
   const status = alert.acknowledged_at === null ? 'open' : 'acknowledged'
-  return { ...alert, kind: known, status, message: ALERTS[known].message }
+  const known = Object.hasOwn(ALERTS, alert.kind) ? ALERTS[alert.kind as AlertKindName] : null
+  return { ...alert, status, message: known?.message ?? UNKNOWN }
 }

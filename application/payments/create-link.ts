@@ -2,7 +2,11 @@ import type { ApiClient } from '../../domain/access/api-client.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
-import { directBillingPlan, type InstallmentPlan } from '../../domain/payments/direct-billing-plan.ts'
+import {
+  directBillingPlan,
+  type InstallmentPlan,
+  MOST_CHARGE_CENTS,
+} from '../../domain/payments/direct-billing-plan.ts'
 import { describeContext, type PaymentContext } from '../../domain/payments/payment-contexts.ts'
 import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
 import { PaymentLinkCreated } from '../../domain/payments/payment-link-events.ts'
@@ -12,7 +16,9 @@ import { type CommandContext, createdId } from '../command-handling/command-cont
 import { readable } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
+import { withOwnPairs } from './metadata.ts'
 import { ensureCustomer } from './processor-customers.ts'
+import { unlessRefused } from './refused-fields.ts'
 
 const DAY_MS = 86_400_000
 
@@ -65,6 +71,13 @@ export async function createLink(
 ): Promise<PaymentLink | Rejection> {
   const plan = planOf(input)
   if (isRejection(plan)) return plan
+  const charges = plan
+    ? [plan.down_payment_cents, plan.per_installment_cents]
+    : [input.premiumCents + input.feeCents]
+  if (Math.max(...charges) > MOST_CHARGE_CENTS) {
+    const why = `premium_cents and fee_cents must not come to a charge of more than ${MOST_CHARGE_CENTS} cents`
+    return reject('invalid', 'charge_too_large', why, 'premium_cents')
+  }
   const named = await namedPolicy(app, client, input)
   if (isRejection(named)) return named
   const { employer, carrier, policy } = named
@@ -74,7 +87,11 @@ export async function createLink(
   const { tenant_id, environment } = client
   const { settings } = (await app.commands.load(checkoutSettings, tenant_id)).state
   const payment_link_id = createdId(context, paymentLink)
-  const atProcessor = await processorLinkOf(app, client, input, plan, payment_link_id, context)
+  const atProcessor = await unlessRefused(
+    () => processorLinkOf(app, client, input, plan, payment_link_id, context),
+    { amount: 'premium_cents', email: 'customer.email', return_url: 'after_completion_url' },
+  )
+  if (isRejection(atProcessor)) return atProcessor
 
   const now = app.clock.now()
   const isPlan = plan !== null
@@ -98,7 +115,8 @@ export async function createLink(
       created_by: input.createdBy,
       after_completion_url: input.afterCompletionUrl,
       invoice_id: input.invoiceId,
-      metadata: { ...input.metadata, api_client_id: tenant_id, source: 'payment_api' },
+      metadata: withOwnPairs(input.metadata, tenant_id),
+      processor: app.processors[environment].kind,
       processor_payment_link_id: atProcessor.processorLinkId,
       processor_url: atProcessor.url,
       created_at: isoTime(now),

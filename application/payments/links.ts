@@ -119,7 +119,7 @@ export async function cancelLink(
   const { payment_link_id, environment, processor_payment_link_id } = link
   const status = statusAt(link, app.clock.now())
   if (status === 'cancelled') return link
-  const refusal = refuseUnlessOpen(status)
+  const refusal = refuseUnlessOpen(status) ?? refuseOfOtherProcessor(app, link)
   if (refusal) return refusal
   await app.processors[environment].deactivatePaymentLink(
     processor_payment_link_id,
@@ -132,6 +132,16 @@ export async function cancelLink(
     context,
   )
   return isRejection(cancelled) ? cancelled : readable(app, paymentLink, cancelled)
+}
+
+/** Why the card processor in use cannot be asked about a link; null where the link is there. */
+export function refuseOfOtherProcessor(
+  { processors }: Pick<Application, 'processors'>,
+  { processor, environment }: Pick<PaymentLink, 'processor' | 'environment'>,
+): Rejection | null {
+  if (processor === processors[environment].kind) return null
+  const why = `The payment link is at another card processor (${processor}) than the one in use`
+  return reject('conflict', 'link_of_other_processor', why)
 }
 
 /** The key under which the processor is told that nobody is to pay a link any more. */

@@ -6,6 +6,7 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
+import { ProviderRefused } from '../ports/provider.ts'
 import { customerOf } from './processor-customers.ts'
 
 /** The monthly charges of a direct-billing plan whose down payment was paid. */
@@ -44,7 +45,11 @@ export async function startPlanSubscription(
   if ((await app.commands.load(subscription, subscriptionId)).state) return subscriptionId
 
   const customerId = await customerOf(app, plan.employerId)
-  if (customerId === null) throw new Error('The employer of a payment link has no customer at the processor')
+  if (customerId === null) {
+    throw new ProviderRefused(
+      'The employer has no customer at the card processor in use: the link is of another one',
+    )
+  }
   const anchor = Math.floor(paidAt / DAY_MS) * DAY_MS + CHARGE_HOUR * HOUR_MS
   const calendar = { source: 'plan' as const, anchor_at: isoTime(anchor), charges }
   const { processorSubscriptionId } = await app.processors[environment].createSubscription(

@@ -4,16 +4,17 @@ import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 
-/** The employer's customer at the card processor, null when it has none. */
+/** The employer's customer at the card processor in use, null when it has none there. */
 export async function customerOf(
-  { commands }: Pick<Application, 'commands'>,
+  { commands, processors }: Pick<Application, 'commands' | 'processors'>,
   employerId: string,
 ): Promise<string | null> {
-  return (await commands.load(processorCustomer, employerId)).state?.customer_id ?? null
+  const { state } = await commands.load(processorCustomer, employerId)
+  return state && state.processor === processors[state.environment].kind ? state.customer_id : null
 }
 
 /**
- * The employer's customer at the card processor, which the first one who asks creates. The key of the call derives from
+ * The employer's customer at the card processor in use, which the first one who asks creates. The key of the call derives from
  * the employer: all who ask at once, and who asks again after one that died, get the same customer.
  * @throws ProviderUnavailable, ProviderRefused.
  */
@@ -39,6 +40,7 @@ export async function ensureCustomer(
     employer_id: employerId,
     tenant_id: tenantId,
     environment,
+    processor: app.processors[environment].kind,
     customer_id: customerId,
   }
   const outcome = await app.commands.execute(

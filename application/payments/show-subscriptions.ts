@@ -1,13 +1,7 @@
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import {
-  chargeOf,
-  dueAt,
-  nextNumber,
-  type Subscription,
-  subscription,
-} from '../../domain/payments/subscription.ts'
+import { dueAt, nextNumber, type Subscription, subscription } from '../../domain/payments/subscription.ts'
 import type { SubscriptionStatus } from '../../domain/payments/subscription-events.ts'
 import type { Application } from '../application.ts'
 import { derivedId } from '../event-registry.ts'
@@ -19,6 +13,7 @@ import {
   type Reading,
   statement,
 } from '../read-models/statement.ts'
+import { runInTimeSlices } from '../time-slices.ts'
 
 /** One of the monthly charges, made or to come. */
 export interface ScheduledPayment {
@@ -66,9 +61,9 @@ export function showSubscription(state: Subscription) {
 function scheduledPayments(state: Subscription): readonly ScheduledPayment[] {
   const { subscription_id, amount_cents, charges, tried, ended } = state
   const last = charges ?? nextNumber({ ...state, ended: null })!
+  const byNumber = new Map(tried.map((charge) => [charge.number, charge]))
   return Array.from({ length: last }, (_, index) => index + 1).map((number) => {
-    const charge = chargeOf({ tried }, number)
-    const { paid, failures } = charge ?? { paid: null, failures: [] }
+    const { paid, failures } = byNumber.get(number) ?? { paid: null, failures: [] }
     const unpaid = failures.length > 0 ? 'failed' : ended ? 'cancelled' : 'scheduled'
     return {
       _id: paymentId(subscription_id, number),
@@ -132,5 +127,17 @@ export async function listSubscriptions(
   const loaded = await Promise.all(
     items.map(({ subscription_id }) => app.commands.load(subscription, subscription_id)),
   )
-  return { items: loaded.map(({ state }) => showSubscription(state!)), total }
+  return { items: await runInTimeSlices(shownOneByOne(loaded.map(({ state }) => state!))), total }
+}
+
+/** A plan has hundreds of charges, and a page hundreds of plans. */
+function* shownOneByOne(
+  states: readonly Subscription[],
+): Generator<void, readonly ShownSubscription[], void> {
+  const items: ShownSubscription[] = []
+  for (const state of states) {
+    items.push(showSubscription(state))
+    yield
+  }
+  return items
 }

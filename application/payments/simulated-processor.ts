@@ -1,4 +1,5 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
 import { dueAt, nextNumber, openCharge, type Subscription } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -11,6 +12,9 @@ import { declinesAlways } from './simulated-methods.ts'
 const DAY_MS = 86_400_000
 /** When a charge that failed is tried again, counted from the first failure, in days. After the last it gives up. */
 const RETRY_DAYS = [1, 3, 5, 7] as const
+
+/** Payments of one subscription that can be played: 30 years, as of the longest plan. What is shown of it stays bounded. */
+const MOST_PLAYED = MOST_INSTALLMENTS
 
 /** Why a charge is declined that nobody declined on purpose: the next try may succeed. */
 const PASSING_FAILURE = 'processing_error'
@@ -89,6 +93,10 @@ export async function playPayment(
       'subscription_canceled',
       'The subscription is canceled: nothing is charged any more',
     )
+  }
+  if (number > MOST_PLAYED) {
+    const why = `No more than ${MOST_PLAYED} payments of a subscription are played`
+    return reject('conflict', 'too_many_played', why)
   }
   return charge(app, state, number, failureCode, context)
 }

@@ -7,8 +7,9 @@ import { namedPolicy } from '../access/named-policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
-import { ProviderRefused } from '../ports/provider.ts'
+import { withOwnPairs } from './metadata.ts'
 import { customerOf } from './processor-customers.ts'
+import { unlessRefused } from './refused-fields.ts'
 
 export interface NewSubscription {
   readonly employerId: string
@@ -53,16 +54,11 @@ export async function startSubscription(
     ...{ isPayersMethod: false, firstChargeAt: null, charges: null },
   }
   const processor = app.processors[environment]
-  let made: Awaited<ReturnType<typeof processor.createSubscription>>
-  try {
-    made = await processor.createSubscription(asked, `subscription-${subscriptionId}`)
-  } catch (error) {
-    if (error instanceof ProviderRefused && error.about === 'payment_method') {
-      const why = 'payment_method_id names no payment method that the employer can be charged by'
-      return reject('invalid', 'payment_method_refused', why, 'payment_method_id')
-    }
-    throw error
-  }
+  const made = await unlessRefused(
+    () => processor.createSubscription(asked, `subscription-${subscriptionId}`),
+    { payment_method: 'payment_method_id', amount: 'amount_cents' },
+  )
+  if (isRejection(made)) return made
   const now = isoTime(app.clock.now())
   const data = {
     ...{ subscription_id: subscriptionId, tenant_id, environment },
@@ -71,7 +67,8 @@ export async function startSubscription(
     ...{ customer_id: found.customerId, payment_method_id: paymentMethodId },
     processor_subscription_id: made.processorSubscriptionId,
     ...{ amount_cents: amountCents, charges: null, anchor_at: now },
-    ...{ first_charge_paid: made.status === 'active', metadata: { ...metadata }, started_at: now },
+    ...{ first_charge_paid: made.status === 'active', started_at: now },
+    metadata: withOwnPairs(metadata, tenant_id),
   }
   const scoped = within(context, { tenant_id, environment })
   return readable(

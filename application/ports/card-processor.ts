@@ -1,7 +1,10 @@
+import type { RefundReason } from '../../domain/payments/payment-link-events.ts'
+import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
+
 /** What of a card processor the service uses. Keys make every call repeatable: the same key is the same call. */
 export interface CardProcessor {
   /** The simulated one charges by the service's clock and by what operators and sandbox keys play. */
-  readonly kind: 'simulated' | 'stripe'
+  readonly kind: ProcessorKind
   /** @throws ProviderUnavailable, ProviderRefused; so do all others. */
   createCustomer(customer: NewCustomer, key: string): Promise<{ readonly customerId: string }>
   /** A hosted checkout that charges once. */
@@ -57,7 +60,7 @@ export interface NewProcessorLink {
 export interface NewRefund {
   readonly processorPaymentId: string
   readonly amountCents: number
-  readonly reason: 'duplicate' | 'fraudulent' | 'requested_by_customer' | null
+  readonly reason: RefundReason | null
 }
 
 export interface NewProcessorSubscription {

@@ -15,11 +15,14 @@ export class ProviderUnavailable extends SafeError {
   }
 }
 
+/** What of a request may be a caller's mistake. */
+export type RefusedAbout = 'payment_method' | 'amount' | 'email' | 'return_url'
+
 /** A provider refused what was asked of it: asking again does not help. */
 export class ProviderRefused extends SafeError {
   override readonly name = 'ProviderRefused'
   /** What of the request it would not have, where that is the caller's choice. */
-  readonly about: 'payment_method' | null
+  readonly about: RefusedAbout | null
 
   constructor(message: string, about: ProviderRefused['about'] = null) {
     super(message)

@@ -16,7 +16,7 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { activatePolicyOf, expireLink } from '../payments/completions.ts'
 import { deliverLink } from '../payments/deliver-link.ts'
 import { completedPayload, failedPayload, refundedPayload } from '../payments/link-webhooks.ts'
-import { deactivationKey } from '../payments/links.ts'
+import { deactivationKey, refuseOfOtherProcessor } from '../payments/links.ts'
 import { startPlanSubscription } from '../payments/plan-subscriptions.ts'
 import { settleRefund } from '../payments/refunds.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
@@ -108,7 +108,9 @@ export function paymentLinks(app: Application) {
       }),
       deactivate: work({ ...ofProvider, payload: nothing }, (item) =>
         throughOutages(app, item, async () => {
-          const { environment, processor_payment_link_id } = await linkOf(app, item.key)
+          const link = await linkOf(app, item.key)
+          const { environment, processor_payment_link_id } = link
+          if (refuseOfOtherProcessor(app, link)) return
           await app.processors[environment].deactivatePaymentLink(
             processor_payment_link_id,
             deactivationKey(item.key),

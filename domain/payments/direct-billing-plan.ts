@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { divideHalfUp } from '../kernel/money.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
+/** What card processors take in one charge at the most. */
+export const MOST_CHARGE_CENTS = 99_999_999
 /** Months of a whole schedule at the most. */
 export const MOST_INSTALLMENTS = 360
 

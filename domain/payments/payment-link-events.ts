@@ -4,6 +4,7 @@ import { environment, id } from '../kernel/ids.ts'
 import { sealContext, sealed } from '../kernel/sealed.ts'
 import { installmentPlan } from './direct-billing-plan.ts'
 import { PAYMENT_CONTEXTS } from './payment-contexts.ts'
+import { processorKind, withProcessor } from './processor-kinds.ts'
 
 /** What happens to a payment link. Amounts are cents, times ISO 8601. Who pays is sealed under the employer's data key. */
 const payer = () =>
@@ -24,6 +25,8 @@ export type DeliveryChannel = z.output<typeof deliveryChannel>
 
 export const PaymentLinkCreated = eventType({
   name: 'PaymentLinkCreated',
+  version: 2,
+  upcasters: { 1: withProcessor('processor_payment_link_id') },
   schema: z.object({
     ...link,
     tenant_id: id(),
@@ -46,8 +49,10 @@ export const PaymentLinkCreated = eventType({
     invoice_id: z.string().nullable(),
     /** The caller's, and what the service adds. */
     metadata: z.record(z.string(), z.string()),
-    processor_payment_link_id: z.string(),
     /** Where it is paid. */
+    processor: processorKind,
+    processor_payment_link_id: z.string(),
+    /** The page on which it is paid. */
     processor_url: z.string(),
     created_at: time(),
     expires_at: time(),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
+import { processorKind, withProcessor } from './processor-kinds.ts'
 
 /**
  * What an employer is at the card processor: the customer whose payment methods are charged. The stream id is that of
@@ -9,10 +10,14 @@ import { environment, id } from '../kernel/ids.ts'
  */
 export const ProcessorCustomerCreated = eventType({
   name: 'ProcessorCustomerCreated',
+  version: 2,
+  upcasters: { 1: withProcessor('customer_id') },
   schema: z.object({
     employer_id: id(),
     tenant_id: id(),
     environment: environment(),
+    /** Where the customer is. */
+    processor: processorKind,
     /** The processor's id. */
     customer_id: z.string(),
   }),
@@ -36,5 +41,6 @@ export const processorCustomer: Decider<
   initialState: null,
   evolve: (_state, event) => event.data,
   // of several who asked the processor for it, the first one to record it counts
-  decide: ({ data }, state) => (state ? [] : [ProcessorCustomerCreated.of(data)]),
+  decide: ({ data }, state) =>
+    state?.processor === data.processor ? [] : [ProcessorCustomerCreated.of(data)],
 }

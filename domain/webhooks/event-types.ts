@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { refundReason } from '../payments/payment-link-events.ts'
 
 /** What partners are told of by webhook: the body of each type of event. A field that does not apply is left out, never null. */
 
@@ -86,7 +87,7 @@ export const WEBHOOK_EVENTS = {
     amount_cents: cents(),
     /** Of all refunds of the payment. */
     refunded_cents: cents(),
-    reason: z.enum(['duplicate', 'fraudulent', 'requested_by_customer']).optional(),
+    reason: refundReason.optional(),
     currency: currency(),
     refunded_at: time(),
   }),

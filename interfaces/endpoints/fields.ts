@@ -22,6 +22,18 @@ export function text(max = MAX_TEXT) {
   return z.string().trim().min(1).max(max).meta({ pattern: '\\S' })
 }
 
+const EMAIL = 'must be an e-mail address'
+
+/** An e-mail address, without what would mean something else in the header of a message. */
+export function email() {
+  return z
+    .string(wrongType(EMAIL))
+    .trim()
+    .max(254)
+    .regex(/^[^\s@<>,;:"()\\]+@[^\s@<>,;:"()\\]+$/, EMAIL)
+    .meta({ pattern: '^\\s*[^\\s@<>,;:"()\\\\]+@[^\\s@<>,;:"()\\\\]+\\s*$' })
+}
+
 /** Text that is not all white space, as it is. */
 export function visible() {
   return z.string().regex(/\S/, 'must not be empty')

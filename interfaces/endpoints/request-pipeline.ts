@@ -5,12 +5,14 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
+import { jsonPieces, sendJsonPieces } from '../http/long-json.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { queryOf, type Route } from '../http/server.ts'
 import { parseLargeJson } from '../http/strict-json.ts'
 import type { Api } from './api.ts'
 import { Answer, type Endpoint, type Received, Rejected } from './endpoint.ts'
 import { check } from './faults.ts'
+import { shown } from './shown.ts'
 
 /** Routes of a host from its endpoints. @param limits what every request is counted against. */
 export function routesOf<Host>(
@@ -64,9 +66,11 @@ async function run<Host>(
   }
   const { status, data, options } = await answerOf(endpoint, call)
   if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
-  const answer = shown(endpoint, status, data)
+  const answer = await shown(endpoint, status, data)
   const whole = api.envelope.wrap(answer, options.pagination)
-  sendJson(response, status, endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole)
+  const said = endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole
+  if (!Array.isArray(answer)) sendJson(response, status, said)
+  else costs.owe({ bytes: await sendJsonPieces(response, status, jsonPieces(said)) })
 }
 
 /** The `Idempotency-Key` of a request, null when it has none. @throws HttpError 400. */
@@ -137,14 +141,4 @@ async function answerOf<Host>(
   }
   if (isRejection(returned)) throw api.rejected(returned)
   return returned instanceof Answer ? returned : new Answer(Number(Object.keys(answers)[0]), returned)
-}
-
-/** What of an answer's data its schema names. @throws when the data are not what the schema promises. */
-function shown<Host>(endpoint: Endpoint<Host>, status: number, data: unknown): unknown {
-  const schema = endpoint.answers[status]
-  if (!schema) throw new Error(`${endpoint.operation} declares no answer ${status}`)
-  const result = check(schema, data)
-  if ('value' in result) return result.value
-  const faults = result.faults.map(({ field, message }) => `${field} ${message}`)
-  throw new Error(`The answer of ${endpoint.operation} is not as declared: ${faults.join('; ')}`)
 }

@@ -72,10 +72,15 @@ export class Costs {
    * @throws HttpError 429 when no slot among the large calls became free in time.
    */
   async measure({ bytes = 0, rows = 0 }: CallSize): Promise<void> {
-    this.#cost = Math.max(this.#cost, Math.ceil(bytes / BYTES_PER_TOKEN), Math.ceil(rows / ROWS_PER_TOKEN))
-    if (this.#isAdmitted) this.#charge()
+    this.owe({ bytes, rows })
     const isLarge = bytes > LARGE_BYTES || rows > LARGE_ROWS
     if (isLarge && this.#release === null) await this.#acquire()
+  }
+
+  /** Tells how large the call is, or its answer, without a wait: tokens that are missing are owed. */
+  owe({ bytes = 0, rows = 0 }: CallSize): void {
+    this.#cost = Math.max(this.#cost, Math.ceil(bytes / BYTES_PER_TOKEN), Math.ceil(rows / ROWS_PER_TOKEN))
+    if (this.#isAdmitted) this.#charge()
   }
 
   /** Takes a token for each message of a batch. @throws HttpError 429. */

@@ -3,19 +3,17 @@ import { TimeSlice } from '../../application/time-slices.ts'
 import { sendJsonText } from './answers.ts'
 import { CallerGone } from './body.ts'
 
-/** Elements of a long array that become text at once. */
+/** Elements of an array that become text at once, at the most. */
 const ELEMENTS_AT_ONCE = 100
+/** Characters of the elements of an array that make a piece, unless one element has more. */
+const PIECE = 32 * 1024
 /** Characters of an answer that go out at once, about; a shorter one goes out whole, with its length. */
 const WRITTEN_AT_ONCE = 64 * 1024
 
-/** The JSON text of a value, with long arrays in pieces. Joined it is what `JSON.stringify` gives. */
+/** The JSON text of a value, with arrays in pieces that are bounded. Joined it is what `JSON.stringify` gives. */
 export function* jsonPieces(value: unknown): Generator<string, void, void> {
-  if (Array.isArray(value) && value.length > ELEMENTS_AT_ONCE) {
-    for (let from = 0; from < value.length; from += ELEMENTS_AT_ONCE) {
-      const some = JSON.stringify(value.slice(from, from + ELEMENTS_AT_ONCE))
-      yield `${from === 0 ? '[' : ','}${some.slice(1, -1)}`
-    }
-    yield ']'
+  if (Array.isArray(value)) {
+    yield* arrayPieces(value)
   } else if (isPlainObject(value)) {
     let before = '{'
     for (const key of Object.keys(value)) {
@@ -31,6 +29,23 @@ export function* jsonPieces(value: unknown): Generator<string, void, void> {
   }
 }
 
+function* arrayPieces(elements: readonly unknown[]): Generator<string, void, void> {
+  let piece = '['
+  let count = 0
+  for (const [index, element] of elements.entries()) {
+    const text = JSON.stringify(element) ?? 'null'
+    if (count === ELEMENTS_AT_ONCE || (count > 0 && piece.length + text.length > PIECE)) {
+      yield piece
+      piece = ''
+      count = 0
+    }
+    piece += index === 0 ? text : `,${text}`
+    count += 1
+  }
+  yield piece
+  yield ']'
+}
+
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }
@@ -38,17 +53,19 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
 /**
  * Answers with JSON that comes in pieces. A long answer is written slice by slice, no faster than the
  * caller takes it, so that it neither holds up others nor stands in memory as a whole.
- * @throws CallerGone when the caller leaves before the end.
+ * @returns its length in characters. @throws CallerGone when the caller leaves before the end.
  */
 export async function sendJsonPieces(
   response: ServerResponse,
   status: number,
   pieces: Iterable<string>,
-): Promise<void> {
+): Promise<number> {
   const slice = new TimeSlice()
   let text = ''
+  let length = 0
   for (const piece of pieces) {
     text += piece
+    length += piece.length
     if (text.length < WRITTEN_AT_ONCE) continue
     if (!response.headersSent) {
       response.statusCode = status
@@ -61,6 +78,7 @@ export async function sendJsonPieces(
   }
   if (response.headersSent) response.end(text)
   else sendJsonText(response, status, text)
+  return length
 }
 
 function drained(response: ServerResponse): Promise<void> {

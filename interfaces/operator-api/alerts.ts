@@ -15,7 +15,9 @@ import { shownTime } from './values.ts'
 const Alert = z
   .object({
     alert_id: id(),
-    kind: word(...ALERT_KINDS),
+    kind: z
+      .string()
+      .describe(`${ALERT_KINDS.join(', ')}; another word if a newer version of the service raised it`),
     message: z.string().describe('What happened, and what to do'),
     tenant_id: id().nullable(),
     environment: z.enum(['live', 'sandbox']).nullable(),

@@ -3,7 +3,7 @@ import { setCheckout } from '../../application/payments/checkout-settings.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { type Checkout, checkoutSettings, DEFAULT_CHECKOUT } from '../../domain/payments/checkout-settings.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, optional, text, withDefault, wrongType } from '../endpoints/fields.ts'
+import { email, id, idOf, optional, text, withDefault, wrongType } from '../endpoints/fields.ts'
 import { contextOf, endpoint, loaded, operator } from './api.ts'
 import { list } from './values.ts'
 
@@ -14,7 +14,6 @@ const WEB_ADDRESS = new RegExp(`^https://${HOST}(?::\\d{1,5})?(?:/[\\w.~/-]*)?$`
 /** A text of one form. */
 const formed = (pattern: RegExp, what: string, max = 500) =>
   z.string(wrongType(what)).max(max).regex(pattern, what)
-const email = () => formed(/^[^\s@<>"]+@[^\s@<>"]+$/, 'must be an e-mail address', 254)
 /** Within the bounds; else the words say which. */
 const between = (min: number, max: number) => {
   const what = `must be a whole number from ${min} to ${max}`

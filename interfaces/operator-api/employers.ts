@@ -8,7 +8,7 @@ import { employer } from '../../domain/parties/employer.ts'
 import { normalizeFein } from '../../domain/parties/fein.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, idOf, optional, text, wrongType } from '../endpoints/fields.ts'
+import { email, id, idOf, optional, text, wrongType } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, loaded, operator, record, refuseFixed } from './api.ts'
 import { scope, scopeOf } from './lists.ts'
@@ -21,9 +21,6 @@ const fein = z
   .string(wrongType(FEIN))
   .refine((value) => normalizeFein(value) !== null, FEIN)
   .meta({ pattern: '^\\d{2}-?\\d{7}$', description: 'Tax number of the employer, unique per environment' })
-const contactEmail = text(254)
-  .regex(/^[^\s@]+@[^\s@]+$/, 'must be an e-mail address')
-  .meta({ pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$' })
 /** Parts by name; those that are null are left out. */
 const addressParts = z
   .record(z.string(), z.string().trim().max(200).nullable())
@@ -87,7 +84,7 @@ export const employerEndpoints = [
       legal_name: text(),
       fein,
       address: optional(address),
-      contact_email: optional(contactEmail),
+      contact_email: optional(email()),
       payroll_company_ids: optional(list(id())).describe('Payroll companies that report for it'),
     }),
     idempotent: REPEATED.answered,
@@ -168,7 +165,7 @@ export const employerEndpoints = [
     body: z.object({
       legal_name: text().optional(),
       address: address.nullable().optional(),
-      contact_email: contactEmail.nullable().optional(),
+      contact_email: email().nullable().optional(),
       payroll_company_ids: list(id(), notNull).optional().describe('The whole new list; `[]` ends all links'),
     }),
     answers: { 200: Employer },

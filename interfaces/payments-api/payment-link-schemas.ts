@@ -8,20 +8,12 @@ import {
   type PaymentLink,
   totalCents,
 } from '../../domain/payments/payment-link.ts'
+import { refundReason } from '../../domain/payments/payment-link-events.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
-import { id, optional, text, wholeNumber, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import { email, id, optional, text, wholeNumber, withDefault, word, wrongType } from '../endpoints/fields.ts'
+import { metadata } from './metadata.ts'
 
-/** Bytes of a metadata object as JSON. */
-const MOST_METADATA = 64 * 1024
 const MOST_LINES = 200
-
-const EMAIL = 'must be an e-mail address'
-const email = z
-  .string(wrongType(EMAIL))
-  .trim()
-  .max(254)
-  .regex(/^[^\s@<>,;:"()\\]+@[^\s@<>,;:"()\\]+$/, EMAIL)
-  .meta({ pattern: '^\\s*[^\\s@<>,;:"()\\\\]+@[^\\s@<>,;:"()\\\\]+\\s*$' })
 
 const URL_EXPECTED = 'must be an http or https URL'
 const url = z
@@ -29,19 +21,6 @@ const url = z
   .max(2_000)
   .regex(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\]+$/, URL_EXPECTED)
   .refine((value) => URL.canParse(value), URL_EXPECTED)
-
-/** Custom key-value pairs of a caller. */
-export const metadata = withDefault(
-  z
-    .record(z.string(), z.string())
-    .refine(
-      (pairs) => Buffer.byteLength(JSON.stringify(pairs)) <= MOST_METADATA,
-      `must not have more than ${MOST_METADATA} bytes`,
-    ),
-  {},
-).describe(
-  `Text values only, at most ${MOST_METADATA / 1024} KiB. \`api_client_id\` and \`source\` are set by the service`,
-)
 
 const months = () => z.int(wrongType('must be a whole number')).nullish()
 
@@ -61,7 +40,7 @@ export const newPaymentLink = z
     payment_context: z.enum(PAYMENT_CONTEXTS),
     customer: z.object({
       name: text(200).describe('Insured business'),
-      email,
+      email: email(),
       phone: optional(text(40)),
     }),
     delivery: withDefault(
@@ -77,7 +56,7 @@ export const newPaymentLink = z
     created_by: optional(text(200)),
     after_completion_url: optional(url).describe('Where the payer goes on after the payment'),
     invoice_id: optional(text(200)).describe('Kept as it is'),
-    metadata,
+    metadata: metadata(),
   })
   .superRefine((body, context) => {
     const wrong = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
@@ -99,7 +78,6 @@ export const newPaymentLink = z
 
 const time = () => z.iso.datetime({ precision: 3 })
 const status = z.enum(LINK_STATUSES)
-const refundReason = z.enum(['duplicate', 'fraudulent', 'requested_by_customer'])
 
 export const InstallmentPlan = z
   .object({

@@ -8,17 +8,16 @@ import {
   startSubscription,
   subscriptionOfClient,
 } from '../../application/payments/subscriptions.ts'
+import { MOST_CHARGE_CENTS } from '../../domain/payments/direct-billing-plan.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
 import { create, created, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, optional, text } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
 import { contextOf, endpoint, keyed, partner } from './api.ts'
-import { metadata, withOwnPairs } from './metadata.ts'
+import { metadata } from './metadata.ts'
 import { params, REACH, Subscription, status } from './subscription-schemas.ts'
 
-/** What card processors take at the most. */
-const MAX_CENTS = 99_999_999
 const PROCESSOR_AWAY = 'The card processor could not be reached, or refused; nothing was changed'
 
 export const subscriptionEndpoints = [
@@ -37,7 +36,7 @@ export const subscriptionEndpoints = [
       ),
       carrier_id: optional(text()).describe('Required unless the key is for one carrier'),
       policy_id: text(),
-      amount_cents: z.int().min(1).max(MAX_CENTS).describe('Of each month'),
+      amount_cents: z.int().min(1).max(MOST_CHARGE_CENTS).describe('Of each month'),
       payment_method_id: z
         .string()
         .regex(/^[\x21-\x7e]{1,255}$/, 'must be an id of the card processor')
@@ -62,7 +61,7 @@ export const subscriptionEndpoints = [
         policyId: body.policy_id,
         amountCents: body.amount_cents,
         paymentMethodId: body.payment_method_id,
-        metadata: withOwnPairs(body.metadata, client.tenant_id),
+        metadata: body.metadata,
       }
       return create(keyed(call), 'POST /subscriptions', {
         refuse: () => refuseSubscription(host.app, client, input),

@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { ALERTS } from '../../application/operations/operator-alerts.ts'
 import * as carriers from '../../application/parties/carriers.ts'
 import * as employers from '../../application/parties/employers.ts'
 import * as tenants from '../../application/parties/tenants.ts'
@@ -272,6 +273,37 @@ describe('the number of a policy', () => {
     )
     expect(outcomes.filter((outcome) => !isRejection(outcome))).toHaveLength(1)
   })
+})
+
+test('a number that a dead command left stands in the way of an activation until somebody takes it up', async () => {
+  const number = newPolicyNumber()
+  const dying = crashingAt(one.app, { category: 'policy', at: 'before' })
+  await expect(POLICY_NUMBER.create(dying, number)).rejects.toThrow(Crashed)
+  const left = await holderOf(POLICY_NUMBER.reservationOf(one.app, number).id)
+  const waiting = accepted(
+    await policies.issue(
+      one.app,
+      {
+        ...{ employerId, carrierId, policyNumber: number, status: 'in_progress' },
+        ...{ effectiveDate: '2020-01-01', expirationDate: '2099-12-31' },
+        terms: {
+          ...{ class_codes: [], states: [], locations: [], rates: [], fees: [] },
+          ...{ payroll_frequency: 'WEEKLY', billing_type: null },
+        },
+        ...{ annualPremiumCents: null, overtimeExclusion: false },
+      },
+      operatorContext(),
+    ),
+  )
+  const activate = () => policies.activate(one.app, waiting.policy_id, operatorContext())
+  expect(await activate()).toMatchObject({ code: 'policy_number_taken', ids: { id: left } })
+
+  // what the alert says to do
+  expect(ALERTS.policy_not_activated.message).toContain('create an active policy of that number')
+  const taken = accepted(await POLICY_NUMBER.create(one.app, number))
+  expect(taken.policy_id).toBe(left)
+  accepted(await policies.cancel(one.app, taken.policy_id, null, operatorContext()))
+  expect(accepted(await activate()).status).toBe('active')
 })
 
 test('a command whose early reservation another has replaced does not hold it', async () => {

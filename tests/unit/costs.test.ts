@@ -57,6 +57,19 @@ describe('a call', () => {
     expect(by.left('a')).toBe(14)
   })
 
+  it('owes for its answer when that has gone out, without a wait for a slot', async () => {
+    const by = limits()
+    await Costs.during(by, async (call) => {
+      await call.admit('a')
+      call.owe({ bytes: 64 * KIB * 30 })
+    })
+    expect(by.left('a')).toBe(0)
+    by.pass(1)
+    expect(by.left('a')).toBe(0)
+    by.pass(1)
+    expect(by.left('a')).toBe(10)
+  })
+
   it('pays nothing before its credential is proven, and then for what came before, too', async () => {
     const by = limits()
     const stranger = Costs.during(by, async (call) => {

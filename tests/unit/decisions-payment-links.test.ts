@@ -44,6 +44,7 @@ const created = PaymentLinkCreated.of({
   ...{
     invoice_id: null,
     metadata: {},
+    processor: 'simulated',
     processor_payment_link_id: 'plink_1',
     processor_url: 'https://p.example',
   },

@@ -15,13 +15,19 @@ const ID = 'a'.repeat(24)
 const OWNED = { tenant_id: ID, environment: 'live' } as const
 const ofIt = { subscription_id: ID }
 
-const customer = (customer_id: string) =>
-  ProcessorCustomerCreated.of({ employer_id: ID, ...OWNED, customer_id })
-const recordCustomer = (customer_id: string) =>
-  ({ type: 'Record', data: customer(customer_id).data }) as const
+const customer = (customer_id: string, processor: 'simulated' | 'stripe' = 'stripe') =>
+  ProcessorCustomerCreated.of({ employer_id: ID, ...OWNED, processor, customer_id })
+const recordCustomer = (...of: Parameters<typeof customer>) =>
+  ({ type: 'Record', data: customer(...of).data }) as const
 decisions(processorCustomer, [
   ['is recorded', [], recordCustomer('cus_1'), [customer('cus_1')]],
   ['stays the first one', [customer('cus_1')], recordCustomer('cus_2'), []],
+  [
+    'of another processor is recorded anew',
+    [customer('cus_1', 'simulated')],
+    recordCustomer('cus_2'),
+    [customer('cus_2')],
+  ],
 ])
 
 const ANCHOR = '2026-01-31T17:00:00.000Z'

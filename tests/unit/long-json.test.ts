@@ -26,6 +26,16 @@ describe('pieces of JSON', () => {
     expect(pieces).toHaveLength(1 + 10 + 2)
     expect(Math.max(...pieces.map((piece) => piece.length))).toBe('["e"'.length + 99 * ',"e"'.length)
   })
+
+  it('never hold more of an array than one large element, or as many as have 32 KiB', () => {
+    const longest = (elements: number, characters: number) => {
+      const page = { data: Array.from({ length: elements }, () => ({ text: 'x'.repeat(characters) })) }
+      return Math.max(...[...jsonPieces(page)].map((piece) => piece.length))
+    }
+    expect(longest(90, 130_000)).toBeLessThan(131_000)
+    expect(longest(90, 5_000)).toBeLessThanOrEqual(32 * 1024 + 1)
+    expect(longest(90, 5_000)).toBeGreaterThan(25_000)
+  })
 })
 
 describe('an answer in pieces', () => {
@@ -72,7 +82,7 @@ describe('an answer in pieces', () => {
     const { answer, end } = await serve(500)
     expect((await answer).headers['transfer-encoding']).toBe('chunked')
     expect(await sizeOf(answer)).toBe(5_000_000)
-    expect(await end).toBeUndefined()
+    expect(await end).toBe(5_000_000)
   })
 
   it('is not made before the caller takes it, and ends with the caller', async () => {

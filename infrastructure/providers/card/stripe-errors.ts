@@ -1,5 +1,9 @@
 import { Stripe } from 'stripe'
-import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
+import {
+  ProviderRefused,
+  ProviderUnavailable,
+  type RefusedAbout,
+} from '../../../application/ports/provider.ts'
 
 const { errors } = Stripe
 
@@ -14,7 +18,7 @@ export function refusalOf(error: unknown, about: ProviderRefused['about'] = null
   if (error instanceof errors.StripeCardError || error instanceof errors.StripeInvalidRequestError) {
     // another call under the same key is still under way there
     if (error.code === 'idempotency_key_in_use' || error.code === 'lock_timeout') return busy(code)
-    return new ProviderRefused(`The card processor refused (${code})`, about)
+    return new ProviderRefused(`The card processor refused (${code})`, about ?? aboutOf(error))
   }
   if (error instanceof errors.StripeConnectionError) {
     return new ProviderUnavailable('The card processor could not be reached, or did not answer in time')
@@ -26,6 +30,19 @@ export function refusalOf(error: unknown, about: ProviderRefused['about'] = null
     return new ProviderRefused('The card processor knows the key of another request')
   }
   return busy(code)
+}
+
+/** Parameters that hold what a caller chose. */
+const CALLERS: readonly (readonly [RegExp, RefusedAbout])[] = [
+  [/\bunit_amount\b/, 'amount'],
+  [/^email$/, 'email'],
+  [/^after_completion\b/, 'return_url'],
+]
+
+/** What a refusal is about by the parameter that it names. */
+function aboutOf({ code, param }: { readonly code?: string; readonly param?: string }): RefusedAbout | null {
+  if (code === 'amount_too_large' || code === 'amount_too_small') return 'amount'
+  return CALLERS.find(([name]) => name.test(param ?? ''))?.[1] ?? null
 }
 
 function busy(code: string): ProviderUnavailable {

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { playPayment } from '../../application/payments/simulated-processor.ts'
+import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
+import { SubscriptionChargePaid, SubscriptionStarted } from '../../domain/payments/subscription-events.ts'
+
+const ID = 'a'.repeat(24)
+const AT = '2026-01-31T17:00:00.000Z'
+const started = SubscriptionStarted.of({
+  ...{ subscription_id: ID, tenant_id: ID, environment: 'sandbox', employer_id: ID, carrier_id: ID },
+  ...{ policy_id: ID, source: 'api', link_id: null, customer_id: 'cus_1', payment_method_id: 'pm_1' },
+  ...{ processor_subscription_id: 'sub_1', amount_cents: 5000, charges: null, anchor_at: AT },
+  ...{ first_charge_paid: true, metadata: {}, started_at: AT },
+})
+const paid = (number: number) =>
+  SubscriptionChargePaid.of({
+    ...{ subscription_id: ID, number, processor_payment_id: 'ch_1', amount_cents: 5000, at: AT },
+  })
+
+it('no more payments of a subscription are played than a plan may have', async () => {
+  const state = [
+    started,
+    ...Array.from({ length: 359 }, (_, index) => paid(index + 2)),
+  ].reduce<Subscription | null>((before, event) => subscription.evolve(before, event), null)!
+  expect(state.tried).toHaveLength(360)
+  const refused = await playPayment({} as Application, state, null, {} as CommandContext)
+  expect(refused).toMatchObject({ kind: 'conflict', code: 'too_many_played' })
+})
