@@ -40,6 +40,12 @@ const asked = (customerId: string, changes: Partial<NewProcessorSubscription> = 
   ...{ subscriptionId: SUBSCRIPTION_ID, customerId, paymentMethodId: null, isPayersMethod: false },
   ...{ amountCents: 5_000, firstChargeAt: null, charges: null, ...changes },
 })
+const REFUND_ID = 'c'.repeat(24)
+const refund = {
+  ...{ linkId: LINK_ID, refundId: REFUND_ID, isRepeated: false, processorPaymentId: 'pi_1' },
+  ...{ amountCents: 100, reason: null },
+}
+const again = { ...refund, isRepeated: true }
 const newCustomer = async () => (await processor.createCustomer(employer, 'customer-1')).customerId
 
 describe('what is asked of Stripe', () => {
@@ -87,11 +93,12 @@ describe('what is asked of Stripe', () => {
   })
 
   test('for a refund', async () => {
-    const refund = { processorPaymentId: 'pi_9', amountCents: 700, reason: 'duplicate' } as const
-    const { processorRefundId } = await processor.refund(refund, 'refund-1')
+    const asked = { ...refund, processorPaymentId: 'pi_9', amountCents: 700, reason: 'duplicate' } as const
+    const { processorRefundId } = await processor.refund(asked, 'refund-1')
     expect(stripe.refunds.get(processorRefundId)).toMatchObject({ payment_intent: 'pi_9', amount: 700 })
     expect(stripe.sent(/refunds/)[0]!.params).toEqual({
       ...{ payment_intent: 'pi_9', amount: '700', reason: 'duplicate' },
+      metadata: { link_id: LINK_ID, refund_id: REFUND_ID },
     })
   })
 
@@ -164,9 +171,11 @@ describe('what is asked of Stripe', () => {
 
   test('names its product once, by whoever comes first', async () => {
     const customer = await newCustomer()
-    await Promise.all(['s-1', 's-2'].map((key) => processor.createSubscription(asked(customer), key)))
     const another = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url })
-    await another.createSubscription(asked(customer), 's-3')
+    const start = (of: StripeCardProcessor, id: string) =>
+      of.createSubscription(asked(customer, { subscriptionId: id.repeat(24) }), id)
+    await Promise.all(['1', '2'].map((id) => start(processor, id)))
+    await start(another, '3')
     expect(stripe.subscriptions.size).toBe(3)
   })
 
@@ -178,10 +187,8 @@ describe('what is asked of Stripe', () => {
 })
 
 describe('what goes wrong at Stripe', () => {
-  const refund = { processorPaymentId: 'pi_1', amountCents: 100, reason: null } as const
-
-  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500])(
-    'once (%s) is asked again under the same key',
+  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500, 'broken'])(
+    'once (%s) is asked again',
     async (fault) => {
       stripe.fail(fault)
       await processor.refund(refund, 'refund-1')
@@ -189,16 +196,80 @@ describe('what goes wrong at Stripe', () => {
     },
   )
 
-  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500, 429])(
+  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500, 'broken', 429])(
     'for longer (%s) is an outage',
     async (fault) => {
       stripe.fail(fault, { times: 10 })
       await expect(processor.refund(refund, 'refund-1')).rejects.toThrow(ProviderUnavailable)
       stripe.fail(fault, { times: 0 })
-      await processor.refund(refund, 'refund-1')
+      await processor.refund(again, 'refund-1')
       expect(stripe.refunds.size).toBe(1)
     },
   )
+
+  test('and was kept under a key is passed by, for whatever is called', async () => {
+    stripe.fail(500, { times: 2, path: /customers$/ })
+    await expect(newCustomer()).rejects.toThrow(ProviderUnavailable)
+    const customer = await newCustomer()
+    expect(stripe.requests.filter(({ path }) => path === '/v1/customers').map(({ key }) => key)).toEqual([
+      ...['customer-1', 'customer-1/1', 'customer-1', 'customer-1/1', 'customer-1/2'],
+    ])
+    for (const path of [/products$/, /subscriptions$/, /pay$/, /payment_links$/, /payment_links\/plink/]) {
+      stripe.fail(500, { path, method: 'POST' })
+      const { processorSubscriptionId } = await processor.createSubscription(asked(customer), 's-1')
+      await processor.chargeFirst(processorSubscriptionId, 'first-1')
+      const { processorLinkId } = await processor.createPaymentLink(link, `link-${path}`)
+      await processor.deactivatePaymentLink(processorLinkId, `end-${path}`)
+      expect(stripe.links.get(processorLinkId)!.active).toBe(false)
+    }
+    expect(stripe.subscriptions.size).toBe(1)
+  })
+
+  test('hides no money that moved: it is looked up before a further key is taken', async () => {
+    const customer = await newCustomer()
+    stripe.fail('broken', { path: /subscriptions$/, method: 'POST' })
+    const { processorSubscriptionId } = await processor.createSubscription(asked(customer), 's-1')
+    stripe.fail('broken', { path: /pay$/ })
+    await processor.chargeFirst(processorSubscriptionId, 'first-1')
+    expect(stripe.sent(/pay$/)).toHaveLength(1)
+    stripe.fail('broken', { path: /refunds$/, method: 'POST' })
+    await processor.refund(refund, 'refund-1')
+    expect([stripe.subscriptions.size, stripe.refunds.size]).toEqual([1, 1])
+  })
+
+  test('a day ago moves no money twice, although Stripe has forgotten the key', async () => {
+    const customer = await newCustomer()
+    const plan = asked(customer, { firstChargeAt: Date.UTC(2030, 0, 15, 17), charges: 3 })
+    stripe.fail('lost', { times: 2, path: /refunds$/, method: 'POST' })
+    await expect(processor.refund(refund, 'refund-1')).rejects.toThrow(ProviderUnavailable)
+    stripe.fail('lost', { times: 2, path: /subscriptions$/, method: 'POST' })
+    await expect(processor.createSubscription(plan, 's-1')).rejects.toThrow(ProviderUnavailable)
+    const [[subscription], [refunded]] = [[...stripe.subscriptions.keys()], [...stripe.refunds.keys()]]
+    stripe.forgetKeys()
+    const made = await processor.createSubscription(plan, 's-1')
+    expect(made).toEqual({ processorSubscriptionId: subscription, status: 'active' })
+    const answer = await processor.refund(again, 'refund-1')
+    expect(answer).toEqual({ processorRefundId: refunded, status: 'succeeded' })
+    // nor does a refusal of the repeated call hide it
+    stripe.fail('declined', { path: /refunds$/, method: 'POST' })
+    expect(await processor.refund(refund, 'refund-2')).toEqual(answer)
+    expect([stripe.subscriptions.size, stripe.refunds.size]).toEqual([1, 1])
+  })
+
+  test('is a refusal when a refund is refused, and was never made', async () => {
+    stripe.fail('declined', { times: 2, path: /refunds$/, method: 'POST' })
+    await expect(processor.refund(refund, 'refund-1')).rejects.toThrow(ProviderRefused)
+    stripe.forgetKeys()
+    await expect(processor.refund(again, 'refund-1')).rejects.toThrow(ProviderRefused)
+  })
+
+  test.each(['pending', 'failed'] as const)('with a refund is told: it is %s', async (status) => {
+    stripe.refundsBegin = status
+    expect(await processor.refund(refund, 'refund-1')).toMatchObject({ status })
+    const [id] = stripe.refunds.keys()
+    stripe.settleRefund(id!, 'succeeded')
+    expect(await processor.refund(again, 'refund-1')).toMatchObject({ status: 'succeeded' })
+  })
 
   test('is an outage when nobody is there, or the key is wrong', async () => {
     const elsewhere = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: 'http://127.0.0.1:9' })
@@ -267,6 +338,22 @@ describe('notices of Stripe', () => {
       event('payment_intent.payment_failed', { ...ours, last_payment_error: { message: 'Declined.' } }),
       { about: 'link_failed', linkId: LINK_ID, failureMessage: 'Declined.' },
     ],
+    ...(
+      [
+        ['refund.updated', 'succeeded', 'succeeded'],
+        ['refund.updated', 'canceled', 'failed'],
+        ['refund.failed', 'failed', 'failed'],
+      ] as const
+    ).map(
+      ([type, theirs, status]) =>
+        [
+          event(type, { id: 're_1', status: theirs, metadata: { link_id: LINK_ID, refund_id: REFUND_ID } }),
+          {
+            ...{ about: 'link_refund', linkId: LINK_ID, refundId: REFUND_ID },
+            ...{ processorRefundId: 're_1', status },
+          },
+        ] as [string, object],
+    ),
     [event('invoice.paid', invoice(5_000)), { about: 'subscription_paid', ...charge }],
     [
       event('invoice.payment_failed', invoice(5_000)),
@@ -307,6 +394,10 @@ describe('notices of Stripe', () => {
       metadata: { subscription_id: SUBSCRIPTION_ID },
     }),
     event('charge.refunded', { id: 'ch_1' }),
+    event('refund.updated', { id: 're_1', status: 'succeeded', metadata: {} }),
+    event('refund.updated', {
+      ...{ id: 're_1', status: 'pending', metadata: { link_id: LINK_ID, refund_id: REFUND_ID } },
+    }),
   ])('%#: tell nothing of ours', (body) => {
     expect(read(body)).toEqual([])
   })
