@@ -88,6 +88,8 @@ export interface NewProcessorSubscription {
   readonly amountCents: number
   /** Epoch milliseconds; null: at once. */
   readonly firstChargeAt: number | null
+  /** Day of the month of all charges, in shorter months the last one; default that of the first. */
+  readonly chargeDay?: number
   /** Charges in all; null: until it is cancelled. */
   readonly charges: number | null
 }

@@ -145,6 +145,53 @@ describe('what is asked of Stripe', () => {
     })
   })
 
+  describe('for a plan that was paid on a day that the next month has not', () => {
+    const first = Date.UTC(2027, 1, 28, 17)
+    const start = async (now: number, changes: Partial<NewProcessorSubscription> = {}) => {
+      stripe.now = () => now
+      const at = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url, now: stripe.now })
+      const { customerId } = await at.createCustomer(employer, 'customer-1')
+      const plan = asked(customerId, { firstChargeAt: first, chargeDay: 31, charges: 3, ...changes })
+      const { processorSubscriptionId, status } = await at.createSubscription(plan, 's-1')
+      expect(status).toBe('active')
+      const { asked: params } = stripe.subscriptions.get(processorSubscriptionId)!
+      const { trial_end, cancel_at, billing_cycle_anchor_config: config } = params
+      return { trial_end, cancel_at, config, key: stripe.requests.at(-1)!.key }
+    }
+    const configured = (hour: string) => ({ day_of_month: '31', hour, minute: '0', second: '0' })
+    const secondsOf = (...parts: Parameters<typeof Date.UTC>) => String(Date.UTC(...parts) / 1000)
+
+    test.each([
+      ['at the hour of charges or later', Date.UTC(2027, 0, 31, 17, 11), 17],
+      ['on the days after', Date.UTC(2027, 1, 5, 3), 17],
+      // else the same day would be the next one
+      ['earlier on that day', Date.UTC(2027, 0, 31, 12, 15), 12],
+      ['earlier on that day, by the clock of Stripe', Date.UTC(2027, 0, 31, 12, 5), 11],
+    ])('%s: the day is kept', async (_name, now, hour) => {
+      expect(await start(now)).toMatchObject({
+        ...{ trial_end: undefined, config: configured(String(hour)) },
+        cancel_at: secondsOf(2027, 4, 28, hour),
+      })
+    })
+
+    test('as the day begins, or where Stripe will not have it: from the first charge on', async () => {
+      const trial = { config: undefined, trial_end: secondsOf(2027, 1, 28, 17) }
+      const none = { ...trial, cancel_at: secondsOf(2027, 4, 28, 17), key: 's-1' }
+      expect(await start(Date.UTC(2027, 0, 31, 0, 5))).toMatchObject(none)
+      stripe.subscriptions.clear()
+      stripe.forgetKeys()
+      stripe.knowsAnchors = false
+      expect(await start(Date.UTC(2027, 1, 5))).toMatchObject(none)
+    })
+
+    test('and is started after its first charge was due: on the next day', async () => {
+      const late = Date.UTC(2027, 2, 2, 16, 30)
+      expect(await start(late)).toMatchObject({
+        ...{ config: undefined, trial_end: secondsOf(2027, 2, 3, 17), cancel_at: secondsOf(2027, 5, 3, 17) },
+      })
+    })
+  })
+
   test("charges a payer's method with the customer that it is of", async () => {
     const customer = await newCustomer()
     const { customerId: payer } = await processor.createCustomer(employer, 'customer-2')
@@ -308,8 +355,8 @@ describe('notices of Stripe', () => {
     })
   const event = <Type extends StripeEventType>(type: Type, object: StripeObject<Type>) =>
     stripeEvent(type, object, { id: 'evt_1', at: AT })
-  const invoice = (amount_due: number) => ({
-    ...{ id: 'in_1', amount_due, amount_paid: amount_due, created: AT / 1000 },
+  const invoice = (total: number, amount_due = total) => ({
+    ...{ id: 'in_1', total, amount_due, amount_paid: amount_due, created: AT / 1000 },
     parent: { subscription_details: { metadata: { subscription_id: SUBSCRIPTION_ID } } },
   })
   const told = { noticeId: 'evt_1', at: AT }
@@ -355,6 +402,9 @@ describe('notices of Stripe', () => {
         ] as [string, object],
     ),
     [event('invoice.paid', invoice(5_000)), { about: 'subscription_paid', ...charge }],
+    // the customer's balance paid it, or a part of it
+    [event('invoice.paid', invoice(5_000, 0)), { about: 'subscription_paid', ...charge }],
+    [event('invoice.paid', invoice(5_000, 1_000)), { about: 'subscription_paid', ...charge }],
     [
       event('invoice.payment_failed', invoice(5_000)),
       { about: 'subscription_failed', ...charge, failureCode: null },
@@ -388,7 +438,7 @@ describe('notices of Stripe', () => {
   test.each([
     event('payment_intent.succeeded', { id: 'pi_1', metadata: {} }),
     event('invoice.paid', invoice(0)),
-    event('invoice.paid', { id: 'in_2', parent: null, amount_due: 5 }),
+    event('invoice.paid', { id: 'in_2', parent: null, total: 5, amount_due: 5 }),
     event('customer.subscription.updated', {
       status: 'paused',
       metadata: { subscription_id: SUBSCRIPTION_ID },

@@ -33,7 +33,7 @@ const REFUNDS: Names<Stripe.RefundListParams> = ['payment_intent', 'limit']
 const SUBSCRIPTIONS: Names<Stripe.SubscriptionListParams> = ['customer', 'status', 'limit']
 const SUBSCRIPTION: Names<Stripe.SubscriptionCreateParams> = [
   ...(['customer', 'items', 'metadata', 'payment_behavior', 'proration_behavior'] as const),
-  ...(['default_payment_method', 'trial_end', 'cancel_at'] as const),
+  ...(['default_payment_method', 'trial_end', 'billing_cycle_anchor_config', 'cancel_at'] as const),
 ]
 
 type Customer = Pick<Stripe.Customer, 'id' | 'object' | 'name' | 'email' | 'metadata'>
@@ -94,6 +94,10 @@ export class StripeStandIn {
     readonly method: string | null
     times: number
   } | null = null
+  /** Epoch milliseconds. */
+  now: () => number = () => 0
+  /** Takes the day of the month for charges. */
+  knowsAnchors = true
   /** What becomes of refunds as they are asked for. */
   refundsBegin: 'succeeded' | 'pending' | 'failed' = 'succeeded'
   #count = 0
@@ -354,16 +358,25 @@ export class StripeStandIn {
     const { product, unit_amount } = (items as [{ price_data: Record<string, string> }])[0].price_data
     if (!this.#products.has(product!)) throw missing('items[0][price_data][product]')
     const id = this.#id('sub')
-    const isLater = trial_end !== undefined
+    const isTrial = trial_end !== undefined
+    const isAnchored = asked.billing_cycle_anchor_config !== undefined
+    if (isAnchored && (isTrial || !this.knowsAnchors)) {
+      throw new Refusal(400, { type: 'invalid_request_error', param: 'billing_cycle_anchor_config' })
+    }
+    // as the real one: not before now, nor now
+    if (isTrial && Number(trial_end) * 1000 <= this.now()) {
+      throw new Refusal(400, { type: 'invalid_request_error', param: 'trial_end' })
+    }
+    const isLater = isTrial || isAnchored
     const invoice = this.#id('in')
     this.invoices.set(invoice, {
       ...{ id: invoice, object: 'invoice', status: isLater ? 'paid' : 'open' },
       ...{ amount_due: isLater ? 0 : Number(unit_amount), subscription: id },
     })
     const subscription: Subscription = {
-      ...{ id, object: 'subscription', status: isLater ? 'trialing' : 'incomplete' },
+      ...{ id, object: 'subscription', status: isTrial ? 'trialing' : isLater ? 'active' : 'incomplete' },
       ...{ customer: String(customer), metadata: metadata as Stripe.Metadata, latest_invoice: invoice },
-      trial_end: isLater ? Number(trial_end) : null,
+      trial_end: isTrial ? Number(trial_end) : null,
       cancel_at: cancel_at === undefined ? null : Number(cancel_at),
     }
     this.subscriptions.set(id, { ...subscription, asked })

@@ -41,14 +41,15 @@ function toldBy(event: Stripe.Event): LinkNotice | SubscriptionNotice | null {
     }
     case 'invoice.paid':
     case 'invoice.payment_failed': {
-      const { id, parent, amount_paid, amount_due, created } = event.data.object
+      const { id, parent, total, created } = event.data.object
       const subscriptionId = parent?.subscription_details?.metadata?.subscription_id
-      // nothing is charged until the first month of a plan is over
-      if (subscriptionId === undefined || amount_due === 0) return null
-      const charge = { subscriptionId, processorPaymentId: id, dueAt: created * 1000 }
+      // nothing is charged until the first month of a plan is over; what a balance pays has a total all the same
+      if (subscriptionId === undefined || total === 0) return null
+      const due = { dueAt: created * 1000, amountCents: total }
+      const charge = { subscriptionId, processorPaymentId: id, ...due }
       return event.type === 'invoice.paid'
-        ? { about: 'subscription_paid', ...charge, amountCents: amount_paid }
-        : { about: 'subscription_failed', ...charge, amountCents: amount_due, failureCode: null }
+        ? { about: 'subscription_paid', ...charge }
+        : { about: 'subscription_failed', ...charge, failureCode: null }
     }
     case 'customer.subscription.updated':
     case 'customer.subscription.deleted': {

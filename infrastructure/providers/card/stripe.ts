@@ -8,7 +8,7 @@ import type {
   ProcessorNotice,
 } from '../../../application/ports/card-processor.ts'
 import { ProviderRefused } from '../../../application/ports/provider.ts'
-import { monthsAfter } from '../../../domain/kernel/calendar.ts'
+import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
 import { noticeOf, refundStatusOf, statusOf } from './stripe-notices.ts'
@@ -33,6 +33,8 @@ export interface StripeSettings {
   readonly webhookSecret: string
   /** Real milliseconds that Stripe may take for an answer, default 10000. */
   readonly timeoutMs?: number
+  /** Stripe's clock in epoch milliseconds, default that of the machine. */
+  readonly now?: () => number
 }
 
 /** Stripe, by its own SDK. What is created there names what it is for by its metadata, which notices bring back. */
@@ -40,11 +42,13 @@ export class StripeCardProcessor implements CardProcessor {
   readonly kind = 'stripe'
   readonly #stripe: Stripe
   readonly #webhookSecret: string
+  readonly #now: () => number
   #product: Promise<string> | null = null
 
-  constructor({ apiKey, apiBase, webhookSecret, timeoutMs = TIMEOUT_MS }: StripeSettings) {
+  constructor({ apiKey, apiBase, webhookSecret, timeoutMs = TIMEOUT_MS, now = Date.now }: StripeSettings) {
     const { protocol, hostname, port } = new URL(apiBase)
     this.#webhookSecret = webhookSecret
+    this.#now = now
     this.#stripe = new Stripe(apiKey, {
       apiVersion: STRIPE_API_VERSION,
       ...{ protocol: protocol === 'http:' ? 'http' : 'https', host: hostname },
@@ -117,7 +121,7 @@ export class StripeCardProcessor implements CardProcessor {
 
   createSubscription(asked: NewProcessorSubscription, key: string) {
     return answered(async () => {
-      const { subscriptionId, amountCents, firstChargeAt, charges } = asked
+      const { subscriptionId, amountCents, firstChargeAt, chargeDay, charges } = asked
       const { customer, method } = await this.#chargeable(asked, key)
       const { subscriptions } = this.#stripe
       const find = () =>
@@ -140,13 +144,21 @@ export class StripeCardProcessor implements CardProcessor {
         payment_behavior: 'default_incomplete',
         proration_behavior: 'none',
         ...(method === null ? {} : { default_payment_method: method }),
-        ...(firstChargeAt === null ? {} : { trial_end: seconds(firstChargeAt) }),
-        // on the end of a month that it counts, so that the last one is charged in full
-        ...(charges === null || firstChargeAt === null
-          ? {}
-          : { cancel_at: seconds(monthsAfter(firstChargeAt, charges)) }),
       }
-      return startedAs(await onceUnder(key, (options) => subscriptions.create(wanted, options), find))
+      const create = ({ name, params }: StripeCalendar) =>
+        onceUnder(`${key}${name}`, (options) => subscriptions.create({ ...wanted, ...params }, options), find)
+      if (firstChargeAt === null) return startedAs(await create({ name: '', params: {} }))
+      const now = this.#now()
+      const trial = trialUntilFirst({ firstChargeAt, chargeDay, charges }, now)
+      const fixed = fixedDay({ firstChargeAt, chargeDay, charges }, now)
+      if (fixed === null) return startedAs(await create(trial))
+      try {
+        return startedAs(await create(fixed))
+      } catch (error) {
+        // better on a day that is somewhat off than never
+        if (!isAboutAnchor(error)) throw error
+        return startedAs(await create(trial))
+      }
     })
   }
 
@@ -264,6 +276,10 @@ function idOf(reference: string | { readonly id: string } | null): string | null
   return typeof reference === 'string' ? reference : (reference?.id ?? null)
 }
 
-function seconds(epochMs: number): number {
-  return Math.floor(epochMs / 1000)
+/** Stripe will not have the day that charges were to fall on. */
+function isAboutAnchor(error: unknown): boolean {
+  return (
+    error instanceof Stripe.errors.StripeInvalidRequestError &&
+    error.param?.startsWith('billing_cycle_anchor') === true
+  )
 }
