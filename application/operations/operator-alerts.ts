@@ -3,7 +3,7 @@ import type { EventType } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { operatorAlert } from '../../domain/operations/operator-alert.ts'
-import { PaymentLinkPaidAgain } from '../../domain/payments/payment-link-events.ts'
+import { PaymentLinkPaidAgain, PaymentLinkRefundFailed } from '../../domain/payments/payment-link-events.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -73,6 +73,13 @@ export const ALERTS = {
     PaymentLinkPaidAgain,
     'The card processor took money for a payment link that had been paid before: refund it there',
     ({ payment_link_id, processor_payment_id }) => ({ payment_link_id, processor_payment_id }),
+  ),
+  refund_failed: raisedBy(
+    PaymentLinkRefundFailed,
+    "A refund came back from the payer's bank: the payer has not got the money, whatever was told before. Pay it by " +
+      'other means',
+    ({ payment_link_id, refund_id, processor_refund_id }) =>
+      processor_refund_id === null ? null : { payment_link_id, refund_id, processor_refund_id },
   ),
 } as const satisfies Readonly<Record<string, AlertKind>>
 

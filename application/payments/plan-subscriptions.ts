@@ -55,7 +55,7 @@ export async function startPlanSubscription(
   const { processorSubscriptionId } = await app.processors[environment].createSubscription(
     {
       ...{ subscriptionId, customerId, amountCents, paymentMethodId, isPayersMethod: true },
-      ...{ firstChargeAt: dueAt(calendar, 1), charges },
+      ...{ firstChargeAt: dueAt(calendar, 1), chargeDay: new Date(anchor).getUTCDate(), charges },
     },
     `subscription-${subscriptionId}`,
   )

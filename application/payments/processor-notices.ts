@@ -12,6 +12,7 @@ import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import type { ProcessorNotice, SubscriptionNotice } from '../ports/card-processor.ts'
 import { completeLink, expireLink, failLink } from './completions.ts'
+import { tellRefund } from './refunds.ts'
 import { unknown } from './subscriptions.ts'
 
 /**
@@ -49,6 +50,8 @@ async function apply(
     }
     case 'link_expired':
       return isId(notice.linkId) ? expireLink(app, { linkId: notice.linkId, at }, context) : unknown()
+    case 'link_refund':
+      return isId(notice.linkId) ? tellRefund(app, environment, notice, context) : unknown()
     default: {
       const { subscriptionId } = notice
       const { state } = isId(subscriptionId)

@@ -1,3 +1,4 @@
+import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   type PaymentLink,
@@ -9,8 +10,10 @@ import {
 import type { RefundReason } from '../../domain/payments/payment-link-events.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
+import { Turns } from '../command-handling/turns.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
+import type { CardProcessor, LinkNotice } from '../ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
 
 export interface NewRefundOfLink {
@@ -19,33 +22,24 @@ export interface NewRefundOfLink {
   readonly reason: RefundReason | null
 }
 
-/** Refunds under way in this process, by link: one waits for the other, so that each is decided on what the other left. */
-const underWay = new Map<string, Promise<unknown>>()
+/** Refunds of one link wait for each other, so that each is decided on what the other left. */
+const turns = new Turns()
 
 /**
- * Refunds a paid link in part or in full. The refund is stored before the processor is asked, and has one key there for
- * ever. When it is not known what became of it (a crash, a time-out) it stays pending: the next request for the same
- * amount and reason goes on with it, any other waits until it is settled, and after a while the service settles it itself.
- * @returns the link after the refund.
+ * Refunds a paid link in part or in full. The refund is stored before the processor is asked, and has one id there for
+ * ever. When it is not known what became of it (a crash, a time-out) it stays pending: the same request under its key
+ * goes on with it, as does one without a key for the same amount and reason; any other settles it first; and after a
+ * while the service settles it itself.
+ * @returns the link after the refund, which is pending where the processor takes its time.
  * @throws ProviderUnavailable, ProviderRefused.
  */
-export async function refundLink(
+export function refundLink(
   app: Application,
   linkId: string,
   refund: NewRefundOfLink,
   context: CommandContext,
 ): Promise<PaymentLink | Rejection> {
-  const before = underWay.get(linkId)
-  const run = (async () => {
-    await before?.catch(() => undefined)
-    return requestAndSettle(app, linkId, refund, context)
-  })()
-  underWay.set(linkId, run)
-  try {
-    return await run
-  } finally {
-    if (underWay.get(linkId) === run) underWay.delete(linkId)
-  }
+  return turns.run(linkId, () => requestAndSettle(app, linkId, refund, context))
 }
 
 async function requestAndSettle(
@@ -62,12 +56,13 @@ async function requestAndSettle(
     if (own?.status === 'succeeded') return link
     const pending = pendingRefund(link)
     if (pending) {
-      const settling = settleRefund(app, link, pending, context)
-      if (pending === own || isSame(pending, link, { amountCents, reason })) return settling
-      // one that is refused frees what it had bound
-      await settling.catch((error) => {
-        if (!(error instanceof ProviderRefused)) throw error
-      })
+      // a key says which refund is meant; without one the same request is taken for the same refund
+      const isMeant =
+        pending === own || (!context.mayRepeat && isSame(pending, link, { amountCents, reason }))
+      if (isMeant) return settleRefund(app, link, pending, context)
+      if (await isStillPending(app, link, pending, context)) {
+        return reject('conflict', 'refund_pending', 'Another refund of the payment is under way')
+      }
       continue
     }
     const outcome = await app.commands.execute(
@@ -81,6 +76,21 @@ async function requestAndSettle(
     if (isRejection(outcome)) return outcome
     const requested = outcome.state!.refunds.find(({ refund_id }) => refund_id === refundId)!
     return settleRefund(app, outcome.state!, requested, context, outcome.events.length > 0)
+  }
+}
+
+/** Settles the refund of somebody else. One that fails frees what it had bound. */
+async function isStillPending(
+  app: Application,
+  link: PaymentLink,
+  pending: Refund,
+  context: CommandContext,
+): Promise<boolean> {
+  try {
+    return pendingRefund(await settleRefund(app, link, pending, context)) !== null
+  } catch (error) {
+    if (error instanceof ProviderRefused) return false
+    throw error
   }
 }
 
@@ -101,45 +111,74 @@ function isSame(pending: Refund, link: PaymentLink, { amountCents, reason }: New
  * Has the processor carry out a refund that was requested, and records what became of it. Whoever does so again, at
  * whatever time, asks for the same refund.
  * @param isFirst the processor was not asked for it before.
+ * @returns the link; the refund stays pending where the processor takes its time.
  * @throws ProviderUnavailable: it stays pending, unless the processor never heard of it; ProviderRefused: it has failed.
  */
 export async function settleRefund(
   app: Application,
-  { payment_link_id, tenant_id, environment, payment }: PaymentLink,
+  link: PaymentLink,
   { refund_id: refundId, amount_cents: amountCents, reason }: Refund,
   context: CommandContext,
   isFirst = false,
 ): Promise<PaymentLink> {
-  const record = async (
-    result:
-      | { readonly type: 'RecordRefunded'; readonly processorRefundId: string | null }
-      | { readonly type: 'RecordRefundFailed' },
-  ) => {
-    const outcome = await app.commands.execute(
-      paymentLink,
-      payment_link_id,
-      { ...result, refundId, at: app.clock.now() },
-      // of two who settle it at once, each records what it found
-      { ...context, tenantId: tenant_id, environment, commandId: derivedId(refundId, context.commandId) },
-    )
-    const state = await readable(app, paymentLink, outcome)
-    if (isRejection(state)) throw new Error(state.message)
-    return state
-  }
-  const processorPaymentId = payment!.processor_payment_id
+  const { payment_link_id: linkId, environment } = link
+  const record = (result: RefundResult) => recordRefund(app, link, refundId, result, context)
+  const processorPaymentId = link.payment!.processor_payment_id
   // nothing moved by a simulated payment
   if (processorPaymentId === null) return record({ type: 'RecordRefunded', processorRefundId: null })
+  const asked = { linkId, refundId, processorPaymentId, amountCents, reason, isRepeated: !isFirst }
+  let answer: Awaited<ReturnType<CardProcessor['refund']>>
   try {
-    const { processorRefundId } = await app.processors[environment].refund(
-      { processorPaymentId, amountCents, reason },
-      `refund-${refundId}`,
-    )
-    return await record({ type: 'RecordRefunded', processorRefundId })
+    answer = await app.processors[environment].refund(asked, `refund-${refundId}`)
   } catch (error) {
     // of what was asked before, this says nothing
     const isUnheard = error instanceof ProviderUnavailable && error.nothingHappened && isFirst
     const isOver = error instanceof ProviderRefused || isUnheard
-    if (isOver) await record({ type: 'RecordRefundFailed' })
+    if (isOver) await record({ type: 'RecordRefundFailed', processorRefundId: null })
     throw error
   }
+  const { status, processorRefundId } = answer
+  if (status === 'pending') return link
+  if (status === 'succeeded') return record({ type: 'RecordRefunded', processorRefundId })
+  await record({ type: 'RecordRefundFailed', processorRefundId })
+  throw new ProviderRefused('The card processor could not carry out the refund')
+}
+
+/** Records what the processor tells of a refund; it may fail after it had succeeded. */
+export async function tellRefund(
+  app: Application,
+  environment: Environment,
+  { linkId, refundId, status, processorRefundId }: Extract<LinkNotice, { readonly about: 'link_refund' }>,
+  context: CommandContext,
+): Promise<PaymentLink | Rejection> {
+  const { state: link } = await app.commands.load(paymentLink, linkId)
+  if (link?.environment !== environment || !link.refunds.some(({ refund_id }) => refund_id === refundId)) {
+    return reject('not_found', 'refund_not_found', 'There is no such refund')
+  }
+  const type = status === 'succeeded' ? 'RecordRefunded' : 'RecordRefundFailed'
+  return recordRefund(app, link, refundId, { type, processorRefundId }, context)
+}
+
+interface RefundResult {
+  readonly type: 'RecordRefunded' | 'RecordRefundFailed'
+  readonly processorRefundId: string | null
+}
+
+async function recordRefund(
+  app: Application,
+  link: PaymentLink,
+  refundId: string,
+  result: RefundResult,
+  context: CommandContext,
+): Promise<PaymentLink> {
+  const outcome = await app.commands.execute(
+    paymentLink,
+    link.payment_link_id,
+    { ...result, refundId, at: app.clock.now() },
+    // of two who settle it at once, each records what it found
+    { ...within(context, link), commandId: derivedId(refundId, context.commandId) },
+  )
+  const state = await readable(app, paymentLink, outcome)
+  if (isRejection(state)) throw new Error(state.message)
+  return state
 }

@@ -14,10 +14,19 @@ export interface CardProcessor {
   ): Promise<{ readonly processorLinkId: string; readonly url: string }>
   /** Nobody can pay by the link any more. One that is not active any more stays as it is. */
   deactivatePaymentLink(processorLinkId: string, key: string): Promise<void>
-  refund(refund: NewRefund, key: string): Promise<{ readonly processorRefundId: string }>
+  /**
+   * Gives money back, once for a refund: one that is asked for again, at whatever time, is looked up first.
+   * @returns how it stands; a notice tells what becomes of one that is pending, or that fails later.
+   * @throws ProviderRefused: nothing was refunded, by an earlier call neither.
+   */
+  refund(
+    refund: NewRefund,
+    key: string,
+  ): Promise<{ readonly processorRefundId: string; readonly status: ProcessorRefundStatus }>
   /**
    * A monthly charge. One that is due at once stays `incomplete` and takes no money before {@link chargeFirst}, so that
-   * a subscription which is not recorded here costs nobody anything; the processor drops it after a day.
+   * a subscription which is not recorded here costs nobody anything; the processor drops it after a day. One that is
+   * asked for again, at whatever time, is looked up first.
    * @throws ProviderRefused about `payment_method` where that is none, or another customer's.
    */
   createSubscription(
@@ -58,6 +67,11 @@ export interface NewProcessorLink {
 }
 
 export interface NewRefund {
+  /** Our ids of the link and the refund, which notices name again. */
+  readonly linkId: string
+  readonly refundId: string
+  /** It may have been asked for before. */
+  readonly isRepeated: boolean
   readonly processorPaymentId: string
   readonly amountCents: number
   readonly reason: RefundReason | null
@@ -77,10 +91,13 @@ export interface NewProcessorSubscription {
   readonly amountCents: number
   /** Epoch milliseconds; null: at once. */
   readonly firstChargeAt: number | null
+  /** Day of the month of all charges, in shorter months the last one; default that of the first. */
+  readonly chargeDay?: number
   /** Charges in all; null: until it is cancelled. */
   readonly charges: number | null
 }
 
+export type ProcessorRefundStatus = 'pending' | 'succeeded' | 'failed'
 export type ProcessorSubscriptionStatus = 'incomplete' | 'active' | 'past_due' | 'canceled'
 
 /** A monthly charge of a subscription. */
@@ -103,6 +120,13 @@ export type LinkNotice =
     }
   | { readonly about: 'link_failed'; readonly linkId: string; readonly failureMessage: string }
   | { readonly about: 'link_expired'; readonly linkId: string }
+  | {
+      readonly about: 'link_refund'
+      readonly linkId: string
+      readonly refundId: string
+      readonly processorRefundId: string
+      readonly status: Exclude<ProcessorRefundStatus, 'pending'>
+    }
 
 /** What a processor tells of a subscription. */
 export type SubscriptionNotice =

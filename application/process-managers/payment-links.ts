@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
+import { type PaymentLink, paymentLink, pendingRefund } from '../../domain/payments/payment-link.ts'
 import {
   deliveryChannel,
   PaymentLinkCancelled,
@@ -36,6 +36,8 @@ const PAYMENT_LINKS = 'payment-links'
 
 /** How long the request for a refund has to settle it itself, in service-clock milliseconds. */
 export const REFUND_SETTLING_MS = 15 * 60_000
+/** How long a refund is left alone that the processor is still carrying out, in service-clock milliseconds. */
+const PENDING_REFUND_MS = 6 * 3_600_000
 /** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
 const OUTAGE_MS = 15 * 60_000
 /** Tries of what a provider does, in a row: about 8 seconds in all. */
@@ -143,12 +145,18 @@ export function paymentLinks(app: Application) {
           return { outcome: 'done' }
         },
       ),
-      'settle-refund': work({ ...ofProvider, payload: z.object({ payment_link_id: z.string() }) }, (item) =>
-        throughOutages(app, item, async () => {
-          const link = await linkOf(app, item.payload.payment_link_id)
-          const refund = link.refunds.find(({ refund_id }) => refund_id === item.key)
-          if (refund?.status === 'pending') await settleRefund(app, link, refund, contextOf(item))
-        }),
+      'settle-refund': work(
+        { ...ofProvider, payload: z.object({ payment_link_id: z.string() }) },
+        async (item) => {
+          let isPending = false
+          const outcome = await throughOutages(app, item, async () => {
+            const link = await linkOf(app, item.payload.payment_link_id)
+            const refund = link.refunds.find(({ refund_id }) => refund_id === item.key)
+            if (refund?.status !== 'pending') return
+            isPending = pendingRefund(await settleRefund(app, link, refund, contextOf(item))) !== null
+          })
+          return isPending ? { outcome: 'again', at: app.clock.now() + PENDING_REFUND_MS } : outcome
+        },
       ),
       'tell-refunded': work({ ...kind, payload: PaymentLinkRefunded.schema }, async (item) => {
         const link = await linkOf(app, item.payload.payment_link_id)

@@ -124,10 +124,16 @@ export const PaymentLinkRefunded = eventType({
     refunded_at: time(),
   }),
 })
-/** Nothing was refunded: the processor refused, or never heard of it. */
+/** Nothing was refunded, or it came back from the payer's bank, perhaps after it had succeeded. */
 export const PaymentLinkRefundFailed = eventType({
   name: 'PaymentLinkRefundFailed',
-  schema: z.object({ ...link, refund_id: id(), failed_at: time() }),
+  schema: z.object({
+    ...link,
+    refund_id: id(),
+    /** Of one that the processor had taken; null where it refused, or never heard of it. */
+    processor_refund_id: z.string().nullable(),
+    failed_at: time(),
+  }),
 })
 
 export const paymentLinkEvents = [

@@ -30,6 +30,8 @@ export type PaymentLinkStatus = (typeof LINK_STATUSES)[number]
 export interface Refund
   extends Omit<DataOf<'PaymentLinkRefundRequested'>, 'payment_link_id' | 'requested_at'> {
   readonly status: 'pending' | 'succeeded' | 'failed'
+  /** Once it is settled; null where the processor has none. */
+  readonly processor_refund_id: string | null
   readonly created_at: string
 }
 
@@ -83,7 +85,13 @@ export type PaymentLinkCommand =
       readonly processorRefundId: string | null
       readonly at: number
     }
-  | { readonly type: 'RecordRefundFailed'; readonly refundId: string; readonly at: number }
+  | {
+      readonly type: 'RecordRefundFailed'
+      readonly refundId: string
+      /** Of one that the processor had taken. */
+      readonly processorRefundId: string | null
+      readonly at: number
+    }
 
 /** What a link charges in all. */
 export function totalCents({
@@ -165,13 +173,14 @@ export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, Paymen
       }
       case 'PaymentLinkRefundRequested': {
         const { payment_link_id: _link, requested_at, ...refund } = event.data
-        const asked = { ...refund, status: 'pending', created_at: requested_at } as const
+        const begun = { status: 'pending', processor_refund_id: null, created_at: requested_at } as const
+        const asked = { ...refund, ...begun }
         return { ...before, refunds: [...before.refunds, asked], updated_at: requested_at }
       }
       case 'PaymentLinkRefunded':
-        return withRefund(before, event.data.refund_id, 'succeeded', event.data.refunded_at)
+        return withRefund(before, event.data, 'succeeded', event.data.refunded_at)
       case 'PaymentLinkRefundFailed':
-        return withRefund(before, event.data.refund_id, 'failed', event.data.failed_at)
+        return withRefund(before, event.data, 'failed', event.data.failed_at)
     }
   },
   decide(command, state): readonly PaymentLinkEvent[] | Rejection {
@@ -229,11 +238,13 @@ function begun(data: DataOf<'PaymentLinkCreated'>): PaymentLink {
 
 function withRefund(
   before: PaymentLink,
-  refundId: string,
+  { refund_id, processor_refund_id }: Pick<Refund, 'refund_id' | 'processor_refund_id'>,
   status: Refund['status'],
   updated_at: string,
 ): PaymentLink {
-  const refunds = before.refunds.map((one) => (one.refund_id === refundId ? { ...one, status } : one))
+  const refunds = before.refunds.map((one) =>
+    one.refund_id === refund_id ? { ...one, status, processor_refund_id } : one,
+  )
   return { ...before, refunds, updated_at }
 }
 
@@ -324,18 +335,24 @@ function settleRefund(
   const { refundId: refund_id, at } = command
   const refund = state.refunds.find((one) => one.refund_id === refund_id)
   if (!refund) return reject('not_found', 'refund_not_found', 'There is no such refund')
-  if (refund.status === 'succeeded') return []
+  // one that failed at the processor is over, however late it is told that it had succeeded before
+  const isOver = refund.status === 'failed' && refund.processor_refund_id !== null
+  const { processorRefundId: processor_refund_id } = command
   if (command.type === 'RecordRefundFailed') {
-    if (refund.status === 'failed') return []
-    return [PaymentLinkRefundFailed.of({ payment_link_id, refund_id, failed_at: isoTime(at) })]
+    // that it was refused says nothing of one that went through, but that it came back does
+    const isSettled = refund.status === 'succeeded' && processor_refund_id === null
+    if (refund.status === 'failed' || isSettled) return []
+    const failed = { payment_link_id, refund_id, processor_refund_id, failed_at: isoTime(at) }
+    return [PaymentLinkRefundFailed.of(failed)]
   }
+  if (refund.status === 'succeeded' || isOver) return []
   // also of one that somebody else gave up beside: money that went back counts
   const { amount_cents, reason } = refund
   return [
     PaymentLinkRefunded.of({
       ...{ payment_link_id, refund_id, amount_cents, reason },
       refunded_cents: refundedCents(state) + amount_cents,
-      processor_refund_id: command.processorRefundId,
+      processor_refund_id,
       refunded_at: isoTime(at),
     }),
   ]

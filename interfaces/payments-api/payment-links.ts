@@ -137,8 +137,10 @@ export const paymentLinkEndpoints = [
     path: '/payment-links/{payment_link_id}/refund',
     summary: 'Refund a paid link, in part or in full',
     description:
-      'When the card processor does not answer (502), it may have refunded: the refund stays `pending`. Send the same ' +
-      'request again, which goes on with it; otherwise the service finds out after 15 minutes. It is never made twice.',
+      'Send an `Idempotency-Key`: only then can a request be repeated safely at any time. When the card processor does ' +
+      'not answer (502), it may have refunded: the refund stays `pending`, and the service finds out after 15 minutes. ' +
+      'Until then the same request without a key goes on with it; later it is a second refund. A refund that the ' +
+      'processor takes its time for is answered as `pending`.',
     access: partner,
     params,
     body: refundRequest,
@@ -147,7 +149,7 @@ export const paymentLinkEndpoints = [
     errors: {
       ...NONE,
       ...AWAY,
-      409: 'The link is not paid, nothing is left to refund, or it is at a card processor that is not in use any more',
+      409: 'The link is not paid, nothing is left to refund, another refund of it is under way, or it is at a card processor that is not in use any more',
     },
     async handle(call) {
       const { host, caller, body } = call

@@ -33,19 +33,23 @@ export function describeCardProcessor(
       const made = await processor.createPaymentLink({ ...link, customerId }, 'l-1')
       expect(made.url).toMatch(/^https?:\/\//)
       expect(await processor.createPaymentLink({ ...link, customerId }, 'l-1')).toEqual(made)
-      const other = await processor.createPaymentLink({ ...link, customerId }, 'l-2')
-      expect(other.processorLinkId).not.toBe(made.processorLinkId)
+      const second = await processor.createPaymentLink({ ...link, customerId }, 'l-2')
+      expect(second.processorLinkId).not.toBe(made.processorLinkId)
 
-      const refund = { processorPaymentId: 'pi_1', amountCents: 100, reason: null }
-      const refunded = await processor.refund(refund, 'r-1')
-      expect(await processor.refund(refund, 'r-1')).toEqual(refunded)
-      expect(await processor.refund(refund, 'r-2')).not.toEqual(refunded)
+      const refund = (refundId: string, isRepeated: boolean) => ({
+        ...{ linkId: link.linkId, refundId, isRepeated, processorPaymentId: 'pi_1' },
+        ...{ amountCents: 100, reason: null },
+      })
+      const refunded = await processor.refund(refund('r-1', false), 'r-1')
+      expect(refunded.status).toBe('succeeded')
+      expect(await processor.refund(refund('r-1', true), 'r-1')).toEqual(refunded)
+      expect(await processor.refund(refund('r-2', false), 'r-2')).not.toEqual(refunded)
 
       const asked = subscriptionOf(customerId, method())
       const started = await processor.createSubscription(asked, 's-1')
       expect(await processor.createSubscription(asked, 's-1')).toEqual(started)
-      const again = await processor.createSubscription(asked, 's-2')
-      expect(again.processorSubscriptionId).not.toBe(started.processorSubscriptionId)
+      const other = await processor.createSubscription({ ...asked, subscriptionId: '4'.repeat(24) }, 's-2')
+      expect(other.processorSubscriptionId).not.toBe(started.processorSubscriptionId)
     })
 
     test('of several who ask at once under one key makes one customer', async () => {
@@ -61,7 +65,12 @@ export function describeCardProcessor(
       const { customerId } = await processor.createCustomer(employer, 'c-1')
       const now = subscriptionOf(customerId, method())
       expect(await processor.createSubscription(now, 's-1')).toMatchObject({ status: 'incomplete' })
-      const later = { ...now, firstChargeAt: Date.UTC(2030, 1, 28, 17), charges: 3 }
+      const later = {
+        ...now,
+        subscriptionId: '5'.repeat(24),
+        firstChargeAt: Date.UTC(2030, 1, 28, 17),
+        charges: 3,
+      }
       const plan = await processor.createSubscription(later, 's-2')
       expect(plan.status).toBe('active')
       await processor.chargeFirst(plan.processorSubscriptionId, 'f-1')

@@ -50,7 +50,13 @@ describe('the simulated card processor', () => {
     }
     const faults = { take: async () => 'decline' as const }
     const processor = new SimulatedCardProcessor({ ...settings, faults })
-    const refund = { processorPaymentId: 'pi_1', amountCents: 100, reason: null }
-    await expect(processor.refund(refund, 'r-1')).rejects.toThrow(ProviderRefused)
+    await expect(processor.refund({ isRepeated: false }, 'r-1')).rejects.toThrow(ProviderRefused)
+  })
+
+  test('does not decline what it may have carried out', async () => {
+    const take = async (_point: string, modes: readonly string[]) =>
+      modes.includes('decline') ? ('decline' as const) : null
+    const processor = new SimulatedCardProcessor({ ...settings, faults: { take } })
+    expect(await processor.refund({ isRepeated: true }, 'r-1')).toMatchObject({ status: 'succeeded' })
   })
 })

@@ -40,6 +40,12 @@ const asked = (customerId: string, changes: Partial<NewProcessorSubscription> = 
   ...{ subscriptionId: SUBSCRIPTION_ID, customerId, paymentMethodId: null, isPayersMethod: false },
   ...{ amountCents: 5_000, firstChargeAt: null, charges: null, ...changes },
 })
+const REFUND_ID = 'c'.repeat(24)
+const refund = {
+  ...{ linkId: LINK_ID, refundId: REFUND_ID, isRepeated: false, processorPaymentId: 'pi_1' },
+  ...{ amountCents: 100, reason: null },
+}
+const again = { ...refund, isRepeated: true }
 const newCustomer = async () => (await processor.createCustomer(employer, 'customer-1')).customerId
 
 describe('what is asked of Stripe', () => {
@@ -87,11 +93,12 @@ describe('what is asked of Stripe', () => {
   })
 
   test('for a refund', async () => {
-    const refund = { processorPaymentId: 'pi_9', amountCents: 700, reason: 'duplicate' } as const
-    const { processorRefundId } = await processor.refund(refund, 'refund-1')
+    const asked = { ...refund, processorPaymentId: 'pi_9', amountCents: 700, reason: 'duplicate' } as const
+    const { processorRefundId } = await processor.refund(asked, 'refund-1')
     expect(stripe.refunds.get(processorRefundId)).toMatchObject({ payment_intent: 'pi_9', amount: 700 })
     expect(stripe.sent(/refunds/)[0]!.params).toEqual({
       ...{ payment_intent: 'pi_9', amount: '700', reason: 'duplicate' },
+      metadata: { link_id: LINK_ID, refund_id: REFUND_ID },
     })
   })
 
@@ -138,6 +145,53 @@ describe('what is asked of Stripe', () => {
     })
   })
 
+  describe('for a plan that was paid on a day that the next month has not', () => {
+    const first = Date.UTC(2027, 1, 28, 17)
+    const start = async (now: number, changes: Partial<NewProcessorSubscription> = {}) => {
+      stripe.now = () => now
+      const at = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url, now: stripe.now })
+      const { customerId } = await at.createCustomer(employer, 'customer-1')
+      const plan = asked(customerId, { firstChargeAt: first, chargeDay: 31, charges: 3, ...changes })
+      const { processorSubscriptionId, status } = await at.createSubscription(plan, 's-1')
+      expect(status).toBe('active')
+      const { asked: params } = stripe.subscriptions.get(processorSubscriptionId)!
+      const { trial_end, cancel_at, billing_cycle_anchor_config: config } = params
+      return { trial_end, cancel_at, config, key: stripe.requests.at(-1)!.key }
+    }
+    const configured = (hour: string) => ({ day_of_month: '31', hour, minute: '0', second: '0' })
+    const secondsOf = (...parts: Parameters<typeof Date.UTC>) => String(Date.UTC(...parts) / 1000)
+
+    test.each([
+      ['at the hour of charges or later', Date.UTC(2027, 0, 31, 17, 11), 17],
+      ['on the days after', Date.UTC(2027, 1, 5, 3), 17],
+      // else the same day would be the next one
+      ['earlier on that day', Date.UTC(2027, 0, 31, 12, 15), 12],
+      ['earlier on that day, by the clock of Stripe', Date.UTC(2027, 0, 31, 12, 5), 11],
+    ])('%s: the day is kept', async (_name, now, hour) => {
+      expect(await start(now)).toMatchObject({
+        ...{ trial_end: undefined, config: configured(String(hour)) },
+        cancel_at: secondsOf(2027, 4, 28, hour),
+      })
+    })
+
+    test('as the day begins, or where Stripe will not have it: from the first charge on', async () => {
+      const trial = { config: undefined, trial_end: secondsOf(2027, 1, 28, 17) }
+      const none = { ...trial, cancel_at: secondsOf(2027, 4, 28, 17), key: 's-1' }
+      expect(await start(Date.UTC(2027, 0, 31, 0, 5))).toMatchObject(none)
+      stripe.subscriptions.clear()
+      stripe.forgetKeys()
+      stripe.knowsAnchors = false
+      expect(await start(Date.UTC(2027, 1, 5))).toMatchObject(none)
+    })
+
+    test('and is started after its first charge was due: on the next day', async () => {
+      const late = Date.UTC(2027, 2, 2, 16, 30)
+      expect(await start(late)).toMatchObject({
+        ...{ config: undefined, trial_end: secondsOf(2027, 2, 3, 17), cancel_at: secondsOf(2027, 5, 3, 17) },
+      })
+    })
+  })
+
   test("charges a payer's method with the customer that it is of", async () => {
     const customer = await newCustomer()
     const { customerId: payer } = await processor.createCustomer(employer, 'customer-2')
@@ -164,9 +218,11 @@ describe('what is asked of Stripe', () => {
 
   test('names its product once, by whoever comes first', async () => {
     const customer = await newCustomer()
-    await Promise.all(['s-1', 's-2'].map((key) => processor.createSubscription(asked(customer), key)))
     const another = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url })
-    await another.createSubscription(asked(customer), 's-3')
+    const start = (of: StripeCardProcessor, id: string) =>
+      of.createSubscription(asked(customer, { subscriptionId: id.repeat(24) }), id)
+    await Promise.all(['1', '2'].map((id) => start(processor, id)))
+    await start(another, '3')
     expect(stripe.subscriptions.size).toBe(3)
   })
 
@@ -178,10 +234,8 @@ describe('what is asked of Stripe', () => {
 })
 
 describe('what goes wrong at Stripe', () => {
-  const refund = { processorPaymentId: 'pi_1', amountCents: 100, reason: null } as const
-
-  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500])(
-    'once (%s) is asked again under the same key',
+  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500, 'broken'])(
+    'once (%s) is asked again',
     async (fault) => {
       stripe.fail(fault)
       await processor.refund(refund, 'refund-1')
@@ -189,16 +243,80 @@ describe('what goes wrong at Stripe', () => {
     },
   )
 
-  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500, 429])(
+  test.each<StripeFault>(['unreachable', 'lost', 'silent', 500, 'broken', 429])(
     'for longer (%s) is an outage',
     async (fault) => {
       stripe.fail(fault, { times: 10 })
       await expect(processor.refund(refund, 'refund-1')).rejects.toThrow(ProviderUnavailable)
       stripe.fail(fault, { times: 0 })
-      await processor.refund(refund, 'refund-1')
+      await processor.refund(again, 'refund-1')
       expect(stripe.refunds.size).toBe(1)
     },
   )
+
+  test('and was kept under a key is passed by, for whatever is called', async () => {
+    stripe.fail(500, { times: 2, path: /customers$/ })
+    await expect(newCustomer()).rejects.toThrow(ProviderUnavailable)
+    const customer = await newCustomer()
+    expect(stripe.requests.filter(({ path }) => path === '/v1/customers').map(({ key }) => key)).toEqual([
+      ...['customer-1', 'customer-1/1', 'customer-1', 'customer-1/1', 'customer-1/2'],
+    ])
+    for (const path of [/products$/, /subscriptions$/, /pay$/, /payment_links$/, /payment_links\/plink/]) {
+      stripe.fail(500, { path, method: 'POST' })
+      const { processorSubscriptionId } = await processor.createSubscription(asked(customer), 's-1')
+      await processor.chargeFirst(processorSubscriptionId, 'first-1')
+      const { processorLinkId } = await processor.createPaymentLink(link, `link-${path}`)
+      await processor.deactivatePaymentLink(processorLinkId, `end-${path}`)
+      expect(stripe.links.get(processorLinkId)!.active).toBe(false)
+    }
+    expect(stripe.subscriptions.size).toBe(1)
+  })
+
+  test('hides no money that moved: it is looked up before a further key is taken', async () => {
+    const customer = await newCustomer()
+    stripe.fail('broken', { path: /subscriptions$/, method: 'POST' })
+    const { processorSubscriptionId } = await processor.createSubscription(asked(customer), 's-1')
+    stripe.fail('broken', { path: /pay$/ })
+    await processor.chargeFirst(processorSubscriptionId, 'first-1')
+    expect(stripe.sent(/pay$/)).toHaveLength(1)
+    stripe.fail('broken', { path: /refunds$/, method: 'POST' })
+    await processor.refund(refund, 'refund-1')
+    expect([stripe.subscriptions.size, stripe.refunds.size]).toEqual([1, 1])
+  })
+
+  test('a day ago moves no money twice, although Stripe has forgotten the key', async () => {
+    const customer = await newCustomer()
+    const plan = asked(customer, { firstChargeAt: Date.UTC(2030, 0, 15, 17), charges: 3 })
+    stripe.fail('lost', { times: 2, path: /refunds$/, method: 'POST' })
+    await expect(processor.refund(refund, 'refund-1')).rejects.toThrow(ProviderUnavailable)
+    stripe.fail('lost', { times: 2, path: /subscriptions$/, method: 'POST' })
+    await expect(processor.createSubscription(plan, 's-1')).rejects.toThrow(ProviderUnavailable)
+    const [[subscription], [refunded]] = [[...stripe.subscriptions.keys()], [...stripe.refunds.keys()]]
+    stripe.forgetKeys()
+    const made = await processor.createSubscription(plan, 's-1')
+    expect(made).toEqual({ processorSubscriptionId: subscription, status: 'active' })
+    const answer = await processor.refund(again, 'refund-1')
+    expect(answer).toEqual({ processorRefundId: refunded, status: 'succeeded' })
+    // nor does a refusal of the repeated call hide it
+    stripe.fail('declined', { path: /refunds$/, method: 'POST' })
+    expect(await processor.refund(refund, 'refund-2')).toEqual(answer)
+    expect([stripe.subscriptions.size, stripe.refunds.size]).toEqual([1, 1])
+  })
+
+  test('is a refusal when a refund is refused, and was never made', async () => {
+    stripe.fail('declined', { times: 2, path: /refunds$/, method: 'POST' })
+    await expect(processor.refund(refund, 'refund-1')).rejects.toThrow(ProviderRefused)
+    stripe.forgetKeys()
+    await expect(processor.refund(again, 'refund-1')).rejects.toThrow(ProviderRefused)
+  })
+
+  test.each(['pending', 'failed'] as const)('with a refund is told: it is %s', async (status) => {
+    stripe.refundsBegin = status
+    expect(await processor.refund(refund, 'refund-1')).toMatchObject({ status })
+    const [id] = stripe.refunds.keys()
+    stripe.settleRefund(id!, 'succeeded')
+    expect(await processor.refund(again, 'refund-1')).toMatchObject({ status: 'succeeded' })
+  })
 
   test('is an outage when nobody is there, or the key is wrong', async () => {
     const elsewhere = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: 'http://127.0.0.1:9' })
@@ -237,8 +355,8 @@ describe('notices of Stripe', () => {
     })
   const event = <Type extends StripeEventType>(type: Type, object: StripeObject<Type>) =>
     stripeEvent(type, object, { id: 'evt_1', at: AT })
-  const invoice = (amount_due: number) => ({
-    ...{ id: 'in_1', amount_due, amount_paid: amount_due, created: AT / 1000 },
+  const invoice = (total: number, amount_due = total) => ({
+    ...{ id: 'in_1', total, amount_due, amount_paid: amount_due, created: AT / 1000 },
     parent: { subscription_details: { metadata: { subscription_id: SUBSCRIPTION_ID } } },
   })
   const told = { noticeId: 'evt_1', at: AT }
@@ -267,7 +385,26 @@ describe('notices of Stripe', () => {
       event('payment_intent.payment_failed', { ...ours, last_payment_error: { message: 'Declined.' } }),
       { about: 'link_failed', linkId: LINK_ID, failureMessage: 'Declined.' },
     ],
+    ...(
+      [
+        ['refund.updated', 'succeeded', 'succeeded'],
+        ['refund.updated', 'canceled', 'failed'],
+        ['refund.failed', 'failed', 'failed'],
+      ] as const
+    ).map(
+      ([type, theirs, status]) =>
+        [
+          event(type, { id: 're_1', status: theirs, metadata: { link_id: LINK_ID, refund_id: REFUND_ID } }),
+          {
+            ...{ about: 'link_refund', linkId: LINK_ID, refundId: REFUND_ID },
+            ...{ processorRefundId: 're_1', status },
+          },
+        ] as [string, object],
+    ),
     [event('invoice.paid', invoice(5_000)), { about: 'subscription_paid', ...charge }],
+    // the customer's balance paid it, or a part of it
+    [event('invoice.paid', invoice(5_000, 0)), { about: 'subscription_paid', ...charge }],
+    [event('invoice.paid', invoice(5_000, 1_000)), { about: 'subscription_paid', ...charge }],
     [
       event('invoice.payment_failed', invoice(5_000)),
       { about: 'subscription_failed', ...charge, failureCode: null },
@@ -301,12 +438,16 @@ describe('notices of Stripe', () => {
   test.each([
     event('payment_intent.succeeded', { id: 'pi_1', metadata: {} }),
     event('invoice.paid', invoice(0)),
-    event('invoice.paid', { id: 'in_2', parent: null, amount_due: 5 }),
+    event('invoice.paid', { id: 'in_2', parent: null, total: 5, amount_due: 5 }),
     event('customer.subscription.updated', {
       status: 'paused',
       metadata: { subscription_id: SUBSCRIPTION_ID },
     }),
     event('charge.refunded', { id: 'ch_1' }),
+    event('refund.updated', { id: 're_1', status: 'succeeded', metadata: {} }),
+    event('refund.updated', {
+      ...{ id: 're_1', status: 'pending', metadata: { link_id: LINK_ID, refund_id: REFUND_ID } },
+    }),
   ])('%#: tell nothing of ours', (body) => {
     expect(read(body)).toEqual([])
   })

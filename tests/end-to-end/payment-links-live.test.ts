@@ -336,6 +336,18 @@ describe('a refund at the processor', () => {
     expect(await raised(service, own.tenantId, 'payment.refunded')).toHaveLength(2)
   })
 
+  test('under a key is its own, although another of the same amount has no answer yet', async () => {
+    const id = await paidLink()
+    const [first, second] = [randomUUID(), randomUUID()]
+    await fault('card-processor', 'timeout')
+    expect((await refund(id, { amount_cents: 1_000 }, first)).status).toBe(502)
+    const other = await refund(id, { amount_cents: 1_000 }, second)
+    expect([other.status, other.body.data.refunded_cents]).toEqual([200, 2_000])
+    expect((await refund(id, { amount_cents: 1_000 }, first)).status).toBe(200)
+    const { refunded_cents, refunds } = await shown(id)
+    expect([refunded_cents, refunds.length]).toEqual([2_000, 2])
+  })
+
   test('without an answer stays pending, although the next try gets nowhere', async () => {
     const id = await paidLink()
     for (const mode of ['timeout', 'unreachable']) {

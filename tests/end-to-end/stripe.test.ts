@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allEvents } from '../support/core.ts'
+import { raised } from '../support/payments.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import {
@@ -77,7 +78,7 @@ async function notify<Type extends StripeEventType>(
 }
 
 const invoiceOf = (subscriptionId: string, id: string, due: number, amount = 5_000) => ({
-  ...{ id, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
+  ...{ id, total: amount, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
   parent: { subscription_details: { metadata: { subscription_id: subscriptionId } } },
 })
 const metadataOf = (subscriptionId: string) => ({ metadata: { subscription_id: subscriptionId } })
@@ -140,6 +141,124 @@ describe('links', () => {
     const refund = await partner('POST', `/payment-links/${link._id}/refund`, { amount_cents: 500 })
     expect(refund.body.data.refunded_cents).toBe(500)
     expect([...stripe.refunds.values()].at(-1)).toMatchObject({ payment_intent: 'pi_1', amount: 500 })
+  })
+
+  test('are made although Stripe fails once for their employer, which it keeps for a day', async () => {
+    const other = await seedTenant(service)
+    stripe.fail(500, { path: /customers$/ })
+    await createLink(service, other)
+    stripe.fail(500, { times: 2, path: /payment_links$/ })
+    const ask = () => createLink(service, other)
+    await expect(ask()).rejects.toThrow()
+    await ask()
+  })
+
+  describe('are refunded', () => {
+    let payments = 0
+    /** A link that was paid. @returns its id, and how to refund it and read it. */
+    const paidLink = async () => {
+      const of = await seedTenant(service)
+      const { _id } = await createLink(service, of)
+      payments += 1
+      await notify('payment_intent.succeeded', {
+        ...{ id: `pi_refunds_${payments}`, payment_method: 'pm_of_payer', amount_received: 10_500 },
+        metadata: { link_id: _id },
+      })
+      await drain()
+      const refund = (body: unknown, key?: string) =>
+        asPartner(
+          service,
+          { ...of.clientHeaders, ...(key === undefined ? {} : { 'Idempotency-Key': key }) },
+          ...(['POST', `/payment-links/${_id}/refund`, body] as const),
+        )
+      const read = async () => (await partner('GET', `/payment-links/${_id}`, undefined, of)).body.data
+      const toldOf = async () => (await raised(service, of.tenantId, 'payment.refunded')).length
+      const tell = (type: 'refund.updated' | 'refund.failed', status: string, refund_id: string) => {
+        const [id] = [...stripe.refunds.values()].flatMap((one) =>
+          one.metadata?.refund_id === refund_id ? [one.id] : [],
+        )
+        return notify(type, { id: id!, status, metadata: { link_id: _id, refund_id } })
+      }
+      return { of, id: _id, refund, read, toldOf, tell }
+    }
+    const made = (id: string) =>
+      [...stripe.refunds.values()]
+        .filter(({ metadata }) => metadata?.link_id === id)
+        .map(({ amount }) => amount)
+    const alerts = async (of: SeededTenant) =>
+      (await operate(service, 'GET', `/alerts?kind=refund_failed&tenant_id=${of.tenantId}`)) as Json[]
+
+    test('once, although the answer was lost and Stripe has forgotten the call since', async () => {
+      for (const amount_cents of [1_000, 10_500]) {
+        const { id, refund, read, toldOf } = await paidLink()
+        stripe.fail('lost', { times: 2, path: /refunds$/, method: 'POST' })
+        expect((await refund({ amount_cents })).status).toBe(502)
+        expect((await read()).refunds).toMatchObject([{ status: 'pending' }])
+        stripe.forgetKeys()
+        // what was carried out cannot be carried out again
+        stripe.fail('declined', { times: 1, path: /refunds$/, method: 'POST' })
+        await advance(service, { seconds: 3 * 24 * 3_600 })
+        stripe.fail('declined', { times: 0 })
+        expect(made(id)).toEqual([amount_cents])
+        expect(await read()).toMatchObject({
+          ...{ refunded_cents: amount_cents, refunds: [{ status: 'succeeded' }] },
+        })
+        expect(await toldOf()).toBe(1)
+      }
+    })
+
+    test('as soon as Stripe is through with it, and no other one meanwhile', async () => {
+      const { of, id, refund, read, toldOf, tell } = await paidLink()
+      stripe.refundsBegin = 'pending'
+      try {
+        const first = await refund({ amount_cents: 1_000 })
+        expect([first.status, first.body.data]).toMatchObject([
+          200,
+          { refunded_cents: 0, refunds: [{ amount_cents: 1_000, status: 'pending' }] },
+        ])
+        const other = await refund({ amount_cents: 2_000 })
+        expect([other.status, other.body.message]).toEqual([409, expect.stringContaining('under way')])
+        expect((await refund({ amount_cents: 1_000 })).body.data.refunds).toHaveLength(1)
+        await advance(service, { seconds: 15 * 60 })
+        await drain()
+        const [{ refund_id }] = (await read()).refunds
+        expect([await toldOf(), made(id), (await read()).refunded_cents]).toEqual([0, [1_000], 0])
+        await tell('refund.updated', 'succeeded', refund_id)
+        await drain()
+        expect(await read()).toMatchObject({ refunded_cents: 1_000, refunds: [{ status: 'succeeded' }] })
+        expect([await toldOf(), await alerts(of)]).toEqual([1, []])
+        // the notice may be lost: it is asked for
+        expect((await refund({ amount_cents: 500 })).status).toBe(200)
+        const [, second] = [...stripe.refunds.values()].filter(({ metadata }) => metadata?.link_id === id)
+        await advance(service, { seconds: 15 * 60 })
+        stripe.settleRefund(second!.id, 'succeeded')
+        await advance(service, { seconds: 6 * 3_600 })
+        expect((await read()).refunded_cents).toBe(1_500)
+      } finally {
+        stripe.refundsBegin = 'succeeded'
+      }
+    })
+
+    test('until it comes back from the bank: an operator is told, and it may be refunded anew', async () => {
+      const { of, id, refund, read, tell } = await paidLink()
+      const [{ refund_id }] = (await refund({})).body.data.refunds
+      await tell('refund.failed', 'failed', refund_id)
+      await tell('refund.updated', 'succeeded', refund_id)
+      expect(await read()).toMatchObject({ refunded_cents: 0, refunds: [] })
+      await drain()
+      expect(await alerts(of)).toMatchObject([{ about: { payment_link_id: id, refund_id } }])
+      expect((await refund({})).body.data.refunded_cents).toBe(10_500)
+      expect(made(id)).toEqual([10_500, 10_500])
+    })
+
+    test('not at all where Stripe says so at once', async () => {
+      const { refund, read } = await paidLink()
+      stripe.refundsBegin = 'failed'
+      expect((await refund({})).status).toBe(502)
+      stripe.refundsBegin = 'succeeded'
+      expect(await read()).toMatchObject({ refunded_cents: 0, refunds: [] })
+      expect((await refund({})).body.data.refunded_cents).toBe(10_500)
+    })
   })
 
   test('of a plan are charged monthly from then on, with the payer as their customer', async () => {
@@ -304,7 +423,7 @@ describe('subscriptions', () => {
       const body = subscriptionBody(other, { payment_method_id: newMethod() })
       const headers = { ...other.clientHeaders, 'Idempotency-Key': `${fault}-1` }
       const ask = () => asPartner(service, headers, 'POST', '/subscriptions', body)
-      stripe.fail(fault, { times: 2, path: /subscriptions$/ })
+      stripe.fail(fault, { times: 2, path: /subscriptions$/, method: 'POST' })
       expect((await ask()).status).toBe(502)
       const before = stripe.subscriptions.size
       expect((await partner('GET', '/subscriptions', undefined, other)).body.data).toEqual([])

@@ -28,24 +28,29 @@ const LINK: Names<Stripe.PaymentLinkCreateParams> = [
 ]
 const LINK_CHANGE: Names<Stripe.PaymentLinkUpdateParams> = ['active']
 const ATTACH: Names<Stripe.PaymentMethodAttachParams> = ['customer']
-const REFUND: Names<Stripe.RefundCreateParams> = ['payment_intent', 'amount', 'reason']
+const REFUND: Names<Stripe.RefundCreateParams> = ['payment_intent', 'amount', 'reason', 'metadata']
+const REFUNDS: Names<Stripe.RefundListParams> = ['payment_intent', 'limit']
+const SUBSCRIPTIONS: Names<Stripe.SubscriptionListParams> = ['customer', 'status', 'limit']
 const SUBSCRIPTION: Names<Stripe.SubscriptionCreateParams> = [
   ...(['customer', 'items', 'metadata', 'payment_behavior', 'proration_behavior'] as const),
-  ...(['default_payment_method', 'trial_end', 'cancel_at'] as const),
+  ...(['default_payment_method', 'trial_end', 'billing_cycle_anchor_config', 'cancel_at'] as const),
 ]
 
 type Customer = Pick<Stripe.Customer, 'id' | 'object' | 'name' | 'email' | 'metadata'>
 type Link = Pick<Stripe.PaymentLink, 'id' | 'object' | 'url' | 'active' | 'metadata'>
 type Method = Pick<Stripe.PaymentMethod, 'id' | 'object' | 'customer'>
-type Refund = Pick<Stripe.Refund, 'id' | 'object' | 'amount' | 'payment_intent' | 'status'>
+type Refund = Pick<Stripe.Refund, 'id' | 'object' | 'amount' | 'payment_intent' | 'status' | 'metadata'>
 type Invoice = Pick<Stripe.Invoice, 'id' | 'object' | 'status' | 'amount_due'>
 type Subscription = Pick<
   Stripe.Subscription,
   'id' | 'object' | 'status' | 'customer' | 'metadata' | 'latest_invoice' | 'trial_end' | 'cancel_at'
 >
 
-/** What a request runs into: nobody there, an answer that is lost or never comes, or an error. */
-export type StripeFault = 'unreachable' | 'lost' | 'silent' | 500 | 429 | 'declined'
+/**
+ * What a request runs into: nobody there, an answer that is lost or never comes, or an error; `broken` is a 500 of what
+ * was carried out all the same.
+ */
+export type StripeFault = 'unreachable' | 'lost' | 'silent' | 500 | 'broken' | 429 | 'declined'
 
 interface SentRequest {
   readonly method: string
@@ -57,6 +62,7 @@ interface SentRequest {
 interface Answer {
   readonly status: number
   readonly body: unknown
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** An error as Stripe words it. */
@@ -82,7 +88,18 @@ export class StripeStandIn {
   readonly #products = new Set<string>()
   readonly #answered = new Map<string, { readonly asked: string; readonly answer: Answer }>()
   readonly #server: Server
-  #fault: { readonly fault: StripeFault; readonly path: RegExp; times: number } | null = null
+  #fault: {
+    readonly fault: StripeFault
+    readonly path: RegExp
+    readonly method: string | null
+    times: number
+  } | null = null
+  /** Epoch milliseconds. */
+  now: () => number = () => 0
+  /** Takes the day of the month for charges. */
+  knowsAnchors = true
+  /** What becomes of refunds as they are asked for. */
+  refundsBegin: 'succeeded' | 'pending' | 'failed' = 'succeeded'
   #count = 0
 
   private constructor() {
@@ -105,8 +122,21 @@ export class StripeStandIn {
   }
 
   /** Lets the next requests for some paths fail. */
-  fail(fault: StripeFault, { times = 1, path = /./ }: { times?: number; path?: RegExp } = {}): void {
-    this.#fault = times === 0 ? null : { fault, path, times }
+  fail(
+    fault: StripeFault,
+    { times = 1, path = /./, method = null }: { times?: number; path?: RegExp; method?: string | null } = {},
+  ): void {
+    this.#fault = times === 0 ? null : { fault, path, method, times }
+  }
+
+  /** A day goes by: Stripe forgets the keys of calls, and takes one that comes again for a new call. */
+  forgetKeys(): void {
+    this.#answered.clear()
+  }
+
+  /** What becomes of a refund later. */
+  settleRefund(id: string, status: 'succeeded' | 'failed'): void {
+    this.refunds.set(id, { ...found(this.refunds, id, 'id'), status })
   }
 
   /** Makes a payment method, of nobody yet unless said. */
@@ -125,22 +155,27 @@ export class StripeStandIn {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const path = request.url!.split('?')[0]!
-    const fault = this.#takeFault(path)
+    const { pathname: path, searchParams } = new URL(request.url!, this.url)
+    const text = request.method === 'GET' ? String(searchParams) : Buffer.concat(chunks).toString()
+    const fault = this.#takeFault(request, path)
     if (fault === 'unreachable') {
       request.socket.destroy()
       return
     }
-    const { status, body } = this.#answer(request, path, Buffer.concat(chunks).toString(), fault)
+    const { status, body, headers } = this.#answer(request, path, text, fault)
     if (fault === 'lost') request.socket.destroy()
     if (fault === 'lost' || fault === 'silent') return
-    response.writeHead(status, { 'Content-Type': 'application/json', 'Request-Id': `req_${this.#count}` })
+    const own = { 'Content-Type': 'application/json', 'Request-Id': `req_${this.#count}` }
+    response.writeHead(status, { ...own, ...headers })
     response.end(JSON.stringify(body))
   }
 
-  #takeFault(path: string): StripeFault | null {
+  #takeFault(request: IncomingMessage, path: string): StripeFault | null {
     const set = this.#fault
-    if (!set?.path.test(path)) return null
+    if (!set?.path.test(path) || (set.method !== null && set.method !== request.method)) return null
+    const isOfNetwork = set.fault === 'unreachable' || set.fault === 'lost' || set.fault === 'silent'
+    // what was answered before is answered again, and not carried out
+    if (!isOfNetwork && this.#answered.has(String(request.headers['idempotency-key']))) return null
     set.times -= 1
     if (set.times === 0) this.#fault = null
     return set.fault
@@ -159,20 +194,33 @@ export class StripeStandIn {
       const params = nested(text)
       const key = header('idempotency-key')
       this.requests.push({ method, path, params, key })
-      if (fault === 500) throw new Refusal(500, { type: 'api_error' })
       if (fault === 429) throw new Refusal(429, { type: 'invalid_request_error', code: 'rate_limit' })
       if (method === 'POST' && key === null) throw new Error('A POST without an idempotency key')
       const asked = `${method} ${path} ${text}`
       const known = key === null ? undefined : this.#answered.get(key)
       if (known) {
         if (known.asked !== asked) throw new Refusal(400, { type: 'idempotency_error' })
-        return known.answer
+        return { ...known.answer, headers: { ...known.answer.headers, 'Idempotent-Replayed': 'true' } }
       }
-      const answer = this.#carryOut(method, path, params, fault === 'declined')
+      const answer = this.#outcome(method, path, params, fault)
       if (key !== null) this.#answered.set(key, { asked, answer })
       return answer
     } catch (error) {
       if (error instanceof Refusal) return error.answer
+      throw error
+    }
+  }
+
+  /** What is kept under the key of a call: errors, too, except about parameters. */
+  #outcome(method: string, path: string, params: Params, fault: StripeFault | null): Answer {
+    const failure = new Refusal(500, { type: 'api_error' }).answer
+    const failed: Answer = { ...failure, headers: { 'Stripe-Should-Retry': 'false' } }
+    if (fault === 500) return failed
+    try {
+      const answer = this.#carryOut(method, path, params, fault === 'declined')
+      return fault === 'broken' ? failed : answer
+    } catch (error) {
+      if (error instanceof Refusal && error.message !== 'parameter_unknown') return error.answer
       throw error
     }
   }
@@ -207,16 +255,30 @@ export class StripeStandIn {
         return ok(this.methods.get(attached))
       }
       case 'POST refunds': {
-        const { amount, payment_intent } = only(params, REFUND)
+        const { amount, payment_intent, metadata } = only(params, REFUND)
+        if (isDeclined) throw new Refusal(400, { type: 'invalid_request_error', code: 'charge_disputed' })
         const refund: Refund = {
           ...{ id: this.#id('re'), object: 'refund', amount: Number(amount) },
-          ...{ payment_intent: String(payment_intent), status: 'succeeded' },
+          ...{ payment_intent: String(payment_intent), status: this.refundsBegin },
+          metadata: (metadata ?? {}) as Stripe.Metadata,
         }
         this.refunds.set(refund.id, refund)
         return ok(refund)
       }
+      case 'GET refunds': {
+        const { payment_intent } = only(params, REFUNDS)
+        return listed(this.refunds, (one) => one.payment_intent === payment_intent)
+      }
       case 'POST subscriptions':
         return ok(this.#createSubscription(only(params, SUBSCRIPTION)))
+      case 'GET subscriptions': {
+        const { customer, status } = only(params, SUBSCRIPTIONS)
+        // as the real one: those that have ended only when they are asked for
+        return listed(
+          this.subscriptions,
+          (one) => one.customer === customer && (status === 'all' || one.status !== 'canceled'),
+        )
+      }
       case 'GET subscriptions {id}':
         return ok(found(this.subscriptions, id!, 'id'))
       case 'DELETE subscriptions {id}': {
@@ -227,8 +289,13 @@ export class StripeStandIn {
         this.subscriptions.set(id!, canceled)
         return ok(canceled)
       }
+      case 'GET invoices {id}':
+        return ok(found(this.invoices, id!, 'invoice'))
       case 'POST invoices {id} pay': {
         const invoice = found(this.invoices, id!, 'invoice')
+        if (invoice.status === 'paid') {
+          throw new Refusal(400, { type: 'invalid_request_error', code: 'invoice_already_paid' })
+        }
         if (isDeclined) throw decline()
         const paid = { ...invoice, status: 'paid' as const }
         this.invoices.set(id!, paid)
@@ -291,16 +358,25 @@ export class StripeStandIn {
     const { product, unit_amount } = (items as [{ price_data: Record<string, string> }])[0].price_data
     if (!this.#products.has(product!)) throw missing('items[0][price_data][product]')
     const id = this.#id('sub')
-    const isLater = trial_end !== undefined
+    const isTrial = trial_end !== undefined
+    const isAnchored = asked.billing_cycle_anchor_config !== undefined
+    if (isAnchored && (isTrial || !this.knowsAnchors)) {
+      throw new Refusal(400, { type: 'invalid_request_error', param: 'billing_cycle_anchor_config' })
+    }
+    // as the real one: not before now, nor now
+    if (isTrial && Number(trial_end) * 1000 <= this.now()) {
+      throw new Refusal(400, { type: 'invalid_request_error', param: 'trial_end' })
+    }
+    const isLater = isTrial || isAnchored
     const invoice = this.#id('in')
     this.invoices.set(invoice, {
       ...{ id: invoice, object: 'invoice', status: isLater ? 'paid' : 'open' },
       ...{ amount_due: isLater ? 0 : Number(unit_amount), subscription: id },
     })
     const subscription: Subscription = {
-      ...{ id, object: 'subscription', status: isLater ? 'trialing' : 'incomplete' },
+      ...{ id, object: 'subscription', status: isTrial ? 'trialing' : isLater ? 'active' : 'incomplete' },
       ...{ customer: String(customer), metadata: metadata as Stripe.Metadata, latest_invoice: invoice },
-      trial_end: isLater ? Number(trial_end) : null,
+      trial_end: isTrial ? Number(trial_end) : null,
       cancel_at: cancel_at === undefined ? null : Number(cancel_at),
     }
     this.subscriptions.set(id, { ...subscription, asked })
@@ -315,6 +391,16 @@ export class StripeStandIn {
 
 function ok(body: unknown): Answer {
   return { status: 200, body }
+}
+
+/** A page of what a list answers, newest first. */
+function listed<Kind>(all: ReadonlyMap<string, Kind>, matches: (one: Kind) => boolean): Answer {
+  return ok({
+    object: 'list',
+    data: [...all.values()].filter(matches).reverse(),
+    has_more: false,
+    url: '/v1',
+  })
 }
 
 function found<Kind>(all: ReadonlyMap<string, Kind>, id: string, param: string): Kind {

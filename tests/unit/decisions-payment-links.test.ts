@@ -81,7 +81,10 @@ const refunded = (refund_id: string, amount_cents: number, refunded_cents: numbe
     ...{ ...link, refund_id, amount_cents, refunded_cents, reason: null },
     ...{ processor_refund_id: 're_1', refunded_at: isoTime(LATE) },
   })
-const refundFailed = PaymentLinkRefundFailed.of({ ...link, refund_id: R1, failed_at: isoTime(LATE) })
+const refundFailed = PaymentLinkRefundFailed.of({
+  ...{ ...link, refund_id: R1, processor_refund_id: null, failed_at: isoTime(LATE) },
+})
+const refundCameBack = PaymentLinkRefundFailed.of({ ...refundFailed.data, processor_refund_id: 're_1' })
 
 const pay = (processorPaymentId: string | null, at: number, now = at) =>
   ({ type: 'Pay', paymentId: PAYMENT, processorPaymentId, paymentMethodId: 'pm_1', at, now }) as const
@@ -92,6 +95,8 @@ const refund = (refundId: string, amountCents: number | null) =>
   ({ type: 'RequestRefund', refundId, amountCents, reason: null, at: EARLY }) as const
 const settle = (refundId: string) =>
   ({ type: 'RecordRefunded', refundId, processorRefundId: 're_1', at: LATE }) as const
+const giveUp = (processorRefundId: string | null) =>
+  ({ type: 'RecordRefundFailed', refundId: R1, processorRefundId, at: LATE }) as const
 
 decisions(paymentLink, [
   ['is created', [], { type: 'Create', data: created.data }, [created]],
@@ -170,12 +175,7 @@ decisions(paymentLink, [
     settle(R1),
     [],
   ],
-  [
-    'gives up a refund',
-    [created, paid, requested(R1, 1_000)],
-    { type: 'RecordRefundFailed', refundId: R1, at: LATE },
-    [refundFailed],
-  ],
+  ['gives up a refund', [created, paid, requested(R1, 1_000)], giveUp(null), [refundFailed]],
   [
     'settles one that was given up beside, as its money went back',
     [created, paid, requested(R1, 1_000), refundFailed],
@@ -185,7 +185,31 @@ decisions(paymentLink, [
   [
     'gives up no refund that was settled',
     [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
-    { type: 'RecordRefundFailed', refundId: R1, at: LATE },
+    giveUp(null),
+    [],
+  ],
+  [
+    'counts a refund that came back no more',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000), refundCameBack],
+    refund(R2, null),
+    [requested(R2, 10_500)],
+  ],
+  [
+    'tells of a refund that came back after it had succeeded',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000)],
+    giveUp('re_1'),
+    [refundCameBack],
+  ],
+  [
+    'tells of that once',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000), refundCameBack],
+    giveUp('re_1'),
+    [],
+  ],
+  [
+    'does not settle one that came back',
+    [created, paid, requested(R1, 1_000), refunded(R1, 1_000, 1_000), refundCameBack],
+    settle(R1),
     [],
   ],
   [

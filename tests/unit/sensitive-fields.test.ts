@@ -139,6 +139,7 @@ describe('the events', () => {
       'PaymentLinkPaid.processor_payment_id',
       'PaymentLinkPaidAgain.processor_payment_id',
       'PaymentLinkPaymentFailed.failure_message',
+      'PaymentLinkRefundFailed.processor_refund_id',
       'PaymentLinkRefunded.processor_refund_id',
       'PayrollCompanyRegistered.name',
       'PayrollFileFailed.error',

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { declinesAlways, isSimulatedMethod } from '../../../application/payments/simulated-methods.ts'
-import type { CardProcessor } from '../../../application/ports/card-processor.ts'
+import type { CardProcessor, NewRefund } from '../../../application/ports/card-processor.ts'
 import type { Faults } from '../../../application/ports/faults.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
 
@@ -40,8 +40,10 @@ export class SimulatedCardProcessor implements CardProcessor {
     return this.#answer(() => undefined)
   }
 
-  refund(_refund: unknown, key: string) {
-    return this.#answer(() => ({ processorRefundId: idOf('re', key) }))
+  /** One that may have been asked for before has been carried out then. */
+  async refund({ isRepeated }: Pick<NewRefund, 'isRepeated'>, key: string) {
+    await this.#meetFaults(isRepeated ? 'answers' : 'declines')
+    return { processorRefundId: idOf('re', key), status: 'succeeded' as const }
   }
 
   async createSubscription(

@@ -2,6 +2,7 @@ import type { Stripe } from 'stripe'
 import type {
   LinkNotice,
   ProcessorNotice,
+  ProcessorRefundStatus,
   ProcessorSubscriptionStatus,
   SubscriptionNotice,
 } from '../../../application/ports/card-processor.ts'
@@ -30,16 +31,25 @@ function toldBy(event: Stripe.Event): LinkNotice | SubscriptionNotice | null {
       const failureMessage = last_payment_error?.message ?? 'The payment was declined'
       return { about: 'link_failed', linkId, failureMessage }
     }
+    case 'refund.updated':
+    case 'refund.failed': {
+      const { id, metadata, status: theirs } = event.data.object
+      const [linkId, refundId, status] = [metadata?.link_id, metadata?.refund_id, refundStatusOf(theirs)]
+      if (linkId === undefined || refundId === undefined || status === null || status === 'pending')
+        return null
+      return { about: 'link_refund', linkId, refundId, processorRefundId: id, status }
+    }
     case 'invoice.paid':
     case 'invoice.payment_failed': {
-      const { id, parent, amount_paid, amount_due, created } = event.data.object
+      const { id, parent, total, created } = event.data.object
       const subscriptionId = parent?.subscription_details?.metadata?.subscription_id
-      // nothing is charged until the first month of a plan is over
-      if (subscriptionId === undefined || amount_due === 0) return null
-      const charge = { subscriptionId, processorPaymentId: id, dueAt: created * 1000 }
+      // nothing is charged until the first month of a plan is over; what a balance pays has a total all the same
+      if (subscriptionId === undefined || total === 0) return null
+      const due = { dueAt: created * 1000, amountCents: total }
+      const charge = { subscriptionId, processorPaymentId: id, ...due }
       return event.type === 'invoice.paid'
-        ? { about: 'subscription_paid', ...charge, amountCents: amount_paid }
-        : { about: 'subscription_failed', ...charge, amountCents: amount_due, failureCode: null }
+        ? { about: 'subscription_paid', ...charge }
+        : { about: 'subscription_failed', ...charge, failureCode: null }
     }
     case 'customer.subscription.updated':
     case 'customer.subscription.deleted': {
@@ -49,6 +59,22 @@ function toldBy(event: Stripe.Event): LinkNotice | SubscriptionNotice | null {
       if (subscriptionId === undefined || status === null) return null
       return { about: 'subscription_status', subscriptionId, status }
     }
+    default:
+      return null
+  }
+}
+
+/** What became of a refund, in our words; null when Stripe has a new word for it. */
+export function refundStatusOf(status: string | null): ProcessorRefundStatus | null {
+  switch (status) {
+    case 'succeeded':
+      return 'succeeded'
+    case 'pending':
+    case 'requires_action':
+      return 'pending'
+    case 'failed':
+    case 'canceled':
+      return 'failed'
     default:
       return null
   }

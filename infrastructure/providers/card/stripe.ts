@@ -8,9 +8,10 @@ import type {
   ProcessorNotice,
 } from '../../../application/ports/card-processor.ts'
 import { ProviderRefused } from '../../../application/ports/provider.ts'
-import { monthsAfter } from '../../../domain/kernel/calendar.ts'
+import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
+import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
-import { noticeOf, statusOf } from './stripe-notices.ts'
+import { noticeOf, refundStatusOf, statusOf } from './stripe-notices.ts'
 
 /** The version of Stripe's API that is spoken here; the endpoint for notices must be of the same. */
 export const STRIPE_API_VERSION = '2026-10-28.endive'
@@ -32,6 +33,8 @@ export interface StripeSettings {
   readonly webhookSecret: string
   /** Real milliseconds that Stripe may take for an answer, default 10000. */
   readonly timeoutMs?: number
+  /** Stripe's clock in epoch milliseconds, default that of the machine. */
+  readonly now?: () => number
 }
 
 /** Stripe, by its own SDK. What is created there names what it is for by its metadata, which notices bring back. */
@@ -39,11 +42,13 @@ export class StripeCardProcessor implements CardProcessor {
   readonly kind = 'stripe'
   readonly #stripe: Stripe
   readonly #webhookSecret: string
+  readonly #now: () => number
   #product: Promise<string> | null = null
 
-  constructor({ apiKey, apiBase, webhookSecret, timeoutMs = TIMEOUT_MS }: StripeSettings) {
+  constructor({ apiKey, apiBase, webhookSecret, timeoutMs = TIMEOUT_MS, now = Date.now }: StripeSettings) {
     const { protocol, hostname, port } = new URL(apiBase)
     this.#webhookSecret = webhookSecret
+    this.#now = now
     this.#stripe = new Stripe(apiKey, {
       apiVersion: STRIPE_API_VERSION,
       ...{ protocol: protocol === 'http:' ? 'http' : 'https', host: hostname },
@@ -56,10 +61,8 @@ export class StripeCardProcessor implements CardProcessor {
   createCustomer({ employerId, name, email }: NewCustomer, key: string) {
     return answered(async () => {
       const { customers } = this.#stripe
-      const { id } = await customers.create(
-        { metadata: { employer_id: employerId } },
-        { idempotencyKey: key },
-      )
+      const metadata = { employer_id: employerId }
+      const { id } = await onceUnder(key, (options) => customers.create({ metadata }, options))
       await customers.update(id, { name, email })
       return { customerId: id }
     })
@@ -73,78 +76,102 @@ export class StripeCardProcessor implements CardProcessor {
         ...{ currency: 'usd', unit_amount: amountCents },
         product_data: { name: description },
       }
-      const { id, url } = await this.#stripe.paymentLinks.create(
-        {
-          line_items: [{ price_data, quantity: 1 }],
+      const asked: Stripe.PaymentLinkCreateParams = {
+        line_items: [{ price_data, quantity: 1 }],
+        metadata,
+        // what notices of the payment bring back
+        payment_intent_data: {
           metadata,
-          // what notices of the payment bring back
-          payment_intent_data: {
-            metadata,
-            ...(keepsMethod ? { setup_future_usage: 'off_session' as const } : {}),
-          },
-          // the page cannot be opened for a customer that is there: who leaves a method for later gets one of its own
-          customer_creation: keepsMethod ? 'always' : 'if_required',
-          restrictions: { completed_sessions: { limit: 1 } },
-          ...(afterCompletionUrl === null
-            ? {}
-            : { after_completion: { type: 'redirect' as const, redirect: { url: afterCompletionUrl } } }),
+          ...(keepsMethod ? { setup_future_usage: 'off_session' as const } : {}),
         },
-        { idempotencyKey: key },
-      )
+        // the page cannot be opened for a customer that is there: who leaves a method for later gets one of its own
+        customer_creation: keepsMethod ? 'always' : 'if_required',
+        restrictions: { completed_sessions: { limit: 1 } },
+        ...(afterCompletionUrl === null
+          ? {}
+          : { after_completion: { type: 'redirect', redirect: { url: afterCompletionUrl } } }),
+      }
+      const { paymentLinks } = this.#stripe
+      const { id, url } = await onceUnder(key, (options) => paymentLinks.create(asked, options))
       return { processorLinkId: id, url }
     })
   }
 
   deactivatePaymentLink(processorLinkId: string, key: string) {
     return answered(async () => {
-      await this.#stripe.paymentLinks.update(processorLinkId, { active: false }, { idempotencyKey: key })
+      const { paymentLinks } = this.#stripe
+      await onceUnder(key, (options) => paymentLinks.update(processorLinkId, { active: false }, options))
     })
   }
 
-  refund({ processorPaymentId, amountCents, reason }: NewRefund, key: string) {
+  refund(refund: NewRefund, key: string) {
     return answered(async () => {
-      const { id } = await this.#stripe.refunds.create(
-        { payment_intent: processorPaymentId, amount: amountCents, ...(reason === null ? {} : { reason }) },
-        { idempotencyKey: key },
-      )
-      return { processorRefundId: id }
+      const { linkId, refundId, processorPaymentId: payment_intent, amountCents, reason } = refund
+      const { refunds } = this.#stripe
+      const metadata = { link_id: linkId, refund_id: refundId }
+      const asked = { payment_intent, amount: amountCents, metadata, ...(reason === null ? {} : { reason }) }
+      const find = () =>
+        first(refunds.list({ payment_intent, limit: 100 }), (one) => one.metadata?.refund_id === refundId)
+      // Stripe forgets keys after a day
+      const made = refund.isRepeated ? await find() : null
+      const { id, status } = made ?? (await onceUnder(key, (options) => refunds.create(asked, options), find))
+      return { processorRefundId: id, status: refundStatusOf(status) ?? 'pending' }
     })
   }
 
   createSubscription(asked: NewProcessorSubscription, key: string) {
     return answered(async () => {
-      const { subscriptionId, amountCents, firstChargeAt, charges } = asked
+      const { subscriptionId, amountCents, firstChargeAt, chargeDay, charges } = asked
       const { customer, method } = await this.#chargeable(asked, key)
+      const { subscriptions } = this.#stripe
+      const find = () =>
+        first(
+          subscriptions.list({ customer, status: 'all', limit: 100 }),
+          ({ metadata }) => metadata.subscription_id === subscriptionId,
+        )
+      // whoever asks again may do so after Stripe forgot the key, which is after a day
+      const made = await find()
+      if (made) return startedAs(made)
       const price_data = {
         ...{ currency: 'usd', unit_amount: amountCents, product: await this.#productId() },
         recurring: { interval: 'month' as const },
       }
-      const { id, status } = await this.#stripe.subscriptions.create(
-        {
-          customer,
-          items: [{ price_data }],
-          metadata: { subscription_id: subscriptionId },
-          // the first invoice waits for `chargeFirst`, and lapses without it
-          payment_behavior: 'default_incomplete',
-          proration_behavior: 'none',
-          ...(method === null ? {} : { default_payment_method: method }),
-          ...(firstChargeAt === null ? {} : { trial_end: seconds(firstChargeAt) }),
-          // on the end of a month that it counts, so that the last one is charged in full
-          ...(charges === null || firstChargeAt === null
-            ? {}
-            : { cancel_at: seconds(monthsAfter(firstChargeAt, charges)) }),
-        },
-        { idempotencyKey: key },
-      )
-      return { processorSubscriptionId: id, status: statusOf(status) ?? 'incomplete' }
+      const wanted: Stripe.SubscriptionCreateParams = {
+        customer,
+        items: [{ price_data }],
+        metadata: { subscription_id: subscriptionId },
+        // the first invoice waits for `chargeFirst`, and lapses without it
+        payment_behavior: 'default_incomplete',
+        proration_behavior: 'none',
+        ...(method === null ? {} : { default_payment_method: method }),
+      }
+      const create = ({ name, params }: StripeCalendar) =>
+        onceUnder(`${key}${name}`, (options) => subscriptions.create({ ...wanted, ...params }, options), find)
+      if (firstChargeAt === null) return startedAs(await create({ name: '', params: {} }))
+      const now = this.#now()
+      const trial = trialUntilFirst({ firstChargeAt, chargeDay, charges }, now)
+      const fixed = fixedDay({ firstChargeAt, chargeDay, charges }, now)
+      if (fixed === null) return startedAs(await create(trial))
+      try {
+        return startedAs(await create(fixed))
+      } catch (error) {
+        // better on a day that is somewhat off than never
+        if (!isAboutAnchor(error)) throw error
+        return startedAs(await create(trial))
+      }
     })
   }
 
   chargeFirst(processorSubscriptionId: string, key: string) {
     return answered(async () => {
-      const { latest_invoice } = await this.#stripe.subscriptions.retrieve(processorSubscriptionId)
-      const invoice = idOf(latest_invoice)
-      if (invoice !== null) await this.#stripe.invoices.pay(invoice, {}, { idempotencyKey: key })
+      const { subscriptions, invoices } = this.#stripe
+      const invoice = idOf((await subscriptions.retrieve(processorSubscriptionId)).latest_invoice)
+      if (invoice === null) return
+      const find = async () => {
+        const now = await invoices.retrieve(invoice)
+        return now.status === 'paid' ? now : null
+      }
+      await onceUnder(key, (options) => invoices.pay(invoice, {}, options), find)
     })
   }
 
@@ -189,11 +216,15 @@ export class StripeCardProcessor implements CardProcessor {
       const customer = owner ?? customerId
       const attached =
         owner === null &&
-        (await paymentMethods.attach(paymentMethodId, { customer }, { idempotencyKey: `${key}-attach` }))
+        (await onceUnder(`${key}-attach`, (options) =>
+          paymentMethods.attach(paymentMethodId, { customer }, options),
+        ))
       // those for tests are copied as they are attached
       const method = attached ? attached.id : paymentMethodId
       const invoice_settings = { default_payment_method: method }
-      await customers.update(customer, { invoice_settings }, { idempotencyKey: `${key}-default` })
+      await onceUnder(`${key}-default`, (options) =>
+        customers.update(customer, { invoice_settings }, options),
+      )
       return { customer, method }
     } catch (error) {
       throw refusalOf(error, 'payment_method')
@@ -202,7 +233,9 @@ export class StripeCardProcessor implements CardProcessor {
 
   /** The product, made by whoever needs it first. */
   async #productId(): Promise<string> {
-    this.#product ??= this.#stripe.products.create(PRODUCT, { idempotencyKey: `product-${PRODUCT.id}` }).then(
+    const { products } = this.#stripe
+    const creating = () => onceUnder(`product-${PRODUCT.id}`, (options) => products.create(PRODUCT, options))
+    this.#product ??= creating().then(
       ({ id }) => id,
       (error) => {
         if (error instanceof Stripe.errors.StripeError && error.code === 'resource_already_exists') {
@@ -225,6 +258,16 @@ async function answered<Answer>(call: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
+/** The first one of a list that matches, null when there is none. */
+async function first<One>(all: AsyncIterable<One>, matches: (one: One) => boolean): Promise<One | null> {
+  for await (const one of all) if (matches(one)) return one
+  return null
+}
+
+function startedAs({ id, status }: Pick<Stripe.Subscription, 'id' | 'status'>) {
+  return { processorSubscriptionId: id, status: statusOf(status) ?? ('incomplete' as const) }
+}
+
 function ofAnother(): ProviderRefused {
   return new ProviderRefused('The payment method is of another customer', 'payment_method')
 }
@@ -233,6 +276,10 @@ function idOf(reference: string | { readonly id: string } | null): string | null
   return typeof reference === 'string' ? reference : (reference?.id ?? null)
 }
 
-function seconds(epochMs: number): number {
-  return Math.floor(epochMs / 1000)
+/** Stripe will not have the day that charges were to fall on. */
+function isAboutAnchor(error: unknown): boolean {
+  return (
+    error instanceof Stripe.errors.StripeInvalidRequestError &&
+    error.param?.startsWith('billing_cycle_anchor') === true
+  )
 }
