@@ -4,6 +4,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { operatorAlert } from '../../domain/operations/operator-alert.ts'
 import { PaymentLinkPaidAgain } from '../../domain/payments/payment-link-events.ts'
+import { SubscriptionChargePaidAgain } from '../../domain/payments/subscription-events.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -72,6 +73,12 @@ export const ALERTS = {
     PaymentLinkPaidAgain,
     'The card processor took money for a payment link that had been paid before: refund it there',
     ({ payment_link_id, processor_payment_id }) => ({ payment_link_id, processor_payment_id }),
+  ),
+  subscription_paid_again: raisedBy(
+    SubscriptionChargePaidAgain,
+    'The card processor took money for a subscription that was not owed: for a charge that had been paid, or after the ' +
+      'last one. Refund it there',
+    ({ subscription_id, processor_payment_id }) => ({ subscription_id, processor_payment_id }),
   ),
 } as const satisfies Readonly<Record<string, AlertKind>>
 
