@@ -12,6 +12,7 @@ import {
 import {
   advance,
   asPartner,
+  createLink,
   type Json,
   subscribe,
   subscriptionOf,
@@ -128,5 +129,63 @@ describe('a cancellation', () => {
     expect(await types(tenant)).toEqual([
       ...['subscription.created', 'installment.paid', 'subscription.cancelled'],
     ])
+  })
+})
+
+const linkOf = async (tenant: SeededTenant, id: string): Promise<Json> =>
+  (await asPartner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)).body.data
+
+/** Has Stripe tell that a link was paid. */
+function paid(linkId: string, amount_received: number, payment_method: string | null = null): Promise<void> {
+  const id = `pi_${linkId}`
+  const metadata = { link_id: linkId }
+  return notify('payment_intent.succeeded', { id, metadata, amount_received, payment_method })
+}
+
+describe('a notice of a payment', () => {
+  test('of another amount than the link asks for counts, and the operator is told', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const { _id } = await createLink(service, tenant)
+    await paid(_id, 9_000)
+    expect(await linkOf(tenant, _id)).toMatchObject({ status: 'paid', payment: { amount_cents: 9_000 } })
+    expect(await alertsOf(tenant)).toEqual([
+      ['payment_link_amount_differs', { payment_link_id: _id, processor_payment_id: `pi_${_id}` }],
+    ])
+  })
+
+  test('of a link of the sandbox is believed by nobody', async () => {
+    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const { _id } = await createLink(service, tenant)
+    await paid(_id, 10_500)
+    expect((await linkOf(tenant, _id)).status).toBe('created')
+  })
+})
+
+describe('a plan whose down payment is paid', () => {
+  const newPlan = async (tenant: SeededTenant): Promise<string> => {
+    const terms = { payment_type: 'DIRECT_BILLING', total_installments: 3, down_payment_months: 1 }
+    return (await createLink(service, tenant, { ...terms, premium_cents: 60_000 }))._id
+  }
+  const subscriptionsOf = async (tenant: SeededTenant) =>
+    (await asPartner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.data
+  const about = (tenant: SeededTenant, payment_link_id: string) => ({
+    ...{ payment_link_id, policy_id: tenant.policyId },
+  })
+
+  test('and that the processor refuses is told to the operator', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const id = await newPlan(tenant)
+    await paid(id, 20_000, 'pm_unknown')
+    expect(await alertsOf(tenant)).toEqual([['plan_not_started', about(tenant, id)]])
+    expect(await subscriptionsOf(tenant)).toEqual([])
+  })
+
+  test('when its policy is cancelled charges nothing, and the operator is told', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const id = await newPlan(tenant)
+    await operate(service, 'POST', `/policies/${tenant.policyId}/cancel`, {})
+    await paid(id, 20_000, stripe.method('pm_of_cancelled'))
+    expect(await alertsOf(tenant)).toContainEqual(['plan_not_started', about(tenant, id)])
+    expect(await subscriptionsOf(tenant)).toEqual([])
   })
 })

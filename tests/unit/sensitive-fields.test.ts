@@ -128,6 +128,7 @@ describe('the events', () => {
       'OperatorActed.details.*',
       'OperatorActed.target',
       'OperatorAlertAcknowledged.note',
+      'PaymentLinkAmountDiffered.processor_payment_id',
       'PaymentLinkCreated.after_completion_url',
       'PaymentLinkCreated.created_by',
       'PaymentLinkCreated.fee_breakdown.*.label',
