@@ -3,7 +3,14 @@ import type { EventType } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { operatorAlert } from '../../domain/operations/operator-alert.ts'
-import { PaymentLinkPaidAgain, PaymentLinkRefundFailed } from '../../domain/payments/payment-link-events.ts'
+import {
+  PaymentLinkAmountDiffered,
+  PaymentLinkHeldUp,
+  PaymentLinkPaidAgain,
+  PaymentLinkPlanNotStarted,
+  PaymentLinkRefundFailed,
+} from '../../domain/payments/payment-link-events.ts'
+import { SubscriptionChargePaidAgain } from '../../domain/payments/subscription-events.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -80,6 +87,33 @@ export const ALERTS = {
       'other means',
     ({ payment_link_id, refund_id, processor_refund_id }) =>
       processor_refund_id === null ? null : { payment_link_id, refund_id, processor_refund_id },
+  ),
+  payment_link_amount_differs: raisedBy(
+    PaymentLinkAmountDiffered,
+    'The card processor took another amount for a payment link than it asks for; the link is paid. Compare it with the ' +
+      'payment there, and see to the difference',
+    ({ payment_link_id, processor_payment_id }) => ({
+      payment_link_id,
+      ...(processor_payment_id !== null && { processor_payment_id }),
+    }),
+  ),
+  plan_not_started: raisedBy(
+    PaymentLinkPlanNotStarted,
+    'The down payment of a plan was paid, and its monthly charges were not started: the policy is cancelled, or the card ' +
+      'processor refused. Refund the down payment, or have the rest charged by another subscription',
+    ({ payment_link_id, policy_id }) => ({ payment_link_id, policy_id }),
+  ),
+  payment_link_held_up: raisedBy(
+    PaymentLinkHeldUp,
+    'The card processor has been away for hours: `work` of a payment link waits for it, and goes on by itself. See that ' +
+      'it can be reached and accepts the key of this service',
+    ({ payment_link_id, work }) => ({ payment_link_id, work }),
+  ),
+  subscription_paid_again: raisedBy(
+    SubscriptionChargePaidAgain,
+    'The card processor took money for a subscription that was not owed: for a charge that had been paid, or after the ' +
+      'last one. Refund it there',
+    ({ subscription_id, processor_payment_id }) => ({ subscription_id, processor_payment_id }),
   ),
 } as const satisfies Readonly<Record<string, AlertKind>>
 

@@ -1,10 +1,5 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import {
-  type PaymentLink,
-  paymentLink,
-  refuseUnlessOpen,
-  statusAt,
-} from '../../domain/payments/payment-link.ts'
+import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
@@ -18,6 +13,8 @@ export interface LinkPayment {
   readonly processorPaymentId: string | null
   /** Kept for the monthly charges of a plan. */
   readonly paymentMethodId: string | null
+  /** What was taken; null: what the link asks for. */
+  readonly amountCents: number | null
   readonly at: number
 }
 
@@ -26,12 +23,12 @@ const MOST_MESSAGE = 500
 
 /**
  * Records that a link was paid. Money counts in every state: a link that was cancelled or had expired is paid late. The
- * policy is active, and can be read as such, when this returns.
- * @returns whether it had been paid before; then nothing happens.
+ * policy is active when this returns, and can be read as such unless the read models are late.
+ * @returns whether it had been paid before; then nothing happens. A simulated payment of a closed link is rejected.
  */
 export async function completeLink(
   app: Application,
-  { linkId, processorPaymentId, paymentMethodId, at }: LinkPayment,
+  { linkId, processorPaymentId, paymentMethodId, amountCents, at }: LinkPayment,
   context: CommandContext,
 ): Promise<{ readonly alreadyPaid: boolean } | Rejection> {
   const link = await existing(app, linkId)
@@ -40,7 +37,7 @@ export async function completeLink(
   const command = {
     type: 'Pay',
     paymentId: derivedId(linkId, 'payment'),
-    ...{ processorPaymentId, paymentMethodId, at },
+    ...{ processorPaymentId, paymentMethodId, amountCents, at },
     now: app.clock.now(),
   } as const
   const outcome = await app.commands.execute(paymentLink, linkId, command, scoped)
@@ -76,11 +73,8 @@ export async function simulateCompletion(
       'Completion can be simulated of ONE_TIME links only',
     )
   }
-  const at = app.clock.now()
-  const status = statusAt(link, at)
-  const refusal = status === 'paid' ? null : refuseUnlessOpen(status)
-  if (refusal) return refusal
-  const payment = { linkId: link.payment_link_id, processorPaymentId: null, paymentMethodId: null, at }
+  const nothingTaken = { processorPaymentId: null, paymentMethodId: null, amountCents: null }
+  const payment = { linkId: link.payment_link_id, ...nothingTaken, at: app.clock.now() }
   return completeLink(app, payment, context)
 }
 

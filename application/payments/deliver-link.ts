@@ -19,7 +19,8 @@ import { employerSubject } from '../sealing.ts'
 import { showLink } from './show-links.ts'
 
 /**
- * Sends a payment link to its customer, while it can be paid.
+ * Sends a payment link to its customer, while it can be paid. By a channel that it was sent by it is not sent again,
+ * whatever the work that asks for it remembers: the log may outlive the database.
  * @throws ProviderUnavailable
  */
 export async function deliverLink(
@@ -29,7 +30,7 @@ export async function deliverLink(
   context: CommandContext,
 ): Promise<void> {
   const { state: link } = await app.commands.load(paymentLink, linkId)
-  if (link === null || !isOpen(statusAt(link, app.clock.now()))) return
+  if (link === null || !isOpen(statusAt(link, app.clock.now())) || link.sent_by.includes(channel)) return
   const { customer } = await showLink(app, link)
   const to = channel === 'email' ? customer.email : customer.phone
   if (to === null || to === ERASED) return

@@ -12,7 +12,7 @@ export function completedPayload(link: PaymentLink): NewWebhookEvent<'payment.co
     payload: {
       payment_id,
       ...charge(link),
-      ...{ amount_cents, amount_paid_cents: amount_cents },
+      amount_paid_cents: amount_cents,
       paid_at,
       ...(late && { late_payment: true }),
     },

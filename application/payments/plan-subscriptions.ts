@@ -1,7 +1,8 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { dueAt, subscription } from '../../domain/payments/subscription.ts'
+import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable } from '../command-handling/verbs.ts'
@@ -33,16 +34,19 @@ const CHARGE_HOUR = 17
 /**
  * Starts the subscription of a plan, once for a link: id and key of the call derive from the link, so that whoever
  * repeats it gets the same one.
- * @returns its id. @throws ProviderUnavailable, ProviderRefused.
+ * @returns its id; a conflict where the policy is cancelled: nothing is charged for it. @throws ProviderUnavailable, ProviderRefused.
  */
 export async function startPlanSubscription(
   app: Application,
   plan: PlanSubscription,
   context: CommandContext,
-): Promise<string> {
+): Promise<string | Rejection> {
   const { linkId, tenantId, environment, amountCents, charges, paidAt, paymentMethodId } = plan
   const subscriptionId = derivedId(linkId, 'plan-subscription')
   if ((await app.commands.load(subscription, subscriptionId)).state) return subscriptionId
+  if ((await app.commands.load(policy, plan.policyId)).state?.status === 'cancelled') {
+    return reject('conflict', 'policy_cancelled', 'The policy of the plan is cancelled')
+  }
 
   const customerId = await customerOf(app, plan.employerId)
   if (customerId === null) {

@@ -53,7 +53,7 @@ async function playLink(
     return refusal ?? { kind: 'payment_link', alreadyPaid: false }
   }
   const paid = {
-    ...{ linkId, paymentMethodId: PAYERS_METHOD, at },
+    ...{ linkId, paymentMethodId: PAYERS_METHOD, amountCents: null, at },
     processorPaymentId: `pi_sim_${derivedId(linkId, 'processor-payment')}`,
   }
   const outcome = await completeLink(app, paid, context)

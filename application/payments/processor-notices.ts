@@ -1,6 +1,7 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { paymentLink } from '../../domain/payments/payment-link.ts'
 import {
   type Subscription,
   type SubscriptionCommand,
@@ -37,29 +38,28 @@ async function apply(
   notice: ProcessorNotice,
   context: CommandContext,
 ): Promise<unknown> {
-  const { at } = notice
+  if ('subscriptionId' in notice) {
+    const { subscriptionId } = notice
+    const { state } = isId(subscriptionId)
+      ? await app.commands.load(subscription, subscriptionId)
+      : { state: null }
+    if (state?.environment !== environment) return unknown()
+    return tellSubscription(app, state, notice, context)
+  }
+  const { at, linkId } = notice
+  const { state } = isId(linkId) ? await app.commands.load(paymentLink, linkId) : { state: null }
+  if (state?.environment !== environment) return unknown()
   switch (notice.about) {
     case 'link_paid': {
-      const { linkId, processorPaymentId, paymentMethodId } = notice
-      if (!isId(linkId)) return unknown()
-      return completeLink(app, { linkId, processorPaymentId, paymentMethodId, at }, context)
+      const { processorPaymentId, paymentMethodId, amountCents } = notice
+      return completeLink(app, { linkId, processorPaymentId, paymentMethodId, amountCents, at }, context)
     }
-    case 'link_failed': {
-      const { linkId, failureMessage } = notice
-      return isId(linkId) ? failLink(app, { linkId, failureMessage, at }, context) : unknown()
-    }
+    case 'link_failed':
+      return failLink(app, { linkId, failureMessage: notice.failureMessage, at }, context)
     case 'link_expired':
-      return isId(notice.linkId) ? expireLink(app, { linkId: notice.linkId, at }, context) : unknown()
+      return expireLink(app, { linkId, at }, context)
     case 'link_refund':
-      return isId(notice.linkId) ? tellRefund(app, environment, notice, context) : unknown()
-    default: {
-      const { subscriptionId } = notice
-      const { state } = isId(subscriptionId)
-        ? await app.commands.load(subscription, subscriptionId)
-        : { state: null }
-      if (state?.environment !== environment) return unknown()
-      return tellSubscription(app, state, notice, context)
-    }
+      return tellRefund(app, environment, notice, context)
   }
 }
 

@@ -7,6 +7,7 @@ import { namedPolicy } from '../access/named-policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
+import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
 import { withOwnPairs } from './metadata.ts'
 import { customerOf } from './processor-customers.ts'
 import { unlessRefused } from './refused-fields.ts'
@@ -119,14 +120,15 @@ export async function subscriptionOfClient(
 /**
  * Ends a subscription at the processor and here. That it was asked for is kept first: should the processor's notice of
  * the end come before its answer, or the answer never, it is known whose wish it was. Again it changes nothing.
- * @throws ProviderUnavailable, ProviderRefused: then it goes on as before.
+ * @throws ProviderUnavailable, ProviderRefused: then it goes on as before, unless what became of it is not known; that is
+ * found out by itself after a while.
  */
 export async function cancelSubscription(
   app: Application,
   state: Subscription,
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
-  const { subscription_id, processor_subscription_id, environment, ended } = state
+  const { subscription_id, ended } = state
   if (ended) return state
   const scoped = within(context, state)
   const requested = await app.commands.execute(
@@ -136,14 +138,31 @@ export async function cancelSubscription(
     scoped,
   )
   if (isRejection(requested)) return requested
-  await app.processors[environment].cancelSubscription(processor_subscription_id, `cancel-${subscription_id}`)
-  const outcome = await app.commands.execute(
-    subscription,
-    subscription_id,
-    { type: 'Cancel', at: app.clock.now() },
-    scoped,
-  )
-  return readable(app, subscription, outcome)
+  return finishCancellation(app, state, { isFirstCall: requested.events.length > 0 }, scoped)
+}
+
+/**
+ * Has a cancellation that was asked for done at the processor. It is withdrawn where it certainly was not done there: a
+ * processor refuses none that an earlier call has done, but may not be there when it is asked again.
+ * @throws ProviderUnavailable, ProviderRefused.
+ */
+export async function finishCancellation(
+  app: Application,
+  { subscription_id, processor_subscription_id, environment }: Subscription,
+  { isFirstCall }: { readonly isFirstCall: boolean },
+  context: CommandContext,
+): Promise<Subscription | Rejection> {
+  const record = (type: 'Cancel' | 'WithdrawCancellation') =>
+    app.commands.execute(subscription, subscription_id, { type, at: app.clock.now() }, context)
+  try {
+    const key = `cancel-${subscription_id}`
+    await app.processors[environment].cancelSubscription(processor_subscription_id, key)
+  } catch (error) {
+    const neverGotThere = error instanceof ProviderUnavailable && error.nothingHappened && isFirstCall
+    if (error instanceof ProviderRefused || neverGotThere) await record('WithdrawCancellation')
+    throw error
+  }
+  return readable(app, subscription, await record('Cancel'))
 }
 
 export function unknown(): Rejection {

@@ -3,7 +3,7 @@ import { type Policy, type PolicyNotActivated, policy } from '../../domain/polic
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
-import { activate } from './policies.ts'
+import { activate, activePosition } from './policies.ts'
 
 type Reason = (typeof PolicyNotActivated)['schema']['shape']['reason']['options'][number]
 const REASONS: readonly string[] = ['policy_cancelled', 'policy_number_taken'] satisfies Reason[]
@@ -32,4 +32,17 @@ export async function activatePolicy(
     repeatable,
   )
   return isRejection(recorded) ? recorded : outcome
+}
+
+/**
+ * Waits until a policy that is active can be read as such; for one that has been so for long, not at all. One that did
+ * not become active reads as it stands.
+ * @returns false when that takes too long.
+ */
+export async function readsActive(
+  app: Pick<Application, 'log' | 'readModels'>,
+  policyId: string,
+): Promise<boolean> {
+  const position = await activePosition(app, policyId)
+  return position === null || app.readModels.tellOf(policy, position)
 }

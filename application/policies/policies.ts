@@ -1,9 +1,12 @@
+import { streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import {
   hasLostNumber,
   type Policy,
+  PolicyActivated,
+  PolicyIssued,
   type PolicyTerms,
   policy,
   statusOn,
@@ -155,8 +158,18 @@ export async function activate(
     return outcome
   }
   // another command made it active, perhaps a moment ago
-  const position = outcome.position ?? (await app.log.head())
+  const position = outcome.position ?? (await activePosition(app, policyId))
   return readable(app, policy, { ...outcome, position })
+}
+
+/** Where in the log a policy got the status that it has unless it was cancelled; null where that is long past. */
+export async function activePosition(
+  { log }: Pick<Application, 'log'>,
+  policyId: string,
+): Promise<bigint | null> {
+  const events = await log.readStream(streamOf(policy, policyId), { direction: 'backwards' })
+  const types: readonly string[] = [PolicyIssued.name, PolicyActivated.name]
+  return events.find(({ type }) => types.includes(type))?.position ?? null
 }
 
 /** Changes terms of a policy; values equal to the present ones are no change. */

@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type PaymentLink, paymentLink, pendingRefund } from '../../domain/payments/payment-link.ts'
 import {
   deliveryChannel,
   PaymentLinkCancelled,
   PaymentLinkCreated,
+  type PaymentLinkData,
   PaymentLinkExpired,
   PaymentLinkPaid,
   PaymentLinkPaymentFailed,
@@ -13,12 +15,14 @@ import {
 } from '../../domain/payments/payment-link-events.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
 import { activatePolicyOf, expireLink } from '../payments/completions.ts'
 import { deliverLink } from '../payments/deliver-link.ts'
 import { completedPayload, failedPayload, refundedPayload } from '../payments/link-webhooks.ts'
 import { deactivationKey, refuseOfOtherProcessor } from '../payments/links.ts'
 import { startPlanSubscription } from '../payments/plan-subscriptions.ts'
 import { settleRefund } from '../payments/refunds.ts'
+import { readsActive } from '../policies/activation.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import {
@@ -40,10 +44,17 @@ export const REFUND_SETTLING_MS = 15 * 60_000
 const PENDING_REFUND_MS = 6 * 3_600_000
 /** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
 const OUTAGE_MS = 15 * 60_000
+/** How long the card processor may be away before the operator is told of what waits for it, in the same. */
+export const LONG_OUTAGE_MS = 4 * 3_600_000
 /** Tries of what a provider does, in a row: about 8 seconds in all. */
 const TRIES = 6
+/** Real milliseconds until it is asked again whether a policy can be read as active. */
+const LOOK_AGAIN_MS = 1_000
 
 const nothing = z.object({})
+/** Since when a provider is away, epoch milliseconds of the service clock. */
+const waiting = z.object({ away_since: z.number().optional() })
+const ofLink = waiting.extend({ payment_link_id: z.string() })
 
 /**
  * What follows from what happens to payment links: invitations, expiry, activation of the policy, the subscription of a
@@ -97,18 +108,16 @@ export function paymentLinks(app: Application) {
       on(PaymentLinkRefundFailed, ({ data }) => [cancel('settle-refund', data.refund_id)]),
     ],
     work: {
-      deliver: work(
-        { ...ofProvider, payload: z.object({ payment_link_id: z.string(), channel: deliveryChannel }) },
-        (item) =>
-          throughOutages(app, item, () =>
-            deliverLink(app, item.payload.payment_link_id, item.payload.channel, contextOf(item)),
-          ),
+      deliver: work({ ...ofProvider, payload: ofLink.extend({ channel: deliveryChannel }) }, (item) =>
+        throughOutages(app, item, () =>
+          deliverLink(app, item.payload.payment_link_id, item.payload.channel, contextOf(item)),
+        ),
       ),
       expire: work({ ...kind, payload: nothing }, async (item) => {
         const refusal = await expireLink(app, { linkId: item.key, at: item.dueAt }, contextOf(item))
         return refusal ? { outcome: 'stop', why: refusal.message } : { outcome: 'done' }
       }),
-      deactivate: work({ ...ofProvider, payload: nothing }, (item) =>
+      deactivate: work({ ...ofProvider, payload: waiting }, (item) =>
         throughOutages(app, item, async () => {
           const link = await linkOf(app, item.key)
           const { environment, processor_payment_link_id } = link
@@ -119,16 +128,17 @@ export function paymentLinks(app: Application) {
           )
         }),
       ),
-      // the policy first: whoever is told that it was paid finds it active
+      // the policy first: whoever is told that it was paid finds it active; one that cannot become so holds nothing back
       complete: work({ ...kind, payload: nothing }, async (item) => {
         const link = await linkOf(app, item.key)
         await activatePolicyOf(app, link, contextOf(item))
+        if (!(await readsActive(app, link.policy_id))) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
         await raiseWebhookEvent(app, completedPayload(link), contextOf(item))
         return { outcome: 'done' }
       }),
       // beside what is told: a processor that is away holds nothing back
-      'start-plan': work({ ...ofProvider, payload: nothing }, (item) =>
-        throughOutages(app, item, () => startPlan(app, item)),
+      'start-plan': work({ ...ofProvider, payload: waiting }, (item) =>
+        throughOutages(app, item, () => startPlan(app, item), { linkId: item.key, work: 'start-plan' }),
       ),
       'tell-failed': work(
         {
@@ -145,19 +155,24 @@ export function paymentLinks(app: Application) {
           return { outcome: 'done' }
         },
       ),
-      'settle-refund': work(
-        { ...ofProvider, payload: z.object({ payment_link_id: z.string() }) },
-        async (item) => {
-          let isPending = false
-          const outcome = await throughOutages(app, item, async () => {
-            const link = await linkOf(app, item.payload.payment_link_id)
-            const refund = link.refunds.find(({ refund_id }) => refund_id === item.key)
-            if (refund?.status !== 'pending') return
-            isPending = pendingRefund(await settleRefund(app, link, refund, contextOf(item))) !== null
-          })
-          return isPending ? { outcome: 'again', at: app.clock.now() + PENDING_REFUND_MS } : outcome
-        },
-      ),
+      'settle-refund': work({ ...ofProvider, payload: ofLink }, async (item) => {
+        const linkId = item.payload.payment_link_id
+        let isPending = false
+        const settle = async () => {
+          const link = await linkOf(app, linkId)
+          const refund = link.refunds.find(({ refund_id }) => refund_id === item.key)
+          if (refund?.status !== 'pending') return
+          isPending = pendingRefund(await settleRefund(app, link, refund, contextOf(item))) !== null
+        }
+        const outcome = await throughOutages(app, item, settle, { linkId, work: 'settle-refund' })
+        return isPending
+          ? {
+              outcome: 'again',
+              at: app.clock.now() + PENDING_REFUND_MS,
+              payload: { payment_link_id: linkId },
+            }
+          : outcome
+      }),
       'tell-refunded': work({ ...kind, payload: PaymentLinkRefunded.schema }, async (item) => {
         const link = await linkOf(app, item.payload.payment_link_id)
         await raiseWebhookEvent(app, refundedPayload(link, item.payload), contextOf(item))
@@ -167,47 +182,61 @@ export function paymentLinks(app: Application) {
   })
 }
 
-/** Starts the monthly charges of a plan whose down payment was paid. */
+/** Starts the monthly charges of a plan whose down payment was paid. Where they cannot start, the operator is told. */
 async function startPlan(app: Application, item: WorkItem): Promise<void> {
-  const { payment_link_id, installment_plan, down_payment_months, payment, ...link } = await linkOf(
-    app,
-    item.key,
-  )
+  const link = await linkOf(app, item.key)
+  const { payment_link_id: linkId, installment_plan, down_payment_months, payment } = link
   if (installment_plan === null) return
-  await startPlanSubscription(
-    app,
-    {
-      linkId: payment_link_id,
-      tenantId: link.tenant_id,
-      environment: link.environment,
-      employerId: link.employer_id,
-      carrierId: link.carrier_id,
-      policyId: link.policy_id,
-      amountCents: installment_plan.per_installment_cents,
-      charges: installment_plan.total_installments - down_payment_months!,
-      paidAt: Date.parse(payment!.paid_at),
-      paymentMethodId: payment!.payment_method_id,
-      metadata: link.metadata,
-    },
-    contextOf(item),
-  )
+  const tell = async (reason: PaymentLinkData<'PaymentLinkPlanNotStarted'>['reason']) => {
+    const command = { type: 'RecordPlanNotStarted', reason, at: app.clock.now() } as const
+    await app.commands.execute(paymentLink, linkId, command, within(contextOf(item), link))
+  }
+  const plan = {
+    ...{ linkId, tenantId: link.tenant_id, environment: link.environment },
+    ...{ employerId: link.employer_id, carrierId: link.carrier_id, policyId: link.policy_id },
+    amountCents: installment_plan.per_installment_cents,
+    charges: installment_plan.total_installments - down_payment_months!,
+    paidAt: Date.parse(payment!.paid_at),
+    paymentMethodId: payment!.payment_method_id,
+    metadata: link.metadata,
+  }
+  try {
+    if (isRejection(await startPlanSubscription(app, plan, contextOf(item)))) await tell('policy_cancelled')
+  } catch (error) {
+    if (error instanceof ProviderRefused) await tell('processor_refused')
+    throw error
+  }
 }
 
-/** Does what a provider has to do; one that is away for all tries is asked again later, for as long as it takes. */
-async function throughOutages(
-  { clock }: Pick<Application, 'clock'>,
-  item: WorkItem,
+/**
+ * Does what a provider has to do; one that is away for all tries is asked again later, for as long as it takes.
+ * @param about what the operator is told of once that takes long; null: nothing.
+ */
+async function throughOutages<Payload extends z.output<typeof waiting>>(
+  app: Application,
+  item: WorkItem<Payload>,
   run: () => Promise<unknown>,
-): Promise<WorkOutcome> {
+  about: {
+    readonly linkId: string
+    readonly work: PaymentLinkData<'PaymentLinkHeldUp'>['work']
+  } | null = null,
+): Promise<WorkOutcome<Payload>> {
   try {
     await run()
     return { outcome: 'done' }
   } catch (error) {
     if (error instanceof ProviderRefused) return { outcome: 'stop', why: error.message }
-    if (error instanceof ProviderUnavailable && item.isLastTry) {
-      return { outcome: 'again', at: clock.now() + OUTAGE_MS }
+    if (!(error instanceof ProviderUnavailable) || !item.isLastTry) throw error
+    const now = app.clock.now()
+    const since = item.payload.away_since ?? now
+    if (about && now - since >= LONG_OUTAGE_MS) {
+      const command = { type: 'RecordHeldUp', work: about.work, since, at: now } as const
+      const link = await linkOf(app, about.linkId)
+      // an id of its own: a further outage is another one
+      const context = { ...within(contextOf(item), link), commandId: `${item.commandId}/${since}` }
+      await app.commands.execute(paymentLink, about.linkId, command, context)
     }
-    throw error
+    return { outcome: 'again', at: now + OUTAGE_MS, payload: { ...item.payload, away_since: since } }
   }
 }
 

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
 import {
+  SubscriptionCancellationRequested,
+  SubscriptionCancellationWithdrawn,
   SubscriptionChargeFailed,
   SubscriptionChargePaid,
   SubscriptionEnded,
@@ -12,6 +14,7 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import type { RecordedEvent } from '../event-registry.ts'
 import { paymentId } from '../payments/show-subscriptions.ts'
+import { finishCancellation } from '../payments/subscriptions.ts'
 import { ProviderRefused } from '../ports/provider.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import {
@@ -31,6 +34,8 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** How long a subscription waits for its first payment, in service-clock milliseconds; processors wait a little longer. */
 export const FIRST_PAYMENT_MS = 23 * HOUR_MS
+/** How long the request for a cancellation has to finish it itself, in service-clock milliseconds. */
+const CANCELLING_MS = 15 * MINUTE_MS
 /** Real milliseconds that a piece of work may take, calls to the processor included. */
 const TIME_LIMIT_MS = 60_000
 /** Pauses before the processor is asked again: it remembers a key for a day. */
@@ -62,9 +67,16 @@ export function subscriptions(app: Application) {
         tellCharge(event, true),
       ]),
       on(SubscriptionChargeFailed, (event) => [tellCharge(event, false)]),
+      on(SubscriptionCancellationRequested, ({ data: { subscription_id, at } }) => [
+        perform('finish-cancellation', subscription_id, {}, { at: Date.parse(at) + CANCELLING_MS }),
+      ]),
+      on(SubscriptionCancellationWithdrawn, ({ data: { subscription_id } }) => [
+        cancel('finish-cancellation', subscription_id),
+      ]),
       on(SubscriptionEnded, ({ data: { subscription_id, reason } }) => [
         cancel('charge-first', subscription_id),
         cancel('expire', subscription_id),
+        cancel('finish-cancellation', subscription_id),
         ...(reason === 'requested' ? [perform('tell-cancelled', subscription_id, {})] : []),
         // the others were ended by the processor, or with it
         ...(reason === 'never_paid' || reason === 'completed'
@@ -83,6 +95,17 @@ export function subscriptions(app: Application) {
       'end-at-processor': work(call, async (item) => {
         const { environment, processor_subscription_id: id } = await load(app, item)
         await unlessRefused(app.processors[environment].cancelSubscription(id, `end-${item.key}`))
+        return { outcome: 'done' }
+      }),
+      'finish-cancellation': work(call, async (item) => {
+        const state = await load(app, item)
+        if (state.ended || !state.cancellation_requested) return { outcome: 'done' }
+        try {
+          await finishCancellation(app, state, { isFirstCall: false }, within(contextOf(item), state))
+        } catch (error) {
+          if (error instanceof ProviderRefused) return { outcome: 'stop', why: error.message }
+          throw error
+        }
         return { outcome: 'done' }
       }),
       expire: work({ payload: nothing, ...telling }, async (item) => {

@@ -87,6 +87,32 @@ export const PaymentLinkPaidAgain = eventType({
   name: 'PaymentLinkPaidAgain',
   schema: z.object({ ...link, amount_cents: cents(), processor_payment_id: z.string(), paid_at: time() }),
 })
+/** The processor took another amount for a link than it asks for: somebody has to see to the difference. */
+export const PaymentLinkAmountDiffered = eventType({
+  name: 'PaymentLinkAmountDiffered',
+  schema: z.object({
+    ...link,
+    asked_cents: cents(),
+    amount_cents: cents(),
+    processor_payment_id: z.string().nullable(),
+    paid_at: time(),
+  }),
+})
+/** The down payment was paid, and the monthly charges of the plan do not come by themselves. */
+export const PaymentLinkPlanNotStarted = eventType({
+  name: 'PaymentLinkPlanNotStarted',
+  schema: z.object({
+    ...link,
+    policy_id: id(),
+    reason: z.enum(['processor_refused', 'policy_cancelled']),
+    at: time(),
+  }),
+})
+/** The processor has been away for hours; what waits for it goes on by itself. */
+export const PaymentLinkHeldUp = eventType({
+  name: 'PaymentLinkHeldUp',
+  schema: z.object({ ...link, work: z.enum(['start-plan', 'settle-refund']), since: time(), at: time() }),
+})
 export const PaymentLinkPaymentFailed = eventType({
   name: 'PaymentLinkPaymentFailed',
   schema: z.object({ ...link, failure_id: id(), failure_message: z.string(), failed_at: time() }),
@@ -142,6 +168,9 @@ export const paymentLinkEvents = [
   PaymentLinkDeliveryFailed,
   PaymentLinkPaid,
   PaymentLinkPaidAgain,
+  PaymentLinkAmountDiffered,
+  PaymentLinkPlanNotStarted,
+  PaymentLinkHeldUp,
   PaymentLinkPaymentFailed,
   PaymentLinkCancelled,
   PaymentLinkExpired,

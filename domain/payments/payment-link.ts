@@ -4,14 +4,17 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 import {
   type PaymentLinkData as DataOf,
   type DeliveryChannel,
+  PaymentLinkAmountDiffered,
   PaymentLinkCancelled,
   PaymentLinkCreated,
   PaymentLinkDeliveryFailed,
   type PaymentLinkEvent,
   PaymentLinkExpired,
+  PaymentLinkHeldUp,
   PaymentLinkPaid,
   PaymentLinkPaidAgain,
   PaymentLinkPaymentFailed,
+  PaymentLinkPlanNotStarted,
   PaymentLinkRefunded,
   PaymentLinkRefundFailed,
   PaymentLinkRefundRequested,
@@ -42,6 +45,11 @@ export interface PaymentLink extends DataOf<'PaymentLinkCreated'> {
   /** Further payments by the processor's ids. */
   readonly paid_again: readonly string[]
   readonly refunds: readonly Refund[]
+  /** Channels that it was sent by. */
+  readonly sent_by: readonly DeliveryChannel[]
+  readonly plan_not_started: boolean
+  /** What waits for the processor for long, and since when. */
+  readonly held_up: readonly string[]
   readonly sent_at: string | null
   readonly cancelled_at: string | null
   readonly expired_at: string | null
@@ -58,6 +66,8 @@ export type PaymentLinkCommand =
       readonly paymentId: string
       readonly processorPaymentId: string | null
       readonly paymentMethodId: string | null
+      /** What was taken; null: what the link asks for. */
+      readonly amountCents: number | null
       /** When the money was taken. */
       readonly at: number
       /** When that was heard of. */
@@ -67,6 +77,17 @@ export type PaymentLinkCommand =
       readonly type: 'RecordPaymentFailed'
       readonly failureId: string
       readonly message: string
+      readonly at: number
+    }
+  | {
+      readonly type: 'RecordPlanNotStarted'
+      readonly reason: DataOf<'PaymentLinkPlanNotStarted'>['reason']
+      readonly at: number
+    }
+  | {
+      readonly type: 'RecordHeldUp'
+      readonly work: DataOf<'PaymentLinkHeldUp'>['work']
+      readonly since: number
       readonly at: number
     }
   | { readonly type: 'Cancel'; readonly at: number }
@@ -148,9 +169,10 @@ export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, Paymen
     const before = state!
     switch (event.type) {
       case 'PaymentLinkSent': {
-        const { sent_at } = event.data
+        const { channel, sent_at } = event.data
         const status = before.status === 'created' ? 'sent' : before.status
-        return { ...before, status, sent_at: before.sent_at ?? sent_at, updated_at: sent_at }
+        const sent_by = [...before.sent_by, channel]
+        return { ...before, status, sent_by, sent_at: before.sent_at ?? sent_at, updated_at: sent_at }
       }
       case 'PaymentLinkDeliveryFailed':
       case 'PaymentLinkPaymentFailed':
@@ -162,6 +184,14 @@ export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, Paymen
       case 'PaymentLinkPaidAgain': {
         const { processor_payment_id, paid_at } = event.data
         return { ...before, paid_again: [...before.paid_again, processor_payment_id], updated_at: paid_at }
+      }
+      case 'PaymentLinkAmountDiffered':
+        return before
+      case 'PaymentLinkPlanNotStarted':
+        return { ...before, plan_not_started: true }
+      case 'PaymentLinkHeldUp': {
+        const { work, since } = event.data
+        return { ...before, held_up: [...before.held_up, `${work}@${since}`] }
       }
       case 'PaymentLinkCancelled': {
         const { cancelled_at } = event.data
@@ -192,6 +222,7 @@ export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, Paymen
     const { payment_link_id } = state
     switch (command.type) {
       case 'RecordSent':
+        if (state.sent_by.includes(command.channel)) return []
         return [
           PaymentLinkSent.of({ payment_link_id, channel: command.channel, sent_at: isoTime(command.at) }),
         ]
@@ -207,6 +238,18 @@ export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, Paymen
         const { failureId: failure_id, message: failure_message, at } = command
         const failed = { payment_link_id, failure_id, failure_message, failed_at: isoTime(at) }
         return [PaymentLinkPaymentFailed.of(failed)]
+      }
+      case 'RecordPlanNotStarted': {
+        if (state.plan_not_started) return []
+        const { policy_id } = state
+        const { reason, at } = command
+        return [PaymentLinkPlanNotStarted.of({ payment_link_id, policy_id, reason, at: isoTime(at) })]
+      }
+      case 'RecordHeldUp': {
+        const { work, at } = command
+        const since = isoTime(command.since)
+        if (state.held_up.includes(`${work}@${since}`)) return []
+        return [PaymentLinkHeldUp.of({ payment_link_id, work, since, at: isoTime(at) })]
       }
       case 'Cancel':
         return cancel(command, state)
@@ -229,6 +272,9 @@ function begun(data: DataOf<'PaymentLinkCreated'>): PaymentLink {
     payment: null,
     paid_again: [],
     refunds: [],
+    sent_by: [],
+    plan_not_started: false,
+    held_up: [],
     sent_at: null,
     cancelled_at: null,
     expired_at: null,
@@ -252,12 +298,23 @@ type CommandOf<Type extends PaymentLinkCommand['type']> = Extract<PaymentLinkCom
 type Decision = readonly PaymentLinkEvent[] | Rejection
 
 function pay(
-  { paymentId, processorPaymentId, paymentMethodId, at, now }: CommandOf<'Pay'>,
+  { paymentId, processorPaymentId, paymentMethodId, amountCents, at, now }: CommandOf<'Pay'>,
   state: PaymentLink,
 ): Decision {
   const { payment_link_id, payment, paid_again } = state
-  const [amount_cents, paid_at] = [linkAmountCents(state), isoTime(at)]
+  const [asked_cents, paid_at] = [linkAmountCents(state), isoTime(at)]
+  const amount_cents = amountCents ?? asked_cents
   if (payment === null) {
+    // money counts in every state; what only plays it does not
+    const refusal = processorPaymentId === null ? refuseUnlessOpen(statusAt(state, now)) : null
+    if (refusal) return refusal
+    const other = {
+      payment_link_id,
+      asked_cents,
+      amount_cents,
+      processor_payment_id: processorPaymentId,
+      paid_at,
+    }
     return [
       PaymentLinkPaid.of({
         ...{ payment_link_id, payment_id: paymentId, amount_cents, paid_at },
@@ -265,6 +322,7 @@ function pay(
         late: !isOpen(statusAt(state, now)),
         simulated: processorPaymentId === null,
       }),
+      ...(amount_cents === asked_cents ? [] : [PaymentLinkAmountDiffered.of(other)]),
     ]
   }
   const isKnown =

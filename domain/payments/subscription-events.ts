@@ -50,6 +50,11 @@ export const SubscriptionChargePaid = eventType({
   name: 'SubscriptionChargePaid',
   schema: z.object(charge),
 })
+/** The processor took money that was not owed: for a charge that had been paid, or beyond the last one. Somebody has to give it back. */
+export const SubscriptionChargePaidAgain = eventType({
+  name: 'SubscriptionChargePaidAgain',
+  schema: z.object(charge),
+})
 /** One try of a charge: the processor makes more of them. */
 export const SubscriptionChargeFailed = eventType({
   name: 'SubscriptionChargeFailed',
@@ -63,6 +68,11 @@ export const SubscriptionStatusReported = eventType({
 /** A partner wants it ended. It is when the processor has done so, whether that is learned by its answer or by its notice. */
 export const SubscriptionCancellationRequested = eventType({
   name: 'SubscriptionCancellationRequested',
+  schema: z.object({ subscription_id: id(), at: time() }),
+})
+/** The processor did not do it, and is not asked again by itself: the subscription goes on. */
+export const SubscriptionCancellationWithdrawn = eventType({
+  name: 'SubscriptionCancellationWithdrawn',
   schema: z.object({ subscription_id: id(), at: time() }),
 })
 /** Nothing is charged any more: its status is `canceled`. */
@@ -79,9 +89,11 @@ export const SubscriptionEnded = eventType({
 export const subscriptionEvents = [
   SubscriptionStarted,
   SubscriptionChargePaid,
+  SubscriptionChargePaidAgain,
   SubscriptionChargeFailed,
   SubscriptionStatusReported,
   SubscriptionCancellationRequested,
+  SubscriptionCancellationWithdrawn,
   SubscriptionEnded,
 ] as const
 export type SubscriptionEvent = EventOf<(typeof subscriptionEvents)[number]>

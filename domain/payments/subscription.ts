@@ -4,8 +4,10 @@ import type { Decider } from '../kernel/decider.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import {
   SubscriptionCancellationRequested,
+  SubscriptionCancellationWithdrawn,
   SubscriptionChargeFailed,
   SubscriptionChargePaid,
+  SubscriptionChargePaidAgain,
   SubscriptionEnded,
   type SubscriptionEvent,
   SubscriptionStarted,
@@ -19,7 +21,12 @@ type Ended = z.output<typeof SubscriptionEnded.schema>
 /** A charge that was tried. */
 export interface Charge {
   readonly number: number
-  readonly paid: Pick<z.output<typeof SubscriptionChargePaid.schema>, 'at' | 'amount_cents'> | null
+  readonly paid:
+    | (Pick<z.output<typeof SubscriptionChargePaid.schema>, 'at' | 'amount_cents'> & {
+        /** Null of the first one, where it was paid as the subscription began. */
+        readonly processor_payment_id: string | null
+      })
+    | null
   /** Oldest first. */
   readonly failures: readonly Pick<z.output<typeof SubscriptionChargeFailed.schema>, 'at' | 'failure_code'>[]
 }
@@ -30,6 +37,8 @@ export interface Subscription extends z.output<typeof SubscriptionStarted.schema
   readonly status_at: string | null
   /** Charges that were tried, by number. */
   readonly tried: readonly Charge[]
+  /** Payments that were not owed, by the processor's ids. */
+  readonly paid_again: readonly string[]
   readonly cancellation_requested: boolean
   readonly ended: Pick<Ended, 'reason' | 'at'> | null
   readonly updated_at: string
@@ -50,6 +59,7 @@ export type SubscriptionCommand =
   | ({ readonly type: 'Failed'; readonly failureCode: string | null } & ToldCharge)
   | { readonly type: 'Report'; readonly status: SubscriptionStatus; readonly at: number }
   | { readonly type: 'RequestCancellation'; readonly at: number }
+  | { readonly type: 'WithdrawCancellation'; readonly at: number }
   | { readonly type: 'Cancel'; readonly at: number }
   /** Ends one whose first payment did not come in time. */
   | { readonly type: 'Expire'; readonly at: number }
@@ -67,9 +77,12 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
     }
     switch (event.type) {
       case 'SubscriptionChargePaid': {
-        const { number, at, amount_cents } = event.data
-        return withCharge(state, number, (charge) => ({ ...charge, paid: { at, amount_cents } }))
+        const { number, at, amount_cents, processor_payment_id } = event.data
+        const paid = { at, amount_cents, processor_payment_id }
+        return withCharge(state, number, (charge) => ({ ...charge, paid }))
       }
+      case 'SubscriptionChargePaidAgain':
+        return { ...state, paid_again: [...state.paid_again, event.data.processor_payment_id] }
       case 'SubscriptionChargeFailed': {
         const { number, at, failure_code } = event.data
         return withCharge(state, number, (charge) => ({
@@ -81,6 +94,8 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
         return state
       case 'SubscriptionCancellationRequested':
         return { ...state, cancellation_requested: true }
+      case 'SubscriptionCancellationWithdrawn':
+        return { ...state, cancellation_requested: false }
       case 'SubscriptionEnded': {
         const { reason, at } = event.data
         return { ...state, ended: { reason, at } }
@@ -113,6 +128,9 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
       case 'RequestCancellation':
         if (state.ended || state.cancellation_requested) return []
         return [SubscriptionCancellationRequested.of({ subscription_id, at })]
+      case 'WithdrawCancellation':
+        if (state.ended || !state.cancellation_requested) return []
+        return [SubscriptionCancellationWithdrawn.of({ subscription_id, at })]
       case 'Cancel':
         return state.ended ? [] : ended('requested')
       case 'Expire':
@@ -121,10 +139,16 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
   },
 }
 
-/** Money counts in every state, and once. */
+/** Money counts in every state, and each payment once. What pays for nothing that is owed is told apart. */
 function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEvent[] {
   const number = numberOf(state, command.dueAt)
-  if (chargeOf(state, number)?.paid) return []
+  const before = chargeOf(state, number)?.paid
+  if (before || isBeyondLast(state, number)) {
+    const { processorPaymentId: id } = command
+    const ofCharge = before?.processor_payment_id
+    const isKnown = ofCharge === null || ofCharge === id || state.paid_again.includes(id)
+    return isKnown ? [] : [SubscriptionChargePaidAgain.of(toldAs(command, state, number))]
+  }
   const event = SubscriptionChargePaid.of(toldAs(command, state, number))
   const { at } = event.data
   const after = state.tried.filter((charge) => charge.paid).length + 1
@@ -133,14 +157,18 @@ function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEv
   return isLast ? [event, SubscriptionEnded.of({ subscription_id, reason: 'completed', at })] : [event]
 }
 
-/** A failure that is told late, after the payment or the end that followed it, is no news any more. */
+/**
+ * A failure that is told late, after the payment or the end that followed it, is no news any more, and none at all of
+ * what was not owed.
+ */
 function failed(
   command: ToldCharge & { readonly failureCode: string | null },
   state: Subscription,
 ): readonly SubscriptionEvent[] {
   const number = numberOf(state, command.dueAt)
   const at = isoTime(command.at)
-  if (chargeOf(state, number)?.paid || (state.ended && state.ended.at < at)) return []
+  const isOver = state.ended !== null && state.ended.at < at
+  if (chargeOf(state, number)?.paid || isBeyondLast(state, number) || isOver) return []
   return [
     SubscriptionChargeFailed.of({
       ...toldAs(command, state, number),
@@ -168,8 +196,10 @@ function started(data: z.output<typeof SubscriptionStarted.schema>): Subscriptio
   return {
     ...data,
     ...{ status: statusAtStart(data), status_at: null },
-    ...{ updated_at: at, cancellation_requested: false, ended: null },
-    tried: first_charge_paid ? [{ number: 1, paid: { at, amount_cents }, failures: [] }] : [],
+    ...{ updated_at: at, cancellation_requested: false, ended: null, paid_again: [] },
+    tried: first_charge_paid
+      ? [{ number: 1, paid: { at, amount_cents, processor_payment_id: null }, failures: [] }]
+      : [],
   }
 }
 
@@ -232,24 +262,30 @@ export function chargeOf({ tried }: Pick<Subscription, 'tried'>, number: number)
   return tried.find((charge) => charge.number === number)
 }
 
-type Calendar = Pick<Subscription, 'anchor_at' | 'source' | 'charges'>
+type Calendar = Pick<Subscription, 'anchor_at' | 'source'>
 
 /** When a charge is due, epoch milliseconds: monthly, clamped to the month, on the day of the anchor. @param number from 1. */
 export function dueAt({ anchor_at, source }: Calendar, number: number): number {
   return monthsAfter(Date.parse(anchor_at), source === 'plan' ? number : number - 1)
 }
 
-/** Which charge is due nearest to a time: the processor's own times may differ from ours by seconds. */
+/**
+ * Which charge is due nearest to a time: the processor's own times may differ from ours by seconds. It may lie beyond the
+ * last one.
+ */
 export function numberOf(calendar: Calendar, epochMs: number): number {
   const from = new Date(calendar.anchor_at)
   const to = new Date(epochMs)
   const months = (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth()
   const about = calendar.source === 'plan' ? months : months + 1
-  const most = calendar.charges ?? Number.POSITIVE_INFINITY
   const distance = (number: number) => Math.abs(dueAt(calendar, number) - epochMs)
   return [about - 1, about, about + 1]
-    .map((number) => Math.min(Math.max(number, 1), most))
+    .map((number) => Math.max(number, 1))
     .reduce((nearest, number) => (distance(number) < distance(nearest) ? number : nearest))
+}
+
+function isBeyondLast({ charges }: Pick<Subscription, 'charges'>, number: number): boolean {
+  return charges !== null && number > charges
 }
 
 /** The number of the charge that comes next: the first that was not tried; null when none is left. */

@@ -112,11 +112,12 @@ export const subscriptionEndpoints = [
     summary: 'Cancel a subscription',
     description:
       'It is cancelled at the card processor, and payments that were to come are `cancelled`. The webhook ' +
-      '`subscription.cancelled` follows. One that is `canceled` already stays as it is.',
+      '`subscription.cancelled` follows. One that is `canceled` already stays as it is. When the answer of the processor ' +
+      'is lost (502), the service finds out by itself, from 15 minutes later on, and cancels it then.',
     access: partner,
     params,
     answers: { 200: Subscription },
-    errors: { ...REACH, 502: PROCESSOR_AWAY },
+    errors: { ...REACH, 502: 'The card processor refused, could not be reached, or did not answer in time' },
     async handle(call) {
       const { host, caller, params } = call
       const state = accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id))

@@ -10,13 +10,16 @@ import {
 } from '../../domain/payments/checkout-settings.ts'
 import { paymentLink, refundableCents, statusAt } from '../../domain/payments/payment-link.ts'
 import {
+  PaymentLinkAmountDiffered,
   PaymentLinkCancelled,
   PaymentLinkCreated,
   PaymentLinkDeliveryFailed,
   PaymentLinkExpired,
+  PaymentLinkHeldUp,
   PaymentLinkPaid,
   PaymentLinkPaidAgain,
   PaymentLinkPaymentFailed,
+  PaymentLinkPlanNotStarted,
   PaymentLinkRefunded,
   PaymentLinkRefundFailed,
   PaymentLinkRefundRequested,
@@ -86,8 +89,22 @@ const refundFailed = PaymentLinkRefundFailed.of({
 })
 const refundCameBack = PaymentLinkRefundFailed.of({ ...refundFailed.data, processor_refund_id: 're_1' })
 
-const pay = (processorPaymentId: string | null, at: number, now = at) =>
-  ({ type: 'Pay', paymentId: PAYMENT, processorPaymentId, paymentMethodId: 'pm_1', at, now }) as const
+const pay = (
+  processorPaymentId: string | null,
+  at: number,
+  { now = at, amountCents = null }: { now?: number; amountCents?: number | null } = {},
+) =>
+  ({
+    ...({ type: 'Pay', paymentId: PAYMENT, paymentMethodId: 'pm_1' } as const),
+    ...{ processorPaymentId, amountCents, at, now },
+  }) as const
+const asked = { asked_cents: 10_500, amount_cents: 9_000, processor_payment_id: 'pi_1' }
+const differed = PaymentLinkAmountDiffered.of({ ...link, ...asked, paid_at: isoTime(EARLY) })
+const notStarted = (reason: 'processor_refused' | 'policy_cancelled') =>
+  PaymentLinkPlanNotStarted.of({ ...link, policy_id: ID, reason, at: isoTime(LATE) })
+const heldUp = (since: number) =>
+  PaymentLinkHeldUp.of({ ...link, work: 'start-plan', since: isoTime(since), at: isoTime(LATE) })
+const holdUp = (since: number) => ({ type: 'RecordHeldUp', work: 'start-plan', since, at: LATE }) as const
 const fail = { type: 'RecordPaymentFailed', failureId: R1, message: 'Declined', at: EARLY } as const
 const cancel = (at: number) => ({ type: 'Cancel', at }) as const
 const expire = { type: 'Expire', at: OVER } as const
@@ -103,6 +120,7 @@ decisions(paymentLink, [
   ['is created once', [created], { type: 'Create', data: created.data }, conflict('payment_link_exists')],
   ['is not there before', [], cancel(EARLY), { kind: 'not_found', code: 'payment_link_not_found' }],
   ['is sent', [created], { type: 'RecordSent', channel: 'email', at: EARLY }, [sent]],
+  ['is sent once', [created, sent], { type: 'RecordSent', channel: 'email', at: LATE }, []],
   ['is not sent', [created], { type: 'RecordDeliveryFailed', channel: 'sms', at: EARLY }, [notSent]],
 
   ['is paid', [created], pay('pi_1', EARLY), [paid]],
@@ -116,11 +134,50 @@ decisions(paymentLink, [
   ],
   ['is paid late when it has expired', [created, expired], pay('pi_1', LATE), [paidBy('pi_1', LATE, true)]],
   ['is paid late when nobody noticed that', [created], pay('pi_1', OVER), [paidBy('pi_1', OVER, true)]],
-  ['is late when that is heard late', [created], pay('pi_1', EARLY, LATE), [paidBy('pi_1', EARLY, true)]],
+  [
+    'is late when that is heard late',
+    [created],
+    pay('pi_1', EARLY, { now: LATE }),
+    [paidBy('pi_1', EARLY, true)],
+  ],
   ['is paid once', [created, paid], pay('pi_1', LATE), []],
   ['is not paid by simulation twice', [created, paid], pay(null, LATE), []],
   ['tells of money that came twice', [created, paid], pay('pi_2', LATE), [paidAgain]],
   ['tells of that once', [created, paid, paidAgain], pay('pi_2', LATE), []],
+  [
+    'is not paid by simulation when it was cancelled',
+    [created, cancelled],
+    pay(null, LATE),
+    conflict('payment_link_cancelled'),
+  ],
+  [
+    'is not paid by simulation when its time is over',
+    [created],
+    pay(null, OVER),
+    conflict('payment_link_expired'),
+  ],
+  [
+    'is paid another amount',
+    [created],
+    pay('pi_1', EARLY, { amountCents: 9_000 }),
+    [PaymentLinkPaid.of({ ...paid.data, amount_cents: 9_000 }), differed],
+  ],
+  ['is paid what it asks for', [created], pay('pi_1', EARLY, { amountCents: 10_500 }), [paid]],
+  [
+    'has a plan that is not started',
+    [created, paid],
+    { type: 'RecordPlanNotStarted', reason: 'policy_cancelled', at: LATE },
+    [notStarted('policy_cancelled')],
+  ],
+  [
+    'tells that of its plan once',
+    [created, paid, notStarted('policy_cancelled')],
+    { type: 'RecordPlanNotStarted', reason: 'processor_refused', at: LATE },
+    [],
+  ],
+  ['is held up', [created, paid], holdUp(EARLY), [heldUp(EARLY)]],
+  ['is held up once', [created, paid, heldUp(EARLY)], holdUp(EARLY), []],
+  ['is held up anew', [created, paid, heldUp(EARLY)], holdUp(OVER), [heldUp(OVER)]],
 
   ['has a declined attempt', [created], fail, [failed]],
   ['has none once it is paid', [created, paid], fail, []],

@@ -2,8 +2,10 @@ import { ProcessorCustomerCreated, processorCustomer } from '../../domain/paymen
 import { type SubscriptionCommand, subscription } from '../../domain/payments/subscription.ts'
 import {
   SubscriptionCancellationRequested,
+  SubscriptionCancellationWithdrawn,
   SubscriptionChargeFailed,
   SubscriptionChargePaid,
+  SubscriptionChargePaidAgain,
   SubscriptionEnded,
   SubscriptionStarted,
   SubscriptionStatusReported,
@@ -46,11 +48,14 @@ const charge = (number: number, of: number) => ({
   ...{ ...ofIt, number, processor_payment_id: 'ch_1', amount_cents: 5000, at: day(of) },
 })
 const paid = (number: number, of: number) => SubscriptionChargePaid.of(charge(number, of))
+const paidAgain = (number: number, of: number) =>
+  SubscriptionChargePaidAgain.of({ ...charge(number, of), processor_payment_id: 'ch_2' })
 const failed = (number: number, of: number) =>
   SubscriptionChargeFailed.of({ ...charge(number, of), failure_code: 'card_declined' })
 const report = (status: 'active' | 'past_due', of: number) =>
   SubscriptionStatusReported.of({ ...ofIt, status, at: day(of) })
 const wanted = SubscriptionCancellationRequested.of({ ...ofIt, at: day(5) })
+const withdrawn = SubscriptionCancellationWithdrawn.of({ ...ofIt, at: day(5) })
 const ended = (
   reason: 'requested' | 'payment_failed' | 'never_paid' | 'completed' | 'processor',
   of: number,
@@ -60,6 +65,9 @@ const told = (due: string, of: number) => ({
   ...{ processorPaymentId: 'ch_1', amountCents: 5000, dueAt: Date.parse(due), at: Date.parse(day(of)) },
 })
 const pay = (due: string, of: number): SubscriptionCommand => ({ type: 'Paid', ...told(due, of) })
+const payOther = (due: string, of: number): SubscriptionCommand => ({
+  ...{ type: 'Paid', ...told(due, of), processorPaymentId: 'ch_2' },
+})
 const fail = (due: string, of: number): SubscriptionCommand => ({
   ...{ type: 'Failed', ...told(due, of), failureCode: 'card_declined' },
 })
@@ -68,6 +76,7 @@ const tell = (status: 'active' | 'past_due' | 'canceled' | 'incomplete', of: num
 const at = Date.parse(day(5))
 const FEBRUARY = '2026-02-28T17:00:00.000Z'
 const MARCH = '2026-03-31T17:00:00.000Z'
+const APRIL = '2026-04-30T17:00:00.000Z'
 
 decisions(subscription, [
   ['is started', [], { type: 'Start', data: standalone.data }, [standalone]],
@@ -90,6 +99,20 @@ decisions(subscription, [
   ['of a plan is charged a month after its anchor', [plan], pay(FEBRUARY, 60), [paid(1, 60)]],
   ['is paid once for each charge', [standalone, paid(1, 31)], pay(ANCHOR, 32), []],
   ['that was paid as it began is not paid for that again', [started], pay(ANCHOR, 31), []],
+  [
+    'takes further money for a charge that is paid',
+    [standalone, paid(1, 31)],
+    payOther('2026-02-05T12:00:00.000Z', 36),
+    [paidAgain(1, 36)],
+  ],
+  ['tells of that once', [standalone, paid(1, 31), paidAgain(1, 36)], payOther(ANCHOR, 36), []],
+  [
+    'of a plan takes money beyond its last charge, and does not end with it',
+    [plan, paid(1, 59)],
+    payOther(APRIL, 120),
+    [paidAgain(3, 120)],
+  ],
+  ['of a plan does not fail beyond its last charge', [plan, paid(1, 59)], fail(APRIL, 120), []],
   ['is paid after a failure', [started, failed(2, 59)], pay(FEBRUARY, 60), [paid(2, 60)]],
   [
     'of a plan ends with its last payment',
@@ -154,6 +177,26 @@ decisions(subscription, [
 
   ['is to be cancelled', [started], { type: 'RequestCancellation', at }, [wanted]],
   ['is asked once', [started, wanted], { type: 'RequestCancellation', at }, []],
+  ['goes on when that was not done', [started, wanted], { type: 'WithdrawCancellation', at }, [withdrawn]],
+  [
+    'may be cancelled again then',
+    [started, wanted, withdrawn],
+    { type: 'RequestCancellation', at },
+    [wanted],
+  ],
+  [
+    'ends for another reason then',
+    [started, failed(2, 59), wanted, withdrawn],
+    tell('canceled', 66),
+    [ended('payment_failed', 66)],
+  ],
+  ['has nothing to withdraw', [started], { type: 'WithdrawCancellation', at }, []],
+  [
+    'has nothing to withdraw after its end',
+    [started, wanted, ended('requested', 5)],
+    { type: 'WithdrawCancellation', at },
+    [],
+  ],
   ['is cancelled', [started, wanted], { type: 'Cancel', at }, [ended('requested', 5)]],
   ['is cancelled once', [started, ended('requested', 5)], { type: 'Cancel', at }, []],
   [

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { operate, type SeededTenant } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+import {
+  type StripeEventType,
+  type StripeObject,
+  StripeStandIn,
+  stripeEvent,
+  stripeSettings,
+  stripeSignature,
+} from '../support/stripe-stand-in.ts'
+import {
+  advance,
+  asPartner,
+  createLink,
+  type Json,
+  subscribe,
+  subscriptionOf,
+  tenantWithCustomer,
+  told,
+} from '../support/subscriptions.ts'
+
+let stripe: StripeStandIn
+let service: RunningService
+
+beforeAll(async () => {
+  stripe = await StripeStandIn.start()
+  service = await startService({ env: stripeSettings(stripe) })
+})
+afterAll(async () => {
+  await service?.stop()
+  await stripe?.stop()
+})
+
+const now = async () => Date.parse((await operate(service, 'GET', '/clock')).now)
+const drain = () => operate(service, 'POST', '/drain')
+
+/** Kind and subject of the alerts of a tenant, newest first. */
+async function alertsOf({ tenantId }: SeededTenant): Promise<unknown[]> {
+  await drain()
+  const alerts = await operate(service, 'GET', `/alerts?tenant_id=${tenantId}`)
+  return alerts.map(({ kind, about }: Json) => [kind, about])
+}
+
+let count = 0
+/** Has Stripe tell something that it has not told before. */
+async function notify<Type extends StripeEventType>(
+  type: Type,
+  object: StripeObject<Type>,
+  time?: number,
+): Promise<void> {
+  count += 1
+  const at = time ?? (await now())
+  const body = stripeEvent(type, object, { id: `evt_alert_${count}`, at })
+  const answer = await fetch(`${service.paymentsUrl}/processor/notices`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Stripe-Signature': stripeSignature(body, await now()) },
+    body,
+  })
+  expect(answer.status).toBe(200)
+}
+
+const invoiceOf = (subscriptionId: string, id: string, due: number, amount = 5_000) => ({
+  ...{ id, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
+  parent: { subscription_details: { metadata: { subscription_id: subscriptionId } } },
+})
+const deleted = (subscriptionId: string) =>
+  notify('customer.subscription.deleted', {
+    ...{ status: 'canceled', metadata: { subscription_id: subscriptionId } },
+  })
+
+/** A subscription whose first payment came. */
+async function active(tenant: SeededTenant): Promise<string> {
+  count += 1
+  const payment_method_id = stripe.method(`pm_alert_${count}`)
+  const { _id } = await subscribe(service, tenant, { payment_method_id })
+  await drain()
+  await notify('invoice.paid', invoiceOf(_id, `in_first_${_id}`, await now()))
+  return _id
+}
+
+const types = async ({ tenantId }: SeededTenant) => (await told(service, tenantId)).map(([type]) => type)
+
+test('money that a subscription did not owe is kept, and the operator is told', async () => {
+  const tenant = await tenantWithCustomer(service)
+  const id = await active(tenant)
+  await notify('invoice.paid', invoiceOf(id, `in_first_${id}`, await now()))
+  expect(await alertsOf(tenant)).toEqual([])
+  for (const _again of [1, 2]) await notify('invoice.paid', invoiceOf(id, `in_more_${id}`, await now()))
+  expect(await alertsOf(tenant)).toEqual([
+    ['subscription_paid_again', { subscription_id: id, processor_payment_id: `in_more_${id}` }],
+  ])
+  expect(await types(tenant)).toEqual(['subscription.created', 'installment.paid'])
+})
+
+describe('a cancellation', () => {
+  const end = (tenant: SeededTenant, id: string) =>
+    asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
+
+  test('that the processor refuses is off: what ends the subscription later is no wish of the partner', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const id = await active(tenant)
+    const { processor_subscription_id: theirs } = await subscriptionOf(service, tenant, id)
+    const atStripe = stripe.subscriptions.get(theirs)!
+    stripe.subscriptions.delete(theirs)
+    expect((await end(tenant, id)).status).toBe(502)
+    stripe.subscriptions.set(theirs, atStripe)
+    await advance(service, { seconds: 86_400 })
+    const { status, scheduled_payments } = await subscriptionOf(service, tenant, id)
+    expect(status).toBe('active')
+    const due = Date.parse(scheduled_payments[1].due_at)
+    await advance(service, { to: due })
+    await notify('invoice.payment_failed', invoiceOf(id, `in_second_${id}`, due))
+    await deleted(id)
+    expect(await subscriptionOf(service, tenant, id)).toMatchObject({ cancellation_reason: 'payment_failed' })
+    expect(await types(tenant)).toEqual(['subscription.created', 'installment.paid', 'installment.failed'])
+  })
+
+  test('whose answer is lost is finished after a while', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const id = await active(tenant)
+    stripe.fail('lost', { times: 3, path: /subscriptions\/sub/ })
+    expect((await end(tenant, id)).status).toBe(502)
+    stripe.fail('lost', { times: 0 })
+    await advance(service, { seconds: 15 * 60 })
+    expect(await subscriptionOf(service, tenant, id)).toMatchObject({
+      ...{ status: 'canceled', cancellation_reason: 'requested' },
+    })
+    expect(await types(tenant)).toEqual([
+      ...['subscription.created', 'installment.paid', 'subscription.cancelled'],
+    ])
+  })
+})
+
+const linkOf = async (tenant: SeededTenant, id: string): Promise<Json> =>
+  (await asPartner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)).body.data
+
+/** Has Stripe tell that a link was paid. */
+function paid(linkId: string, amount_received: number, payment_method: string | null = null): Promise<void> {
+  const id = `pi_${linkId}`
+  const metadata = { link_id: linkId }
+  return notify('payment_intent.succeeded', { id, metadata, amount_received, payment_method })
+}
+
+describe('a notice of a payment', () => {
+  test('of another amount than the link asks for counts, and the operator is told', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const { _id } = await createLink(service, tenant)
+    await paid(_id, 9_000)
+    expect(await linkOf(tenant, _id)).toMatchObject({ status: 'paid', payment: { amount_cents: 9_000 } })
+    expect(await alertsOf(tenant)).toEqual([
+      ['payment_link_amount_differs', { payment_link_id: _id, processor_payment_id: `pi_${_id}` }],
+    ])
+  })
+
+  test('of a link of the sandbox is believed by nobody', async () => {
+    const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
+    const { _id } = await createLink(service, tenant)
+    await paid(_id, 10_500)
+    expect((await linkOf(tenant, _id)).status).toBe('created')
+  })
+})
+
+describe('a plan whose down payment is paid', () => {
+  const newPlan = async (tenant: SeededTenant): Promise<string> => {
+    const terms = { payment_type: 'DIRECT_BILLING', total_installments: 3, down_payment_months: 1 }
+    return (await createLink(service, tenant, { ...terms, premium_cents: 60_000 }))._id
+  }
+  const subscriptionsOf = async (tenant: SeededTenant) =>
+    (await asPartner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.data
+  const about = (tenant: SeededTenant, payment_link_id: string) => ({
+    ...{ payment_link_id, policy_id: tenant.policyId },
+  })
+
+  test('and that the processor refuses is told to the operator', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const id = await newPlan(tenant)
+    await paid(id, 20_000, 'pm_unknown')
+    expect(await alertsOf(tenant)).toEqual([['plan_not_started', about(tenant, id)]])
+    expect(await subscriptionsOf(tenant)).toEqual([])
+  })
+
+  test('when its policy is cancelled charges nothing, and the operator is told', async () => {
+    const tenant = await tenantWithCustomer(service)
+    const id = await newPlan(tenant)
+    await operate(service, 'POST', `/policies/${tenant.policyId}/cancel`, {})
+    await paid(id, 20_000, stripe.method('pm_of_cancelled'))
+    expect(await alertsOf(tenant)).toContainEqual(['plan_not_started', about(tenant, id)])
+    expect(await subscriptionsOf(tenant)).toEqual([])
+  })
+})

@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import * as carriers from '../../application/parties/carriers.ts'
+import * as employers from '../../application/parties/employers.ts'
+import * as tenants from '../../application/parties/tenants.ts'
+import { completeLink } from '../../application/payments/completions.ts'
+import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
+import * as policies from '../../application/policies/policies.ts'
+import { isMovable } from '../../application/ports/clock.ts'
+import type { OutgoingMessage } from '../../application/ports/messages.ts'
+import { paymentLinks } from '../../application/process-managers/payment-links.ts'
+import type { WorkItem } from '../../application/process-managers/process-manager.ts'
+import type { ApiClient } from '../../domain/access/api-client.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+} from '../support/registrations.ts'
+import { newFein, newPolicyNumber } from '../support/seed.ts'
+
+let database: TestDatabase
+let process: RegistrationProcess
+let app: Application
+let client: ApiClient
+let employerId: string
+let carrierId: string
+const sent: OutgoingMessage[] = []
+/** Up to where read models have come; null: wherever they are asked for. */
+let reached: bigint | null = null
+const askedFor: bigint[] = []
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  process = await openRegistrationProcess(database.url)
+  const { faults } = process.app
+  const settings = { faults, pageOf: (id: string) => `https://pay.example/${id}`, chargesAtOnce: false }
+  const processor = new SimulatedCardProcessor(settings)
+  app = {
+    ...process.app,
+    processors: { live: processor, sandbox: processor },
+    messages: { send: async (message) => void sent.push(message) },
+    readModels: {
+      reached: async () => true,
+      async tellOf(_aggregate, position) {
+        askedFor.push(position)
+        return reached === null || position <= reached
+      },
+    },
+  }
+  const context = operatorContext
+  const { tenant_id } = accepted(await tenants.register(app, { name: 'Tenant' }, context()))
+  const carrier = { tenantId: tenant_id, name: 'Carrier', settlementType: null }
+  carrierId = accepted(await carriers.register(app, carrier, context())).carrier_id
+  const employer = {
+    ...{ tenantId: tenant_id, environment: 'live' as const, legalName: 'Insured', fein: newFein() },
+    ...{ address: null, contactEmail: null, payrollCompanyIds: [] },
+  }
+  employerId = accepted(await employers.register(app, employer, context())).employer_id
+  client = { tenant_id, environment: 'live', carrier_ids: 'all', employer_ids: 'all' } as unknown as ApiClient
+})
+afterAll(async () => {
+  await process?.bench.close()
+  await database?.drop()
+})
+
+function accepted<T>(outcome: T | Rejection): T {
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return outcome
+}
+
+async function newPolicy(status: 'active' | 'in_progress'): Promise<string> {
+  const policy = {
+    ...{ employerId, carrierId, policyNumber: newPolicyNumber(), status },
+    ...{ effectiveDate: '2020-01-01', expirationDate: '2099-12-31' },
+    terms: {
+      ...{ class_codes: [], states: [], locations: [], rates: [], fees: [] },
+      payroll_frequency: 'WEEKLY',
+      billing_type: 'DIRECT_BILLING',
+    },
+    ...{ annualPremiumCents: null, overtimeExclusion: false },
+  } as const
+  return accepted(await policies.issue(app, policy, operatorContext())).policy_id
+}
+
+async function newLink(policyId: string, terms: Partial<NewPaymentLink> = {}): Promise<string> {
+  const link = {
+    ...{ employerId, carrierId, policyId, premiumCents: 10_000, feeCents: 0, feeBreakdown: [] },
+    paymentType: 'ONE_TIME',
+    paymentContext: 'full_payment',
+    customer: { name: 'Payer', email: 'payer@payer.example', phone: null },
+    delivery: { email: true, sms: false },
+    ...{ totalInstallments: null, downPaymentMonths: null, createdBy: null, afterCompletionUrl: null },
+    ...{ invoiceId: null, metadata: {} },
+    ...terms,
+  } as const
+  const context = { ...operatorContext(), tenantId: client.tenant_id, environment: 'live' as const }
+  return accepted(await createLink(app, client, link, context)).payment_link_id
+}
+
+/** A piece of work that nobody has tried, as a database that was restored knows it. */
+function item<Payload>(key: string, payload: Payload): WorkItem<Payload> {
+  return {
+    ...{ processManager: 'payment-links', kind: 'test', key, commandId: randomUUID(), payload },
+    ...{ attempt: 1, isLastTry: false, dueAt: 0, correlationId: 'test', causationId: 'test' },
+    ...{ tenantId: client.tenant_id, environment: 'live' },
+    signal: new AbortController().signal,
+  }
+}
+
+test('an invitation is not sent again when the work comes again that has sent it', async () => {
+  const linkId = await newLink(await newPolicy('active'))
+  const deliver = () =>
+    paymentLinks(app).work.deliver.run(
+      item(`${linkId}/email`, { payment_link_id: linkId, channel: 'email' as const }),
+    )
+  expect(await deliver()).toEqual({ outcome: 'done' })
+  expect(sent.map(({ to }) => to)).toEqual(['payer@payer.example'])
+  expect(await deliver()).toEqual({ outcome: 'done' })
+  expect(sent).toHaveLength(1)
+})
+
+test('a payment is told only when its policy reads as active; a policy that is so for long is not waited for', async () => {
+  const pay = async (policyId: string) => {
+    const linkId = await newLink(policyId)
+    const payment = { processorPaymentId: `pi_${linkId}`, paymentMethodId: null, amountCents: null }
+    accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))
+    const work = item(linkId, {})
+    return () => paymentLinks(app).work.complete.run(work)
+  }
+  const raised = async () =>
+    (await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['WebhookEventRaised'] })).events.length
+
+  const before = await app.log.head()
+  const complete = await pay(await newPolicy('in_progress'))
+  reached = before
+  expect(await complete()).toMatchObject({ outcome: 'again' })
+  expect(await raised()).toBe(0)
+  reached = null
+  expect(await complete()).toEqual({ outcome: 'done' })
+  expect(await raised()).toBe(1)
+
+  const policyId = await newPolicy('active')
+  const issuedAt = await app.log.head()
+  const completeNext = await pay(policyId)
+  askedFor.length = 0
+  expect(await completeNext()).toEqual({ outcome: 'done' })
+  expect(askedFor.filter((position) => position > issuedAt)).toEqual([])
+  expect(await raised()).toBe(2)
+})
+
+test('a plan whose processor is away for hours is told of once, and starts when it is back', async () => {
+  const { clock, faults } = app
+  if (!isMovable(clock)) throw new Error('the test moves the clock')
+  const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
+  const linkId = await newLink(await newPolicy('active'), plan)
+  const payment = { processorPaymentId: 'pi_plan', paymentMethodId: 'pm_card_payer', amountCents: null }
+  accepted(await completeLink(app, { linkId, ...payment, at: clock.now() }, operatorContext()))
+  const last = { ...item<{ away_since?: number | undefined }>(linkId, {}), isLastTry: true }
+  const events = async () =>
+    (await app.log.readStream(`paymentLink-${linkId}`))
+      .map(({ type }) => type)
+      .filter((type) => type === 'PaymentLinkHeldUp')
+
+  await faults.inject('card-processor', 'unreachable', 100)
+  const start = clock.now()
+  let payload = last.payload
+  for (const [hours, told] of [
+    [0, 0],
+    [3.9, 0],
+    [4, 1],
+    [5, 1],
+  ] as const) {
+    clock.moveTo(start + hours * 3_600_000)
+    const outcome = await paymentLinks(app).work['start-plan'].run({ ...last, payload })
+    expect(outcome).toEqual({
+      ...{ outcome: 'again', at: clock.now() + 15 * 60_000, payload: { away_since: start } },
+    })
+    payload = (outcome as { payload: typeof payload }).payload
+    expect([hours, await events()]).toEqual([hours, Array(told).fill('PaymentLinkHeldUp')])
+  }
+  await faults.inject('card-processor', 'unreachable', 0)
+  expect(await paymentLinks(app).work['start-plan'].run({ ...last, payload })).toEqual({ outcome: 'done' })
+  const started = await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['SubscriptionStarted'] })
+  expect(started.events).toHaveLength(1)
+})
