@@ -248,7 +248,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             /** @description The body that is sent */
-            payload: unknown;
+            payload: Record<string, never>;
             last_error: string | null;
             test: boolean;
             /** @description No contract, as are the next four */

@@ -40,7 +40,8 @@ export interface DeliveryRecord {
   readonly last_attempt_at: string | null
   readonly delivered_at: string | null
   readonly created_at: string
-  readonly payload: unknown
+  /** The body that is sent: the text of a JSON object. */
+  readonly payload: string
   readonly last_error: string | null
   readonly test: boolean
   readonly dedupe_key: string
@@ -146,6 +147,6 @@ export interface DeliveryRecords extends WebhookDeliveries {
     subscriptionId: string,
     options: { readonly after: Pick<WaitingDelivery, 'createdAt' | 'seq'>; readonly limit: number },
   ): Promise<readonly WaitingDelivery[]>
-  /** Forgets what is older than a time, a limited number of rows at once. @returns whether there may be more. */
+  /** Forgets what is over and older than a time, a limited number of rows at once. @returns whether there may be more. */
   prune(before: number): Promise<boolean>
 }

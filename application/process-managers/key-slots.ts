@@ -15,18 +15,27 @@ export class KeySlots {
   readonly #sharing = new Map<string, number>()
   /** What a key shares with others, while any of its work is known. */
   readonly #shares = new Map<string, readonly string[]>()
+  /** Keys whose work has to wait because what they share is full, the one that waits longest first. */
+  readonly #waiting = new Map<string, readonly string[]>()
 
   constructor(declared: SlotsPerKey) {
     this.#declared = declared
   }
 
-  /** Takes a slot. */
-  take({ concurrencyKey: key, payload, tenantId }: ClaimedWork): void {
-    add(this.#taken, key, 1)
+  /** Takes a slot. @returns whether there was one; else its key waits until what it shares has room. */
+  take({ concurrencyKey: key, payload, tenantId }: ClaimedWork): boolean {
     const { growth } = this.#declared
-    if (!growth) return
-    if (!this.#shares.has(key)) this.#shares.set(key, growth.shared.of(payload, tenantId))
-    for (const shared of this.#shares.get(key)!) add(this.#sharing, shared, 1)
+    if (growth) {
+      const shares = this.#shares.get(key) ?? growth.shared.of(payload, tenantId)
+      if (shares.some((shared) => this.#leftOf(shared) <= 0)) {
+        if (!this.#waiting.has(key)) this.#waiting.set(key, shares)
+        return false
+      }
+      this.#shares.set(key, shares)
+      for (const shared of shares) add(this.#sharing, shared, 1)
+    }
+    add(this.#taken, key, 1)
+    return true
   }
 
   /**
@@ -43,24 +52,35 @@ export class KeySlots {
     return grew ? 2 : 1
   }
 
-  /** What counts against {@link SlotsPerKey.slots} for each key that has not exactly as many left; less than nothing where it has more. */
+  /**
+   * What counts against {@link SlotsPerKey.slots} for each key that has not exactly as many left; less than nothing where it
+   * has more. What is left of something shared goes to those first who wait for it; a key that is not known yet may take
+   * more than that, which {@link take} refuses.
+   */
   busy(): ReadonlyMap<string, number> {
     const { slots, growth } = this.#declared
     if (!growth) return new Map(this.#taken)
     const left = new Map<string, number>()
-    const leftOf = (shared: string) =>
-      left.get(shared) ?? growth.shared.slots - (this.#sharing.get(shared) ?? 0)
-    const busy = new Map(this.#taken)
-    for (const [key, grown] of this.#grown) {
-      const taken = this.#taken.get(key) ?? 0
-      const shares = this.#shares.get(key) ?? []
-      const more = Math.min(grown - Math.max(taken, slots), ...shares.map(leftOf))
-      if (more <= 0) continue
+    const leftOf = (shared: string) => left.get(shared) ?? this.#leftOf(shared)
+    const busy = new Map<string, number>()
+    for (const key of new Set([...this.#waiting.keys(), ...this.#taken.keys(), ...this.#grown.keys()])) {
+      const shares = this.#shares.get(key) ?? this.#waiting.get(key) ?? []
+      const own = Math.max(slots, this.#grown.get(key) ?? 0) - (this.#taken.get(key) ?? 0)
+      const more = Math.max(0, Math.min(own, ...shares.map(leftOf)))
+      // what is left goes to others only where there is work for it: first slots are offered to all, and who is refused waits
+      const first = this.#waiting.has(key)
+        ? 0
+        : Math.min(slots - (this.#taken.get(key) ?? 0), ...shares.map((shared) => this.#leftOf(shared)))
+      busy.set(key, slots - Math.max(more, first))
+      if (more === 0) continue
       for (const shared of shares) left.set(shared, leftOf(shared) - more)
-      // beside what it may take anyway
-      busy.set(key, Math.min(taken, slots) - more)
+      this.#waiting.delete(key)
     }
     return busy
+  }
+
+  #leftOf(shared: string): number {
+    return this.#declared.growth!.shared.slots - (this.#sharing.get(shared) ?? 0)
   }
 
   /** @returns whether the key has more slots than before. */

@@ -68,7 +68,7 @@ export interface SlotsPerKey<Payload = unknown> {
   readonly growth?: {
     /** Slots of a key at the most. */
     readonly upTo: number
-    /** Keys that share something (a host, a tenant) get more only while all their work together has fewer slots than this. */
+    /** Keys that share something (a host, a tenant) have this many slots together at the most, their first ones included. */
     readonly shared: {
       readonly slots: number
       of(payload: Payload, tenantId: string | null): readonly string[]

@@ -61,15 +61,18 @@ export class KindSlots {
       : { processManager, kind, slots }
   }
 
-  /** Takes slots for what a claim brought. */
-  claimed(claims: readonly ClaimedWork[]): void {
-    this.#taken += claims.length
-    for (const claim of claims) this.#keys?.take(claim)
+  /** Takes slots for what a claim brought. @returns the pieces that have one; the others are to be given back. */
+  claimed(claims: readonly ClaimedWork[]): readonly ClaimedWork[] {
+    const taken = claims.filter((claim) => this.#keys?.take(claim) ?? true)
+    this.#taken += taken.length
     const { slots, wanted } = this.#asked
     const hasSeenAll = claims.length < slots && this.#lastKey === null
     if (!hasSeenAll) this.#wanted += wanted - claims.length
     // behind the last key the first one has its turn again
     this.#lastKey = this.declared.perKey && claims.length === slots ? lastOf(claims) : null
+    // what was given back has left its slots to others
+    this.#wanted += claims.length - taken.length
+    return taken
   }
 
   /** A piece has ended. @param isDone null when nothing can be said of it. @param ms how long it took. */

@@ -33,8 +33,8 @@ const LATER_SLOTS = 1_024
 const delivery = z.object({ subscription_id: z.string(), host: z.string() })
 
 /**
- * Whoever was not heard of yet, or is late, has few deliveries under way at a time; who is quick has more, as long as
- * they do not become too many for one host, or of one tenant.
+ * Whoever was not heard of yet, or is late, has few deliveries under way at a time; who is quick has more. All for one
+ * host together are bounded, and all of one tenant, however many subscriptions these are.
  */
 const PER_SUBSCRIPTION: SlotsPerKey<z.output<typeof delivery>> = {
   slots: 2,

@@ -215,13 +215,16 @@ export class Workers {
     for (const slots of asked) {
       const { processManager, kind } = slots
       const mine = claims.filter((claim) => claim.processManager === processManager && claim.kind === kind)
-      slots.claimed(mine)
+      const taken = new Set(slots.claimed(mine))
       for (const claim of mine) {
+        if (!taken.has(claim)) {
+          this.#work(this.#giveBack(claim))
+          continue
+        }
         const running = { claim, slots, abort: new AbortController(), isEnding: false }
         this.#running.add(running)
         this.#heartbeat.keep(running, askedAt)
-        const working: Promise<void> = this.#carryOut(running).finally(() => this.#working.delete(working))
-        this.#working.add(working)
+        this.#work(this.#carryOut(running))
       }
     }
     this.#slotIsFree()
@@ -232,6 +235,23 @@ export class Workers {
   async #rest(): Promise<void> {
     const ms = this.#restUntil - performance.now()
     if (ms >= 1) await delay(ms, null, { signal: this.#stopping.signal }).catch(() => undefined)
+  }
+
+  #work(work: Promise<void>): void {
+    const working: Promise<void> = work.finally(() => this.#working.delete(working))
+    this.#working.add(working)
+  }
+
+  /** Leaves a piece to whoever has a slot for it. */
+  async #giveBack(claim: ClaimedWork): Promise<void> {
+    try {
+      const left = await this.#parts.store.end(claim, { end: 'interrupted' })
+      if (left === 'due') await this.#offer([claim])
+      if (left === 'again') this.poll()
+    } catch (error) {
+      // the lease runs out by itself
+      this.#parts.report('workers_disturbed', { error: describeError(error) })
+    }
   }
 
   async #carryOut(running: Running): Promise<void> {

@@ -59,7 +59,8 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   if (delivery.failureCount >= FAILURES_TO_DISABLE && (await disable(parts, item, delivery))) {
     return again(delivery.createdAt + DROP_AGE)
   }
-  if (delivery.nextAttemptAt > now) return again(delivery.nextAttemptAt)
+  // the first is due when the event was raised, whatever the clock of who raised it said
+  if (delivery.attempts > 0 && delivery.nextAttemptAt > now) return again(delivery.nextAttemptAt)
   const answer = await attempt(parts, item, delivery, subscription, now)
   const isAccepted = answer.error === null
   parts.heard.attempted({

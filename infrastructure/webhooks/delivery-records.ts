@@ -16,7 +16,8 @@ import {
   GIVE_UP,
   LIST,
   LOAD,
-  PRUNE,
+  PRUNE_DELIVERIES,
+  PRUNE_EVENTS,
   RECORD,
   WAITING,
 } from './delivery-statements.ts'
@@ -109,12 +110,15 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
   }
 
   async prune(before: number): Promise<boolean> {
-    const { rows } = await this.#pool.query<{ most: number }>({
-      name: 'webhooks/prune',
-      text: PRUNE,
-      values: [before, PRUNED_AT_ONCE],
-    })
-    return rows[0]!.most >= PRUNED_AT_ONCE
+    const values = [before, PRUNED_AT_ONCE]
+    for (const [name, text] of [
+      ['webhooks/prune-deliveries', PRUNE_DELIVERIES],
+      ['webhooks/prune-events', PRUNE_EVENTS],
+    ] as const) {
+      const { rowCount } = await this.#pool.query({ name, text, values })
+      if (rowCount! >= PRUNED_AT_ONCE) return true
+    }
+    return false
   }
 
   async list(subscriptionId: string, limit: number): Promise<readonly DeliveryRecord[]> {
@@ -214,7 +218,7 @@ function recordOf(row: Row): DeliveryRecord {
     last_attempt_at: lastAttemptAt,
     delivered_at: timeOf(row.delivered_at),
     created_at: timeOf(row.created_at)!,
-    payload: JSON.parse(row.body),
+    payload: row.body,
     last_error: row.last_error,
     test: row.test,
     dedupe_key: `${row.event_id}:${row.subscription_id}`,

@@ -81,13 +81,15 @@ export const LIST = `
   ) AS delivery JOIN webhooks.events AS event USING (event_id)
   ORDER BY delivery.created_at DESC, delivery.seq DESC`
 
-/** An event is as old as its deliveries. */
-export const PRUNE = `
-  WITH deliveries AS (
-    DELETE FROM webhooks.deliveries WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM webhooks.deliveries WHERE created_at < $1 LIMIT $2)) RETURNING 1
-  ), events AS (
-    DELETE FROM webhooks.events WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM webhooks.events WHERE created_at < $1 LIMIT $2)) RETURNING 1
+/** Those that are not over stay, however old they are: whoever drops them says so in the log. */
+export const PRUNE_DELIVERIES = `
+  DELETE FROM webhooks.deliveries WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM webhooks.deliveries WHERE created_at < $1 AND next_attempt_at IS NULL LIMIT $2))`
+
+/** An event is as old as its deliveries. For when these are pruned: of the old ones only those are there that are not over. */
+export const PRUNE_EVENTS = `
+  WITH waiting AS MATERIALIZED (
+    SELECT event_id FROM webhooks.deliveries WHERE created_at < $1 AND next_attempt_at IS NOT NULL
   )
-  SELECT greatest((SELECT count(*) FROM deliveries), (SELECT count(*) FROM events))::integer AS most`
+  DELETE FROM webhooks.events WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM webhooks.events WHERE created_at < $1 AND event_id NOT IN (TABLE waiting) LIMIT $2))`

@@ -18,6 +18,9 @@ interface Statement {
 const ending = (set: string) =>
   `UPDATE runtime.work SET ${FREED}, ${set} WHERE ${IS_MINE} AND NOT again RETURNING state`
 
+/** The order in which all who touch several pieces lock them, so that no two of them wait for each other. */
+export const IN_LOCK_ORDER = 'ORDER BY process_manager COLLATE "C", kind COLLATE "C", key COLLATE "C"'
+
 /**
  * Claims in the order in which all who touch several of them lock them. The commit does not wait for the disk: work whose
  * end a crash of the database takes away is done once more, which it must stand anyway.
@@ -26,7 +29,7 @@ const ALL_MINE = `
   WITH mine AS MATERIALIZED (
     SELECT lease_token FROM runtime.work WHERE lease_token = ANY ($1::bigint[]) AND state = 'leased'
       AND (SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL
-    ORDER BY lease_token FOR UPDATE
+    ${IN_LOCK_ORDER} FOR UPDATE
   )`
 
 const ALL_DONE = `${ALL_MINE}

@@ -13,7 +13,7 @@ import {
 import { storable } from '../../application/storable-text.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'
-import { shown, WorkEnds } from './work-ends.ts'
+import { IN_LOCK_ORDER, shown, WorkEnds } from './work-ends.ts'
 
 interface WorkRow {
   process_manager: string
@@ -31,6 +31,16 @@ interface WorkRow {
   environment: Environment | null
 }
 
+/** What is there already is locked first: what is stored has an order of its own, what is cancelled has none. */
+const LOCK = `
+  SELECT count(*) AS pieces FROM (
+    SELECT FROM runtime.work AS work
+    WHERE EXISTS (SELECT 1 FROM moved) AND (process_manager, kind, key) IN (
+        SELECT process_manager, kind, key
+        FROM jsonb_to_recordset($1::jsonb || $2::jsonb) AS named (process_manager text, kind text, key text))
+    ${IN_LOCK_ORDER} FOR UPDATE OF work
+  ) AS locked`
+
 /** Work stored again loses what failed attempts and holds left behind; leased work is done once more. */
 const STORE = `
   INSERT INTO runtime.work AS work (process_manager, kind, key, payload, concurrency_key, due_at, state,
@@ -40,7 +50,7 @@ const STORE = `
   FROM jsonb_to_recordset($1::jsonb) AS wanted (process_manager text, kind text, key text, payload jsonb,
     concurrency_key text, due_at bigint, state text, correlation_id text, causation_id text, tenant_id text,
     environment text)
-  WHERE EXISTS (SELECT 1 FROM moved)
+  WHERE EXISTS (SELECT 1 FROM moved) AND (SELECT pieces FROM locked) >= 0
   ON CONFLICT (process_manager, kind, key) DO UPDATE SET
     payload = excluded.payload, concurrency_key = excluded.concurrency_key, due_at = excluded.due_at,
     correlation_id = excluded.correlation_id, causation_id = excluded.causation_id,
@@ -54,14 +64,14 @@ const CANCEL = `
   DELETE FROM runtime.work AS work
   USING jsonb_to_recordset($2::jsonb) AS unwanted (process_manager text, kind text, key text)
   WHERE work.process_manager = unwanted.process_manager AND work.kind = unwanted.kind
-    AND work.key = unwanted.key AND EXISTS (SELECT 1 FROM moved)`
+    AND work.key = unwanted.key AND EXISTS (SELECT 1 FROM moved) AND (SELECT pieces FROM locked) >= 0`
 
 const RESCHEDULE = `
   WITH wanted AS MATERIALIZED (
     SELECT key, wanted.due_at
     FROM unnest($3::text[], $4::bigint[]) AS wanted (key, due_at) JOIN runtime.work AS work USING (key)
     WHERE work.process_manager = $1 AND work.kind = ANY ($2)
-    ORDER BY lease_token, key FOR UPDATE OF work
+    ${IN_LOCK_ORDER} FOR UPDATE OF work
   )
   UPDATE runtime.work AS work SET due_at = wanted.due_at, again = work.state = 'leased' FROM wanted
   WHERE work.process_manager = $1 AND work.kind = ANY ($2) AND work.key = wanted.key
@@ -115,6 +125,7 @@ export class PostgresWorkStore implements WorkStore {
       : await this.#pool.query({
           name: 'work/advance',
           text: `WITH moved AS (${move(3)}),
+                 locked AS MATERIALIZED (${LOCK}),
                  stored AS (${STORE}),
                  cancelled AS (${CANCEL})
                  SELECT 1 FROM moved`,
@@ -184,7 +195,7 @@ export class PostgresWorkStore implements WorkStore {
       // locked in the order of those who end several claims at once
       text: `WITH mine AS MATERIALIZED (
                SELECT lease_token FROM runtime.work WHERE lease_token = ANY($1::bigint[]) AND state = 'leased'
-               ORDER BY lease_token FOR UPDATE)
+               ${IN_LOCK_ORDER} FOR UPDATE)
              UPDATE runtime.work AS work SET lease_until = clock_timestamp() + $2 * interval '1 millisecond'
              FROM mine WHERE work.lease_token = mine.lease_token AND work.lease_token = ANY($1::bigint[])
                AND work.state = 'leased'

@@ -126,10 +126,15 @@ async function look(client: PartnerClient, id: string, told: Notices): Promise<r
     told.set('service', null)
     return shown as readonly Delivery[]
   } catch (error) {
-    if (!(error instanceof CliError) || (error instanceof Refusal && error.status < 500)) throw error
+    if (!(error instanceof CliError) || (error instanceof Refusal && !isPassing(error.status))) throw error
     told.set('service', error.text)
     return null
   }
+}
+
+/** The service is away, or many large deliveries cost more than the rate of the key gives back at once. */
+function isPassing(status: number): boolean {
+  return status >= 500 || status === 429
 }
 
 /** Forgets the ids that were seen first. */

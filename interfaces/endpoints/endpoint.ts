@@ -39,9 +39,16 @@ export type Answers = Readonly<Record<number, z.ZodType>>
 export class Answer<Status extends number, Data> {
   readonly status: Status
   readonly data: Data
-  readonly options: { readonly pagination?: Pagination; readonly replayed?: boolean }
+  readonly options: {
+    readonly pagination?: Pagination
+    readonly replayed?: boolean
+    readonly textBytes?: number
+  }
 
-  /** @param options `replayed`: says `Idempotent-Replayed: true`. */
+  /**
+   * @param options `replayed`: says `Idempotent-Replayed: true`; `textBytes`: how large the texts are that it holds as
+   *   `JsonText`: its caller is charged for them, and it is written in slices.
+   */
   constructor(status: Status, data: Data, options: Answer<Status, Data>['options'] = {}) {
     this.status = status
     this.data = data

@@ -5,6 +5,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
+import { sendJsonInSlices } from '../http/json-text.ts'
 import { jsonPieces, sendJsonPieces } from '../http/long-json.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { queryOf, type Route } from '../http/server.ts'
@@ -65,9 +66,12 @@ async function run<Host>(
     },
   }
   const { status, data, options } = await answerOf(endpoint, call)
+  const { textBytes } = options
+  if (textBytes !== undefined) await costs.measure({ bytes: textBytes })
   if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
   const answer = await shown(endpoint, status, data)
   const whole = api.envelope.wrap(answer, options.pagination)
+  if (textBytes !== undefined) return sendJsonInSlices(response, status, whole)
   const said = endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole
   if (!Array.isArray(answer)) sendJson(response, status, said)
   else costs.owe({ bytes: await sendJsonPieces(response, status, jsonPieces(said)) })

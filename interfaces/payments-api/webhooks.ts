@@ -5,8 +5,10 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/event-types.ts'
 import { MAX_SUBSCRIPTIONS, type WebhookSubscription } from '../../domain/webhooks/webhook-subscriptions.ts'
 import { create, handOut, REPEATED } from '../endpoints/creations.ts'
+import { Answer } from '../endpoints/endpoint.ts'
 import { id, idOf, optional, wholeNumberText, word } from '../endpoints/fields.ts'
 import { CallSlots } from '../http/call-slots.ts'
+import { JsonText, objectText } from '../http/json-text.ts'
 import { contextOf, endpoint, keyed, partner } from './api.ts'
 
 const MAX_URL = 2_048
@@ -75,7 +77,7 @@ const Delivery = z
     last_attempt_at: shownTime().nullable(),
     delivered_at: shownTime().nullable(),
     created_at: shownTime(),
-    payload: z.unknown().describe('The body that is sent'),
+    payload: objectText.describe('The body that is sent'),
     last_error: z.string().nullable(),
     test: z.boolean(),
     dedupe_key: z.string().describe('No contract, as are the next four'),
@@ -253,8 +255,14 @@ export const webhookEndpoints = [
     }),
     answers: { 200: z.array(Delivery).readonly() },
     errors: UNKNOWN,
-    handle: ({ host, caller, params, query }) =>
-      subscriptions.deliveries(host.app, caller.client, params.id, Math.min(query.limit, MAX_DELIVERIES)),
+    async handle({ host, caller, params, query }) {
+      const limit = Math.min(query.limit, MAX_DELIVERIES)
+      const records = await subscriptions.deliveries(host.app, caller.client, params.id, limit)
+      if (isRejection(records)) return records
+      const textBytes = records.reduce((bytes, { payload }) => bytes + Buffer.byteLength(payload), 0)
+      const shown = records.map((record) => ({ ...record, payload: new JsonText(record.payload) }))
+      return new Answer(200, shown, { textBytes })
+    },
   }),
 ]
 

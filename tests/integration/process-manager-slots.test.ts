@@ -166,6 +166,32 @@ describe('slots', () => {
     expect(new Set(begun).size).toBe(30)
   })
 
+  test('many keys that share something hold up nobody else, and all have their turn', async () => {
+    const { run, begun, waiting } = slowPost()
+    const hosts = Array.from({ length: 10 }, (_, n) => `dead-${n}`)
+    await storeLetters(hosts.flatMap((host) => [1, 2].map((n) => ({ key: `${host}-${n}`, host }))))
+    const shared = { slots: 3, of: ({ host }: { host: string }) => [host.split('-')[0]!] }
+    const perKey = { ...byHost(2), growth: { upTo: 4, shared } }
+    const runner = await bench.run([post(run, { slots: 6, perKey })])
+    await until(() => waiting.size === 3)
+    await storeLetters([{ key: 'alive-1', host: 'alive-1' }])
+    bench.notices.wake('work')
+    await until(() => begun.includes('alive-1'))
+    expect(waiting.size).toBe(4)
+    while (begun.length < 21 || waiting.size > 0) {
+      await until(() => waiting.size > 0)
+      expect([...waiting.keys()].filter((key) => key.startsWith('dead')).length).toBeLessThanOrEqual(3)
+      for (const [key, deliver] of [...waiting]) {
+        waiting.delete(key)
+        deliver()
+      }
+    }
+    expect(await bench.drain(runner)).toBe(true)
+    expect(new Set(begun).size).toBe(21)
+    expect(begun).toHaveLength(21)
+    expect((await bench.database.pool.query('SELECT FROM runtime.work')).rows).toEqual([])
+  })
+
   test('keys take turns, however much one of them has', async () => {
     const { run, begun, waiting, deliverOne } = slowPost()
     const ofMany = Array.from({ length: 200 }, (_, n) => ({ key: `many-${n}`, host: 'b-many' }))

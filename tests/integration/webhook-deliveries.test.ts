@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Clock } from '../../application/ports/clock.ts'
 import type { AttemptResult, WebhookSender } from '../../application/ports/webhooks.ts'
+import { wakeWaiting } from '../../application/webhooks/wake-waiting.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 import { localSender, newId, WebhookBench } from '../support/webhooks.ts'
@@ -105,9 +107,8 @@ describe('who receives', () => {
     expect(record).toMatchObject({
       ...{ event_id: eventId, subscription_id: early, event_type: 'installment.paid', status: 'delivered' },
       ...{ attempts: 1, last_response_code: 200, last_error: null, test: false },
-      payload: JSON.parse([...bodies][0]!),
+      payload: [...bodies][0],
     })
-    expect(JSON.stringify(record!.payload)).toBe([...bodies][0])
     expect(await webhooks.records.list(asleep, 50)).toEqual([])
   })
 
@@ -151,6 +152,19 @@ describe('a subscription that changes under way', () => {
     expect(isSigned(second!, await webhooks.secretOf(id))).toBe(true)
     expect(second!.headers['x-webhook-id']).toBe(first!.headers['x-webhook-id'])
     expect(second!.body).toEqual(first!.body)
+  })
+
+  test('enabled: only what is not 48 hours old is read of its history', async () => {
+    const { records } = webhooks
+    const asked: number[] = []
+    const waiting: typeof records.waiting = (id, options) => {
+      asked.push(options.after.createdAt)
+      return records.waiting(id, options)
+    }
+    const { store: work, clock, notices } = bench
+    const parts = { records: { waiting, resetFailures: records.resetFailures }, work, clock, notices }
+    await wakeWaiting(parts, { subscriptionId: newId(), isDeleted: false }, new AbortController().signal)
+    expect(asked).toEqual([clock.now() - 48 * HOUR * 1000])
   })
 
   test('deleted: nothing is attempted any more', async () => {
@@ -279,6 +293,16 @@ describe('health', () => {
 })
 
 describe('results', () => {
+  test('a first attempt does not wait for a clock that is behind that of who raised the event', async () => {
+    await webhooks.subscribe(receiver.url)
+    await webhooks.raise()
+    const behind: Clock = { kind: 'virtual', now: () => bench.clock.now() - 60_000 }
+    await webhooks.deliver(localSender(), behind)
+    await receiver.next()
+    await webhooks.settled()
+    expect(receiver.requests).toHaveLength(1)
+  })
+
   test('what was accepted is not sent again, and what a crash cut off is repeated under its number', async () => {
     const id = await webhooks.subscribe(receiver.url)
     let open: () => void = () => undefined
@@ -403,6 +427,38 @@ describe('results', () => {
     await records.record({ ...result(ids[1]!, 'failure'), attempt: 2, revision: 7 })
     await records.resetFailures(subscriptionId, 7)
     expect(await records.failureCounts([subscriptionId])).toEqual(new Map([[subscriptionId, 1]]))
+  })
+
+  test('an unfinished delivery stays, however old it is, until it is dropped', async () => {
+    receiver.answerWith(500)
+    const id = await webhooks.subscribe(receiver.url)
+    await webhooks.deliver()
+    const eventId = await webhooks.raise()
+    await webhooks.settled()
+    const after = bench.clock.now() + 1
+    expect(await webhooks.records.prune(after)).toBe(false)
+    expect(await webhooks.records.list(id, 5)).toMatchObject([{ status: 'retrying' }])
+    await webhooks.advance(48 * HOUR)
+    const stream = await bench.log.readStream(`webhookEvent-${eventId}`)
+    expect(stream.map(({ type }) => type)).toContain('WebhookDeliveryDropped')
+    expect(await webhooks.records.prune(after)).toBe(false)
+    expect(await webhooks.records.list(id, 5)).toEqual([])
+    expect((await bench.database.pool.query('SELECT FROM webhooks.events')).rows).toEqual([])
+  })
+
+  test('the history shows bodies as they were kept, without parsing them', async () => {
+    const [eventId, subscriptionId] = [newId(), newId()]
+    const body = '{ "amount" : 1.0 }'
+    await webhooks.records.add(
+      [
+        {
+          ...{ eventId, tenantId: webhooks.tenantId, environment: 'live', eventType: 'installment.paid' },
+          ...{ body, createdAt: 1 },
+        },
+      ],
+      [{ deliveryId: newId(), eventId, subscriptionId, createdAt: 1 }],
+    )
+    expect(await webhooks.records.list(subscriptionId, 5)).toMatchObject([{ payload: body }])
   })
 
   test('history leaves after its days, bodies with their deliveries', async () => {

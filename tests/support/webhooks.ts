@@ -59,8 +59,11 @@ export class WebhookBench {
   }
 
   /** Starts delivering. */
-  async deliver(sender: WebhookSender = localSender()): Promise<ProcessManagerRunner> {
-    const { log, registry, commands, clock, store: work, notices } = this.#bench
+  async deliver(
+    sender: WebhookSender = localSender(),
+    clock = this.#bench.clock,
+  ): Promise<ProcessManagerRunner> {
+    const { log, registry, commands, store: work, notices } = this.#bench
     const manager = webhookDeliveries({
       ...{ log, registry, commands, clock, work, notices, sender },
       ...{ vault: this.#vault, records: this.records, heard: this.metrics.webhooks },

@@ -72,17 +72,30 @@ describe('slots of keys', () => {
     expect(left(slots, 'a')).toBe(0)
   })
 
-  test('keys that share something grow within its bound, and each has its own slots all the same', () => {
+  test('keys that share something have no more than its bound together', () => {
     const slots = slotsOf(GROWTH)
     finish(slots, 6, true, 1, piece('a'))
     finish(slots, 6, true, 1, piece('b'))
     finish(slots, 6, true, 1, piece('other', 'i'))
     for (let n = 0; n < 8; n += 1) slots.take(piece('a'))
     expect(left(slots, 'a')).toBe(0)
-    expect(left(slots, 'b')).toBe(SLOTS + 2)
+    expect(left(slots, 'b')).toBe(2)
     expect(left(slots, 'other')).toBe(8)
-    for (let n = 0; n < 3; n += 1) slots.take(piece('b'))
+    expect([1, 2, 3].map(() => slots.take(piece('b')))).toEqual([true, true, false])
     expect(left(slots, 'b')).toBe(0)
+    expect(left(slots, 'other')).toBe(8)
     expect(left(slots, 'new')).toBe(SLOTS)
+  })
+
+  test('first slots count against what is shared, and whoever waits for it is next', () => {
+    const slots = slotsOf(GROWTH)
+    const early = ['a', 'b', 'c', 'd', 'e'].flatMap((key) => [piece(key), piece(key)])
+    expect(early.map((one) => slots.take(one))).toEqual(Array(10).fill(true))
+    expect([slots.take(piece('f')), slots.take(piece('g'))]).toEqual([false, false])
+    expect([slots.take(piece('h', 'i')), left(slots, 'f'), left(slots, 'g')]).toEqual([true, 0, 0])
+    slots.free(early[0]!, true, 2_000)
+    const next = slots.busy()
+    expect(['f', 'g'].map((key) => SLOTS - next.get(key)!)).toEqual([1, 0])
+    expect([slots.take(piece('f')), slots.take(piece('f'))]).toEqual([true, false])
   })
 })

@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { ClaimedWork, WorkToStore } from '../../application/process-managers/work-store.ts'
+import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+
+let testDatabase: TestDatabase
+let bench: Workbench
+
+beforeEach(async () => {
+  testDatabase = await createTestDatabase()
+  bench = await openWorkbench(testDatabase.url)
+})
+afterEach(async () => {
+  await bench.close()
+  await testDatabase.drop()
+})
+
+const piece = (key: string, concurrencyKey = ''): WorkToStore => ({
+  ...{ processManager: 'p', kind: 'k', key, payload: {}, concurrencyKey, dueAt: 0, isLater: false },
+  ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+})
+
+async function claim(slots = 1): Promise<ClaimedWork> {
+  const kinds = [{ processManager: 'p', kind: 'k', slots }]
+  const [claimed] = await bench.store.claim({ owner: bench.leases.owner, leaseMs: 60_000, kinds })
+  return claimed!
+}
+
+test('pieces that are stored again while they end do not wait for each other', async () => {
+  const { pool } = bench.database
+  const store = new PostgresWorkStore(pool)
+  const position = await store.takeOver('p', 1)
+  const advance = (keys: readonly string[]) =>
+    store.advance('p', { position, epoch: 1 }, position, { store: keys.map((key) => piece(key)), cancel: [] })
+  // claimed one after the other: the last one in the order of keys has the first token
+  const claims: ClaimedWork[] = []
+  for (const key of ['d', 'b', 'a']) {
+    await advance([key])
+    claims.push(await claim())
+  }
+  await advance(['c'])
+  const [d, b, a] = claims as [ClaimedWork, ClaimedWork, ClaimedWork]
+  const waitingFor = async (count: number) => {
+    await until(async () => {
+      const { rows } = await pool.query(
+        `SELECT count(*)::int AS count FROM pg_stat_activity
+         WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
+      )
+      return rows[0].count === count
+    })
+  }
+  const other = await pool.connect()
+  try {
+    await other.query(`BEGIN; SELECT FROM runtime.work WHERE key = 'c' FOR UPDATE`)
+    const stored = advance(['a', 'c', 'b'])
+    await waitingFor(1)
+    const ended = Promise.all([d, b, a].map((one) => store.end(one, { end: 'done' })))
+    await waitingFor(2)
+    await other.query('COMMIT')
+    await stored
+    expect(await ended).toEqual(['ended', 'again', 'again'])
+  } finally {
+    other.release()
+  }
+})
