@@ -136,6 +136,8 @@ export interface DeliveryRecords extends WebhookDeliveries {
     events: readonly FrozenEvent[],
     deliveries: readonly Pick<Delivery, 'deliveryId' | 'eventId' | 'subscriptionId' | 'createdAt'>[],
   ): Promise<void>
+  /** When the earliest event that is kept was raised, epoch milliseconds; null when there is none. */
+  earliest(): Promise<number | null>
   load(deliveryId: string): Promise<Delivery | null>
   /** @returns the subscription's count of failures after it. */
   record(result: AttemptResult): Promise<number>

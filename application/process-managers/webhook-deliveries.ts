@@ -61,6 +61,9 @@ type Parts = Pick<Application, 'log' | 'registry'> & DeliveryParts & WaitingPart
  */
 export function webhookDeliveries(parts: Parts) {
   const recipients = new Recipients(parts.log, parts.registry)
+  let earliest: number | null = null
+  // looked for once: what is pruned meanwhile was there
+  const earliestKept = async () => (earliest ??= await parts.records.earliest())
   const attempts = {
     payload: delivery,
     retry: UNTIL_IT_ENDS,
@@ -71,7 +74,7 @@ export function webhookDeliveries(parts: Parts) {
     name: 'webhook-deliveries',
     startAt: 'beginning',
     pageSize: EVENTS_AT_ONCE,
-    prepare: (events: readonly RecordedEvent[]) => freeze(parts, recipients, events),
+    prepare: (events: readonly RecordedEvent[]) => freeze(parts, recipients, earliestKept, events),
     on: [
       on(WebhookEventRaised, ({ data: { event_id } }, prepared: Prepared) =>
         (prepared.get(event_id) ?? []).map(({ deliveryId, subscriptionId, host }) =>
@@ -108,20 +111,26 @@ export function webhookDeliveries(parts: Parts) {
 }
 
 /**
- * Keeps events and deliveries as records, each under an id that it has whenever the events come again. What is too old to
- * be delivered is history: a database that was made anew reads all of the log.
+ * Keeps events and deliveries as records, each under an id that it has whenever the events come again. One that is read
+ * too late is a delivery all the same, which is found to be too old and dropped: its partner missed it, and operators are
+ * told. But what is older than all records is history: a database that was made anew reads all of the log.
  */
 async function freeze(
   { records, clock, heard }: Parts,
   recipients: Recipients,
+  earliestKept: () => Promise<number | null>,
   events: readonly RecordedEvent[],
 ): Promise<Prepared> {
   const raised = events.filter((event): event is Raised => event.type === WebhookEventRaised.name)
   const now = clock.now()
+  const isTooOld = (createdAt: number) => isExpired({ createdAt }, now)
+  const areSome = raised.some(({ metadata }) => isTooOld(Date.parse(metadata.recorded_at)))
+  const earliest = (areSome ? await earliestKept() : null) ?? now
   const found = [...(await recipients.of(raised))].filter(([{ metadata }, receiving]) => {
-    const isTooOld = isExpired({ createdAt: Date.parse(metadata.recorded_at) }, now)
-    if (isTooOld) heard.missed(receiving.length)
-    return !isTooOld && receiving.length > 0
+    const createdAt = Date.parse(metadata.recorded_at)
+    const isHistory = isTooOld(createdAt) && createdAt < earliest
+    if (isHistory) heard.missed(receiving.length)
+    return !isHistory && receiving.length > 0
   })
   const deliveries = found.flatMap(([{ data, metadata }, receiving]) =>
     receiving.map(({ _id: subscriptionId, url }) => ({

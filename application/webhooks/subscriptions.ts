@@ -67,7 +67,7 @@ export async function list(
 
 /** Why an address would not be registered, null when it would. */
 export async function refuseRegistration(
-  app: Pick<Application, 'commands' | 'webhooks'>,
+  app: Pick<Application, 'commands' | 'webhooks' | 'clock'>,
   caller: WebhookCaller,
   { url }: { readonly url: string },
   context: CommandContext,
@@ -75,7 +75,9 @@ export async function refuseRegistration(
   const state = await load(app, caller)
   const ownId = createdId(context, SUBSCRIPTION)
   if (subscriptionOf(state, ownId)) return null
-  return refuseUrl(state, url) ?? (await app.webhooks.sender.refuse(url)) ?? refuseMore(state)
+  return (
+    refuseUrl(state, url) ?? (await app.webhooks.sender.refuse(url)) ?? refuseMore(state, app.clock.now())
+  )
 }
 
 /** Registers an address, in the scope of the key. The secret is in the vault before the event names it. */

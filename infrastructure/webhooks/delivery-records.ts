@@ -80,6 +80,14 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     }
   }
 
+  async earliest(): Promise<number | null> {
+    const { rows } = await this.#pool.query<{ earliest: string | null }>({
+      name: 'webhooks/earliest',
+      text: 'SELECT min(created_at) AS earliest FROM webhooks.events',
+    })
+    return numberOf(rows[0]!.earliest)
+  }
+
   async load(deliveryId: string): Promise<Delivery | null> {
     return (await this.#loads.ask(deliveryId)).get(deliveryId) ?? null
   }

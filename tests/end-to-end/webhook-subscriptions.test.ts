@@ -322,6 +322,26 @@ test('a rotation answers with the new secret only', async () => {
   expect((await listed(id))!.updated_at).toBe(body.data.updated_at)
 })
 
+test('changes come to an end within the hour, with 429 and when to go on; disabling and deleting do not', async () => {
+  const { id } = await registerWebhook(partner, newUrl())
+  const path = `/webhooks/${id}`
+  let answered = await partner.call('PATCH', path, { url: newUrl() })
+  for (let n = 1; n < 100; n += 1) answered = await partner.call('PATCH', path, { url: newUrl() })
+  expect(answered.status).toBe(200)
+  for (const refused of [
+    await partner.call('PATCH', path, { url: newUrl() }),
+    await partner.call('POST', `${path}/rotate`),
+  ]) {
+    expect([refused.status, refused.body]).toEqual([
+      429,
+      { ok: false, error: 'Too Many Requests', message: expect.stringContaining('100 times an hour') },
+    ])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+  expect((await partner.call('PATCH', path, { status: 'disabled' })).status).toBe(200)
+  expect((await partner.call('DELETE', path)).status).toBe(200)
+})
+
 test('a deletion removes it at once', async () => {
   const { id } = await registerWebhook(partner, newUrl())
   const { status, body } = await partner.call('DELETE', `/webhooks/${id}`)
