@@ -248,7 +248,7 @@ async function load(app: Reads, caller: WebhookCaller) {
   return (await app.commands.load(webhookSubscriptions, idOf(caller))).state
 }
 
-function idOf({ tenant_id, environment }: WebhookCaller): string {
+function idOf({ tenant_id, environment }: Pick<WebhookCaller, 'tenant_id' | 'environment'>): string {
   return subscriptionsId(tenant_id, environment)
 }
 
@@ -256,9 +256,9 @@ function idOf({ tenant_id, environment }: WebhookCaller): string {
 const turnsByHandler = new WeakMap<object, Turns>()
 
 /** Runs commands on the subscriptions, all or nothing. */
-function execute(
+export function execute(
   app: Pick<Application, 'commands'>,
-  caller: WebhookCaller,
+  caller: Pick<WebhookCaller, 'tenant_id' | 'environment'>,
   context: CommandContext,
   ...commands: readonly WebhookSubscriptionCommand[]
 ) {
@@ -294,6 +294,6 @@ function gone(id: string, done?: string): Rejection {
   return { ...secretGone('webhook subscription', id, done), ids: { id } }
 }
 
-function missing(): Rejection {
+export function missing(): Rejection {
   return reject('not_found', 'subscription_not_found', 'No such webhook subscription')
 }

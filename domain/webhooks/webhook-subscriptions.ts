@@ -57,7 +57,7 @@ export const WebhookSecretRotated = eventType({
 })
 export const WebhookSubscriptionDisabled = eventType({
   name: 'WebhookSubscriptionDisabled',
-  schema: z.object({ subscription_id: id(), by: z.enum(['partner', 'failures']), at: time() }),
+  schema: z.object({ subscription_id: id(), by: z.enum(['partner', 'failures', 'operator']), at: time() }),
 })
 export const WebhookSubscriptionEnabled = eventType({
   name: 'WebhookSubscriptionEnabled',
@@ -86,6 +86,8 @@ export interface WebhookScope {
 
 export interface WebhookSubscription {
   readonly _id: string
+  /** The key that registered it. */
+  readonly client_id: string
   readonly url: string
   readonly events: readonly WebhookEventType[]
   readonly status: 'active' | 'disabled'
@@ -126,7 +128,7 @@ export type WebhookSubscriptionCommand =
   | { readonly type: 'Register'; readonly data: z.output<typeof WebhookSubscriptionRegistered.schema> }
   | Verb<'Change', { readonly url?: string; readonly events?: readonly WebhookEventType[] }>
   | Verb<'Rotate', { readonly secretRef: string }>
-  | Verb<'Disable', { readonly by: 'partner' }>
+  | Verb<'Disable', { readonly by: 'partner' | 'operator' }>
   /** @property enabledRevision of the enabling that the failures came after: a later one begins anew. */
   | Verb<'Disable', { readonly by: 'failures'; readonly enabledRevision: number }>
   | Verb<'Enable'>
@@ -177,12 +179,14 @@ export function isWithin(inner: WebhookScope, outer: WebhookScope): boolean {
 }
 
 /**
- * What addresses are compared by: the case of scheme and host does not count, nor do the default port and a fragment;
+ * What addresses are compared by: the case of scheme and host does not count, nor do the default port, the dot behind a host and a fragment;
  * path and query do, as they are.
  * @throws TypeError when it is no URL.
  */
 export function comparableUrl(url: string): string {
-  const { origin, pathname, search } = new URL(url)
+  const parsed = new URL(url)
+  parsed.hostname = parsed.hostname.replace(/\.$/, '')
+  const { origin, pathname, search } = parsed
   return `${origin}${pathname}${search}`
 }
 
@@ -312,9 +316,9 @@ export const webhookSubscriptions: Decider<
 }
 
 function registered(data: z.output<typeof WebhookSubscriptionRegistered.schema>): WebhookSubscription {
-  const { subscription_id: _id, url, events, secret_ref, carrier_ids, employer_ids, at } = data
+  const { subscription_id: _id, client_id, url, events, secret_ref, carrier_ids, employer_ids, at } = data
   return {
-    ...{ _id, url, events, status: 'active', secret_ref, scope: { carrier_ids, employer_ids } },
+    ...{ _id, client_id, url, events, status: 'active', secret_ref, scope: { carrier_ids, employer_ids } },
     ...{ created_at: at, updated_at: at, enabled_revision: -1, changes: NEVER },
   }
 }

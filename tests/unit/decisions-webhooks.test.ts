@@ -41,9 +41,9 @@ const changed = (to: { url?: string; events?: ['payment.failed'] }) =>
   WebhookSubscriptionChanged.of({ subscription_id: ONE, ...to, at: 5 })
 const verb = <Type extends 'Enable' | 'Delete'>(type: Type, subscriptionId = ONE) =>
   ({ type, subscriptionId, at: 5 }) as const
-const disable = (by: 'partner' | 'failures', enabledRevision = -1) =>
+const disable = (by: 'partner' | 'failures' | 'operator', enabledRevision = -1) =>
   ({ type: 'Disable', subscriptionId: ONE, by, enabledRevision, at: 5 }) as const
-const disabled = (by: 'partner' | 'failures') =>
+const disabled = (by: 'partner' | 'failures' | 'operator') =>
   WebhookSubscriptionDisabled.of({ subscription_id: ONE, by, at: 5 })
 const enabled = WebhookSubscriptionEnabled.of({ subscription_id: ONE, at: 5 })
 const deleted = WebhookSubscriptionDeleted.of({ subscription_id: ONE, at: 5 })
@@ -63,6 +63,12 @@ decisions(webhookSubscriptions, [
     'is registered once for an address, whatever the case of its host and with the default port',
     [one],
     asOne(TWO, 'HTTPS://Partner.EXAMPLE:443/hooks?a=B'),
+    conflict('url_registered'),
+  ],
+  [
+    'is registered once for an address, whether or not a dot ends its host',
+    [one],
+    asOne(TWO, 'https://partner.example./hooks?a=B'),
     conflict('url_registered'),
   ],
   [
@@ -114,6 +120,7 @@ decisions(webhookSubscriptions, [
     [WebhookSecretRotated.of({ subscription_id: ONE, secret_ref: 'ref/2', at: 5 })],
   ],
   ['is disabled by its partner', [one], disable('partner'), [disabled('partner')]],
+  ['is disabled by an operator', [one], disable('operator'), [disabled('operator')]],
   ['is disabled by failures', [one], disable('failures'), [disabled('failures')]],
   ['is disabled once', [one, disabled('failures')], disable('partner'), []],
   ['is disabled by failures after it was enabled', again, disable('failures', 2), [disabled('failures')]],
