@@ -143,6 +143,8 @@ export interface DeliveryRecords extends WebhookDeliveries {
   record(result: AttemptResult): Promise<number>
   /** Ends a delivery that is over, unless it was accepted. @param why what the history shows. */
   giveUp(deliveryId: string, why: string): Promise<void>
+  /** Forgets the count of failures of a subscription that was deleted. */
+  forgetFailures(subscriptionId: string): Promise<void>
   /** Deliveries of a subscription that wait for an attempt, oldest first. @param options.after the one before the first. */
   waiting(
     subscriptionId: string,

@@ -3,6 +3,7 @@ import type { EventOf } from '../../domain/kernel/event-type.ts'
 import { isExpired } from '../../domain/webhooks/delivery-schedule.ts'
 import { WebhookEventRaised } from '../../domain/webhooks/webhook-event.ts'
 import {
+  WebhookSecretRotated,
   WebhookSubscriptionDeleted,
   WebhookSubscriptionEnabled,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -81,18 +82,25 @@ export function webhookDeliveries(parts: Parts) {
           perform('deliver', deliveryId, { subscription_id: subscriptionId, host }),
         ),
       ),
-      ...[WebhookSubscriptionEnabled, WebhookSubscriptionDeleted].map((type) =>
-        on(type, ({ data: { subscription_id }, revision, type: what }) => [
-          perform('wake', subscription_id, {
-            subscription_id,
-            enabled_by: what === WebhookSubscriptionEnabled.name ? revision : null,
-          }),
-        ]),
-      ),
+      on(WebhookSubscriptionEnabled, ({ data: { subscription_id }, revision }) => [
+        perform('wake', subscription_id, { subscription_id, enabled_by: revision }),
+      ]),
+      on(WebhookSubscriptionDeleted, ({ data: { subscription_id, former_ref } }) => [
+        perform('wake', subscription_id, { subscription_id, enabled_by: null }),
+        ...forgetting(former_ref),
+      ]),
+      on(WebhookSecretRotated, ({ data: { former_ref } }) => forgetting(former_ref)),
     ],
     work: {
       deliver: work({ ...attempts, slots: FIRST_SLOTS }, (item) => deliver(parts, item)),
       redeliver: work({ ...attempts, slots: LATER_SLOTS }, (item) => deliver(parts, item)),
+      'forget-secret': work(
+        { payload: z.object({ secret_ref: z.string() }), retry: backoff(), timeLimitMs: TIME_LIMIT_MS },
+        async ({ payload }) => {
+          await parts.vault.remove(payload.secret_ref)
+          return { outcome: 'done' }
+        },
+      ),
       wake: work(
         {
           payload: z.object({ subscription_id: z.string(), enabled_by: z.number().nullable() }),
@@ -103,11 +111,17 @@ export function webhookDeliveries(parts: Parts) {
           const { subscription_id: subscriptionId, enabled_by } = payload
           if (enabled_by !== null) await parts.records.resetFailures(subscriptionId, enabled_by)
           await wakeWaiting(parts, { subscriptionId, isDeleted: enabled_by === null }, signal)
+          if (enabled_by === null) await parts.records.forgetFailures(subscriptionId)
           return { outcome: 'done' }
         },
       ),
     },
   })
+}
+
+/** Has a secret that ended leave the vault. @param ref absent in events from before it was named there. */
+function forgetting(ref: string | undefined) {
+  return ref === undefined ? [] : [perform('forget-secret', ref, { secret_ref: ref })]
 }
 
 /**

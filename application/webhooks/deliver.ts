@@ -46,6 +46,7 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   const subscription = subscriptionOf(state, subscriptionId)
   if (!subscription) {
     await records.giveUp(delivery.deliveryId, 'The subscription was deleted')
+    await records.forgetFailures(subscriptionId)
     return DONE
   }
   const now = clock.now()
@@ -56,7 +57,9 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
     return again(delivery.createdAt + DROP_AGE)
   }
   if (delivery.nextAttemptAt > now) return again(delivery.nextAttemptAt)
-  const answer = await attempt(parts, item, delivery, subscription, now)
+  const secret = await parts.vault.get(subscription.secret_ref)
+  if (secret === null) return afterRotation(parts, delivery, subscription)
+  const answer = await attempt(parts, item, delivery, { url: subscription.url, secret }, now)
   const isAccepted = answer.error === null
   parts.heard.attempted({
     ...{ isFirst: delivery.attempts === 0, isAccepted, sinceRaisedMs: now - delivery.createdAt },
@@ -76,15 +79,24 @@ function again(at: number): Outcome {
   return { outcome: 'again', at, kind: 'redeliver' }
 }
 
+/** Goes on by what a subscription has become, whose secret left the vault after it was read. @throws Error when it has not. */
+async function afterRotation(
+  { commands }: DeliveryParts,
+  { tenantId, environment }: Delivery,
+  { _id, secret_ref }: WebhookSubscription,
+): Promise<Outcome> {
+  const { state } = await commands.load(webhookSubscriptions, subscriptionsId(tenantId, environment))
+  if (subscriptionOf(state, _id)?.secret_ref !== secret_ref) return { outcome: 'again', afterMs: 0 }
+  throw new Error('The secret of a webhook subscription is not in the vault')
+}
+
 async function attempt(
-  { sender, vault }: DeliveryParts,
+  { sender }: DeliveryParts,
   { signal }: WorkItem,
   { eventId, eventType, body }: Delivery,
-  { url, secret_ref }: WebhookSubscription,
+  { url, secret }: { readonly url: string; readonly secret: string },
   timestamp: number,
 ): Promise<WebhookAnswer> {
-  const secret = await vault.get(secret_ref)
-  if (secret === null) throw new Error('The secret of a webhook subscription is not in the vault')
   const ended = withGrace(signal)
   try {
     return await sender.post({ url, secret, eventId, eventType, body, timestamp }, ended.signal)

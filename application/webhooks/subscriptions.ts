@@ -100,6 +100,7 @@ export async function register(
     },
   })
   const subscription = outcomeOf(outcome, subscription_id)
+  if (isRejection(subscription) || subscription.secret_ref !== secret_ref) await app.vault.remove(secret_ref)
   if (isRejection(subscription)) return subscription
   if (subscription.secret_ref !== secret_ref) return gone(subscription_id)
   return { subscription, secret }
@@ -166,6 +167,7 @@ export async function rotate(
   const { secret, secret_ref } = await keepNewSecret(app, id)
   const rotation = { type: 'Rotate', subscriptionId: id, secretRef: secret_ref, at: app.clock.now() } as const
   const subscription = outcomeOf(await execute(app, caller, context, rotation), id)
+  if (isRejection(subscription) || subscription.secret_ref !== secret_ref) await app.vault.remove(secret_ref)
   if (isRejection(subscription)) return subscription
   return subscription.secret_ref === secret_ref ? { subscription, secret } : gone(id, 'rotated')
 }
@@ -202,7 +204,12 @@ export async function test(
     return reject('conflict', 'subscription_disabled', why)
   }
   const secret = await app.vault.get(found.secret_ref)
-  if (secret === null) throw new Error(`The vault has no secret of the webhook subscription ${id}`)
+  if (secret === null) {
+    const again = await find(app, caller, id)
+    // it was rotated or deleted after it was read
+    if (isRejection(again) || again.secret_ref !== found.secret_ref) return test(app, caller, id, type)
+    throw new Error(`The vault has no secret of the webhook subscription ${id}`)
+  }
   const { url } = found
   const { tenant_id: tenantId, environment } = caller
   const at = app.clock.now()

@@ -53,7 +53,13 @@ export const WebhookSubscriptionChanged = eventType({
 })
 export const WebhookSecretRotated = eventType({
   name: 'WebhookSecretRotated',
-  schema: z.object({ subscription_id: id(), secret_ref: secret(), at: time() }),
+  schema: z.object({
+    subscription_id: id(),
+    secret_ref: secret(),
+    /** Of the secret that ended: it leaves the vault. */
+    former_ref: secret().optional(),
+    at: time(),
+  }),
 })
 export const WebhookSubscriptionDisabled = eventType({
   name: 'WebhookSubscriptionDisabled',
@@ -65,7 +71,7 @@ export const WebhookSubscriptionEnabled = eventType({
 })
 export const WebhookSubscriptionDeleted = eventType({
   name: 'WebhookSubscriptionDeleted',
-  schema: z.object({ subscription_id: id(), at: time() }),
+  schema: z.object({ subscription_id: id(), former_ref: secret().optional(), at: time() }),
 })
 
 const events = [
@@ -286,6 +292,7 @@ export const webhookSubscriptions: Decider<
     const { subscriptionId: subscription_id, at } = command
     const subscription = subscriptionOf(state, subscription_id)
     if (!subscription) return reject('not_found', 'subscription_not_found', 'No such webhook subscription')
+    const former_ref = subscription.secret_ref
     const tooOften = refuseOften(subscription.changes, MAX_CHANGES, at)
     switch (command.type) {
       case 'Change': {
@@ -300,7 +307,11 @@ export const webhookSubscriptions: Decider<
         return tooOften ?? [WebhookSubscriptionChanged.of({ subscription_id, ...change, at })]
       }
       case 'Rotate':
-        return tooOften ?? [WebhookSecretRotated.of({ subscription_id, secret_ref: command.secretRef, at })]
+        return (
+          tooOften ?? [
+            WebhookSecretRotated.of({ subscription_id, secret_ref: command.secretRef, former_ref, at }),
+          ]
+        )
       case 'Disable':
         return subscription.status === 'disabled' || isOutdated(command, subscription)
           ? []
@@ -310,7 +321,7 @@ export const webhookSubscriptions: Decider<
           ? []
           : (tooOften ?? [WebhookSubscriptionEnabled.of({ subscription_id, at })])
       case 'Delete':
-        return [WebhookSubscriptionDeleted.of({ subscription_id, at })]
+        return [WebhookSubscriptionDeleted.of({ subscription_id, former_ref, at })]
     }
   },
 }

@@ -152,6 +152,14 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     })
   }
 
+  async forgetFailures(subscriptionId: string): Promise<void> {
+    await this.#pool.query({
+      name: 'webhooks/forget-failures',
+      text: 'DELETE FROM webhooks.health WHERE subscription_id = $1',
+      values: [subscriptionId],
+    })
+  }
+
   async recordTest(test: Parameters<WebhookDeliveries['recordTest']>[0]): Promise<void> {
     const { deliveryId, subscriptionId, eventId, answer, at } = test
     await this.add([{ ...test, createdAt: at }], [])

@@ -127,6 +127,38 @@ describe('who receives', () => {
 })
 
 describe('a subscription that changes under way', () => {
+  const secretRefs = async () => {
+    const { rows } = await bench.database.pool.query('SELECT ref FROM runtime.secrets')
+    return rows.map(({ ref }) => ref)
+  }
+
+  test('rotated while an attempt was about to read its secret: the attempt is made with the present one', async () => {
+    receiver.answerWith(200)
+    const id = await webhooks.subscribe(receiver.url)
+    await webhooks.raise()
+    const old = (await webhooks.subscription(id))!.secret_ref
+    await webhooks.deliver()
+    await webhooks.settled()
+    const load = bench.commands.load.bind(bench.commands)
+    let rotation: Promise<void> | undefined
+    bench.commands.load = async (decider, loadedId) => {
+      const loaded = await load(decider, loadedId)
+      if (decider.category === 'webhookSubscriptions') {
+        rotation ??= webhooks.newSecret(id).then(async (secretRef) => {
+          await webhooks.command({ type: 'Rotate', subscriptionId: id, secretRef, at: bench.clock.now() })
+          while ((await secretRefs()).includes(old)) await new Promise((resolve) => setImmediate(resolve))
+        })
+        await rotation
+      }
+      return loaded
+    }
+    await webhooks.raise()
+    await webhooks.settled()
+    expect(receiver.requests).toHaveLength(2)
+    expect(isSigned(receiver.requests[1]!, await webhooks.secretOf(id))).toBe(true)
+    expect(await webhooks.records.list(id, 5)).toMatchObject([{ attempts: 1 }, { attempts: 1 }])
+  })
+
   beforeEach(() => {
     receiver.answerWith(500)
   })
@@ -145,6 +177,7 @@ describe('a subscription that changes under way', () => {
     })
     receiver.answerWith(200)
     await webhooks.advance(1)
+    expect(await secretRefs()).toEqual([secretRef])
     expect(receiver.requests.map(({ path }) => path)).toEqual(['/old', '/new'])
     const [first, second] = receiver.requests
     expect(isSigned(first!, before)).toBe(true)
@@ -159,8 +192,14 @@ describe('a subscription that changes under way', () => {
     const id = await webhooks.subscribe(receiver.url)
     const eventId = await webhooks.raise()
     await webhooks.settled()
+    await bench.database.pool.query(
+      'INSERT INTO webhooks.health (subscription_id, failure_count) VALUES ($1, 3)',
+      [id],
+    )
     await webhooks.verb('Delete', id)
     await webhooks.settled()
+    expect(await secretRefs()).toEqual([])
+    expect((await bench.database.pool.query('SELECT FROM webhooks.health')).rowCount).toBe(0)
     expect(await bench.store.counts({ now: bench.clock.now() })).toMatchObject({ due: 0, later: 0 })
     await webhooks.advance(49 * HOUR)
     expect(receiver.requests).toHaveLength(1)

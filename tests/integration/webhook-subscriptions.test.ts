@@ -186,6 +186,22 @@ test('subscriptions that changed often stay in memory side by side: what they ar
   expect(reads).toBe(0)
 })
 
+test('a rotation that is refused, or comes again, leaves no secret of its own in the vault', async () => {
+  const { subscription } = await made()
+  const refs = async () => {
+    const { rows } = await processes[0]!.bench.database.pool.query(
+      'SELECT ref FROM runtime.secrets WHERE starts_with(ref, $1)',
+      [`webhook-subscription/${subscription._id}/`],
+    )
+    return rows.length
+  }
+  const context = { ...operatorContext(), mayRepeat: true }
+  accepted(await subscriptions.rotate(one, caller, subscription._id, context))
+  const before = await refs()
+  expect(isRejection(await subscriptions.rotate(two, caller, subscription._id, context))).toBe(true)
+  expect(await refs()).toBe(before)
+})
+
 describe('the count of failures', () => {
   const fail = async (subscriptionId: string, count: number) => {
     const { pool } = processes[0]!.bench.database

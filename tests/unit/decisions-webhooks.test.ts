@@ -46,13 +46,15 @@ const disable = (by: 'partner' | 'failures' | 'operator', enabledRevision = -1) 
 const disabled = (by: 'partner' | 'failures' | 'operator') =>
   WebhookSubscriptionDisabled.of({ subscription_id: ONE, by, at: 5 })
 const enabled = WebhookSubscriptionEnabled.of({ subscription_id: ONE, at: 5 })
-const deleted = WebhookSubscriptionDeleted.of({ subscription_id: ONE, at: 5 })
+const deleted = WebhookSubscriptionDeleted.of({ subscription_id: ONE, former_ref: 'ref/1', at: 5 })
 const HOUR = 3_600_000
 const again = [one, disabled('failures'), enabled]
 const rotate = (at: number) => ({ type: 'Rotate', subscriptionId: ONE, secretRef: 'ref/2', at }) as const
-const rotated = (at: number) => WebhookSecretRotated.of({ subscription_id: ONE, secret_ref: 'ref/2', at })
+const rotated = (at: number) =>
+  WebhookSecretRotated.of({ subscription_id: ONE, secret_ref: 'ref/2', former_ref: 'ref/2', at })
 const often = (times: number) => [one, ...Array.from({ length: times }, () => rotated(1))]
 const comeAndGone = (times: number) => Array.from({ length: times }, () => [one, deleted]).flat()
+const goneAfterRotation = WebhookSubscriptionDeleted.of({ subscription_id: ONE, former_ref: 'ref/2', at: 5 })
 const tooMany = { kind: 'too_many', code: 'too_many_changes' } as const
 const full = Array.from({ length: MAX_SUBSCRIPTIONS }, (_, n) => register(n.toString(16).padStart(24, '0')))
 
@@ -117,7 +119,7 @@ decisions(webhookSubscriptions, [
     'gets another secret',
     [one],
     { type: 'Rotate', subscriptionId: ONE, secretRef: 'ref/2', at: 5 },
-    [WebhookSecretRotated.of({ subscription_id: ONE, secret_ref: 'ref/2', at: 5 })],
+    [WebhookSecretRotated.of({ subscription_id: ONE, secret_ref: 'ref/2', former_ref: 'ref/1', at: 5 })],
   ],
   ['is disabled by its partner', [one], disable('partner'), [disabled('partner')]],
   ['is disabled by an operator', [one], disable('operator'), [disabled('operator')]],
@@ -131,12 +133,12 @@ decisions(webhookSubscriptions, [
   ['is not enabled too often', [...often(100), disabled('partner')], verb('Enable'), tooMany],
   ['does not move too often', often(100), change({ url: 'https://b.example/' }), tooMany],
   ['that changed too often is disabled', often(100), disable('partner'), [disabled('partner')]],
-  ['that changed too often is deleted', often(100), verb('Delete'), [deleted]],
+  ['that changed too often is deleted', often(100), verb('Delete'), [goneAfterRotation]],
   [
     'beside one that changed too often changes',
     [two, ...often(100)],
     verb('Delete', TWO),
-    [WebhookSubscriptionDeleted.of({ subscription_id: TWO, at: 5 })],
+    [WebhookSubscriptionDeleted.of({ subscription_id: TWO, former_ref: 'ref/1', at: 5 })],
   ],
   [
     'is registered no more than a thousand times an hour',
