@@ -219,3 +219,112 @@ export const WEBHOOK_EVENT_TYPES: readonly (keyof WebhookEvents)[] = [
   "payment.debit_cleared",
   "payment.debit_settled"
 ]
+
+/** What the body of a type never lacks. */
+export const REQUIRED_FIELDS: Readonly<Record<keyof WebhookEvents, readonly string[]>> = {
+  "payment.completed": [
+    "payment_id",
+    "carrier_id",
+    "amount_cents",
+    "currency",
+    "premium_cents",
+    "fee_cents",
+    "payment_type",
+    "payment_context",
+    "amount_paid_cents",
+    "paid_at"
+  ],
+  "payment.failed": [
+    "carrier_id",
+    "amount_cents",
+    "currency",
+    "failed_at",
+    "failure_message"
+  ],
+  "payment.refunded": [
+    "payment_id",
+    "payment_link_id",
+    "amount_cents",
+    "refunded_cents",
+    "currency",
+    "refunded_at"
+  ],
+  "subscription.created": [
+    "subscription_id",
+    "employer_id",
+    "policy_id",
+    "carrier_id",
+    "amount_cents",
+    "currency",
+    "status",
+    "metadata"
+  ],
+  "subscription.cancelled": [
+    "subscription_id",
+    "employer_id",
+    "policy_id",
+    "carrier_id",
+    "amount_cents",
+    "currency",
+    "status",
+    "metadata"
+  ],
+  "installment.paid": [
+    "subscription_id",
+    "payment_id",
+    "installment_number",
+    "amount_cents",
+    "currency",
+    "paid_at"
+  ],
+  "installment.failed": [
+    "subscription_id",
+    "payment_id",
+    "installment_number",
+    "amount_cents",
+    "currency",
+    "failed_at"
+  ],
+  "payment.debit_minted": [
+    "leg_id",
+    "amount_cents",
+    "currency",
+    "employer_id",
+    "policy_id",
+    "carrier_id",
+    "cancellation_deadline"
+  ],
+  "payment.debit_cancelled": [
+    "leg_id",
+    "amount_cents",
+    "currency",
+    "employer_id",
+    "policy_id",
+    "carrier_id",
+    "cancelled_at"
+  ],
+  "payment.debit_cleared": [
+    "payment_session_id",
+    "leg_id",
+    "amount_cents",
+    "currency",
+    "employer_id",
+    "policy_id",
+    "carrier_id",
+    "settlement_source",
+    "bank_date",
+    "matched_cents",
+    "confidence"
+  ],
+  "payment.debit_settled": [
+    "payment_session_id",
+    "leg_id",
+    "amount_cents",
+    "currency",
+    "employer_id",
+    "policy_id",
+    "carrier_id",
+    "settlement_source",
+    "settled_at"
+  ]
+}

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { WebhookEvents } from './webhook-events.ts'
+import { REQUIRED_FIELDS, type WebhookEvents } from './webhook-events.ts'
 
 /** A delivery whose signature was checked: `type` tells what `data` is. */
 export type WebhookEvent<Type extends keyof WebhookEvents = keyof WebhookEvents> = {
@@ -34,7 +34,7 @@ const PREFIX = 'whsec_'
 /** A request that is not, or not provably, a delivery of the service: answer 400 and do nothing. */
 export class WebhookVerificationError extends Error {
   override readonly name: string = 'WebhookVerificationError'
-  readonly reason: 'missing_header' | 'wrong_time' | 'wrong_signature' | 'not_json'
+  readonly reason: 'missing_header' | 'wrong_time' | 'wrong_signature' | 'not_json' | 'wrong_type'
 
   constructor(reason: WebhookVerificationError['reason'], message: string) {
     super(message)
@@ -45,6 +45,10 @@ export class WebhookVerificationError extends Error {
 /**
  * Checks that a delivery comes from the service, is fresh, and is as it was sent: both signatures that it carries, of
  * which one binds the body to its time and the other to its id as well. Takes the same time whatever is wrong with them.
+ *
+ * No signature binds `type`, which comes in a header: whoever can change headers on the way can have one event taken for
+ * another. So what a type never lacks is looked for in the body. `subscription.created` and `subscription.cancelled` look
+ * alike: go by `data.status`.
  * @returns what happened.
  * @throws WebhookVerificationError; TypeError for a secret that is none.
  */
@@ -75,17 +79,24 @@ export function verifyWebhook(delivery: WebhookDelivery): WebhookEvent {
   if (!isSigned.includes(true) || !isOne) {
     throw new WebhookVerificationError('wrong_signature', 'The delivery is not signed with this secret')
   }
+  let data: unknown
   try {
-    const data = JSON.parse(typeof payload === 'string' ? payload : Buffer.from(payload).toString())
-    return { id, type, data, sentAt: new Date(sentAt) } as WebhookEvent
+    data = JSON.parse(typeof payload === 'string' ? payload : Buffer.from(payload).toString())
   } catch {
     throw new WebhookVerificationError('not_json', 'The body of the delivery is no JSON')
   }
+  const required: readonly string[] = REQUIRED_FIELDS[type as keyof WebhookEvents] ?? []
+  const isOfType =
+    typeof data === 'object' && data !== null && required.every((name) => Object.hasOwn(data as object, name))
+  if (!isOfType)
+    throw new WebhookVerificationError('wrong_type', 'The body is not of the type that it comes as')
+  return { id, type, data, sentAt: new Date(sentAt) } as WebhookEvent
 }
 
 function readerOf(headers: WebhookDelivery['headers']): (name: string) => string {
   const values =
-    headers instanceof Headers
+    // one of another realm or library is none of this one's class
+    isHeaders(headers)
       ? headers
       : new Map(
           Object.entries(headers).map(([name, value]) => [
@@ -98,6 +109,10 @@ function readerOf(headers: WebhookDelivery['headers']): (name: string) => string
     if (!value) throw new WebhookVerificationError('missing_header', `The delivery has no header ${name}`)
     return value
   }
+}
+
+function isHeaders(headers: WebhookDelivery['headers']): headers is Headers {
+  return typeof headers.get === 'function'
 }
 
 /** The bytes that a secret encodes. @throws TypeError when it is none; it is not quoted. */

@@ -6,17 +6,25 @@ import { projection } from './runtime/projection.ts'
 /** What calls for a person, and who has taken note of it. */
 export const operatorAlerts = projection({
   name: 'operator-alerts',
-  version: 1,
+  version: 2,
   tables: [table],
   handlers: (on) => [
-    ...Object.entries<AlertKind>(ALERTS).map(([kind, { type, about }]) =>
-      on(type, {
+    ...Object.entries<AlertKind>(ALERTS).map(([kind, alert]) =>
+      on(alert.type, {
+        reads: (event) => ({ operator_alerts: alert.per ? [[alertIdOf(kind, alert, event)]] : [] }),
         apply(event, { operator_alerts }) {
-          const named = about(event.data as never)
-          if (named === null) return
+          const about = alert.about(event.data as never)
+          if (about === null) return
           const { tenant_id, environment, recorded_at } = event.metadata
+          const alert_id = alertIdOf(kind, alert, event)
+          const before = alert.per && operator_alerts.get(alert_id)
+          const times = (before?.times ?? 0) + 1
+          if (before && before.acknowledged_at === null) {
+            operator_alerts.change([alert_id], { about, times, count: before.count + 1 })
+            return
+          }
           operator_alerts.put({
-            ...{ alert_id: alertIdOf(event), kind, tenant_id, environment, about: named },
+            ...{ alert_id, kind, tenant_id, environment, about, times, count: 1 },
             ...{ raised_at: recorded_at, seq: event.position },
           })
         },
@@ -24,8 +32,11 @@ export const operatorAlerts = projection({
     ),
     on(OperatorAlertAcknowledged, {
       reads: ({ data }) => ({ operator_alerts: [[data.alert_id]] }),
-      apply({ data: { alert_id, note }, metadata }, { operator_alerts }) {
+      apply({ data: { alert_id, note, times = 1 }, metadata }, { operator_alerts }) {
         const { actor, recorded_at } = metadata
+        const later = (operator_alerts.get(alert_id)?.times ?? 0) - times
+        // it has happened again since it was looked at
+        if (later > 0) return operator_alerts.change([alert_id], { count: later })
         operator_alerts.change([alert_id], { acknowledged_at: recorded_at, acknowledged_by: actor.id, note })
       },
     }),

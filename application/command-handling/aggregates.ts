@@ -11,7 +11,7 @@ export interface Loaded<State> {
   readonly revision: number
 }
 
-/** A loaded aggregate, the commands that made it, and the size of the events that it was folded from. */
+/** A loaded aggregate, the commands that made it, and about how many bytes it takes. */
 export interface Kept<State> extends Loaded<State> {
   readonly commands: RecentCommands
   readonly bytes: number
@@ -35,14 +35,14 @@ export interface Reads {
 const READ_PAGE = 32
 /** Events in which the first append is looked for: what is created in one append has fewer. */
 const FIRST_EVENTS = 8
-/** Of the events that the cached aggregates were folded from; a state takes about as much as they do. */
+/** Of all cached aggregates: a state takes about as much as its events, unless its decider knows better. */
 const CACHE_BYTES = 64 * 1024 * 1024
 /** What a cached aggregate takes at the least. */
 const AGGREGATE_BYTES = 512
 
 export type AggregateCache = RecentlyUsed<string, Kept<unknown>>
 
-/** Keeps the aggregates that were used lately. @param mostBytes of the events that they were folded from. */
+/** Keeps the aggregates that were used lately. @param mostBytes of all of them, about. */
 export function aggregateCache(mostBytes = CACHE_BYTES): AggregateCache {
   return new RecentlyUsed(mostBytes, ({ bytes }) => AGGREGATE_BYTES + bytes)
 }
@@ -186,7 +186,7 @@ export class Aggregates {
       if (metadata.command_id !== undefined) commands = commands.with(metadata.command_id, position)
       bytes += sizeOf([stored])
     })
-    const kept = { ...loaded, commands, bytes }
+    const kept = { ...loaded, commands, bytes: takenBy(decider, { ...loaded, commands, bytes }) }
     this.remember(stream, kept)
     return kept
   }
@@ -227,6 +227,14 @@ export class Aggregates {
 /** What is decided on half a stream would be wrong. */
 function expectNext({ stream, revision }: StoredEvent, expected: number): void {
   if (revision !== expected) throw new Error(`Stream ${stream} lacks the event at revision ${expected}`)
+}
+
+/** What an aggregate takes, by its decider or by the events so far. @param kept.bytes of the events. */
+export function takenBy<State>(
+  { sizeOf }: Pick<Decider<State, never>, 'sizeOf'>,
+  { state, commands, bytes }: Pick<Kept<State>, 'state' | 'commands' | 'bytes'>,
+): number {
+  return sizeOf ? sizeOf(state) + commands.bytes : bytes
 }
 
 /** Of their texts. */

@@ -14,6 +14,7 @@ import {
   type Loaded,
   type Reader,
   sizeOf,
+  takenBy,
 } from './aggregates.ts'
 import { type CommandContext, commandIdOf } from './command-context.ts'
 import { RecentCommands } from './recent-commands.ts'
@@ -121,7 +122,7 @@ export class CommandHandler {
         continue
       }
       try {
-        const after = await this.#append(stream, at, decision, commandId, context)
+        const after = await this.#append(decider, stream, at, decision, commandId, context)
         return { ...after, events: decision.events }
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision) || attempt >= ATTEMPTS) throw error
@@ -169,7 +170,8 @@ export class CommandHandler {
     const before = { ...at, bytes, commands: at.revision < 0 ? RecentCommands.NONE : commands }
     const decided = { state: fold(decider, events, at.state), events }
     try {
-      return await this.#append(stream, before, decided, commandIdOf(context, stream, 'append'), context)
+      const commandId = commandIdOf(context, stream, 'append')
+      return await this.#append(decider, stream, before, decided, commandId, context)
     } catch (error) {
       // who goes on from here reads what stands
       this.#aggregates.forget(stream)
@@ -190,6 +192,7 @@ export class CommandHandler {
   }
 
   async #append<State>(
+    decider: Pick<Decider<State, never>, 'sizeOf'>,
     stream: string,
     at: Kept<State>,
     { state, events }: { readonly state: State; readonly events: readonly DomainEvent[] },
@@ -213,7 +216,7 @@ export class CommandHandler {
         state,
         revision: at.revision + events.length,
         commands,
-        bytes: at.bytes + sizeOf(encoded),
+        bytes: takenBy(decider, { state, commands, bytes: at.bytes + sizeOf(encoded) }),
       }
       this.#aggregates.remember(stream, after)
       return { ...after, position }

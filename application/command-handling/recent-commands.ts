@@ -1,5 +1,7 @@
 /** Command ids that are kept with an aggregate at the most. */
 const KEPT = 256
+/** What one takes, about. */
+const COMMAND_BYTES = 128
 
 interface Done {
   readonly commandId: string
@@ -21,6 +23,11 @@ export class RecentCommands {
   private constructor(done: readonly Done[], areAll: boolean) {
     this.#done = done
     this.areAll = areAll
+  }
+
+  /** How many bytes they take, about. */
+  get bytes(): number {
+    return this.#done.length * COMMAND_BYTES
   }
 
   positionOf(commandId: string): bigint | null {

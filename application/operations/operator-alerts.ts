@@ -44,27 +44,33 @@ export interface AlertKind {
   readonly message: string
   /** What it is about; null where the event calls for nobody. */
   readonly about: (data: never) => About | null
+  /** What has one open alert at the most, which counts; absent where each event has an alert of its own. */
+  readonly per?: (data: never) => string
 }
 
 function raisedBy<Type extends EventType>(
   type: Type,
   message: string,
   about: (data: z.output<Type['schema']>) => About | null,
+  per?: (data: z.output<Type['schema']>) => string,
 ): AlertKind {
-  return { type, message, about }
+  return { type, message, about, ...(per && { per }) }
 }
 
 /** Everything that calls for a person, by kind: one entry for each. */
 export const ALERTS = {
   webhook_delivery_dropped: raisedBy(
     WebhookDeliveryDropped,
-    'A webhook was not accepted within 48 hours and is not sent any more: the partner has missed the event',
+    'Webhooks were not accepted within 48 hours and are not sent any more: the partner has missed the events, of which ' +
+      '`about` names the last',
     ({ event_id, subscription_id, delivery_id }) => ({ event_id, subscription_id, delivery_id }),
+    ({ subscription_id }) => subscription_id,
   ),
   webhook_subscription_disabled: raisedBy(
     WebhookSubscriptionDisabled,
     'A webhook subscription was disabled after repeated failures: the partner receives nothing until it enables it again',
     ({ subscription_id, by }) => (by === 'failures' ? { subscription_id } : null),
+    ({ subscription_id }) => subscription_id,
   ),
   policy_not_activated: raisedBy(
     PolicyNotActivated,
@@ -120,9 +126,13 @@ export const ALERTS = {
 export type AlertKindName = keyof typeof ALERTS
 export const ALERT_KINDS = Object.keys(ALERTS) as [AlertKindName, ...AlertKindName[]]
 
-/** The id of the alert that an event raises: the same in every build of the read model. */
-export function alertIdOf({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): string {
-  return derivedId(`${stream}@${revision}`, 'alert')
+/** The id of the alert that an event raises or counts for: the same in every build of the read model. */
+export function alertIdOf(
+  kind: string,
+  { per }: AlertKind,
+  { stream, revision, data }: Pick<RecordedEvent, 'stream' | 'revision' | 'data'>,
+): string {
+  return derivedId(per ? `${kind} ${per(data as never)}` : `${stream}@${revision}`, 'alert')
 }
 
 /** What a list of alerts is narrowed to; null is everything. */
@@ -162,7 +172,7 @@ const OPEN = statement('open-operator-alerts', (db) =>
 )
 
 /** An alert as operators see it. */
-export interface ShownAlert extends Omit<ResultOf<typeof ONE>, 'seq'> {
+export interface ShownAlert extends Omit<ResultOf<typeof ONE>, 'seq' | 'times'> {
   /** One of {@link ALERT_KINDS}, unless a newer version of the service raised it. */
   readonly kind: string
   readonly status: 'open' | 'acknowledged'
@@ -186,10 +196,18 @@ export async function findAlert(
   app: Omit<Parts, 'commands'>,
   alertId: string,
 ): Promise<ShownAlert | Rejection> {
+  const found = await findRow(app, alertId)
+  return isRejection(found) ? found : shown(found)
+}
+
+async function findRow(
+  app: Omit<Parts, 'commands'>,
+  alertId: string,
+): Promise<ResultOf<typeof ONE> | Rejection> {
   const found = isId(alertId)
     ? await findCurrent(app, PROJECTION, async () => (await app.read.query(ONE, { alertId }))[0] ?? null)
     : null
-  return found ? shown(found) : reject('not_found', 'alert_not_found', 'There is no such alert')
+  return found ?? reject('not_found', 'alert_not_found', 'There is no such alert')
 }
 
 /** Takes note of an alert. Doing it again changes nothing. @returns the alert as it stands then. */
@@ -198,10 +216,11 @@ export async function acknowledgeAlert(
   { alertId, note }: { readonly alertId: string; readonly note: string | null },
   context: CommandContext,
 ): Promise<ShownAlert | Rejection> {
-  const alert = await findAlert(app, alertId)
+  const alert = await findRow(app, alertId)
   if (isRejection(alert)) return alert
-  const { tenant_id: tenantId, environment } = alert
-  const command = { type: 'Acknowledge', data: { alert_id: alertId, note } } as const
+  const { tenant_id: tenantId, environment, times } = alert
+  const data = { alert_id: alertId, note, ...(times > 1 && { times }) }
+  const command = { type: 'Acknowledge', data } as const
   const outcome = await app.commands.execute(operatorAlert, alertId, command, {
     ...context,
     tenantId,
@@ -227,7 +246,7 @@ export async function openAlerts({
 const UNKNOWN = 'This version of the service does not know alerts of this kind; a newer one raised it'
 
 /** An alert as operators see it, also of a kind that another version raised before it was rolled back. */
-export function shown({ seq: _seq, ...alert }: ResultOf<typeof ONE>): ShownAlert {
+export function shown({ seq: _seq, times: _times, ...alert }: ResultOf<typeof ONE>): ShownAlert {
   const status = alert.acknowledged_at === null ? 'open' : 'acknowledged'
   const known = Object.hasOwn(ALERTS, alert.kind) ? ALERTS[alert.kind as AlertKindName] : null
   return { ...alert, status, message: known?.message ?? UNKNOWN }

@@ -36,4 +36,6 @@ export interface SecretVault {
   put(ref: string, secret: string): Promise<void>
   /** @returns null when there is no such reference. */
   get(ref: string): Promise<string | null>
+  /** Forgets a secret that nothing names any more. Idempotent. */
+  remove(ref: string): Promise<void>
 }

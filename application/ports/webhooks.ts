@@ -137,11 +137,15 @@ export interface DeliveryRecords extends WebhookDeliveries {
     events: readonly FrozenEvent[],
     deliveries: readonly Pick<Delivery, 'deliveryId' | 'eventId' | 'subscriptionId' | 'createdAt'>[],
   ): Promise<void>
+  /** When the earliest event that is kept was raised, epoch milliseconds; null when there is none. */
+  earliest(): Promise<number | null>
   load(deliveryId: string): Promise<Delivery | null>
   /** @returns the subscription's count of failures after it. */
   record(result: AttemptResult): Promise<number>
   /** Ends a delivery that is over, unless it was accepted. @param why what the history shows. */
   giveUp(deliveryId: string, why: string): Promise<void>
+  /** Forgets the count of failures of a subscription that was deleted. */
+  forgetFailures(subscriptionId: string): Promise<void>
   /** Deliveries of a subscription that wait for an attempt, oldest first. @param options.after the one before the first. */
   waiting(
     subscriptionId: string,

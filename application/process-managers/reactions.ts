@@ -2,6 +2,7 @@ import type { EventRegistry, RecordedEvent } from '../event-registry.ts'
 import type { Handled, Stop } from '../following/parking-follower.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StoredEvent } from '../ports/event-log.ts'
+import { isAway } from '../ports/unavailable.ts'
 import { SafeError } from '../safe-error.ts'
 import { isStorable } from '../storable-text.ts'
 import { TimeSlice } from '../time-slices.ts'
@@ -79,17 +80,18 @@ export class Reactions {
       }
     }
     const { prepare } = this.#manager
-    let prepared: unknown
+    let prepared: (event: StoredEvent) => unknown = () => undefined
     if (prepare) {
       const readable: RecordedEvent[] = []
       await inTurn(
         (stored) => void (this.#byType.has(stored.type) && readable.push(this.#registry.decode(stored))),
       )
       stops.clear()
-      prepared = await prepare(readable)
+      prepared = await preparedBy(prepare, readable)
     }
     await inTurn((stored) => {
-      if (this.#byType.has(stored.type)) wanted.add(...this.#to(this.#registry.decode(stored), prepared))
+      if (!this.#byType.has(stored.type)) return
+      wanted.add(...this.#to(this.#registry.decode(stored), prepared(stored)))
     })
     return { changes: wanted.isEmpty ? null : wanted.changes(), stops: [...stops.values()] }
   }
@@ -111,6 +113,40 @@ export class Reactions {
       tenantId: metadata.tenant_id,
       environment: metadata.environment,
     }
+  }
+}
+
+/**
+ * Prepares events, all at once. Where that fails by what one of them needs, each by itself, so that the others go on.
+ * @returns what was prepared for an event; it throws what preparing that event failed with.
+ */
+async function preparedBy(
+  prepare: NonNullable<ProcessManager['prepare']>,
+  events: readonly RecordedEvent[],
+): Promise<(event: StoredEvent) => unknown> {
+  try {
+    const all = await prepare(events)
+    return () => all
+  } catch (error) {
+    if (isAway(error)) throw error
+  }
+  const each = new Map<bigint, { readonly prepared: unknown } | { readonly error: unknown }>()
+  const failed = new Set<string>()
+  for (const event of events) {
+    // what follows in a stream that stops is left alone
+    if (failed.has(event.stream)) continue
+    try {
+      each.set(event.position, { prepared: await prepare([event]) })
+    } catch (error) {
+      if (isAway(error)) throw error
+      failed.add(event.stream)
+      each.set(event.position, { error })
+    }
+  }
+  return ({ position }) => {
+    const one = each.get(position)
+    if (one && 'error' in one) throw one.error
+    return one?.prepared
   }
 }
 

@@ -3,6 +3,7 @@ import type { EventOf } from '../../domain/kernel/event-type.ts'
 import { isExpired } from '../../domain/webhooks/delivery-schedule.ts'
 import { WebhookEventRaised } from '../../domain/webhooks/webhook-event.ts'
 import {
+  WebhookSecretRotated,
   WebhookSubscriptionDeleted,
   WebhookSubscriptionEnabled,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -61,6 +62,9 @@ type Parts = Pick<Application, 'log' | 'registry'> & DeliveryParts & WaitingPart
  */
 export function webhookDeliveries(parts: Parts) {
   const recipients = new Recipients(parts.log, parts.registry)
+  let earliest: number | null = null
+  // looked for once: what is pruned meanwhile was there
+  const earliestKept = async () => (earliest ??= await parts.records.earliest())
   const attempts = {
     payload: delivery,
     retry: UNTIL_IT_ENDS,
@@ -71,25 +75,32 @@ export function webhookDeliveries(parts: Parts) {
     name: 'webhook-deliveries',
     startAt: 'beginning',
     pageSize: EVENTS_AT_ONCE,
-    prepare: (events: readonly RecordedEvent[]) => freeze(parts, recipients, events),
+    prepare: (events: readonly RecordedEvent[]) => freeze(parts, recipients, earliestKept, events),
     on: [
       on(WebhookEventRaised, ({ data: { event_id } }, prepared: Prepared) =>
         (prepared.get(event_id) ?? []).map(({ deliveryId, subscriptionId, host }) =>
           perform('deliver', deliveryId, { subscription_id: subscriptionId, host }),
         ),
       ),
-      ...[WebhookSubscriptionEnabled, WebhookSubscriptionDeleted].map((type) =>
-        on(type, ({ data: { subscription_id }, revision, type: what }) => [
-          perform('wake', subscription_id, {
-            subscription_id,
-            enabled_by: what === WebhookSubscriptionEnabled.name ? revision : null,
-          }),
-        ]),
-      ),
+      on(WebhookSubscriptionEnabled, ({ data: { subscription_id }, revision }) => [
+        perform('wake', subscription_id, { subscription_id, enabled_by: revision }),
+      ]),
+      on(WebhookSubscriptionDeleted, ({ data: { subscription_id, former_ref } }) => [
+        perform('wake', subscription_id, { subscription_id, enabled_by: null }),
+        ...forgetting(former_ref),
+      ]),
+      on(WebhookSecretRotated, ({ data: { former_ref } }) => forgetting(former_ref)),
     ],
     work: {
       deliver: work({ ...attempts, slots: FIRST_SLOTS }, (item) => deliver(parts, item)),
       redeliver: work({ ...attempts, slots: LATER_SLOTS }, (item) => deliver(parts, item)),
+      'forget-secret': work(
+        { payload: z.object({ secret_ref: z.string() }), retry: backoff(), timeLimitMs: TIME_LIMIT_MS },
+        async ({ payload }) => {
+          await parts.vault.remove(payload.secret_ref)
+          return { outcome: 'done' }
+        },
+      ),
       wake: work(
         {
           payload: z.object({ subscription_id: z.string(), enabled_by: z.number().nullable() }),
@@ -100,6 +111,7 @@ export function webhookDeliveries(parts: Parts) {
           const { subscription_id: subscriptionId, enabled_by } = payload
           if (enabled_by !== null) await parts.records.resetFailures(subscriptionId, enabled_by)
           await wakeWaiting(parts, { subscriptionId, isDeleted: enabled_by === null }, signal)
+          if (enabled_by === null) await parts.records.forgetFailures(subscriptionId)
           return { outcome: 'done' }
         },
       ),
@@ -107,21 +119,32 @@ export function webhookDeliveries(parts: Parts) {
   })
 }
 
+/** Has a secret that ended leave the vault. @param ref absent in events from before it was named there. */
+function forgetting(ref: string | undefined) {
+  return ref === undefined ? [] : [perform('forget-secret', ref, { secret_ref: ref })]
+}
+
 /**
- * Keeps events and deliveries as records, each under an id that it has whenever the events come again. What is too old to
- * be delivered is history: a database that was made anew reads all of the log.
+ * Keeps events and deliveries as records, each under an id that it has whenever the events come again. One that is read
+ * too late is a delivery all the same, which is found to be too old and dropped: its partner missed it, and operators are
+ * told. But what is older than all records is history: a database that was made anew reads all of the log.
  */
 async function freeze(
   { records, clock, heard }: Parts,
   recipients: Recipients,
+  earliestKept: () => Promise<number | null>,
   events: readonly RecordedEvent[],
 ): Promise<Prepared> {
   const raised = events.filter((event): event is Raised => event.type === WebhookEventRaised.name)
   const now = clock.now()
+  const isTooOld = (createdAt: number) => isExpired({ createdAt }, now)
+  const areSome = raised.some(({ metadata }) => isTooOld(Date.parse(metadata.recorded_at)))
+  const earliest = (areSome ? await earliestKept() : null) ?? now
   const found = [...(await recipients.of(raised))].filter(([{ metadata }, receiving]) => {
-    const isTooOld = isExpired({ createdAt: Date.parse(metadata.recorded_at) }, now)
-    if (isTooOld) heard.missed(receiving.length)
-    return !isTooOld && receiving.length > 0
+    const createdAt = Date.parse(metadata.recorded_at)
+    const isHistory = isTooOld(createdAt) && createdAt < earliest
+    if (isHistory) heard.missed(receiving.length)
+    return !isHistory && receiving.length > 0
   })
   const deliveries = found.flatMap(([{ data, metadata }, receiving]) =>
     receiving.map(({ _id: subscriptionId, url }) => ({

@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, jsonb, orNull, table, text, timestamptz } from './table.ts'
+import { bigint, integer, jsonb, orNull, table, text, timestamptz } from './table.ts'
 
 export const operatorAlerts = table('operator_alerts', {
   key: ['alert_id'],
@@ -13,6 +13,10 @@ export const operatorAlerts = table('operator_alerts', {
     /** Ids of what it is about, by their names. */
     about: jsonb<Readonly<Record<string, string>>>(),
     raised_at: timestamptz(),
+    /** How often it happened since it is open. */
+    count: integer(),
+    /** How often it ever happened. */
+    times: integer(),
     /** Null until an operator took note. */
     acknowledged_at: orNull(timestamptz()),
     acknowledged_by: orNull(text()),

@@ -1,5 +1,3 @@
-import { streamOf } from '../../domain/kernel/decider.ts'
-import type { EventOf } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import {
   afterFailure,
@@ -15,7 +13,6 @@ import {
   subscriptionOf,
   subscriptionsId,
   type WebhookSubscription,
-  WebhookSubscriptionEnabled,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -26,7 +23,6 @@ import type { DeliveryParts } from './delivery-parts.ts'
 
 /** How long an attempt under way is waited for when the service stops, in real milliseconds. */
 const GRACE_MS = 1_500
-const READ_PAGE = 100
 
 type Payload = { subscription_id: string; host: string }
 type Outcome = WorkOutcome<Payload>
@@ -50,6 +46,7 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   const subscription = subscriptionOf(state, subscriptionId)
   if (!subscription) {
     await records.giveUp(delivery.deliveryId, 'The subscription was deleted')
+    await records.forgetFailures(subscriptionId)
     return DONE
   }
   const now = clock.now()
@@ -61,7 +58,9 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   }
   // the first is due when the event was raised, whatever the clock of who raised it said
   if (delivery.attempts > 0 && delivery.nextAttemptAt > now) return again(delivery.nextAttemptAt)
-  const answer = await attempt(parts, item, delivery, subscription, now)
+  const secret = await parts.vault.get(subscription.secret_ref)
+  if (secret === null) return afterRotation(parts, delivery, subscription)
+  const answer = await attempt(parts, item, delivery, { url: subscription.url, secret }, now)
   const isAccepted = answer.error === null
   parts.heard.attempted({
     ...{ isFirst: delivery.attempts === 0, isAccepted, sinceRaisedMs: now - delivery.createdAt },
@@ -71,7 +70,7 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   if (next === null) return DONE
   if (delivery.attempts + 1 === IMMEDIATE_ATTEMPTS) {
     parts.heard.failed()
-    if (failures >= FAILURES_TO_DISABLE) await disable(parts, item, { ...delivery, revision })
+    if (failures >= FAILURES_TO_DISABLE) await disable(parts, item, delivery)
   }
   return again(next.at)
 }
@@ -81,15 +80,24 @@ function again(at: number): Outcome {
   return { outcome: 'again', at, kind: 'redeliver' }
 }
 
+/** Goes on by what a subscription has become, whose secret left the vault after it was read. @throws Error when it has not. */
+async function afterRotation(
+  { commands }: DeliveryParts,
+  { tenantId, environment }: Delivery,
+  { _id, secret_ref }: WebhookSubscription,
+): Promise<Outcome> {
+  const { state } = await commands.load(webhookSubscriptions, subscriptionsId(tenantId, environment))
+  if (subscriptionOf(state, _id)?.secret_ref !== secret_ref) return { outcome: 'again', afterMs: 0 }
+  throw new Error('The secret of a webhook subscription is not in the vault')
+}
+
 async function attempt(
-  { sender, vault }: DeliveryParts,
+  { sender }: DeliveryParts,
   { signal }: WorkItem,
   { eventId, eventType, body }: Delivery,
-  { url, secret_ref }: WebhookSubscription,
+  { url, secret }: { readonly url: string; readonly secret: string },
   timestamp: number,
 ): Promise<WebhookAnswer> {
-  const secret = await vault.get(secret_ref)
-  if (secret === null) throw new Error('The secret of a webhook subscription is not in the vault')
   const ended = withGrace(signal)
   try {
     return await sender.post({ url, secret, eventId, eventType, body, timestamp }, ended.signal)
@@ -141,43 +149,32 @@ async function drop(parts: DeliveryParts, item: WorkItem, delivery: Delivery): P
 }
 
 /**
- * Disables a subscription whose count is full, unless it was enabled after the attempt that the count is known from: then
- * the count is about to begin anew.
+ * Disables a subscription whose count is full, unless it was enabled since: then the count begins anew, whether or not
+ * who enabled it has come to that.
  * @returns whether it is disabled.
  */
 async function disable(parts: DeliveryParts, item: WorkItem, delivery: Delivery): Promise<boolean> {
-  const { tenantId, environment, subscriptionId, revision } = delivery
+  const { tenantId, environment, subscriptionId } = delivery
+  const { commands, records } = parts
   const id = subscriptionsId(tenantId, environment)
-  if (await wasEnabled(parts, streamOf(webhookSubscriptions, id), subscriptionId, revision)) return false
-  const outcome = await parts.commands.execute(
+  const { state } = await commands.load(webhookSubscriptions, id)
+  const enabledRevision = subscriptionOf(state, subscriptionId)?.enabled_revision ?? -1
+  if (enabledRevision >= 0) {
+    await records.resetFailures(subscriptionId, enabledRevision)
+    const counts = await records.failureCounts([subscriptionId])
+    if ((counts.get(subscriptionId) ?? 0) < FAILURES_TO_DISABLE) return false
+  }
+  const outcome = await commands.execute(
     webhookSubscriptions,
     id,
-    { type: 'Disable', subscriptionId, by: 'failures', at: parts.clock.now() },
+    { type: 'Disable', subscriptionId, by: 'failures', enabledRevision, at: parts.clock.now() },
     // the same piece may find a full count again, after the subscription was enabled
-    { ...contextOf(item, delivery), ordinal: revision + 1 },
+    { ...contextOf(item, delivery), ordinal: enabledRevision + 1 },
   )
   // it was deleted
   if (isRejection(outcome)) return false
   if (outcome.events.length > 0) parts.heard.disabled()
-  return true
-}
-
-/** Whether a subscription was enabled behind a revision of its stream. */
-async function wasEnabled(
-  { log, registry }: DeliveryParts,
-  stream: string,
-  subscriptionId: string,
-  after: number,
-): Promise<boolean> {
-  for (let from = after + 1; ; from += READ_PAGE) {
-    const page = await log.readStream(stream, { from, maxCount: READ_PAGE })
-    for (const stored of page) {
-      if (stored.type !== WebhookSubscriptionEnabled.name) continue
-      const { data } = registry.decode(stored) as unknown as EventOf<typeof WebhookSubscriptionEnabled>
-      if (data.subscription_id === subscriptionId) return true
-    }
-    if (page.length < READ_PAGE) return false
-  }
+  return subscriptionOf(outcome.state, subscriptionId)?.status === 'disabled'
 }
 
 function contextOf(

@@ -13,7 +13,7 @@ export interface DeliveriesHeard {
   failed(): void
   /** A delivery was given up after 48 hours. */
   dropped(): void
-  /** Deliveries that were not made because their event was older than 48 hours when it was read. */
+  /** Deliveries that were not made because their event was older than 48 hours, and than all records, when it was read. */
   missed(deliveries: number): void
   /** A subscription was disabled because its receiver kept failing. */
   disabled(): void

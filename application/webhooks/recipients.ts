@@ -56,27 +56,33 @@ export class Recipients {
     let known = this.#known.get(stream) ?? NOTHING
     // an earlier stretch of the log comes again
     if (known.position > events[0]!.position) known = NOTHING
-    const changes = await this.#changes(stream, known.revision, events.at(-1)!.position)
-    let next = 0
-    const found = events.map((event) => {
-      for (; next < changes.length && changes[next]!.position < event.position; next += 1) {
-        known = this.#after(known, changes[next]!)
+    const found: (readonly [Raised, readonly WebhookSubscription[]])[] = []
+    const findUpTo = (position: bigint | null) => {
+      for (; found.length < events.length; ) {
+        const event = events[found.length]!
+        if (position !== null && event.position > position) return
+        found.push([event, known.state.subscriptions.filter((one) => receives(one, event.data))])
       }
-      return [event, known.state.subscriptions.filter((one) => receives(one, event.data))] as const
-    })
+    }
+    // a page at a time, and never all changes at once: a subscription may have changed without end
+    for await (const change of this.#changes(stream, known.revision)) {
+      findUpTo(change.position)
+      if (found.length === events.length) break
+      known = this.#after(known, change)
+    }
+    findUpTo(null)
     this.#known.set(stream, known)
     return found
   }
 
-  /** What happened in a stream behind a revision, up to a position. */
-  async #changes(stream: string, after: number, upTo: bigint): Promise<readonly StoredEvent[]> {
-    const changes: StoredEvent[] = []
+  /** What happened in a stream behind a revision. */
+  async *#changes(stream: string, after: number): AsyncIterable<StoredEvent> {
     // most tenants change nothing, and many questions cost one look
-    if ((await this.#log.revision(stream)) <= after) return changes
+    if ((await this.#log.revision(stream)) <= after) return
     for (let from = after + 1; ; from += READ_PAGE) {
       const page = await this.#log.readStream(stream, { from, maxCount: READ_PAGE })
-      changes.push(...page)
-      if (page.length < READ_PAGE || page.at(-1)!.position > upTo) return changes
+      yield* page
+      if (page.length < READ_PAGE) return
     }
   }
 

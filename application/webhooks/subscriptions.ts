@@ -67,7 +67,7 @@ export async function list(
 
 /** Why an address would not be registered, null when it would. */
 export async function refuseRegistration(
-  app: Pick<Application, 'commands' | 'webhooks'>,
+  app: Pick<Application, 'commands' | 'webhooks' | 'clock'>,
   caller: WebhookCaller,
   { url }: { readonly url: string },
   context: CommandContext,
@@ -75,7 +75,9 @@ export async function refuseRegistration(
   const state = await load(app, caller)
   const ownId = createdId(context, SUBSCRIPTION)
   if (subscriptionOf(state, ownId)) return null
-  return refuseUrl(state, url) ?? (await app.webhooks.sender.refuse(url)) ?? refuseMore(state)
+  return (
+    refuseUrl(state, url) ?? (await app.webhooks.sender.refuse(url)) ?? refuseMore(state, app.clock.now())
+  )
 }
 
 /** Registers an address, in the scope of the key. The secret is in the vault before the event names it. */
@@ -98,6 +100,7 @@ export async function register(
     },
   })
   const subscription = outcomeOf(outcome, subscription_id)
+  if (isRejection(subscription) || subscription.secret_ref !== secret_ref) await app.vault.remove(secret_ref)
   if (isRejection(subscription)) return subscription
   if (subscription.secret_ref !== secret_ref) return gone(subscription_id)
   return { subscription, secret }
@@ -164,6 +167,7 @@ export async function rotate(
   const { secret, secret_ref } = await keepNewSecret(app, id)
   const rotation = { type: 'Rotate', subscriptionId: id, secretRef: secret_ref, at: app.clock.now() } as const
   const subscription = outcomeOf(await execute(app, caller, context, rotation), id)
+  if (isRejection(subscription) || subscription.secret_ref !== secret_ref) await app.vault.remove(secret_ref)
   if (isRejection(subscription)) return subscription
   return subscription.secret_ref === secret_ref ? { subscription, secret } : gone(id, 'rotated')
 }
@@ -200,7 +204,12 @@ export async function test(
     return reject('conflict', 'subscription_disabled', why)
   }
   const secret = await app.vault.get(found.secret_ref)
-  if (secret === null) throw new Error(`The vault has no secret of the webhook subscription ${id}`)
+  if (secret === null) {
+    const again = await find(app, caller, id)
+    // it was rotated or deleted after it was read
+    if (isRejection(again) || again.secret_ref !== found.secret_ref) return test(app, caller, id, type)
+    throw new Error(`The vault has no secret of the webhook subscription ${id}`)
+  }
   const { url } = found
   const { tenant_id: tenantId, environment } = caller
   const at = app.clock.now()
@@ -246,7 +255,7 @@ async function load(app: Reads, caller: WebhookCaller) {
   return (await app.commands.load(webhookSubscriptions, idOf(caller))).state
 }
 
-function idOf({ tenant_id, environment }: WebhookCaller): string {
+function idOf({ tenant_id, environment }: Pick<WebhookCaller, 'tenant_id' | 'environment'>): string {
   return subscriptionsId(tenant_id, environment)
 }
 
@@ -254,9 +263,9 @@ function idOf({ tenant_id, environment }: WebhookCaller): string {
 const turnsByHandler = new WeakMap<object, Turns>()
 
 /** Runs commands on the subscriptions, all or nothing. */
-function execute(
+export function execute(
   app: Pick<Application, 'commands'>,
-  caller: WebhookCaller,
+  caller: Pick<WebhookCaller, 'tenant_id' | 'environment'>,
   context: CommandContext,
   ...commands: readonly WebhookSubscriptionCommand[]
 ) {
@@ -292,6 +301,6 @@ function gone(id: string, done?: string): Rejection {
   return { ...secretGone('webhook subscription', id, done), ids: { id } }
 }
 
-function missing(): Rejection {
+export function missing(): Rejection {
   return reject('not_found', 'subscription_not_found', 'No such webhook subscription')
 }

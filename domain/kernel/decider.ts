@@ -12,6 +12,11 @@ export interface Decider<State, Command, Event extends DomainEvent = DomainEvent
   /** Every event type that may stand in a stream of this category. */
   readonly events: readonly EventType[]
   readonly initialState: State
+  /**
+   * About how many bytes a state takes, where it does not grow with its history; absent where it does, and takes about
+   * as much as its events.
+   */
+  sizeOf?(state: State): number
   evolve(state: State, event: Event): State
   decide(command: Command, state: State): readonly Event[] | Rejection
 }

@@ -4,8 +4,8 @@
  */
 export interface Rejection {
   readonly rejected: true
-  /** Broad class that an interface maps to a status: shape, missing thing, scope, state. */
-  readonly kind: 'invalid' | 'not_found' | 'forbidden' | 'conflict'
+  /** Broad class that an interface maps to a status: shape, missing thing, scope, state, too often. */
+  readonly kind: 'invalid' | 'not_found' | 'forbidden' | 'conflict' | 'too_many'
   /** Stable machine word, for example `employer_not_found`. */
   readonly code: string
   /** One human-readable sentence that names the field where there is one. Never personal data. */
@@ -14,6 +14,8 @@ export interface Rejection {
   readonly field?: string
   /** What stands in the way, or was begun, by the names that an answer gives the ids. */
   readonly ids?: Readonly<Record<string, string>>
+  /** Whole seconds after which the same would go through; with the kind `too_many`. */
+  readonly retryAfterSeconds?: number
 }
 
 /** Builds a {@link Rejection}. */

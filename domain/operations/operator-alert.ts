@@ -6,13 +6,19 @@ import { id } from '../kernel/ids.ts'
 /** An operator has taken note of an alert. What raised it is an event of another aggregate, from which its id derives. */
 export const OperatorAlertAcknowledged = eventType({
   name: 'OperatorAlertAcknowledged',
-  schema: z.object({ alert_id: id(), note: z.string().nullable() }),
+  schema: z.object({
+    alert_id: id(),
+    note: z.string().nullable(),
+    /** How often it had happened by then, where one alert stands for all; absent for once. */
+    times: z.number().int().min(1).optional(),
+  }),
 })
 
 const events = [OperatorAlertAcknowledged] as const
 export type OperatorAlertEvent = EventOf<(typeof events)[number]>
 export interface OperatorAlert {
-  readonly isAcknowledged: boolean
+  /** How often what it is about had happened when somebody took note. */
+  readonly noted: number
 }
 export type OperatorAlertCommand = {
   readonly type: 'Acknowledge'
@@ -22,8 +28,8 @@ export type OperatorAlertCommand = {
 export const operatorAlert: Decider<OperatorAlert, OperatorAlertCommand, OperatorAlertEvent> = {
   category: 'operatorAlert',
   events,
-  initialState: { isAcknowledged: false },
-  evolve: () => ({ isAcknowledged: true }),
+  initialState: { noted: 0 },
+  evolve: (_, { data }) => ({ noted: data.times ?? 1 }),
   // the first one who takes note counts
-  decide: ({ data }, { isAcknowledged }) => (isAcknowledged ? [] : [OperatorAlertAcknowledged.of(data)]),
+  decide: ({ data }, { noted }) => ((data.times ?? 1) <= noted ? [] : [OperatorAlertAcknowledged.of(data)]),
 }

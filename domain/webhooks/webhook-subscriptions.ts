@@ -8,6 +8,13 @@ import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from './event-types.ts'
 
 /** Subscriptions of a tenant in one environment at the most. */
 export const MAX_SUBSCRIPTIONS = 100
+/**
+ * Within an hour: changes of one subscription (address, types, secret, enablings), and registrations of a tenant in one
+ * environment. Who disables or deletes is never refused: each needs one of these before.
+ */
+export const MAX_CHANGES = 100
+export const MAX_REGISTRATIONS = 1_000
+const HOUR = 3_600_000
 
 /** Ids, or `all`. An empty list holds nothing. */
 const ids = () => z.union([z.literal('all'), z.array(id())])
@@ -46,11 +53,17 @@ export const WebhookSubscriptionChanged = eventType({
 })
 export const WebhookSecretRotated = eventType({
   name: 'WebhookSecretRotated',
-  schema: z.object({ subscription_id: id(), secret_ref: secret(), at: time() }),
+  schema: z.object({
+    subscription_id: id(),
+    secret_ref: secret(),
+    /** Of the secret that ended: it leaves the vault. */
+    former_ref: secret().optional(),
+    at: time(),
+  }),
 })
 export const WebhookSubscriptionDisabled = eventType({
   name: 'WebhookSubscriptionDisabled',
-  schema: z.object({ subscription_id: id(), by: z.enum(['partner', 'failures']), at: time() }),
+  schema: z.object({ subscription_id: id(), by: z.enum(['partner', 'failures', 'operator']), at: time() }),
 })
 export const WebhookSubscriptionEnabled = eventType({
   name: 'WebhookSubscriptionEnabled',
@@ -58,7 +71,7 @@ export const WebhookSubscriptionEnabled = eventType({
 })
 export const WebhookSubscriptionDeleted = eventType({
   name: 'WebhookSubscriptionDeleted',
-  schema: z.object({ subscription_id: id(), at: time() }),
+  schema: z.object({ subscription_id: id(), former_ref: secret().optional(), at: time() }),
 })
 
 const events = [
@@ -79,6 +92,8 @@ export interface WebhookScope {
 
 export interface WebhookSubscription {
   readonly _id: string
+  /** The key that registered it. */
+  readonly client_id: string
   readonly url: string
   readonly events: readonly WebhookEventType[]
   readonly status: 'active' | 'disabled'
@@ -87,12 +102,25 @@ export interface WebhookSubscription {
   /** Epoch milliseconds, as is the next one. */
   readonly created_at: number
   readonly updated_at: number
+  /** Revision of the event that enabled it last, -1 when none has. */
+  readonly enabled_revision: number
+  /** Changes of the last hour. */
+  readonly changes: Counted
+}
+
+/** How often something happened within an hour. @property since epoch milliseconds of the first time. */
+interface Counted {
+  readonly since: number
+  readonly count: number
 }
 
 /** All subscriptions of a tenant in one environment. */
 export interface WebhookSubscriptions {
   /** Oldest first; deleted ones are gone. */
   readonly subscriptions: readonly WebhookSubscription[]
+  /** Of the last event, -1 before the first. */
+  readonly revision: number
+  readonly registrations: Counted
 }
 
 /** @property at epoch milliseconds of the service's clock. */
@@ -106,7 +134,9 @@ export type WebhookSubscriptionCommand =
   | { readonly type: 'Register'; readonly data: z.output<typeof WebhookSubscriptionRegistered.schema> }
   | Verb<'Change', { readonly url?: string; readonly events?: readonly WebhookEventType[] }>
   | Verb<'Rotate', { readonly secretRef: string }>
-  | Verb<'Disable', { readonly by: 'partner' | 'failures' }>
+  | Verb<'Disable', { readonly by: 'partner' | 'operator' }>
+  /** @property enabledRevision of the enabling that the failures came after: a later one begins anew. */
+  | Verb<'Disable', { readonly by: 'failures'; readonly enabledRevision: number }>
   | Verb<'Enable'>
   | Verb<'Delete'>
 
@@ -155,12 +185,14 @@ export function isWithin(inner: WebhookScope, outer: WebhookScope): boolean {
 }
 
 /**
- * What addresses are compared by: the case of scheme and host does not count, nor do the default port and a fragment;
+ * What addresses are compared by: the case of scheme and host does not count, nor do the default port, the dot behind a host and a fragment;
  * path and query do, as they are.
  * @throws TypeError when it is no URL.
  */
 export function comparableUrl(url: string): string {
-  const { origin, pathname, search } = new URL(url)
+  const parsed = new URL(url)
+  parsed.hostname = parsed.hostname.replace(/\.$/, '')
+  const { origin, pathname, search } = parsed
   return `${origin}${pathname}${search}`
 }
 
@@ -177,11 +209,43 @@ export function refuseUrl(
   return { ...reject('conflict', 'url_registered', why, 'url'), ids: { id: holder._id } }
 }
 
-/** Why there may be no further subscription, null when there may. */
-export function refuseMore({ subscriptions }: WebhookSubscriptions): Rejection | null {
-  if (subscriptions.length < MAX_SUBSCRIPTIONS) return null
+/** Why there may be no further subscription, null when there may. @param at epoch milliseconds. */
+export function refuseMore(
+  { subscriptions, registrations }: WebhookSubscriptions,
+  at: number,
+): Rejection | null {
+  if (subscriptions.length < MAX_SUBSCRIPTIONS) return refuseOften(registrations, MAX_REGISTRATIONS, at)
   const why = `There are ${MAX_SUBSCRIPTIONS} webhook subscriptions already, the most that there can be`
   return reject('conflict', 'too_many_subscriptions', why)
+}
+
+/** Bytes, about. */
+function sizeOf({ url, scope }: WebhookSubscription): number {
+  const ids = [scope.carrier_ids, scope.employer_ids].flatMap((some) => (some === 'all' ? [] : [some.length]))
+  return 1_000 + url.length + ids.reduce((bytes, count) => bytes + count * 40, 0)
+}
+
+const NEVER: Counted = { since: 0, count: 0 }
+
+function counted({ since, count }: Counted, at: number): Counted {
+  return count > 0 && at - since < HOUR ? { since, count: count + 1 } : { since: at, count: 1 }
+}
+
+/** Why something may not happen once more within the hour, null when it may. */
+function refuseOften({ since, count }: Counted, most: number, at: number): Rejection | null {
+  const left = since + HOUR - at
+  if (count < most || left <= 0) return null
+  const retryAfterSeconds = Math.ceil(left / 1000)
+  const why = `Webhook subscriptions change ${most} times an hour at the most; try again in ${retryAfterSeconds} s`
+  return { ...reject('too_many', 'too_many_changes', why), retryAfterSeconds }
+}
+
+/** Whether a subscription was enabled after the failures that it is to be disabled for. */
+function isOutdated(
+  command: Extract<WebhookSubscriptionCommand, { readonly type: 'Disable' }>,
+  { enabled_revision }: WebhookSubscription,
+): boolean {
+  return command.by === 'failures' && command.enabledRevision < enabled_revision
 }
 
 export const webhookSubscriptions: Decider<
@@ -191,30 +255,45 @@ export const webhookSubscriptions: Decider<
 > = {
   category: 'webhookSubscriptions',
   events,
-  initialState: { subscriptions: [] },
+  initialState: { subscriptions: [], revision: -1, registrations: NEVER },
+  sizeOf: ({ subscriptions }) => subscriptions.reduce((bytes, one) => bytes + sizeOf(one), 0),
   evolve(state, event) {
+    const revision = state.revision + 1
+    const { registrations } = state
     if (event.type === 'WebhookSubscriptionRegistered') {
-      return { subscriptions: [...state.subscriptions, registered(event.data)] }
+      return {
+        ...{ revision, registrations: counted(registrations, event.data.at) },
+        subscriptions: [...state.subscriptions, registered(event.data)],
+      }
     }
     const { subscription_id, at } = event.data
     if (event.type === 'WebhookSubscriptionDeleted') {
-      return { subscriptions: state.subscriptions.filter(({ _id }) => _id !== subscription_id) }
+      const subscriptions = state.subscriptions.filter(({ _id }) => _id !== subscription_id)
+      return { revision, registrations, subscriptions }
     }
-    const change = changeBy(event)
+    const change = changeBy(event, revision)
+    const counts = event.type !== 'WebhookSubscriptionDisabled'
     return {
+      ...{ revision, registrations },
       subscriptions: state.subscriptions.map((one) =>
-        one._id === subscription_id ? { ...one, ...change, updated_at: at } : one,
+        one._id === subscription_id
+          ? { ...one, ...change, ...(counts && { changes: counted(one.changes, at) }), updated_at: at }
+          : one,
       ),
     }
   },
   decide(command, state): readonly WebhookSubscriptionEvent[] | Rejection {
     if (command.type === 'Register') {
       const { data } = command
-      return refuseUrl(state, data.url) ?? refuseMore(state) ?? [WebhookSubscriptionRegistered.of(data)]
+      return (
+        refuseUrl(state, data.url) ?? refuseMore(state, data.at) ?? [WebhookSubscriptionRegistered.of(data)]
+      )
     }
     const { subscriptionId: subscription_id, at } = command
     const subscription = subscriptionOf(state, subscription_id)
     if (!subscription) return reject('not_found', 'subscription_not_found', 'No such webhook subscription')
+    const former_ref = subscription.secret_ref
+    const tooOften = refuseOften(subscription.changes, MAX_CHANGES, at)
     switch (command.type) {
       case 'Change': {
         const { url, events } = command
@@ -224,31 +303,34 @@ export const webhookSubscriptions: Decider<
           ...(url !== undefined && url !== subscription.url && { url }),
           ...(events && !isSame(events, subscription.events) && { events: [...events] }),
         }
-        return Object.keys(change).length === 0
-          ? []
-          : [WebhookSubscriptionChanged.of({ subscription_id, ...change, at })]
+        if (Object.keys(change).length === 0) return []
+        return tooOften ?? [WebhookSubscriptionChanged.of({ subscription_id, ...change, at })]
       }
       case 'Rotate':
-        return [WebhookSecretRotated.of({ subscription_id, secret_ref: command.secretRef, at })]
+        return (
+          tooOften ?? [
+            WebhookSecretRotated.of({ subscription_id, secret_ref: command.secretRef, former_ref, at }),
+          ]
+        )
       case 'Disable':
-        return subscription.status === 'disabled'
+        return subscription.status === 'disabled' || isOutdated(command, subscription)
           ? []
           : [WebhookSubscriptionDisabled.of({ subscription_id, by: command.by, at })]
       case 'Enable':
         return subscription.status === 'active'
           ? []
-          : [WebhookSubscriptionEnabled.of({ subscription_id, at })]
+          : (tooOften ?? [WebhookSubscriptionEnabled.of({ subscription_id, at })])
       case 'Delete':
-        return [WebhookSubscriptionDeleted.of({ subscription_id, at })]
+        return [WebhookSubscriptionDeleted.of({ subscription_id, former_ref, at })]
     }
   },
 }
 
 function registered(data: z.output<typeof WebhookSubscriptionRegistered.schema>): WebhookSubscription {
-  const { subscription_id: _id, url, events, secret_ref, carrier_ids, employer_ids, at } = data
+  const { subscription_id: _id, client_id, url, events, secret_ref, carrier_ids, employer_ids, at } = data
   return {
-    ...{ _id, url, events, status: 'active', secret_ref, scope: { carrier_ids, employer_ids } },
-    ...{ created_at: at, updated_at: at },
+    ...{ _id, client_id, url, events, status: 'active', secret_ref, scope: { carrier_ids, employer_ids } },
+    ...{ created_at: at, updated_at: at, enabled_revision: -1, changes: NEVER },
   }
 }
 
@@ -257,6 +339,7 @@ function changeBy(
     WebhookSubscriptionEvent,
     { readonly type: 'WebhookSubscriptionRegistered' | 'WebhookSubscriptionDeleted' }
   >,
+  revision: number,
 ): Partial<WebhookSubscription> {
   switch (event.type) {
     case 'WebhookSubscriptionChanged': {
@@ -268,7 +351,7 @@ function changeBy(
     case 'WebhookSubscriptionDisabled':
       return { status: 'disabled' }
     case 'WebhookSubscriptionEnabled':
-      return { status: 'active' }
+      return { status: 'active', enabled_revision: revision }
   }
 }
 

@@ -54,6 +54,15 @@ export class PostgresSecretVault implements SecretVault {
     return secret
   }
 
+  async remove(ref: string): Promise<void> {
+    await this.#pool.query({
+      name: 'secrets/remove',
+      text: 'DELETE FROM runtime.secrets WHERE ref = $1',
+      values: [ref],
+    })
+    this.#remembered.delete(ref)
+  }
+
   /** The secret under a reference; where there is none, the one that `make` returns is stored. */
   async getOrPut(ref: string, make: () => string): Promise<string> {
     const present = await this.get(ref)

@@ -81,6 +81,14 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     }
   }
 
+  async earliest(): Promise<number | null> {
+    const { rows } = await this.#pool.query<{ earliest: string | null }>({
+      name: 'webhooks/earliest',
+      text: 'SELECT min(created_at) AS earliest FROM webhooks.events',
+    })
+    return numberOf(rows[0]!.earliest)
+  }
+
   async load(deliveryId: string): Promise<Delivery | null> {
     return (await this.#loads.ask(deliveryId)).get(deliveryId) ?? null
   }
@@ -145,6 +153,14 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
              ON CONFLICT (subscription_id) DO UPDATE SET failure_count = 0, reset_revision = excluded.reset_revision
                WHERE health.reset_revision < excluded.reset_revision`,
       values: [subscriptionId, revision],
+    })
+  }
+
+  async forgetFailures(subscriptionId: string): Promise<void> {
+    await this.#pool.query({
+      name: 'webhooks/forget-failures',
+      text: 'DELETE FROM webhooks.health WHERE subscription_id = $1',
+      values: [subscriptionId],
     })
   }
 

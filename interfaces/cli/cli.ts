@@ -18,6 +18,7 @@ const OPERATOR = {
   policies: "workers' compensation policies",
   'api-clients': 'key pairs of partners for the REST APIs',
   'inbound-connections': 'signed payroll from partners',
+  'webhook-subscriptions': 'addresses of partners that receive events',
   agents: 'credentials of AI agents on the tool server',
   clock: "the service's clock",
   projections: 'read models and what builds them',

@@ -72,12 +72,13 @@ export function tooManyRequests(retryAfter: number, reason = 'Rate limit reached
   })
 }
 
-const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409 } as const
+const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409, too_many: 429 } as const
 const WORDS = {
   invalid: 'Invalid request',
   not_found: 'Not found',
   forbidden: 'Forbidden',
   conflict: 'Conflict',
+  too_many: 'Too many requests',
 } as const
 
 /**
@@ -85,8 +86,10 @@ const WORDS = {
  * @param words error words by rejection code, beside the usual ones; null: the host's general word for the status.
  */
 export function refusalOf(
-  { kind, code, message }: Rejection,
+  { kind, code, message, retryAfterSeconds }: Rejection,
   words: Readonly<Record<string, string>> | null = {},
 ): HttpError {
-  return new HttpError(STATUS[kind], words && (words[code] ?? WORDS[kind]), message)
+  const headers: Record<string, string> =
+    retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) }
+  return new HttpError(STATUS[kind], words && (words[code] ?? WORDS[kind]), message, headers)
 }

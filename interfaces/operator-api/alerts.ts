@@ -23,6 +23,9 @@ const Alert = z
     environment: z.enum(['live', 'sandbox']).nullable(),
     about: z.record(z.string(), z.string()).describe('Ids of what it is about, by their names'),
     raised_at: shownTime(),
+    count: z
+      .int()
+      .describe('How often it happened since the alert is open; some kinds have one open alert for all'),
     status: z.enum(['open', 'acknowledged']),
     acknowledged_at: shownTime().nullable(),
     acknowledged_by: z.string().nullable(),
@@ -57,6 +60,7 @@ export const alertEndpoints = [
         'alert id': 'alert_id',
         kind: 'kind',
         raised: 'raised_at',
+        count: 'count',
         status: 'status',
         tenant: 'tenant_id',
         about: ({ about }) => Object.entries(about as object).map(([name, value]) => `${name} ${value}`),

@@ -16,6 +16,7 @@ import { policyEndpoints } from './policies.ts'
 import { projectionEndpoints } from './projections.ts'
 import { streamEndpoints } from './streams.ts'
 import { tenantEndpoints } from './tenants.ts'
+import { webhookSubscriptionEndpoints } from './webhook-subscriptions.ts'
 import { workEndpoints } from './work.ts'
 
 /** All endpoints of the operator API. */
@@ -28,6 +29,7 @@ export const operatorEndpoints = [
   ...policyEndpoints,
   ...apiClientEndpoints,
   ...inboundConnectionEndpoints,
+  ...webhookSubscriptionEndpoints,
   ...clockEndpoints,
   ...drainEndpoints,
   ...projectionEndpoints,

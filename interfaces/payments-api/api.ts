@@ -136,8 +136,8 @@ function refuse(faults: readonly Fault[]): HttpError {
 }
 
 function rejected(rejection: Rejection): HttpError {
-  const { status, message } = refusalOf(rejection, null)
+  const { status, message, headers } = refusalOf(rejection, null)
   const { id, ...ids } = rejection.ids ?? {}
   const details = id === undefined ? ids : { ...ids, id, data: { id } }
-  return new HttpError(status, ERROR_WORDS[rejection.code] ?? null, message, {}, details)
+  return new HttpError(status, ERROR_WORDS[rejection.code] ?? null, message, headers, details)
 }

@@ -3,7 +3,12 @@ import * as subscriptions from '../../application/webhooks/subscriptions.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/event-types.ts'
-import { MAX_SUBSCRIPTIONS, type WebhookSubscription } from '../../domain/webhooks/webhook-subscriptions.ts'
+import {
+  MAX_CHANGES,
+  MAX_REGISTRATIONS,
+  MAX_SUBSCRIPTIONS,
+  type WebhookSubscription,
+} from '../../domain/webhooks/webhook-subscriptions.ts'
 import { create, handOut, REPEATED } from '../endpoints/creations.ts'
 import { Answer } from '../endpoints/endpoint.ts'
 import { id, idOf, optional, wholeNumberText, word } from '../endpoints/fields.ts'
@@ -102,6 +107,9 @@ const Tested = z
 
 const params = z.object({ id: idOf('subscription') })
 const UNKNOWN = { 404: 'There is no such webhook subscription' } as const
+const OFTEN = {
+  429: `Too many requests, or too much at once; or the subscription has changed ${MAX_CHANGES} times within the hour`,
+} as const
 
 export const webhookEndpoints = [
   endpoint({
@@ -118,6 +126,7 @@ export const webhookEndpoints = [
     answers: { 201: Registered },
     errors: {
       409: `The address is registered, by what \`id\` names, or there are ${MAX_SUBSCRIPTIONS} already`,
+      429: `Too many requests, or too much at once; or ${MAX_REGISTRATIONS} registrations of the tenant within the hour`,
     },
     handle(call) {
       const { host, caller, body } = call
@@ -164,7 +173,7 @@ export const webhookEndpoints = [
         'url, events or status is required',
       ),
     answers: { 200: Subscription },
-    errors: { ...UNKNOWN, 409: 'Another subscription has the address; `id` names it' },
+    errors: { ...UNKNOWN, ...OFTEN, 409: 'Another subscription has the address; `id` names it' },
     async handle(call) {
       const { host, caller, params, body } = call
       const changed = await subscriptions.change(host.app, caller.client, params.id, body, contextOf(call))
@@ -192,7 +201,7 @@ export const webhookEndpoints = [
     params,
     idempotent: REPEATED.secret,
     answers: { 200: z.object({ id: id(), secret: z.string(), updated_at: shownTime() }) },
-    errors: UNKNOWN,
+    errors: { ...UNKNOWN, ...OFTEN },
     async handle(call) {
       const { host, caller, params } = call
       const found = await subscriptions.find(host.app, caller.client, params.id)

@@ -33,6 +33,7 @@ export const ${table}: Readonly<Record<keyof operations, Operation>> = ${JSON.st
 export async function eventTypesOf({ channels, components }) {
   const names = Object.keys(channels.webhooks.messages)
   const title = (name) => name.replaceAll(/(?:^|[._])(\w)/g, (_, letter) => letter.toUpperCase())
+  const required = Object.fromEntries(names.map((name) => [name, components.messages[name].payload.required]))
   const schemas = Object.fromEntries(names.map((name) => [title(name), components.messages[name].payload]))
   const types = astToString(
     await openapiTS({
@@ -53,6 +54,9 @@ ${names.map((name) => `  /** ${components.messages[name].summary} */\n  '${name}
 }
 
 export const WEBHOOK_EVENT_TYPES: readonly (keyof WebhookEvents)[] = ${JSON.stringify(names, null, 2)}
+
+/** What the body of a type never lacks. */
+export const REQUIRED_FIELDS: Readonly<Record<keyof WebhookEvents, readonly string[]>> = ${JSON.stringify(required, null, 2)}
 `
 }
 

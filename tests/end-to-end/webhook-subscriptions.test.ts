@@ -322,6 +322,76 @@ test('a rotation answers with the new secret only', async () => {
   expect((await listed(id))!.updated_at).toBe(body.data.updated_at)
 })
 
+test('changes come to an end within the hour, with 429 and when to go on; disabling and deleting do not', async () => {
+  const { id } = await registerWebhook(partner, newUrl())
+  const path = `/webhooks/${id}`
+  let answered = await partner.call('PATCH', path, { url: newUrl() })
+  for (let n = 1; n < 100; n += 1) answered = await partner.call('PATCH', path, { url: newUrl() })
+  expect(answered.status).toBe(200)
+  for (const refused of [
+    await partner.call('PATCH', path, { url: newUrl() }),
+    await partner.call('POST', `${path}/rotate`),
+  ]) {
+    expect([refused.status, refused.body]).toEqual([
+      429,
+      { ok: false, error: 'Too Many Requests', message: expect.stringContaining('100 times an hour') },
+    ])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+  expect((await partner.call('PATCH', path, { status: 'disabled' })).status).toBe(200)
+  expect((await partner.call('DELETE', path)).status).toBe(200)
+})
+
+describe('an operator', () => {
+  const path = () => `/tenants/${tenant.tenantId}/webhooks`
+
+  test('finds what a key registered, also where the key is switched off, disables it, and deletes it', async () => {
+    const leaked = await newPartner(service, tenant.tenantId, {})
+    const url = newUrl()
+    const { id } = await registerWebhook(leaked, url)
+    await operate(service, 'POST', `/api-clients/${leaked.clientId}/deactivate`)
+    const find = async () =>
+      (await operate(service, 'GET', path())).find(
+        ({ subscription_id }: { subscription_id: string }) => subscription_id === id,
+      )
+    const found = await find()
+    expect(found).toMatchObject({
+      ...{ tenant_id: tenant.tenantId, environment: 'live', client_id: leaked.clientId, url },
+      ...{ status: 'active', failure_count: 0 },
+    })
+    const disabled = await operate(service, 'POST', `${path()}/${id}/disable`)
+    expect(disabled).toMatchObject({ subscription_id: id, status: 'disabled' })
+    expect(await operate(service, 'POST', `${path()}/${id}/disable`)).toEqual(disabled)
+    expect((await listed(id))!.status).toBe('disabled')
+    expect((await partner.call('PATCH', `/webhooks/${id}`, { status: 'active' })).status).toBe(200)
+    expect(await operate(service, 'DELETE', `${path()}/${id}`)).toMatchObject({ subscription_id: id })
+    expect(await find()).toBeUndefined()
+    expect(await listed(id)).toBeUndefined()
+    const stream = `/streams/webhookSubscriptions-${tenant.tenantId}_live?limit=1000`
+    const events = (await operate(service, 'GET', stream)).slice(-3)
+    expect(events).toMatchObject([
+      {
+        type: 'WebhookSubscriptionDisabled',
+        data: { by: 'operator' },
+        metadata: { actor: { type: 'operator' } },
+      },
+      { type: 'WebhookSubscriptionEnabled' },
+      { type: 'WebhookSubscriptionDeleted', metadata: { actor: { type: 'operator' } } },
+    ])
+  })
+
+  test.each([
+    ['GET', () => `/tenants/${UNKNOWN_ID}/webhooks`],
+    ['POST', () => `${path()}/${UNKNOWN_ID}/disable`],
+    ['DELETE', () => `${path()}/${UNKNOWN_ID}`],
+  ])('does not find what is not there: %s', async (method, to) => {
+    const headers = { Authorization: `Bearer ${service.operatorToken}` }
+    const at = `${service.opsUrl}/ops/v1${to()}`
+    expect((await send(at, { method, headers })).status).toBe(404)
+    expect((await send(at, { method })).status).toBe(401)
+  })
+})
+
 test('a deletion removes it at once', async () => {
   const { id } = await registerWebhook(partner, newUrl())
   const { status, body } = await partner.call('DELETE', `/webhooks/${id}`)

@@ -1,5 +1,6 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { derivedId } from '../../application/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { AttemptResult, WebhookSender } from '../../application/ports/webhooks.ts'
 import { wakeWaiting } from '../../application/webhooks/wake-waiting.ts'
@@ -127,6 +128,38 @@ describe('who receives', () => {
 })
 
 describe('a subscription that changes under way', () => {
+  const secretRefs = async () => {
+    const { rows } = await bench.database.pool.query('SELECT ref FROM runtime.secrets')
+    return rows.map(({ ref }) => ref)
+  }
+
+  test('rotated while an attempt was about to read its secret: the attempt is made with the present one', async () => {
+    receiver.answerWith(200)
+    const id = await webhooks.subscribe(receiver.url)
+    await webhooks.raise()
+    const old = (await webhooks.subscription(id))!.secret_ref
+    await webhooks.deliver()
+    await webhooks.settled()
+    const load = bench.commands.load.bind(bench.commands)
+    let rotation: Promise<void> | undefined
+    bench.commands.load = async (decider, loadedId) => {
+      const loaded = await load(decider, loadedId)
+      if (decider.category === 'webhookSubscriptions') {
+        rotation ??= webhooks.newSecret(id).then(async (secretRef) => {
+          await webhooks.command({ type: 'Rotate', subscriptionId: id, secretRef, at: bench.clock.now() })
+          while ((await secretRefs()).includes(old)) await new Promise((resolve) => setImmediate(resolve))
+        })
+        await rotation
+      }
+      return loaded
+    }
+    await webhooks.raise()
+    await webhooks.settled()
+    expect(receiver.requests).toHaveLength(2)
+    expect(isSigned(receiver.requests[1]!, await webhooks.secretOf(id))).toBe(true)
+    expect(await webhooks.records.list(id, 5)).toMatchObject([{ attempts: 1 }, { attempts: 1 }])
+  })
+
   beforeEach(() => {
     receiver.answerWith(500)
   })
@@ -145,6 +178,7 @@ describe('a subscription that changes under way', () => {
     })
     receiver.answerWith(200)
     await webhooks.advance(1)
+    expect(await secretRefs()).toEqual([secretRef])
     expect(receiver.requests.map(({ path }) => path)).toEqual(['/old', '/new'])
     const [first, second] = receiver.requests
     expect(isSigned(first!, before)).toBe(true)
@@ -172,8 +206,14 @@ describe('a subscription that changes under way', () => {
     const id = await webhooks.subscribe(receiver.url)
     const eventId = await webhooks.raise()
     await webhooks.settled()
+    await bench.database.pool.query(
+      'INSERT INTO webhooks.health (subscription_id, failure_count) VALUES ($1, 3)',
+      [id],
+    )
     await webhooks.verb('Delete', id)
     await webhooks.settled()
+    expect(await secretRefs()).toEqual([])
+    expect((await bench.database.pool.query('SELECT FROM webhooks.health')).rowCount).toBe(0)
     expect(await bench.store.counts({ now: bench.clock.now() })).toMatchObject({ due: 0, later: 0 })
     await webhooks.advance(49 * HOUR)
     expect(receiver.requests).toHaveLength(1)
@@ -292,6 +332,38 @@ describe('health', () => {
   })
 })
 
+describe('an enabling that has not come to the count yet', () => {
+  test('begins it anew all the same: failures before and just after do not disable', async () => {
+    receiver.answerWith(500)
+    const id = await webhooks.subscribe(receiver.url)
+    const runner = await webhooks.deliver()
+    for (let n = 0; n < 10; n += 1) await webhooks.raise()
+    await webhooks.advance(200)
+    expect((await webhooks.subscription(id))!.status).toBe('disabled')
+    await runner.stop()
+    // enabled, and a crash came before the count was set
+    await webhooks.verb('Enable', id)
+    await bench.database.pool.query('UPDATE webhooks.health SET failure_count = 11')
+    await bench.database.pool.query(`DELETE FROM runtime.work WHERE kind = 'wake'`)
+    await bench.database.pool.query(
+      'UPDATE runtime.process_managers SET position = (SELECT max(position) FROM event_log.events)',
+    )
+    await webhooks.raise()
+    const reads: string[] = []
+    const readStream = bench.log.readStream.bind(bench.log)
+    bench.log.readStream = (stream, options) => {
+      reads.push(stream)
+      return readStream(stream, options)
+    }
+    await webhooks.deliver()
+    await webhooks.advance(200)
+    expect((await webhooks.subscription(id))!.status).toBe('active')
+    expect(receiver.requests.length).toBeGreaterThan(50)
+    // what all is decided by is known
+    expect(reads.filter((stream) => stream.startsWith('webhookSubscriptions-')).length).toBeLessThan(5)
+  })
+})
+
 describe('results', () => {
   test('a first attempt does not wait for a clock that is behind that of who raised the event', async () => {
     await webhooks.subscribe(receiver.url)
@@ -379,6 +451,68 @@ describe('results', () => {
     expect(receiver.requests[2]!.headers['x-webhook-id']).toBe(second)
     expect(await webhooks.records.list(id, 5)).toMatchObject([{ event_id: second, status: 'delivered' }])
     expect(await webhooks.metrics.text()).toContain('webhook_deliveries_total{outcome="missed"} 1')
+  })
+
+  test('an event that is read after 48 hours is dropped, with a record and the operator told, also where a crash came first', async () => {
+    const id = await webhooks.subscribe(receiver.url)
+    const first = await webhooks.deliver()
+    await webhooks.raise()
+    await webhooks.settled()
+    await first.stop()
+    const [unread, halfway] = [await webhooks.raise(), await webhooks.raise()]
+    // recorded, and a crash came before the work was stored
+    const createdAt = bench.clock.now()
+    await webhooks.records.add(
+      [
+        {
+          ...{
+            eventId: halfway,
+            tenantId: webhooks.tenantId,
+            environment: 'live',
+            eventType: 'installment.paid',
+          },
+          ...{ body: '{}', createdAt },
+        },
+      ],
+      [{ deliveryId: derivedId(halfway, id), eventId: halfway, subscriptionId: id, createdAt }],
+    )
+    await webhooks.pass(48 * HOUR)
+    await webhooks.deliver()
+    await webhooks.settled()
+    expect(receiver.requests).toHaveLength(1)
+    const records = await webhooks.records.list(id, 5)
+    for (const eventId of [unread, halfway]) {
+      expect(records.find(({ event_id }) => event_id === eventId)).toMatchObject({
+        ...{ status: 'failed', attempts: 0, last_error: 'It was not accepted within 48 hours' },
+      })
+      const stream = await bench.log.readStream(`webhookEvent-${eventId}`)
+      expect(stream.map(({ type }) => type)).toEqual(['WebhookEventRaised', 'WebhookDeliveryDropped'])
+    }
+  })
+
+  test('a subscription event that cannot be read stops the events of its tenant, and nobody else', async () => {
+    const other = newId()
+    const id = await webhooks.subscribe(`${receiver.url}/own`)
+    await webhooks.subscribe(`${receiver.url}/other`, { tenantId: other })
+    const stream = `webhookSubscriptions-${other}_live`
+    const [stored] = await bench.log.readStream(stream)
+    await bench.log.append(stream, 0, [
+      { eventId: randomUUID(), type: 'WebhookSubscriptionMelted', data: '{}', metadata: stored!.metadata },
+    ] as never)
+    const stopped = await webhooks.raise({ tenantId: other })
+    await webhooks.raise()
+    await webhooks.raise({ tenantId: other })
+    await webhooks.raise()
+    await webhooks.deliver()
+    await receiver.next()
+    await receiver.next()
+    expect(receiver.requests.map(({ path }) => path)).toEqual(['/own', '/own'])
+    expect(await webhooks.records.list(id, 5)).toHaveLength(2)
+    await expect
+      .poll(() => bench.reports.filter((report) => report.startsWith('reaction_parked')).length)
+      .toBe(2)
+    expect(bench.reports.join()).toContain(`webhookEvent-${stopped}`)
+    expect(bench.reports.join()).not.toContain('process_manager_restarted')
   })
 
   test('many results at once count each once, successes and failures in their order', async () => {

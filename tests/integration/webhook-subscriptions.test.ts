@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { aggregateCache } from '../../application/command-handling/aggregates.ts'
+import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { runClaimed } from '../../application/idempotency/claims.ts'
 import * as subscriptions from '../../application/webhooks/subscriptions.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
@@ -155,6 +157,49 @@ test('a rotation that comes again is a conflict, and the secret that was shown i
   expect(again).toMatchObject({ code: 'already_created', ids: { id: subscription._id } })
   const found = accepted(await subscriptions.find(two, caller, subscription._id))
   expect(await two.vault.get(found.secret_ref)).toBe(secret)
+})
+
+test('subscriptions that changed often stay in memory side by side: what they are is small, whatever came before', async () => {
+  const { bench } = processes[0]!
+  let reads = 0
+  const log = new Proxy(bench.log, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target)
+      if (name === 'readStream') reads += 1
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+  const commands = new CommandHandler(log, bench.registry, bench.clock, aggregateCache(64 * 1024))
+  const app = { ...one, commands }
+  const callers = [caller, { ...caller, tenant_id: newId() }]
+  for (const each of callers) {
+    const input = { url: url(), events: ['payment.completed'] } as const
+    const { subscription } = accepted(await subscriptions.register(app, each, input, operatorContext()))
+    for (let n = 0; n < 90; n += 1) {
+      const to = { url: `${url()}/${'x'.repeat(300)}`, events: null, status: null }
+      accepted(await subscriptions.change(app, each, subscription._id, to, operatorContext()))
+    }
+  }
+  for (const each of callers) await subscriptions.list(app, each)
+  reads = 0
+  for (const each of [...callers, ...callers]) await subscriptions.list(app, each)
+  expect(reads).toBe(0)
+})
+
+test('a rotation that is refused, or comes again, leaves no secret of its own in the vault', async () => {
+  const { subscription } = await made()
+  const refs = async () => {
+    const { rows } = await processes[0]!.bench.database.pool.query(
+      'SELECT ref FROM runtime.secrets WHERE starts_with(ref, $1)',
+      [`webhook-subscription/${subscription._id}/`],
+    )
+    return rows.length
+  }
+  const context = { ...operatorContext(), mayRepeat: true }
+  accepted(await subscriptions.rotate(one, caller, subscription._id, context))
+  const before = await refs()
+  expect(isRejection(await subscriptions.rotate(two, caller, subscription._id, context))).toBe(true)
+  expect(await refs()).toBe(before)
 })
 
 describe('the count of failures', () => {

@@ -149,12 +149,16 @@ export class WebhookBench {
 
   /** Moves the clock on, with everything that falls due on the way. */
   async advance(seconds: number): Promise<void> {
+    await this.pass(seconds, (ms) => this.#bench.drain(this.runner, ms))
+    await this.settled()
+  }
+
+  /** Moves the clock on while nobody is at work. */
+  async pass(seconds: number, settle: (ms: number) => Promise<boolean> = async () => true): Promise<void> {
     const { commands, clock, store: work, leases, notices } = this.#bench
-    const settle = (ms: number) => this.#bench.drain(this.runner, ms)
     const parts = { commands, clock, work, leases, notices, settle, turnMs: 600_000 }
     const moved = await advanceClock(parts, { seconds }, this.#context())
     if (isRejection(moved)) throw new Error(moved.message)
-    await this.settled()
   }
 
   #context() {

@@ -41,11 +41,21 @@ const changed = (to: { url?: string; events?: ['payment.failed'] }) =>
   WebhookSubscriptionChanged.of({ subscription_id: ONE, ...to, at: 5 })
 const verb = <Type extends 'Enable' | 'Delete'>(type: Type, subscriptionId = ONE) =>
   ({ type, subscriptionId, at: 5 }) as const
-const disable = (by: 'partner' | 'failures') => ({ type: 'Disable', subscriptionId: ONE, by, at: 5 }) as const
-const disabled = (by: 'partner' | 'failures') =>
+const disable = (by: 'partner' | 'failures' | 'operator', enabledRevision = -1) =>
+  ({ type: 'Disable', subscriptionId: ONE, by, enabledRevision, at: 5 }) as const
+const disabled = (by: 'partner' | 'failures' | 'operator') =>
   WebhookSubscriptionDisabled.of({ subscription_id: ONE, by, at: 5 })
 const enabled = WebhookSubscriptionEnabled.of({ subscription_id: ONE, at: 5 })
-const deleted = WebhookSubscriptionDeleted.of({ subscription_id: ONE, at: 5 })
+const deleted = WebhookSubscriptionDeleted.of({ subscription_id: ONE, former_ref: 'ref/1', at: 5 })
+const HOUR = 3_600_000
+const again = [one, disabled('failures'), enabled]
+const rotate = (at: number) => ({ type: 'Rotate', subscriptionId: ONE, secretRef: 'ref/2', at }) as const
+const rotated = (at: number) =>
+  WebhookSecretRotated.of({ subscription_id: ONE, secret_ref: 'ref/2', former_ref: 'ref/2', at })
+const often = (times: number) => [one, ...Array.from({ length: times }, () => rotated(1))]
+const comeAndGone = (times: number) => Array.from({ length: times }, () => [one, deleted]).flat()
+const goneAfterRotation = WebhookSubscriptionDeleted.of({ subscription_id: ONE, former_ref: 'ref/2', at: 5 })
+const tooMany = { kind: 'too_many', code: 'too_many_changes' } as const
 const full = Array.from({ length: MAX_SUBSCRIPTIONS }, (_, n) => register(n.toString(16).padStart(24, '0')))
 
 decisions(webhookSubscriptions, [
@@ -55,6 +65,12 @@ decisions(webhookSubscriptions, [
     'is registered once for an address, whatever the case of its host and with the default port',
     [one],
     asOne(TWO, 'HTTPS://Partner.EXAMPLE:443/hooks?a=B'),
+    conflict('url_registered'),
+  ],
+  [
+    'is registered once for an address, whether or not a dot ends its host',
+    [one],
+    asOne(TWO, 'https://partner.example./hooks?a=B'),
     conflict('url_registered'),
   ],
   [
@@ -103,11 +119,39 @@ decisions(webhookSubscriptions, [
     'gets another secret',
     [one],
     { type: 'Rotate', subscriptionId: ONE, secretRef: 'ref/2', at: 5 },
-    [WebhookSecretRotated.of({ subscription_id: ONE, secret_ref: 'ref/2', at: 5 })],
+    [WebhookSecretRotated.of({ subscription_id: ONE, secret_ref: 'ref/2', former_ref: 'ref/1', at: 5 })],
   ],
   ['is disabled by its partner', [one], disable('partner'), [disabled('partner')]],
+  ['is disabled by an operator', [one], disable('operator'), [disabled('operator')]],
   ['is disabled by failures', [one], disable('failures'), [disabled('failures')]],
   ['is disabled once', [one, disabled('failures')], disable('partner'), []],
+  ['is disabled by failures after it was enabled', again, disable('failures', 2), [disabled('failures')]],
+  ['is not disabled by failures from before it was enabled', again, disable('failures', 1), []],
+  ['changes a hundred times an hour', often(99), rotate(HOUR), [rotated(HOUR)]],
+  ['changes no more in an hour', often(100), rotate(HOUR), tooMany],
+  ['changes again after an hour', often(100), rotate(HOUR + 1), [rotated(HOUR + 1)]],
+  ['is not enabled too often', [...often(100), disabled('partner')], verb('Enable'), tooMany],
+  ['does not move too often', often(100), change({ url: 'https://b.example/' }), tooMany],
+  ['that changed too often is disabled', often(100), disable('partner'), [disabled('partner')]],
+  ['that changed too often is deleted', often(100), verb('Delete'), [goneAfterRotation]],
+  [
+    'beside one that changed too often changes',
+    [two, ...often(100)],
+    verb('Delete', TWO),
+    [WebhookSubscriptionDeleted.of({ subscription_id: TWO, former_ref: 'ref/1', at: 5 })],
+  ],
+  [
+    'is registered no more than a thousand times an hour',
+    comeAndGone(1_000),
+    { type: 'Register', data: one.data },
+    tooMany,
+  ],
+  [
+    'is registered again after an hour',
+    comeAndGone(1_000),
+    { type: 'Register', data: { ...one.data, at: HOUR + 1 } },
+    [WebhookSubscriptionRegistered.of({ ...one.data, at: HOUR + 1 })],
+  ],
   ['is enabled', [one, disabled('failures')], verb('Enable'), [enabled]],
   ['is enabled once', [one, disabled('failures'), enabled], verb('Enable'), []],
   ['is deleted', [one], verb('Delete'), [deleted]],
@@ -115,6 +159,14 @@ decisions(webhookSubscriptions, [
   ['that was deleted is not enabled', [one, deleted], verb('Enable'), missing('subscription_not_found')],
   ['that is another is not enabled', [one], verb('Enable', THREE), missing('subscription_not_found')],
 ])
+
+test('who changes too often is told when it goes on', () => {
+  const decided = webhookSubscriptions.decide(rotate(HOUR - 1_500), fold(webhookSubscriptions, often(100)))
+  expect(decided).toMatchObject({
+    retryAfterSeconds: 2,
+    message: expect.stringContaining('100 times an hour'),
+  })
+})
 
 describe('a conflict of addresses', () => {
   test('names who has it', () => {

@@ -588,6 +588,32 @@ describe('operator alerts', () => {
     expect(new Set(found.map(({ alert_id }) => alert_id)).size).toBe(found.length)
   })
 
+  it('of one subscription are one open alert that counts, and a new one after somebody took note', () => {
+    const drops = (first: number, count: number) =>
+      Array.from({ length: count }, (_, n) => ({
+        stream: `webhookEvent-${id(String(first + n))}`,
+        events: [WebhookDeliveryDropped.of({ ...dropped.data, event_id: id(String(first + n)) })],
+      }))
+    const [alert, ...others] = spec.given(...drops(1, 3)).rows().operator_alerts!
+    expect(others).toEqual([])
+    expect(alert).toMatchObject({ count: 3, times: 3, seq: 1, about: { event_id: id('3') } })
+    const { alert_id } = alert as { alert_id: string }
+    const noted = (times: number) => ({
+      stream: `operatorAlert-${alert_id}`,
+      events: [OperatorAlertAcknowledged.of({ alert_id, note: null, times })],
+    })
+    type Happened = {
+      readonly stream: string
+      readonly events: (typeof happened)[number]['events'] | ReturnType<typeof noted>['events']
+    }
+    const rowsAfter = (...more: Happened[]) => spec.given(...drops(1, 3), ...more).rows().operator_alerts
+    expect(rowsAfter(noted(2))).toMatchObject([{ count: 1, acknowledged_at: null }])
+    expect(rowsAfter(noted(3))).toMatchObject([{ count: 3, acknowledged_by: 'test' }])
+    expect(rowsAfter(noted(3), ...drops(4, 2))).toMatchObject([
+      { count: 2, times: 5, seq: 5, acknowledged_at: null },
+    ])
+  })
+
   it('keep who took note, and when', () => {
     const { alert_id } = rows().find(({ kind }) => kind === 'webhook_delivery_dropped')!
     const noted = OperatorAlertAcknowledged.of({ alert_id: String(alert_id), note: 'called them' })

@@ -75,7 +75,9 @@ describe('the events', () => {
       'PayrollFileReceived.rows.*.person',
       'PayrollRowsRecorded.rows.*.person',
       'PayrollRowsValidated.failures.*.person',
+      'WebhookSecretRotated.former_ref',
       'WebhookSecretRotated.secret_ref',
+      'WebhookSubscriptionDeleted.former_ref',
       'WebhookSubscriptionRegistered.secret_ref',
     ])
   })

@@ -5,7 +5,9 @@ import { verifyWebhook, type WebhookDelivery, WebhookVerificationError } from '.
 
 const SECRET = `whsec_${randomBytes(32).toString('base64')}`
 const NOW = Date.UTC(2026, 6, 1, 9, 30, 0, 123)
-const PAYLOAD = '{"payment_id":"f1", "amount_cents":120000,"note":"Zoë"}'
+const PAYLOAD =
+  '{"payment_id":"f1", "carrier_id":"c1","amount_cents":120000,"currency":"usd","premium_cents":120000,"fee_cents":0,' +
+  '"payment_type":"ONE_TIME","payment_context":"Zoë","amount_paid_cents":120000,"paid_at":"2026-07-01T09:30:00.000Z"}'
 const ID = 'a1'.repeat(12)
 
 /** A delivery signed by what the documents say, and by the library of Standard Webhooks. */
@@ -54,6 +56,13 @@ describe('a delivery', () => {
     [
       'bytes and Headers',
       (one) => ({ payload: Buffer.from(one.payload), headers: new Headers(one.headers) }),
+    ],
+    [
+      'Headers of another realm',
+      ({ headers }) => {
+        const own = new Headers(headers)
+        return { headers: { get: (name: string) => own.get(name) } as Headers }
+      },
     ],
     [
       'lower-case names, as Node gives them',
@@ -149,6 +158,26 @@ describe('a delivery', () => {
     expect(reasonOf({ ...delivery({ at }), ...(toleranceMs === undefined ? {} : { toleranceMs }) })).toBe(
       outcome,
     )
+  })
+
+  test.each(['payment.failed', 'payment.refunded', 'installment.paid', 'payment.debit_settled'])(
+    'whose type was changed to %s on the way is refused',
+    (type) => {
+      const one = delivery()
+      const to = changed(one.headers, 'X-Webhook-Event', () => type)
+      expect(reasonOf({ ...one, ...to })).toBe('wrong_type')
+    },
+  )
+
+  test('of a type that is not known yet is left to its receiver', () => {
+    const one = delivery({ payload: '{"new":true}' })
+    expect(reasonOf({ ...one, ...changed(one.headers, 'X-Webhook-Event', () => 'payment.new') })).toBe(
+      'accepted',
+    )
+  })
+
+  test.each(['null', '1', '"text"'])('that is signed and %s is refused', (payload) => {
+    expect(reasonOf(delivery({ payload }))).toBe('wrong_type')
   })
 
   test('that is signed and no JSON is refused', () => {

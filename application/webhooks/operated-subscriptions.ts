@@ -1,0 +1,78 @@
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import {
+  subscriptionsId,
+  type WebhookSubscriptionCommand,
+  webhookSubscriptions,
+} from '../../domain/webhooks/webhook-subscriptions.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { execute, missing, type ShownSubscription } from './subscriptions.ts'
+
+/**
+ * What operators do to the webhook subscriptions of a tenant, whatever the scope of the key that registered them: when a
+ * key leaked, the addresses that it registered go on receiving until somebody disables or deletes them.
+ */
+
+export interface OperatedSubscription extends ShownSubscription {
+  readonly tenant_id: string
+  readonly environment: Environment
+}
+
+type Parts = Pick<Application, 'commands' | 'webhooks' | 'clock'>
+
+/** All subscriptions of a tenant, newest first. */
+export async function listOf(
+  app: Omit<Parts, 'clock'>,
+  tenant_id: string,
+): Promise<readonly OperatedSubscription[]> {
+  const found = await Promise.all(
+    (['live', 'sandbox'] as const).map(async (environment) => {
+      const id = subscriptionsId(tenant_id, environment)
+      const { state } = await app.commands.load(webhookSubscriptions, id)
+      return state.subscriptions.map((one) => ({ ...one, tenant_id, environment }))
+    }),
+  )
+  const all = found.flat()
+  const counts = await app.webhooks.deliveries.failureCounts(all.map(({ _id }) => _id))
+  return all
+    .map((one) => ({ ...one, failure_count: counts.get(one._id) ?? 0 }))
+    .sort((a, b) => b.created_at - a.created_at)
+}
+
+/** Stops deliveries to a subscription, until its partner enables it. Doing it again changes nothing. */
+export async function disable(
+  app: Parts,
+  tenantId: string,
+  subscriptionId: string,
+  context: CommandContext,
+): Promise<OperatedSubscription | Rejection> {
+  const command = { type: 'Disable', by: 'operator', subscriptionId, at: app.clock.now() } as const
+  const found = await operate(app, tenantId, command, context)
+  if (isRejection(found)) return found
+  return (await listOf(app, tenantId)).find(({ _id }) => _id === subscriptionId) ?? missing()
+}
+
+/** Removes a subscription for good. */
+export async function remove(
+  app: Parts,
+  tenantId: string,
+  subscriptionId: string,
+  context: CommandContext,
+): Promise<OperatedSubscription | Rejection> {
+  return operate(app, tenantId, { type: 'Delete', subscriptionId, at: app.clock.now() }, context)
+}
+
+/** @returns the subscription as it was before. */
+async function operate(
+  app: Parts,
+  tenantId: string,
+  command: WebhookSubscriptionCommand & { readonly subscriptionId: string },
+  context: CommandContext,
+): Promise<OperatedSubscription | Rejection> {
+  const found = (await listOf(app, tenantId)).find(({ _id }) => _id === command.subscriptionId)
+  if (!found) return missing()
+  const outcome = await execute(app, found, within(context, found), command)
+  return isRejection(outcome) ? outcome : found
+}
