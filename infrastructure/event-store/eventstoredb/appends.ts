@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type EventData, NO_STREAM, NotLeaderError, WrongExpectedVersionError } from '@eventstore/db-client'
 import { type Connection, connect } from './client.ts'
 import { EventStoreRefused, EventStoreUnavailable, failureOf, StreamTampered } from './errors.ts'
@@ -17,6 +18,9 @@ const MOST_BYTES_IN_FLIGHT = 8 * 1024 * 1024
  */
 const MOST_AT_A_TIME = 15
 const BYTES_TAKEN_AT_ONCE = 512 * 1024
+/** How long a broken connection may take to end, in milliseconds, and how often it is told to. */
+const ENDING_LIMIT_MS = 10_000
+const ENDING_PAUSE_MS = 20
 /** Server and client may disagree about what time it is; how long an append is waited for is decided here. */
 const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER
 
@@ -51,6 +55,8 @@ export class Appends {
   #connection: Connection
   readonly #inFlight = new Set<Queued>()
   #bytesInFlight = 0
+  /** Calls that the client of the connection has not brought to an end, given up or not. */
+  #calls = new Set<Queued>()
   /** Not sent yet, in order. */
   #queue: Queued[] = []
   /** Sent in this turn of the event loop. */
@@ -138,6 +144,8 @@ export class Appends {
     queued.limit = setTimeout(() => this.#break(new Error('no answer to an append')), APPEND_LIMIT_MS)
     this.#inFlight.add(queued)
     this.#bytesInFlight += queued.bytes
+    const calls = this.#calls
+    calls.add(queued)
     this.#connection.client
       .appendToStream(stream, events, {
         expectedRevision: revision < 0 ? NO_STREAM : BigInt(revision),
@@ -150,6 +158,7 @@ export class Appends {
         },
         (error: Error) => this.#failed(queued, error),
       )
+      .finally(() => calls.delete(queued))
   }
 
   /** @returns false when it was given up before. */
@@ -190,8 +199,19 @@ export class Appends {
     this.#ending ??= this.#connectAnew(error)
   }
 
+  /**
+   * The client drops what waits on all its streams when one of them fails, and throws where nobody can catch it when an
+   * answer comes to what it has dropped: so no stream begins before the last one has ended. A call that has not got its
+   * stream yet, at a server that is there and slow, makes one after the connection was told to end.
+   */
   async #connectAnew(error: Error): Promise<void> {
-    await this.#connection.client.dispose()
+    const limit = performance.now() + ENDING_LIMIT_MS
+    for (;;) {
+      await this.#connection.client.dispose()
+      if (this.#calls.size === 0 || this.#closed || performance.now() > limit) break
+      await delay(ENDING_PAUSE_MS)
+    }
+    this.#calls = new Set()
     // the client goes to the leader that the answer names
     if (!(error instanceof NotLeaderError) && !this.#closed) this.#connection = connect(this.#url)
     this.#ending = undefined
