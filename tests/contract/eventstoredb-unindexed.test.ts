@@ -40,7 +40,6 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
         return log
       }
       const log = await open({ patienceMs: LIMIT_MS })
-      // to the midst of this append
       const { position: indexed } = await log.append(aStream(), -1, someEvents(2))
       const streams = Array.from({ length: APPENDS }, aStream)
       for (const stream of streams) await log.append(stream, -1, someEvents(EVENTS, { type: 'Bulk' }))

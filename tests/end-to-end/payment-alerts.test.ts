@@ -61,7 +61,7 @@ async function notify<Type extends StripeEventType>(
 }
 
 const invoiceOf = (subscriptionId: string, id: string, due: number, amount = 5_000) => ({
-  ...{ id, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
+  ...{ id, total: amount, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
   parent: { subscription_details: { metadata: { subscription_id: subscriptionId } } },
 })
 const deleted = (subscriptionId: string) =>

@@ -101,7 +101,7 @@ export class Live {
     for (let attempt = 0; !this.#closing.aborted && !this.feed.isResting; ) {
       let subscription: Subscription | undefined
       try {
-        // of what a restarted server indexes after it is subscribed to, it leaves out parts of appends
+        // as for every read: what a restarted server has not indexed yet is not there
         const isComplete = await this.#reader.complete()
         if (this.#closing.aborted || this.feed.isResting) break
         subscription = new Subscription(this.#connection.client, {

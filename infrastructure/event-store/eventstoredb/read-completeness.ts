@@ -24,9 +24,6 @@ export type IsComplete = () => boolean
  * end of its log, also who asks for the leader: streams, and the log, seem to end earlier than they do. It takes appends
  * only after that. So an append that is refused by its revision tells that reads are complete, for as long as the
  * connection lasts; a subscription without events tells when that breaks.
- *
- * Of an append of several events that it had indexed up to the midst of when it was killed, the server indexes the rest
- * alone, and tells those who follow of the rest alone: only who begins to read after that, from the log itself, gets all.
  */
 export class ReadCompleteness {
   readonly #connection: Connection
