@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { REQUIRED_FIELDS } from '../../client/webhook-events.ts'
 import { signedHeaders } from '../../infrastructure/webhooks/signed-headers.ts'
 import { newPartner } from '../support/partners.ts'
 import { seedTenant } from '../support/seed.ts'
@@ -55,7 +56,9 @@ describe.each(LANGUAGES)('the receiver in $language', ({ language, program, args
     child.stdin.end(code)
     try {
       await listening(port, child)
-      const body = JSON.stringify({ payment_id: 'f1', amount_cents: 120_000, note: 'Zoë' })
+      const required = [...REQUIRED_FIELDS['payment.completed'], ...REQUIRED_FIELDS['payment.failed']]
+      const fields = Object.fromEntries(required.map((name) => [name, 'x']))
+      const body = JSON.stringify({ ...fields, payment_id: 'f1', amount_cents: 120_000, note: 'Zoë' })
       const signed = (changes: Partial<Parameters<typeof signedHeaders>[0]> = {}) =>
         signedHeaders({
           ...{
