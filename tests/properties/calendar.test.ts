@@ -33,7 +33,8 @@ describe('calendar dates', () => {
   })
 
   test('have a day one year later, the same one but for 29 February', () => {
-    const beforeLastYear = fc.integer({ min: FIRST, max: LAST - 365 })
+    // 366 days later is a day of four-digit years, too
+    const beforeLastYear = fc.integer({ min: FIRST, max: LAST - 366 })
     const leapDays = fc
       .integer({ min: 1, max: 2499 })
       .filter((n) => isCalendarDate(`${String(4 * n).padStart(4, '0')}-02-29`))
