@@ -1,0 +1,133 @@
+import { type CalendarDate, daysInMonth } from '../kernel/calendar.ts'
+
+/**
+ * The calendar by which banks move money: Monday to Friday less the holidays of the Federal Reserve, in New York.
+ * Source: Federal Reserve Bank Services, "Holiday Schedules": a holiday on a Sunday is kept on the Monday after it, one
+ * on a Saturday is not moved.
+ */
+const NEW_YORK = 'America/New_York'
+/** When a batch closes, on the clock of New York. */
+const CLOSING_HOUR = 17
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+
+const MONDAY = 1
+const THURSDAY = 4
+
+const newYork = new Intl.DateTimeFormat('en-CA', {
+  timeZone: NEW_YORK,
+  ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', hourCycle: 'h23' },
+})
+
+/** True when banks work on a day. */
+export function isBankingDay(date: CalendarDate): boolean {
+  const weekday = weekdayOf(date)
+  if (weekday === 0 || weekday === 6) return false
+  return !holidaysOf(Number(date.slice(0, 4))).has(date)
+}
+
+/** The first banking day after a day. */
+export function nextBankingDay(date: CalendarDate): CalendarDate {
+  let day = dayAfter(date, 1)
+  while (!isBankingDay(day)) day = dayAfter(day, 1)
+  return day
+}
+
+/** The last banking day before a day. */
+export function previousBankingDay(date: CalendarDate): CalendarDate {
+  let day = dayAfter(date, -1)
+  while (!isBankingDay(day)) day = dayAfter(day, -1)
+  return day
+}
+
+/** The day that lies a number of banking days, 0 or more, after a day. */
+export function bankingDaysAfter(date: CalendarDate, days: number): CalendarDate {
+  let day = date
+  for (let left = days; left > 0; left -= 1) day = nextBankingDay(day)
+  return day
+}
+
+/** The day in New York at a moment in epoch milliseconds. */
+export function newYorkDate(epochMs: number): CalendarDate {
+  return inNewYork(epochMs).date
+}
+
+/** When the batch of a banking day closes, in epoch milliseconds. */
+export function closeOf(date: CalendarDate): number {
+  // clocks are changed at night: at 17:00 a day has one offset, five hours behind UTC or four
+  const standard = Date.parse(`${date}T00:00:00Z`) + (CLOSING_HOUR + 5) * HOUR_MS
+  return inNewYork(standard).hour === CLOSING_HOUR ? standard : standard - HOUR_MS
+}
+
+/** The first close after a moment, both in epoch milliseconds. */
+export function nextClose(epochMs: number): number {
+  const { date } = inNewYork(epochMs)
+  const close = isBankingDay(date) ? closeOf(date) : null
+  return close !== null && close > epochMs ? close : closeOf(nextBankingDay(date))
+}
+
+/** The day on which the entries of a batch take effect: the banking day after its close. @param closeMs epoch milliseconds. */
+export function entryDateOf(closeMs: number): CalendarDate {
+  return nextBankingDay(newYorkDate(closeMs))
+}
+
+/** The last close before a day, in epoch milliseconds: what is to take effect on that day is in a batch by then. */
+export function lastCloseBefore(date: CalendarDate): number {
+  return closeOf(previousBankingDay(date))
+}
+
+function inNewYork(epochMs: number): { readonly date: CalendarDate; readonly hour: number } {
+  const parts = Object.fromEntries(newYork.formatToParts(epochMs).map(({ type, value }) => [type, value]))
+  return { date: `${parts.year}-${parts.month}-${parts.day}`, hour: Number(parts.hour) }
+}
+
+function dayAfter(date: CalendarDate, days: number): CalendarDate {
+  return new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10)
+}
+
+function weekdayOf(date: CalendarDate): number {
+  return new Date(`${date}T00:00:00Z`).getUTCDay()
+}
+
+const known = new Map<number, ReadonlySet<CalendarDate>>()
+
+/** The holidays of a year, on the days on which they are kept; those on a Saturday change nothing. */
+function holidaysOf(year: number): ReadonlySet<CalendarDate> {
+  const found = known.get(year)
+  if (found) return found
+  const on = (month: number, day: number) => dateOf(year, month, day)
+  const kept = (date: CalendarDate) => (weekdayOf(date) === 0 ? dayAfter(date, 1) : date)
+  const holidays = new Set([
+    kept(on(1, 1)),
+    nth(year, 1, MONDAY, 3),
+    nth(year, 2, MONDAY, 3),
+    lastMonday(year, 5),
+    // a holiday since the law of June 2021
+    ...(year >= 2021 ? [kept(on(6, 19))] : []),
+    kept(on(7, 4)),
+    nth(year, 9, MONDAY, 1),
+    nth(year, 10, MONDAY, 2),
+    kept(on(11, 11)),
+    nth(year, 11, THURSDAY, 4),
+    kept(on(12, 25)),
+  ])
+  known.set(year, holidays)
+  return holidays
+}
+
+/** The n-th of a weekday in a month. */
+function nth(year: number, month: number, weekday: number, n: number): CalendarDate {
+  const first = weekdayOf(dateOf(year, month, 1))
+  return dateOf(year, month, 1 + ((weekday - first + 7) % 7) + (n - 1) * 7)
+}
+
+function lastMonday(year: number, month: number): CalendarDate {
+  const last = daysInMonth(year, month)
+  return dateOf(year, month, last - ((weekdayOf(dateOf(year, month, last)) - MONDAY + 7) % 7))
+}
+
+function dateOf(year: number, month: number, day: number): CalendarDate {
+  return [String(year).padStart(4, '0'), ...[month, day].map((part) => String(part).padStart(2, '0'))].join(
+    '-',
+  )
+}
