@@ -1,0 +1,191 @@
+import { z } from 'zod'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { environment, id } from '../kernel/ids.ts'
+import { sealContext, sealed, secret } from '../kernel/sealed.ts'
+import { deliveryChannel } from './payment-link-events.ts'
+import { processorKind } from './processor-kinds.ts'
+import { sessionPlanSchema } from './session-plan.ts'
+
+/** What happens to a payment session. Amounts are cents, times ISO 8601. Who pays is sealed under the employer's data key. */
+const cents = () => z.int().min(0)
+const time = () => z.iso.datetime({ precision: 3 })
+const session = { payment_session_id: id() }
+const personal = (eventName: string) =>
+  sealed({
+    subject: 'employer',
+    boundTo: ({ data, path }) =>
+      sealContext(`paymentSession-${data.payment_session_id}`, eventName, path.join('.')),
+  })
+const payer = () => personal('PaymentSessionCreated')
+const recipient = () => personal('PaymentSessionInvited')
+const account = () => personal('PaymentSessionDebitArranged')
+
+export const sessionMode = z.enum(['link', 'embedded'])
+export type SessionMode = z.output<typeof sessionMode>
+export const accountType = z.enum(['checking', 'savings'])
+
+export const PaymentSessionCreated = eventType({
+  name: 'PaymentSessionCreated',
+  schema: z.object({
+    ...session,
+    tenant_id: id(),
+    environment: environment(),
+    employer_id: id(),
+    carrier_id: id(),
+    policy_id: id(),
+    mode: sessionMode,
+    /** What is charged at signing: the total, or the down payment of the plan. */
+    amount_cents: cents(),
+    premium_cents: cents(),
+    fee_cents: cents(),
+    line_items: z.array(z.object({ label: z.string(), amount_cents: cents() })),
+    plan: sessionPlanSchema.nullable(),
+    description: z.string().nullable(),
+    customer: z.object({ name: payer(), email: payer(), phone: payer().nullable() }),
+    single_use: z.boolean(),
+    /** Of the tenant's checkout settings. */
+    config_version: z.int().min(1),
+    /** SHA-256 of the token in its address, hexadecimal; null of an embedded one. */
+    token_hash: secret().nullable(),
+    token_prefix: z.string().nullable(),
+    /** Its address is the partner's own. */
+    host_is_custom: z.boolean(),
+    /** The session that it stands for now. */
+    replaces: id().nullable(),
+    created_by: z.string().nullable(),
+    created_at: time(),
+    expires_at: time(),
+  }),
+})
+/** An invitation was handed to whoever delivers it, or was not taken over. */
+export const PaymentSessionInvited = eventType({
+  name: 'PaymentSessionInvited',
+  schema: z.object({
+    ...session,
+    channel: deliveryChannel,
+    to: recipient(),
+    status: z.enum(['sent', 'failed']),
+    reason: z.string().nullable(),
+    at: time(),
+  }),
+})
+/** The customer saw it for the first time. */
+export const PaymentSessionOpened = eventType({
+  name: 'PaymentSessionOpened',
+  schema: z.object({ ...session, opened_at: time() }),
+})
+/** The card processor keeps a checkout open, by which it can be paid. */
+export const PaymentSessionCheckoutBegun = eventType({
+  name: 'PaymentSessionCheckoutBegun',
+  schema: z.object({
+    ...session,
+    checkout_id: id(),
+    processor: processorKind,
+    processor_checkout_id: z.string(),
+    at: time(),
+  }),
+})
+/** Nobody can pay by the checkout any more. */
+export const PaymentSessionCheckoutClosed = eventType({
+  name: 'PaymentSessionCheckoutClosed',
+  schema: z.object({ ...session, checkout_id: id(), at: time() }),
+})
+const payment = {
+  ...session,
+  payment_id: id(),
+  checkout_id: id(),
+  processor_payment_id: z.string(),
+  amount_cents: cents(),
+  paid_at: time(),
+}
+/** The card processor took the money: by card, or from a bank account where it offers that. */
+export const PaymentSessionPaid = eventType({
+  name: 'PaymentSessionPaid',
+  schema: z.object({
+    ...payment,
+    /** It came when the session could not be paid any more. */
+    late: z.boolean(),
+  }),
+})
+/** The card processor took money for a session that had been paid. */
+export const PaymentSessionPaidAgain = eventType({
+  name: 'PaymentSessionPaidAgain',
+  schema: z.object({
+    ...payment,
+    /** False: the session may be paid once only, and somebody has to give the money back. */
+    is_wanted: z.boolean(),
+  }),
+})
+/** The card processor took another amount than the session asks for: somebody has to see to the difference. */
+export const PaymentSessionAmountDiffered = eventType({
+  name: 'PaymentSessionAmountDiffered',
+  schema: z.object({ ...payment, asked_cents: cents() }),
+})
+export const PaymentSessionPaymentFailed = eventType({
+  name: 'PaymentSessionPaymentFailed',
+  schema: z.object({ ...session, failure_id: id(), failure_message: z.string(), failed_at: time() }),
+})
+/** The customer chose to pay from a bank account, now or by the instalments of the plan. Nothing is collected yet. */
+export const PaymentSessionDebitArranged = eventType({
+  name: 'PaymentSessionDebitArranged',
+  schema: z.object({
+    ...session,
+    /** The debit; null where nothing is paid at signing. */
+    leg_id: id().nullable(),
+    account: z.object({
+      holder_name: account(),
+      routing_number: account(),
+      account_number: account(),
+      account_last4: z.string().regex(/^\d{4}$/),
+      account_type: accountType,
+      bank_name: account().nullable(),
+    }),
+    scheduled_at: time(),
+  }),
+})
+/** The debit was matched in the bank account that received it, or the processor reports it settled. */
+export const PaymentSessionDebitConfirmed = eventType({
+  name: 'PaymentSessionDebitConfirmed',
+  schema: z.object({ ...session, leg_id: id(), by: z.enum(['bank', 'processor']), at: time() }),
+})
+/** No further instalment is collected. */
+export const PaymentSessionPlanStopped = eventType({
+  name: 'PaymentSessionPlanStopped',
+  schema: z.object({ ...session, reason: z.enum(['down_payment_returned']), at: time() }),
+})
+export const PaymentSessionCancelled = eventType({
+  name: 'PaymentSessionCancelled',
+  schema: z.object({ ...session, cancelled_at: time() }),
+})
+export const PaymentSessionExpired = eventType({
+  name: 'PaymentSessionExpired',
+  schema: z.object({ ...session, expired_at: time() }),
+})
+/** Another session stands for it. One that could be paid is cancelled by that. */
+export const PaymentSessionReplaced = eventType({
+  name: 'PaymentSessionReplaced',
+  schema: z.object({ ...session, replaced_by: id(), replaced_at: time() }),
+})
+
+export const paymentSessionEvents = [
+  PaymentSessionCreated,
+  PaymentSessionInvited,
+  PaymentSessionOpened,
+  PaymentSessionCheckoutBegun,
+  PaymentSessionCheckoutClosed,
+  PaymentSessionPaid,
+  PaymentSessionPaidAgain,
+  PaymentSessionAmountDiffered,
+  PaymentSessionPaymentFailed,
+  PaymentSessionDebitArranged,
+  PaymentSessionDebitConfirmed,
+  PaymentSessionPlanStopped,
+  PaymentSessionCancelled,
+  PaymentSessionExpired,
+  PaymentSessionReplaced,
+] as const
+export type PaymentSessionEvent = EventOf<(typeof paymentSessionEvents)[number]>
+export type PaymentSessionData<Type extends PaymentSessionEvent['type']> = Extract<
+  PaymentSessionEvent,
+  { type: Type }
+>['data']

@@ -1,0 +1,381 @@
+import { isoTime } from '../kernel/calendar.ts'
+import type { Decider } from '../kernel/decider.ts'
+import { type Rejection, reject } from '../kernel/rejection.ts'
+import {
+  type PaymentSessionData as DataOf,
+  PaymentSessionAmountDiffered,
+  PaymentSessionCancelled,
+  PaymentSessionCheckoutBegun,
+  PaymentSessionCheckoutClosed,
+  PaymentSessionCreated,
+  PaymentSessionDebitArranged,
+  PaymentSessionDebitConfirmed,
+  type PaymentSessionEvent,
+  PaymentSessionExpired,
+  PaymentSessionInvited,
+  PaymentSessionOpened,
+  PaymentSessionPaid,
+  PaymentSessionPaidAgain,
+  PaymentSessionPaymentFailed,
+  PaymentSessionPlanStopped,
+  PaymentSessionReplaced,
+  paymentSessionEvents,
+} from './payment-session-events.ts'
+
+/**
+ * A payment session: an invitation to pay, by card at once or by bank debit. What the card processor took counts in every
+ * state. A debit that was arranged is never called back; the session waits for it without an end.
+ */
+export const SESSION_STATUSES = ['pending', 'opened', 'scheduled', 'paid', 'cancelled', 'expired'] as const
+export type SessionStatus = (typeof SESSION_STATUSES)[number]
+
+/** A checkout at the card processor. */
+export interface Checkout
+  extends Pick<DataOf<'PaymentSessionCheckoutBegun'>, 'checkout_id' | 'processor' | 'processor_checkout_id'> {
+  readonly isOpen: boolean
+}
+
+export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
+  /** As it was recorded; see {@link sessionStatusAt}. */
+  readonly status: SessionStatus
+  readonly invitations: readonly Omit<DataOf<'PaymentSessionInvited'>, 'payment_session_id'>[]
+  readonly checkouts: readonly Checkout[]
+  /** By the card processor, the first one first. */
+  readonly payments: readonly Pick<DataOf<'PaymentSessionPaid'>, 'payment_id' | 'processor_payment_id'>[]
+  readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null
+  /** Who said that the debit's money is there. */
+  readonly confirmed_by: readonly ('bank' | 'processor')[]
+  readonly plan_stopped: boolean
+  readonly replaced_by: string | null
+  readonly opened_at: string | null
+  readonly paid_at: string | null
+  readonly cancelled_at: string | null
+  readonly updated_at: string
+}
+
+type Payment = {
+  readonly paymentId: string
+  readonly checkoutId: string
+  readonly processorPaymentId: string
+  readonly amountCents: number
+  /** When the money was taken. */
+  readonly at: number
+  /** When that was heard of. */
+  readonly now: number
+}
+
+/** Times are epoch milliseconds. */
+export type PaymentSessionCommand =
+  | { readonly type: 'Create'; readonly data: DataOf<'PaymentSessionCreated'> }
+  | { readonly type: 'RecordInvited'; readonly invitation: PaymentSession['invitations'][number] }
+  | { readonly type: 'Open'; readonly at: number }
+  | {
+      readonly type: 'BeginCheckout'
+      readonly checkout: Omit<Checkout, 'isOpen'>
+      readonly at: number
+    }
+  | { readonly type: 'RecordCheckoutClosed'; readonly checkoutId: string; readonly at: number }
+  | ({ readonly type: 'Pay' } & Payment)
+  | {
+      readonly type: 'RecordPaymentFailed'
+      readonly failureId: string
+      readonly message: string
+      readonly at: number
+    }
+  | {
+      readonly type: 'ArrangeDebit'
+      readonly legId: string
+      readonly account: NonNullable<PaymentSession['debit']>['account']
+      readonly at: number
+    }
+  | {
+      readonly type: 'ConfirmDebit'
+      readonly legId: string
+      readonly by: 'bank' | 'processor'
+      readonly at: number
+    }
+  | { readonly type: 'RecordDebitReturned'; readonly legId: string; readonly at: number }
+  | { readonly type: 'Cancel'; readonly at: number }
+  | { readonly type: 'Expire'; readonly at: number }
+  | { readonly type: 'Replace'; readonly replacedBy: string; readonly at: number }
+
+/** The status at a moment in epoch milliseconds: one that can be paid and whose time is over reads `expired`. */
+export function sessionStatusAt(
+  { status, expires_at }: Pick<PaymentSession, 'status' | 'expires_at'>,
+  now: number,
+): SessionStatus {
+  return isAwaited(status) && Date.parse(expires_at) <= now ? 'expired' : status
+}
+
+/** Whether a session of a status waits for the customer. */
+export function isAwaited(status: SessionStatus): status is 'pending' | 'opened' {
+  return status === 'pending' || status === 'opened'
+}
+
+/** Whether a card can be charged for it: one that may be paid more than once also when it is paid, until its time is over. */
+export function takesCards(state: PaymentSession, now: number): boolean {
+  if (state.plan !== null) return false
+  const status = sessionStatusAt(state, now)
+  return isAwaited(status) || (status === 'paid' && isPaidByCard(state) && mayBePaidAgain(state, now))
+}
+
+function mayBePaidAgain({ single_use, expires_at }: PaymentSession, now: number): boolean {
+  return !single_use && now < Date.parse(expires_at)
+}
+
+function isPaidByCard({ payments }: PaymentSession): boolean {
+  return payments.length > 0
+}
+
+/** The checkouts of it that the card processor may still take money by. */
+export function openCheckouts({ checkouts }: Pick<PaymentSession, 'checkouts'>): readonly Checkout[] {
+  return checkouts.filter(({ isOpen }) => isOpen)
+}
+
+/** Why a session that a partner wants to cancel or to replace stays as it is; null when it need not. */
+type Refusal = Rejection | null
+
+export const paymentSession: Decider<PaymentSession | null, PaymentSessionCommand, PaymentSessionEvent> = {
+  category: 'paymentSession',
+  events: paymentSessionEvents,
+  initialState: null,
+  evolve(state, event) {
+    if (event.type === 'PaymentSessionCreated') return begun(event.data)
+    const before = state!
+    switch (event.type) {
+      case 'PaymentSessionInvited': {
+        const { payment_session_id: _session, ...invitation } = event.data
+        return { ...before, invitations: [...before.invitations, invitation], updated_at: invitation.at }
+      }
+      case 'PaymentSessionOpened': {
+        const { opened_at } = event.data
+        const status = before.status === 'pending' ? 'opened' : before.status
+        return { ...before, status, opened_at, updated_at: opened_at }
+      }
+      case 'PaymentSessionCheckoutBegun': {
+        const { checkout_id, processor, processor_checkout_id } = event.data
+        const checkout = { checkout_id, processor, processor_checkout_id, isOpen: true }
+        return { ...before, checkouts: [...before.checkouts, checkout] }
+      }
+      case 'PaymentSessionCheckoutClosed':
+        return withClosed(before, event.data.checkout_id)
+      case 'PaymentSessionPaid': {
+        const { paid_at } = event.data
+        return { ...withPayment(before, event.data), status: 'paid', paid_at, updated_at: paid_at }
+      }
+      case 'PaymentSessionPaidAgain':
+        return { ...withPayment(before, event.data), updated_at: event.data.paid_at }
+      case 'PaymentSessionAmountDiffered':
+        return before
+      case 'PaymentSessionPaymentFailed':
+        return { ...before, updated_at: event.data.failed_at }
+      case 'PaymentSessionDebitArranged': {
+        const { payment_session_id: _session, ...debit } = event.data
+        return { ...before, status: 'scheduled', debit, updated_at: debit.scheduled_at }
+      }
+      case 'PaymentSessionDebitConfirmed':
+        return confirmed(before, event.data)
+      case 'PaymentSessionPlanStopped':
+        return { ...before, plan_stopped: true, updated_at: event.data.at }
+      case 'PaymentSessionCancelled': {
+        const { cancelled_at } = event.data
+        return { ...before, status: 'cancelled', cancelled_at, updated_at: cancelled_at }
+      }
+      case 'PaymentSessionExpired':
+        return { ...before, status: 'expired', updated_at: event.data.expired_at }
+      case 'PaymentSessionReplaced': {
+        const { replaced_by, replaced_at: updated_at } = event.data
+        if (!isAwaited(before.status)) return { ...before, replaced_by, updated_at }
+        return { ...before, status: 'cancelled', replaced_by, cancelled_at: updated_at, updated_at }
+      }
+    }
+  },
+  decide(command, state): readonly PaymentSessionEvent[] | Rejection {
+    if (command.type === 'Create') {
+      if (state) return reject('conflict', 'payment_session_exists', 'The payment session exists already')
+      return [PaymentSessionCreated.of(command.data)]
+    }
+    if (!state) return reject('not_found', 'payment_session_not_found', 'There is no such payment session')
+    const { payment_session_id } = state
+    switch (command.type) {
+      case 'RecordInvited':
+        return [PaymentSessionInvited.of({ payment_session_id, ...command.invitation })]
+      case 'Open':
+        if (sessionStatusAt(state, command.at) !== 'pending') return []
+        return [PaymentSessionOpened.of({ payment_session_id, opened_at: isoTime(command.at) })]
+      case 'BeginCheckout': {
+        const { checkout, at } = command
+        if (state.checkouts.some(({ checkout_id }) => checkout_id === checkout.checkout_id)) return []
+        if (!takesCards(state, at)) return notPayable(state, at)
+        return [PaymentSessionCheckoutBegun.of({ payment_session_id, ...checkout, at: isoTime(at) })]
+      }
+      case 'RecordCheckoutClosed': {
+        const { checkoutId: checkout_id, at } = command
+        if (!openCheckouts(state).some((one) => one.checkout_id === checkout_id)) return []
+        return [PaymentSessionCheckoutClosed.of({ payment_session_id, checkout_id, at: isoTime(at) })]
+      }
+      case 'Pay':
+        return pay(command, state)
+      case 'RecordPaymentFailed': {
+        // what is heard late of a session that is closed changes nothing for anybody
+        if (!takesCards(state, command.at)) return []
+        const { failureId: failure_id, message: failure_message, at } = command
+        const failed = { payment_session_id, failure_id, failure_message, failed_at: isoTime(at) }
+        return [PaymentSessionPaymentFailed.of(failed)]
+      }
+      case 'ArrangeDebit': {
+        const { legId, account, at } = command
+        if (!isAwaited(sessionStatusAt(state, at))) return notPayable(state, at)
+        // the checkouts end before: one of them might take the money as well
+        if (openCheckouts(state).length > 0) return checkoutsOpen()
+        const leg_id = state.amount_cents > 0 ? legId : null
+        const scheduled_at = isoTime(at)
+        return [PaymentSessionDebitArranged.of({ payment_session_id, leg_id, account, scheduled_at })]
+      }
+      case 'ConfirmDebit': {
+        const { legId: leg_id, by, at } = command
+        if (state.debit?.leg_id !== leg_id || state.confirmed_by.includes(by)) return []
+        return [PaymentSessionDebitConfirmed.of({ payment_session_id, leg_id, by, at: isoTime(at) })]
+      }
+      case 'RecordDebitReturned': {
+        const { legId, at } = command
+        if (state.plan === null || state.debit?.leg_id !== legId || state.plan_stopped) return []
+        const reason = 'down_payment_returned' as const
+        return [PaymentSessionPlanStopped.of({ payment_session_id, reason, at: isoTime(at) })]
+      }
+      case 'Cancel':
+        return cancel(command.at, state)
+      case 'Expire':
+        if (!isAwaited(state.status)) return []
+        return [PaymentSessionExpired.of({ payment_session_id, expired_at: isoTime(command.at) })]
+      case 'Replace': {
+        const { replacedBy: replaced_by, at } = command
+        if (state.replaced_by === replaced_by) return []
+        const refusal = refuseReplacing(state)
+        if (refusal) return refusal
+        if (openCheckouts(state).length > 0) return checkoutsOpen()
+        const replaced_at = isoTime(at)
+        return [PaymentSessionReplaced.of({ payment_session_id, replaced_by, replaced_at })]
+      }
+    }
+  },
+}
+
+/** Why a session cannot be replaced by another. */
+export function refuseReplacing({ status, debit, replaced_by }: PaymentSession): Refusal {
+  if (replaced_by !== null) {
+    const why = `The payment session was replaced by ${replaced_by} already`
+    return { ...reject('conflict', 'payment_session_replaced', why), ids: { replaced_by } }
+  }
+  if (debit !== null) {
+    const why =
+      'A bank debit is already arranged for the payment session and must be cancelled first: it cannot be reissued'
+    return reject('conflict', 'debit_arranged', why)
+  }
+  if (status !== 'paid') return null
+  return reject('conflict', 'payment_session_paid', 'The payment session is paid: it cannot be reissued')
+}
+
+/** Why a session cannot be cancelled, at a moment in epoch milliseconds. One that is cancelled stays so. */
+export function refuseCancelling(state: PaymentSession, at: number): Refusal {
+  const status = sessionStatusAt(state, at)
+  if (status !== 'paid' && status !== 'expired') return null
+  const why = status === 'paid' ? 'is paid' : 'has expired'
+  return reject('conflict', `payment_session_${status}`, `The payment session ${why}: it cannot be cancelled`)
+}
+
+/** Why the customer cannot pay, at a moment in epoch milliseconds. */
+export function notPayable(state: PaymentSession, at: number): Rejection {
+  const status = sessionStatusAt(state, at)
+  if (state.plan !== null && isAwaited(status)) {
+    const why = 'A payment plan is paid from a bank account: choose the bank option instead of a card'
+    return reject('conflict', 'bank_option_only', why)
+  }
+  const why: Record<SessionStatus, string> = {
+    pending: 'can be paid',
+    opened: 'can be paid',
+    scheduled: 'is scheduled to be paid from a bank account',
+    paid: 'is paid',
+    cancelled: 'was cancelled',
+    expired: 'has expired',
+  }
+  return reject('conflict', `payment_session_${status}`, `The payment session ${why[status]}`)
+}
+
+function checkoutsOpen(): Rejection {
+  return reject('conflict', 'checkout_open', 'A card checkout of the payment session is still open')
+}
+
+function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
+  return {
+    ...data,
+    status: 'pending',
+    ...{ invitations: [], checkouts: [], payments: [], confirmed_by: [] },
+    ...{ debit: null, plan_stopped: false, replaced_by: null },
+    ...{ opened_at: null, paid_at: null, cancelled_at: null },
+    updated_at: data.created_at,
+  }
+}
+
+function withClosed(before: PaymentSession, checkoutId: string): PaymentSession {
+  const checkouts = before.checkouts.map((one) =>
+    one.checkout_id === checkoutId ? { ...one, isOpen: false } : one,
+  )
+  return { ...before, checkouts }
+}
+
+/** A checkout that took money is over. */
+function withPayment(
+  before: PaymentSession,
+  { payment_id, processor_payment_id, checkout_id }: DataOf<'PaymentSessionPaidAgain' | 'PaymentSessionPaid'>,
+): PaymentSession {
+  const payments = [...before.payments, { payment_id, processor_payment_id }]
+  return withClosed({ ...before, payments }, checkout_id)
+}
+
+/** A plan stays scheduled for its life, and what was cancelled stays so. */
+function confirmed(
+  before: PaymentSession,
+  { by, at }: DataOf<'PaymentSessionDebitConfirmed'>,
+): PaymentSession {
+  const after = { ...before, confirmed_by: [...before.confirmed_by, by], updated_at: at }
+  if (before.status !== 'scheduled' || before.plan !== null) return after
+  return { ...after, status: 'paid', paid_at: at }
+}
+
+function pay(
+  {
+    paymentId: payment_id,
+    checkoutId,
+    processorPaymentId,
+    amountCents,
+    at,
+    now,
+  }: { readonly type: 'Pay' } & Payment,
+  state: PaymentSession,
+): readonly PaymentSessionEvent[] {
+  const { payment_session_id, payments, amount_cents: asked_cents } = state
+  if (payments.some((one) => one.processor_payment_id === processorPaymentId)) return []
+  const payment = {
+    ...{ payment_session_id, payment_id, checkout_id: checkoutId },
+    ...{ processor_payment_id: processorPaymentId, amount_cents: amountCents, paid_at: isoTime(at) },
+  }
+  const differed =
+    amountCents === asked_cents ? [] : [PaymentSessionAmountDiffered.of({ ...payment, asked_cents })]
+  if (state.status === 'paid') {
+    const is_wanted = isPaidByCard(state) && !state.single_use
+    return [PaymentSessionPaidAgain.of({ ...payment, is_wanted }), ...differed]
+  }
+  // money counts in every state
+  const late = !isAwaited(sessionStatusAt(state, now))
+  return [PaymentSessionPaid.of({ ...payment, late }), ...differed]
+}
+
+function cancel(at: number, state: PaymentSession): readonly PaymentSessionEvent[] | Rejection {
+  if (state.status === 'cancelled') return []
+  const refusal = refuseCancelling(state, at)
+  if (refusal) return refusal
+  if (openCheckouts(state).length > 0) return checkoutsOpen()
+  const { payment_session_id } = state
+  return [PaymentSessionCancelled.of({ payment_session_id, cancelled_at: isoTime(at) })]
+}
