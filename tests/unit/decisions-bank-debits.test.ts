@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest'
+import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/bank-debit.ts'
+import {
+  BankDebitCreated,
+  BankDebitMatched,
+  BankDebitProcessed,
+  BankDebitReported,
+  BankDebitReturned,
+  BankDebitScheduled,
+  BankDebitSubmitted,
+  type Confidence,
+} from '../../domain/banking/bank-debit-events.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { fold } from '../../domain/kernel/decider.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
+import { decisions } from '../support/decider-spec.ts'
+
+// each row reads given, when, then
+const [ID, M1, M2] = ['a', '1', '2'].map((digit) => digit.repeat(24)) as [string, string, string]
+/** A Tuesday noon in New York. */
+const NOW = Date.parse('2026-11-24T17:00:00Z')
+const DAY = 86_400_000
+const at = isoTime(NOW)
+const leg = { leg_id: ID }
+const text = 'sld1.employer/x.AAAA' as Sealed
+const conflict = (code: string) => ({ kind: 'conflict', code }) as const
+
+const created = BankDebitCreated.of({
+  ...{ ...leg, tenant_id: ID, environment: 'live', employer_id: ID, carrier_id: ID, policy_id: ID },
+  ...{ source: 'session', payment_session_id: ID, installment_number: null, amount_cents: 10_500 },
+  ...{ payment_purpose: 'down_payment', description: null, settlement_type: 'direct' },
+  account: {
+    ...{ holder_name: text, routing_number: text, account_number: text, account_last4: '6789' },
+    ...{ account_type: 'checking', bank_name: null },
+  },
+  ...{ cancellation_deadline: null, created_at: at },
+})
+// Thanksgiving is the 26th
+const scheduled = BankDebitScheduled.of({
+  ...{ ...leg, batch_closes_at: '2026-11-24T22:00:00.000Z', effective_date: '2026-11-25', at },
+})
+const afterClose = BankDebitScheduled.of({
+  ...{ ...leg, batch_closes_at: '2026-11-25T22:00:00.000Z', effective_date: '2026-11-27' },
+  at: '2026-11-24T22:00:00.000Z',
+})
+const submitted = BankDebitSubmitted.of({ ...leg, at })
+const word = { processor_status: null, transmission_date: null, effective_date: null }
+const reported = (told: Partial<typeof reportedWith>) => BankDebitReported.of({ ...reportedWith, ...told })
+const reportedWith: ReturnType<typeof BankDebitReported.of>['data'] = {
+  ...{ ...leg, ...word, settled_on: '2026-11-25', at },
+}
+const processed = BankDebitProcessed.of({ ...leg, at })
+const matched = (match_id: string, bank_transaction_id: string, confidence: Confidence) =>
+  BankDebitMatched.of({
+    ...{ ...leg, match_id, bank_transaction_id, bank_date: '2026-11-30', confidence },
+    ...{ matcher_version: MATCHER_VERSION, at },
+  })
+const returned = BankDebitReturned.of({ ...leg, return_code: 'R01', at })
+
+const schedule = (time = NOW) => ({ type: 'Schedule', at: time }) as const
+const acknowledge = { type: 'Acknowledge', at: NOW } as const
+const report = (told: { processorStatus?: string; transmissionDate?: string; effectiveDate?: string } = {}) =>
+  ({
+    ...({ type: 'Report', processorStatus: null, transmissionDate: null, effectiveDate: null } as const),
+    ...{ ...told, at: NOW },
+  }) as const
+const match = (matchId: string, bankTransactionId: string, confidence: Confidence) =>
+  ({
+    ...({ type: 'Match', matchId, bankTransactionId, bankDate: '2026-11-30' } as const),
+    ...{ confidence, at: NOW },
+  }) as const
+const comeBack = (returnCode = 'R01') => ({ type: 'Return', returnCode, at: NOW }) as const
+
+decisions(bankDebit, [
+  ['is created', [], { type: 'Create', data: created.data }, [created]],
+  ['is created once', [created], { type: 'Create', data: created.data }, conflict('debit_exists')],
+  ['is not there before', [], acknowledge, { kind: 'not_found', code: 'debit_not_found' }],
+  ['goes with the next close', [created], schedule(), [scheduled]],
+  [
+    'goes with the close after a holiday',
+    [created],
+    schedule(Date.parse('2026-11-24T22:00:00Z')),
+    [afterClose],
+  ],
+  ['is scheduled once', [created, scheduled], schedule(NOW + DAY), []],
+  ['is acknowledged', [created, scheduled], acknowledge, [submitted]],
+  ['is acknowledged once', [created, scheduled, submitted], acknowledge, []],
+  ['is not acknowledged before it is in a batch', [created], acknowledge, conflict('debit_pending')],
+
+  ['settles without a word on its own date', [created, scheduled, submitted], report(), [reported({})]],
+  [
+    'settles on the effective date of the report',
+    [created, scheduled, submitted],
+    report({ effectiveDate: '2026-11-27' }),
+    [reported({ effective_date: '2026-11-27', settled_on: '2026-11-27' })],
+  ],
+  [
+    'settles on the transmission date before all',
+    [created, scheduled, submitted],
+    report({ processorStatus: 'SB Remit', transmissionDate: '2026-11-24', effectiveDate: '2026-11-27' }),
+    [
+      reported({
+        ...{ processor_status: 'SB Remit', transmission_date: '2026-11-24' },
+        ...{ effective_date: '2026-11-27', settled_on: '2026-11-24' },
+      }),
+    ],
+  ],
+  [
+    'does not settle by a word of work in progress',
+    [created, scheduled, submitted],
+    report({ processorStatus: 'ServiceBureauProcessingIntoRemitFile' }),
+    [reported({ processor_status: 'ServiceBureauProcessingIntoRemitFile', settled_on: null })],
+  ],
+  ['settles once', [created, scheduled, submitted, reported({})], report(), []],
+  [
+    'settles after time has made it processed',
+    [created, scheduled, submitted, processed],
+    report(),
+    [reported({})],
+  ],
+  ['does not settle before it is submitted', [created, scheduled], report(), conflict('debit_Scheduled')],
+  [
+    'does not settle when it came back',
+    [created, scheduled, submitted, returned],
+    report(),
+    conflict('debit_returned'),
+  ],
+  ['is processed in time', [created, scheduled, submitted], { type: 'Process', at: NOW }, [processed]],
+  ['is processed once', [created, scheduled, submitted, processed], { type: 'Process', at: NOW }, []],
+
+  [
+    'is matched',
+    [created, scheduled, submitted],
+    match(M1, 'bt_1', 'medium'),
+    [matched(M1, 'bt_1', 'medium')],
+  ],
+  [
+    'is matched once by one credit',
+    [created, scheduled, submitted, matched(M1, 'bt_1', 'medium')],
+    match(M2, 'bt_1', 'high'),
+    [],
+  ],
+  [
+    'is matched anew by a credit that names it',
+    [created, scheduled, submitted, matched(M1, 'bt_1', 'medium')],
+    match(M2, 'bt_2', 'high'),
+    [matched(M2, 'bt_2', 'high')],
+  ],
+  [
+    'is not matched anew by an amount',
+    [created, scheduled, submitted, matched(M1, 'bt_1', 'medium')],
+    match(M2, 'bt_2', 'low'),
+    conflict('debit_submitted'),
+  ],
+  ['is not matched before it is submitted', [created], match(M1, 'bt_1', 'high'), conflict('debit_pending')],
+
+  ['comes back', [created, scheduled, submitted, processed], comeBack(), [returned]],
+  ['comes back from a batch', [created, scheduled], comeBack(), [returned]],
+  ['comes back once', [created, scheduled, returned], comeBack(), []],
+  [
+    'does not come back for another reason',
+    [created, scheduled, returned],
+    comeBack('R02'),
+    conflict('debit_returned'),
+  ],
+  ['cannot come back before it went', [created], comeBack(), conflict('debit_pending')],
+])
+
+test('a report that settles makes a submitted debit processed, one that does not leaves it', () => {
+  const status = (told: Parameters<typeof reported>[0]) =>
+    fold(bankDebit, [created, scheduled, submitted, reported(told)])!.status
+  expect(status({})).toBe('processed')
+  expect(status({ settled_on: null })).toBe('submitted')
+})
+
+test('a debit is processed two banking days after it took effect', () => {
+  // the 26th is a holiday, the 28th a Saturday
+  expect(isoTime(processedFrom('2026-11-25'))).toBe('2026-11-30T00:00:00.000Z')
+})

@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { fold } from '../../domain/kernel/decider.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
+import { paymentSession, sessionStatusAt, takesCards } from '../../domain/payments/payment-session.ts'
+import {
+  PaymentSessionAmountDiffered,
+  PaymentSessionCancelled,
+  PaymentSessionCheckoutBegun,
+  PaymentSessionCheckoutClosed,
+  PaymentSessionCreated,
+  PaymentSessionDebitArranged,
+  PaymentSessionDebitConfirmed,
+  type PaymentSessionEvent,
+  PaymentSessionExpired,
+  PaymentSessionInvited,
+  PaymentSessionOpened,
+  PaymentSessionPaid,
+  PaymentSessionPaidAgain,
+  PaymentSessionPaymentFailed,
+  PaymentSessionPlanStopped,
+  PaymentSessionReplaced,
+} from '../../domain/payments/payment-session-events.ts'
+import { decisions } from '../support/decider-spec.ts'
+
+// each row reads given, when, then
+const [ID, PAYMENT, CHECKOUT, LEG, OTHER] = ['a', '1', '2', '3', '4'].map((digit) => digit.repeat(24)) as [
+  ...[string, string, string, string, string],
+]
+const T0 = Date.UTC(2026, 0, 1)
+const HOUR = 3_600_000
+/** Before the session expires, when it does, and after. */
+const [EARLY, OVER, LATE] = [T0 + HOUR, T0 + 24 * HOUR, T0 + 48 * HOUR]
+const conflict = (code: string) => ({ kind: 'conflict', code }) as const
+const text = 'sld1.employer/x.AAAA' as Sealed
+const session = { payment_session_id: ID }
+
+const created = PaymentSessionCreated.of({
+  ...{ ...session, tenant_id: ID, environment: 'live', employer_id: ID, carrier_id: ID, policy_id: ID },
+  ...{ mode: 'link', amount_cents: 10_500, premium_cents: 10_000, fee_cents: 500, plan: null },
+  line_items: [
+    { label: 'Premium', amount_cents: 10_000 },
+    { label: 'Fees', amount_cents: 500 },
+  ],
+  ...{ description: null, customer: { name: text, email: text, phone: null }, single_use: true },
+  ...{ config_version: 1, token_hash: 'f'.repeat(64), token_prefix: 'abcdefgh', host_is_custom: false },
+  ...{ replaces: null, created_by: null, created_at: isoTime(T0), expires_at: isoTime(OVER) },
+})
+const plan = { total_installments: 2, per_installment_cents: 4_000, last_installment_cents: 4_001 }
+const withPlan = PaymentSessionCreated.of({
+  ...{ ...created.data, amount_cents: 2_499, plan: { ...plan, down_payment_cents: 2_499 } },
+})
+const nothingDown = PaymentSessionCreated.of({
+  ...{ ...created.data, amount_cents: 0, plan: { ...plan, down_payment_cents: 0 } },
+})
+const forMany = PaymentSessionCreated.of({ ...created.data, single_use: false })
+const invitation = { channel: 'email', to: text, status: 'sent', reason: null, at: isoTime(T0) } as const
+const invited = PaymentSessionInvited.of({ ...session, ...invitation })
+const opened = PaymentSessionOpened.of({ ...session, opened_at: isoTime(EARLY) })
+const checkout = { checkout_id: CHECKOUT, processor: 'simulated', processor_checkout_id: 'cs_1' } as const
+const begun = PaymentSessionCheckoutBegun.of({ ...session, ...checkout, at: isoTime(EARLY) })
+const closed = (at: number) =>
+  PaymentSessionCheckoutClosed.of({ ...session, checkout_id: CHECKOUT, at: isoTime(at) })
+const payment = (processor_payment_id: string, at: number, amount_cents = 10_500) => ({
+  ...{ ...session, payment_id: PAYMENT, checkout_id: CHECKOUT, processor_payment_id },
+  ...{ amount_cents, paid_at: isoTime(at) },
+})
+const paid = PaymentSessionPaid.of({ ...payment('pi_1', EARLY), late: false })
+const paidLate = (at: number) => PaymentSessionPaid.of({ ...payment('pi_1', at), late: true })
+const paidAgain = (is_wanted: boolean) => PaymentSessionPaidAgain.of({ ...payment('pi_2', EARLY), is_wanted })
+const differed = PaymentSessionAmountDiffered.of({ ...payment('pi_1', EARLY, 9_000), asked_cents: 10_500 })
+const failed = PaymentSessionPaymentFailed.of({
+  ...{ ...session, failure_id: PAYMENT, failure_message: 'Declined', failed_at: isoTime(EARLY) },
+})
+const account = {
+  ...{ holder_name: text, routing_number: text, account_number: text, account_last4: '6789' },
+  ...{ account_type: 'checking', bank_name: null },
+} as const
+const arranged = PaymentSessionDebitArranged.of({
+  ...{ ...session, leg_id: LEG, account, scheduled_at: isoTime(EARLY) },
+})
+const authorised = PaymentSessionDebitArranged.of({ ...arranged.data, leg_id: null })
+const confirmedBy = (by: 'bank' | 'processor') =>
+  PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, at: isoTime(LATE) })
+const stopped = PaymentSessionPlanStopped.of({
+  ...{ ...session, reason: 'down_payment_returned', at: isoTime(LATE) },
+})
+const cancelledAt = (at: number) => PaymentSessionCancelled.of({ ...session, cancelled_at: isoTime(at) })
+const cancelled = cancelledAt(EARLY)
+const expired = PaymentSessionExpired.of({ ...session, expired_at: isoTime(OVER) })
+const replacedAt = (at: number) =>
+  PaymentSessionReplaced.of({ ...session, replaced_by: OTHER, replaced_at: isoTime(at) })
+
+const open = (at: number) => ({ type: 'Open', at }) as const
+const begin = (at: number) => ({ type: 'BeginCheckout', checkout, at }) as const
+const pay = (processorPaymentId: string, at: number, { now = at, amountCents = 10_500 } = {}) =>
+  ({
+    ...({ type: 'Pay', paymentId: PAYMENT, checkoutId: CHECKOUT } as const),
+    ...{ processorPaymentId, amountCents, at, now },
+  }) as const
+const fail = (at: number) =>
+  ({ type: 'RecordPaymentFailed', failureId: PAYMENT, message: 'Declined', at }) as const
+const arrange = (at: number) => ({ type: 'ArrangeDebit', legId: LEG, account, at }) as const
+const confirm = (by: 'bank' | 'processor', legId = LEG) =>
+  ({ type: 'ConfirmDebit', legId, by, at: LATE }) as const
+const comeBack = { type: 'RecordDebitReturned', legId: LEG, at: LATE } as const
+const close = (at: number) => ({ type: 'RecordCheckoutClosed', checkoutId: CHECKOUT, at }) as const
+const cancel = (at: number) => ({ type: 'Cancel', at }) as const
+const expire = { type: 'Expire', at: OVER } as const
+const replace = (at: number, replacedBy = OTHER) => ({ type: 'Replace', replacedBy, at }) as const
+
+decisions(paymentSession, [
+  ['is created', [], { type: 'Create', data: created.data }, [created]],
+  ['is created once', [created], { type: 'Create', data: created.data }, conflict('payment_session_exists')],
+  ['is not there before', [], cancel(EARLY), { kind: 'not_found', code: 'payment_session_not_found' }],
+  ['keeps what became of an invitation', [created], { type: 'RecordInvited', invitation }, [invited]],
+  ['is opened', [created, invited], open(EARLY), [opened]],
+  ['is opened once', [created, opened], open(EARLY), []],
+  ['is not opened when its time is over', [created], open(OVER), []],
+
+  ['begins a checkout', [created, opened], begin(EARLY), [begun]],
+  ['begins the same checkout once', [created, begun], begin(EARLY), []],
+  ['takes no card when it has expired', [created], begin(OVER), conflict('payment_session_expired')],
+  [
+    'takes no card when it was cancelled',
+    [created, cancelled],
+    begin(EARLY),
+    conflict('payment_session_cancelled'),
+  ],
+  [
+    'takes no card while a debit is on its way',
+    [created, arranged],
+    begin(EARLY),
+    conflict('payment_session_scheduled'),
+  ],
+  ['takes no card when it is paid', [created, begun, paid], begin(EARLY + 1), []],
+  ['takes no card for a plan', [withPlan], begin(EARLY), conflict('bank_option_only')],
+  ['lets a checkout go', [created, begun], close(EARLY), [closed(EARLY)]],
+  ['lets a checkout go once', [created, begun, closed(EARLY)], close(LATE), []],
+
+  ['is paid', [created, opened, begun], pay('pi_1', EARLY), [paid]],
+  ['is paid once by the same payment', [created, begun, paid], pay('pi_1', LATE), []],
+  ['is paid late when it was cancelled', [created, begun, cancelled], pay('pi_1', LATE), [paidLate(LATE)]],
+  ['is paid late when it has expired', [created, begun, expired], pay('pi_1', LATE), [paidLate(LATE)]],
+  ['is paid late when nobody noticed that', [created, begun], pay('pi_1', OVER), [paidLate(OVER)]],
+  ['is late when that is heard late', [created, begun], pay('pi_1', EARLY, { now: OVER }), [paidLate(EARLY)]],
+  ['is paid late while a debit is on its way', [created, arranged], pay('pi_1', EARLY), [paidLate(EARLY)]],
+  ['is paid twice against its will', [created, begun, paid], pay('pi_2', EARLY), [paidAgain(false)]],
+  ['may be paid more than once', [forMany, begun, paid], pay('pi_2', EARLY), [paidAgain(true)]],
+  [
+    'is not to be paid by card after the debit was confirmed',
+    [forMany, arranged, confirmedBy('bank')],
+    pay('pi_2', EARLY),
+    [paidAgain(false)],
+  ],
+  [
+    'takes another amount as it comes',
+    [created, begun],
+    pay('pi_1', EARLY, { amountCents: 9_000 }),
+    [PaymentSessionPaid.of({ ...payment('pi_1', EARLY, 9_000), late: false }), differed],
+  ],
+  ['can be declined', [created, begun], fail(EARLY), [failed]],
+  ['is declined no more when it is closed', [created, begun, cancelled], fail(LATE), []],
+
+  ['arranges a debit', [created, opened], arrange(EARLY), [arranged]],
+  ['arranges one debit', [created, arranged], arrange(EARLY), conflict('payment_session_scheduled')],
+  ['arranges no debit when its time is over', [created], arrange(OVER), conflict('payment_session_expired')],
+  ['arranges no debit beside an open checkout', [created, begun], arrange(EARLY), conflict('checkout_open')],
+  [
+    'arranges a debit once the checkout is closed',
+    [created, begun, closed(EARLY)],
+    arrange(EARLY),
+    [arranged],
+  ],
+  ['needs no debit where nothing is paid at signing', [nothingDown], arrange(EARLY), [authorised]],
+  ['is confirmed by the bank', [created, arranged], confirm('bank'), [confirmedBy('bank')]],
+  ['is confirmed once by each', [created, arranged, confirmedBy('bank')], confirm('bank'), []],
+  [
+    'is confirmed by both',
+    [created, arranged, confirmedBy('processor')],
+    confirm('bank'),
+    [confirmedBy('bank')],
+  ],
+  ['is confirmed by its own debit only', [created, arranged], confirm('bank', OTHER), []],
+  ['stops its plan when the down payment comes back', [withPlan, arranged], comeBack, [stopped]],
+  ['stops its plan once', [withPlan, arranged, stopped], comeBack, []],
+  ['has no plan to stop', [created, arranged, confirmedBy('bank')], comeBack, []],
+
+  ['is cancelled', [created, opened], cancel(EARLY), [cancelled]],
+  ['is cancelled once', [created, cancelled], cancel(LATE), []],
+  ['is cancelled though a debit is on its way', [created, arranged], cancel(LATE), [cancelledAt(LATE)]],
+  [
+    'is not cancelled when it is paid',
+    [created, begun, paid],
+    cancel(EARLY),
+    conflict('payment_session_paid'),
+  ],
+  ['is not cancelled when it has expired', [created], cancel(OVER), conflict('payment_session_expired')],
+  ['is not cancelled beside an open checkout', [created, begun], cancel(EARLY), conflict('checkout_open')],
+  ['expires', [created], expire, [expired]],
+  ['expires once', [created, expired], expire, []],
+  ['does not expire while a debit is on its way', [created, arranged], expire, []],
+  ['does not expire when it is paid', [created, begun, paid], expire, []],
+
+  ['is replaced', [created, opened], replace(EARLY), [replacedAt(EARLY)]],
+  ['is replaced once', [created, replacedAt(EARLY)], replace(LATE), []],
+  [
+    'is replaced by one other',
+    [created, replacedAt(EARLY)],
+    replace(LATE, PAYMENT),
+    conflict('payment_session_replaced'),
+  ],
+  ['is replaced when it was cancelled', [created, cancelled], replace(LATE), [replacedAt(LATE)]],
+  ['is replaced when it has expired', [created, expired], replace(LATE), [replacedAt(LATE)]],
+  [
+    'is not replaced when it is paid',
+    [created, begun, paid],
+    replace(LATE),
+    conflict('payment_session_paid'),
+  ],
+  ['is not replaced with a debit', [created, arranged], replace(EARLY), conflict('debit_arranged')],
+  [
+    'is not replaced with a debit though it was cancelled',
+    [created, arranged, cancelledAt(LATE)],
+    replace(LATE),
+    conflict('debit_arranged'),
+  ],
+  ['is not replaced beside an open checkout', [created, begun], replace(EARLY), conflict('checkout_open')],
+])
+
+describe('how a payment session stands', () => {
+  const stands = (...events: readonly PaymentSessionEvent[]) => fold(paymentSession, events)!
+
+  test('it reads expired as soon as its time is over, unless it waits for a debit', () => {
+    expect(sessionStatusAt(stands(created), OVER - 1)).toBe('pending')
+    expect(sessionStatusAt(stands(created), OVER)).toBe('expired')
+    expect(sessionStatusAt(stands(created, arranged), LATE)).toBe('scheduled')
+  })
+
+  test('a debit that is confirmed pays it, but no plan and nothing that was cancelled', () => {
+    expect(stands(created, arranged, confirmedBy('bank'))).toMatchObject({
+      status: 'paid',
+      paid_at: isoTime(LATE),
+    })
+    expect(stands(withPlan, arranged, confirmedBy('bank')).status).toBe('scheduled')
+    expect(stands(created, arranged, cancelled, confirmedBy('bank')).status).toBe('cancelled')
+  })
+
+  test('replacing cancels what could be paid, and leaves what could not', () => {
+    expect(stands(created, replacedAt(EARLY))).toMatchObject({
+      status: 'cancelled',
+      cancelled_at: isoTime(EARLY),
+    })
+    expect(stands(created, expired, replacedAt(LATE))).toMatchObject({
+      status: 'expired',
+      cancelled_at: null,
+    })
+  })
+
+  test('a card may be charged again only where that is allowed, until the time is over', () => {
+    expect(takesCards(stands(created, begun, paid), EARLY)).toBe(false)
+    expect(takesCards(stands(forMany, begun, paid), OVER - 1)).toBe(true)
+    expect(takesCards(stands(forMany, begun, paid), OVER)).toBe(false)
+    expect(takesCards(stands(forMany, arranged, confirmedBy('bank')), EARLY)).toBe(false)
+    expect(takesCards(stands(withPlan), EARLY)).toBe(false)
+  })
+})
