@@ -74,8 +74,8 @@ const failed = PaymentSessionPaymentFailed.of({
 })
 const account = {
   ...{ holder_name: text, routing_number: text, account_number: text, account_last4: '6789' },
-  ...{ account_type: 'checking', bank_name: null },
-} as const
+  ...({ account_type: 'checking', bank_name: null } as const),
+}
 const arranged = PaymentSessionDebitArranged.of({
   ...{ ...session, leg_id: LEG, account, scheduled_at: isoTime(EARLY) },
 })
