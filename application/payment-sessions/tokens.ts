@@ -1,0 +1,42 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { ID_PATTERN } from '../../domain/kernel/ids.ts'
+import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import type { Application } from '../application.ts'
+
+/** Bytes of a token that nobody can guess. */
+const SECRET_BYTES = 32
+const PREFIX_LENGTH = 8
+const TOKEN = /^[A-Za-z0-9_-]{16}[A-Za-z0-9_-]{43}$/
+
+/**
+ * What opens the page of a session, once handed out: the session's id and 32 random bytes, base64url. By the id the
+ * session is found without an index; only a hash of the token is stored, and whoever holds it may pay.
+ */
+export interface SessionToken {
+  readonly token: string
+  readonly prefix: string
+  /** SHA-256, hexadecimal. */
+  readonly hash: string
+}
+
+export function newToken(sessionId: string, { randomness }: Pick<Application, 'randomness'>): SessionToken {
+  const token = Buffer.from(`${sessionId}${randomness.hex(SECRET_BYTES)}`, 'hex').toString('base64url')
+  return { token, prefix: token.slice(0, PREFIX_LENGTH), hash: hashOf(token) }
+}
+
+/** The session that a token opens; null for any other text. */
+export async function sessionByToken(
+  { commands }: Pick<Application, 'commands'>,
+  token: string,
+): Promise<PaymentSession | null> {
+  if (!TOKEN.test(token)) return null
+  const id = Buffer.from(token, 'base64url').toString('hex').slice(0, 24)
+  if (!ID_PATTERN.test(id)) return null
+  const { state } = await commands.load(paymentSession, id)
+  if (!state?.token_hash) return null
+  return timingSafeEqual(Buffer.from(state.token_hash), Buffer.from(hashOf(token))) ? state : null
+}
+
+function hashOf(token: string): string {
+  return hash('sha256', token, 'hex')
+}
