@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { type PaymentLink, paymentLink, pendingRefund } from '../../domain/payments/payment-link.ts'
+import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
 import {
   deliveryChannel,
   PaymentLinkCancelled,
@@ -13,6 +13,7 @@ import {
   PaymentLinkRefundFailed,
   PaymentLinkRefundRequested,
 } from '../../domain/payments/payment-link-events.ts'
+import { pendingRefund } from '../../domain/payments/payment-link-refunds.ts'
 import type { Application } from '../application.ts'
 import { within } from '../command-handling/verbs.ts'
 import { activatePolicyOf, expireLink } from '../payments/completions.ts'
