@@ -118,6 +118,6 @@ async function existing({ commands }: Application, linkId: string): Promise<Paym
 }
 
 /** A text of others, without what is no character to be shown. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return text.replaceAll(/\p{C}/gu, ' ').trim().slice(0, MOST_MESSAGE) || 'The payment was declined'
 }

@@ -1,7 +1,7 @@
 import { dollars } from '../../domain/kernel/money.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
-import { type CheckoutSettings, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { type CheckoutSettings, checkoutSettings, senderOf } from '../../domain/payments/checkout-settings.ts'
 import { describeContext } from '../../domain/payments/payment-contexts.ts'
 import {
   isOpen,
@@ -66,11 +66,6 @@ export async function sellerOf(
   { display_name }: Pick<CheckoutSettings, 'display_name'>,
 ): Promise<string> {
   return display_name ?? (await commands.load(carrier, carrier_id)).state?.name ?? ''
-}
-
-function senderOf({ sender_name, sender_email }: CheckoutSettings): string | null {
-  if (sender_email === null || sender_name === null) return sender_email
-  return `"${sender_name.replaceAll(/["\\\p{C}]/gu, ' ')}" <${sender_email}>`
 }
 
 function emailOf(link: PaymentLink, seller: string, name: string): string {

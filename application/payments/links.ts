@@ -25,6 +25,7 @@ import {
   isWithinKey,
   type Parameter,
   type Reading,
+  readsStatus,
   statement,
 } from '../read-models/statement.ts'
 
@@ -64,15 +65,7 @@ const linksOf = (db: Reading, $: Parameter<LinkScope>) =>
     .where((eb) => isWithinKey(eb, $))
     .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
     .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => {
-      const isOver = eb.and([eb('open', '=', eb.lit(true)), eb('expires_at', '<=', $('now'))])
-      const wanted = eb.cast<string | null>($('status'), 'text')
-      return eb.or([
-        eb(wanted, 'is', null),
-        eb.and([isOver, eb(wanted, '=', $('expired'))]),
-        eb.and([eb.not(isOver), eb(eb.cast<string | null>('status', 'text'), '=', wanted)]),
-      ])
-    })
+    .where((eb) => readsStatus(eb, $))
 const LINKS = {
   projection: 'payment-links',
   rows: statement('payment-links', (db, $: Parameter<LinkScope & PagePart>) =>

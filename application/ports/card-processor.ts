@@ -14,6 +14,23 @@ export interface CardProcessor {
   ): Promise<{ readonly processorLinkId: string; readonly url: string }>
   /** Nobody can pay by the link any more. One that is not active any more stays as it is. */
   deactivatePaymentLink(processorLinkId: string, key: string): Promise<void>
+  /** What the pages of payers show the processor's own form by. */
+  readonly publishableKey: string
+  /** A checkout in a page of ours or of a partner, which charges once. */
+  openCheckout(
+    checkout: NewCheckout,
+    key: string,
+  ): Promise<{ readonly processorCheckoutId: string; readonly clientSecret: string }>
+  /** What mounts a checkout in a page, again; null when it is not open any more. */
+  secretOf(processorCheckoutId: string): Promise<string | null>
+  /**
+   * Nobody can pay by the checkout any more.
+   * @returns what was taken by it before; null: nothing.
+   */
+  closeCheckout(
+    processorCheckoutId: string,
+    key: string,
+  ): Promise<Pick<CheckoutPaid, 'processorPaymentId' | 'amountCents' | 'at'> | null>
   /**
    * Gives money back, once for a refund: one that is asked for again, at whatever time, is looked up first.
    * @returns how it stands; a notice tells what becomes of one that is pending, or that fails later.
@@ -64,6 +81,15 @@ export interface NewProcessorLink {
   readonly afterCompletionUrl: string | null
   /** Keep the payment method for the monthly charges that follow. */
   readonly keepsMethod: boolean
+}
+
+export interface NewCheckout {
+  /** Our ids of the session and the checkout, which notices name again. */
+  readonly sessionId: string
+  readonly checkoutId: string
+  readonly amountCents: number
+  /** Shown to the customer. */
+  readonly description: string | null
 }
 
 export interface NewRefund {
@@ -138,10 +164,24 @@ export type SubscriptionNotice =
       readonly status: ProcessorSubscriptionStatus
     }
 
+interface CheckoutPaid {
+  readonly processorPaymentId: string
+  readonly amountCents: number
+  /** When the money was taken, epoch milliseconds. */
+  readonly at: number
+}
+
+/** What a processor tells of a checkout. */
+export type CheckoutNotice = { readonly sessionId: string; readonly checkoutId: string } & (
+  | ({ readonly about: 'checkout_paid' } & Omit<CheckoutPaid, 'at'>)
+  | { readonly about: 'checkout_failed'; readonly failureMessage: string }
+  | { readonly about: 'checkout_expired' }
+)
+
 /** What a processor tells. */
 export type ProcessorNotice = {
   /** The processor's id of the notice: the same notice may come again. */
   readonly noticeId: string
   /** When it happened there, epoch milliseconds: notices may come late and in any order. */
   readonly at: number
-} & (LinkNotice | SubscriptionNotice)
+} & (LinkNotice | CheckoutNotice | SubscriptionNotice)

@@ -101,6 +101,29 @@ export function isOfTenant<Table extends TableWith<'tenant_id' | 'environment'>>
   ])
 }
 
+/** What lists of things that expire are narrowed to: a status as of now, or null. */
+export interface StatusWanted {
+  readonly status: string | null
+  /** ISO 8601. */
+  readonly now: string
+  readonly expired: 'expired'
+}
+
+/** Holds for rows that read a status at a moment: open ones whose time is over then read `expired`. */
+export function readsStatus<Table extends TableWith<'status' | 'open' | 'expires_at'>>(
+  builder: ExpressionBuilder<ReadModels, Table>,
+  $: Parameter<StatusWanted>,
+): Expression<SqlBool> {
+  const eb = builder as unknown as ExpressionBuilder<ReadModels, 'payment_links'>
+  const isOver = eb.and([eb('open', '=', eb.lit(true)), eb('expires_at', '<=', $('now'))])
+  const wanted = eb.cast<string | null>($('status'), 'text')
+  return eb.or([
+    eb(wanted, 'is', null),
+    eb.and([isOver, eb(wanted, '=', $('expired'))]),
+    eb.and([eb.not(isOver), eb(eb.cast<string | null>('status', 'text'), '=', wanted)]),
+  ])
+}
+
 /** Holds where a column has the value of a parameter, or the parameter is null. */
 export function equalsIfGiven<Table extends keyof ReadModels>(
   eb: ExpressionBuilder<ReadModels, Table>,

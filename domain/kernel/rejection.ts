@@ -4,8 +4,8 @@
  */
 export interface Rejection {
   readonly rejected: true
-  /** Broad class that an interface maps to a status: shape, missing thing, scope, state, too often. */
-  readonly kind: 'invalid' | 'not_found' | 'forbidden' | 'conflict' | 'too_many'
+  /** Broad class that an interface maps to a status: shape, missing thing, scope, state, too often, not set up. */
+  readonly kind: 'invalid' | 'not_found' | 'forbidden' | 'conflict' | 'too_many' | 'unavailable'
   /** Stable machine word, for example `employer_not_found`. */
   readonly code: string
   /** One human-readable sentence that names the field where there is one. Never personal data. */

@@ -77,3 +77,9 @@ export const checkoutSettings: Decider<Checkout, CheckoutSettingsCommand, Checko
     return [CheckoutSettingsChanged.of({ tenant_id, config_version: state.config_version + 1, settings })]
   },
 }
+
+/** The sender of e-mails, by name where there is one; null: the service's own. */
+export function senderOf({ sender_name, sender_email }: CheckoutSettings): string | null {
+  if (sender_email === null || sender_name === null) return sender_email
+  return `"${sender_name.replaceAll(/["\\\p{C}]/gu, ' ')}" <${sender_email}>`
+}

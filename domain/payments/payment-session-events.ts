@@ -146,7 +146,14 @@ export const PaymentSessionDebitArranged = eventType({
 /** The debit was matched in the bank account that received it, or the processor reports it settled. */
 export const PaymentSessionDebitConfirmed = eventType({
   name: 'PaymentSessionDebitConfirmed',
-  schema: z.object({ ...session, leg_id: id(), by: z.enum(['bank', 'processor']), at: time() }),
+  schema: z.object({
+    ...session,
+    leg_id: id(),
+    by: z.enum(['bank', 'processor']),
+    /** It is a plan's down payment: the session stays scheduled. */
+    sells_plan: z.boolean(),
+    at: time(),
+  }),
 })
 /** No further instalment is collected. */
 export const PaymentSessionPlanStopped = eventType({

@@ -66,7 +66,12 @@ type Payment = {
 
 /** Times are epoch milliseconds. */
 export type PaymentSessionCommand =
-  | { readonly type: 'Create'; readonly data: DataOf<'PaymentSessionCreated'> }
+  | {
+      readonly type: 'Create'
+      readonly data: DataOf<'PaymentSessionCreated'>
+      /** Of an embedded one: the checkout that it begins with. */
+      readonly checkout: Omit<Checkout, 'isOpen'> | null
+    }
   | { readonly type: 'RecordInvited'; readonly invitation: PaymentSession['invitations'][number] }
   | { readonly type: 'Open'; readonly at: number }
   | {
@@ -193,7 +198,10 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
   decide(command, state): readonly PaymentSessionEvent[] | Rejection {
     if (command.type === 'Create') {
       if (state) return reject('conflict', 'payment_session_exists', 'The payment session exists already')
-      return [PaymentSessionCreated.of(command.data)]
+      const { data, checkout } = command
+      const { payment_session_id, created_at: at } = data
+      const begun = checkout && PaymentSessionCheckoutBegun.of({ payment_session_id, ...checkout, at })
+      return [PaymentSessionCreated.of(data), ...(begun ? [begun] : [])]
     }
     if (!state) return reject('not_found', 'payment_session_not_found', 'There is no such payment session')
     const { payment_session_id } = state
@@ -235,7 +243,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       case 'ConfirmDebit': {
         const { legId: leg_id, by, at } = command
         if (state.debit?.leg_id !== leg_id || state.confirmed_by.includes(by)) return []
-        return [PaymentSessionDebitConfirmed.of({ payment_session_id, leg_id, by, at: isoTime(at) })]
+        const sells_plan = state.plan !== null
+        return [PaymentSessionDebitConfirmed.of({ payment_session_id, leg_id, by, sells_plan, at: isoTime(at) })]
       }
       case 'RecordDebitReturned': {
         const { legId, at } = command

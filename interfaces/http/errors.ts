@@ -72,13 +72,21 @@ export function tooManyRequests(retryAfter: number, reason = 'Rate limit reached
   })
 }
 
-const STATUS = { invalid: 400, not_found: 404, forbidden: 403, conflict: 409, too_many: 429 } as const
+const STATUS = {
+  invalid: 400,
+  not_found: 404,
+  forbidden: 403,
+  conflict: 409,
+  too_many: 429,
+  unavailable: 503,
+} as const
 const WORDS = {
   invalid: 'Invalid request',
   not_found: 'Not found',
   forbidden: 'Forbidden',
   conflict: 'Conflict',
   too_many: 'Too many requests',
+  unavailable: 'Service unavailable',
 } as const
 
 /**

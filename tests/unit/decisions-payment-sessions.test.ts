@@ -81,7 +81,7 @@ const arranged = PaymentSessionDebitArranged.of({
 })
 const authorised = PaymentSessionDebitArranged.of({ ...arranged.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
-  PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, at: isoTime(LATE) })
+  PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
 const stopped = PaymentSessionPlanStopped.of({
   ...{ ...session, reason: 'down_payment_returned', at: isoTime(LATE) },
 })
@@ -91,6 +91,7 @@ const expired = PaymentSessionExpired.of({ ...session, expired_at: isoTime(OVER)
 const replacedAt = (at: number) =>
   PaymentSessionReplaced.of({ ...session, replaced_by: OTHER, replaced_at: isoTime(at) })
 
+const create = { type: 'Create', data: created.data, checkout: null } as const
 const open = (at: number) => ({ type: 'Open', at }) as const
 const begin = (at: number) => ({ type: 'BeginCheckout', checkout, at }) as const
 const pay = (processorPaymentId: string, at: number, { now = at, amountCents = 10_500 } = {}) =>
@@ -110,8 +111,14 @@ const expire = { type: 'Expire', at: OVER } as const
 const replace = (at: number, replacedBy = OTHER) => ({ type: 'Replace', replacedBy, at }) as const
 
 decisions(paymentSession, [
-  ['is created', [], { type: 'Create', data: created.data }, [created]],
-  ['is created once', [created], { type: 'Create', data: created.data }, conflict('payment_session_exists')],
+  ['is created', [], create, [created]],
+  [
+    'is created with a checkout',
+    [],
+    { ...create, checkout },
+    [created, PaymentSessionCheckoutBegun.of({ ...begun.data, at: isoTime(T0) })],
+  ],
+  ['is created once', [created], create, conflict('payment_session_exists')],
   ['is not there before', [], cancel(EARLY), { kind: 'not_found', code: 'payment_session_not_found' }],
   ['keeps what became of an invitation', [created], { type: 'RecordInvited', invitation }, [invited]],
   ['is opened', [created, invited], open(EARLY), [opened]],

@@ -1,0 +1,48 @@
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed, readable, within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import { plain } from '../payments/completions.ts'
+
+/** What the card processor took for a session. */
+export interface SessionPayment {
+  readonly sessionId: string
+  readonly checkoutId: string
+  readonly processorPaymentId: string
+  readonly amountCents: number
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
+/** Records that a session was paid by the card processor. Money counts in every state; the same payment counts once. */
+export async function completeSession(
+  app: Application,
+  { sessionId, ...payment }: SessionPayment,
+  context: CommandContext,
+): Promise<PaymentSession | Rejection> {
+  const session = await existing(app, sessionId)
+  if (isRejection(session)) return session
+  const paymentId = derivedId(sessionId, `payment/${payment.processorPaymentId}`)
+  const command = { type: 'Pay', paymentId, ...payment, now: app.clock.now() } as const
+  const outcome = await app.commands.execute(paymentSession, sessionId, command, within(context, session))
+  return readable(app, paymentSession, outcome)
+}
+
+/** Records a declined attempt: the session stays payable. */
+export function failSession(
+  app: Application,
+  attempt: { readonly sessionId: string; readonly failureMessage: string; readonly at: number },
+  context: CommandContext,
+): Promise<PaymentSession | Rejection> {
+  const { sessionId, failureMessage, at } = attempt
+  const failureId = derivedId(context.commandId, 'payment-failure')
+  const command = { type: 'RecordPaymentFailed', failureId, message: plain(failureMessage), at } as const
+  return changed(app, paymentSession, sessionId, command, context)
+}
+
+async function existing({ commands }: Application, sessionId: string): Promise<PaymentSession | Rejection> {
+  const { state } = await commands.load(paymentSession, sessionId)
+  return state ?? reject('not_found', 'payment_session_not_found', 'There is no such payment session')
+}

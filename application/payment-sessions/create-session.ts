@@ -1,0 +1,152 @@
+import type { ApiClient } from '../../domain/access/api-client.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { type Checkout, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import { PaymentSessionCreated, type SessionMode } from '../../domain/payments/payment-session-events.ts'
+import { type AskedAmounts, type SessionAmounts, sessionAmounts } from '../../domain/payments/session-amounts.ts'
+import { namedPolicy } from '../access/named-policy.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import { secretGone } from '../idempotency/secret-gone.ts'
+import { employerSubject, sealFields } from '../sealing.ts'
+import { beginCheckout, type HandedOutCheckout } from './checkouts.ts'
+import { type Invitation, invite } from './invite.ts'
+import { pageHost, refuseCheckout } from './page-host.ts'
+import { newToken } from './tokens.ts'
+
+const MINUTE_MS = 60_000
+
+export interface Customer {
+  readonly name: string
+  readonly email: string
+  readonly phone: string | null
+}
+
+export interface NewPaymentSession {
+  readonly employerId: string
+  /** Null: the only one of the key. */
+  readonly carrierId: string | null
+  readonly policyId: string
+  readonly amounts: AskedAmounts
+  readonly description: string | null
+  readonly customer: Customer
+  readonly mode: SessionMode
+  /** Null: as configured. */
+  readonly ttlMinutes: number | null
+  readonly singleUse: boolean | null
+  readonly invitations: readonly Invitation[]
+  readonly createdBy: string | null
+}
+
+/** A session with what is handed out once. */
+export interface HandedOutSession {
+  readonly session: PaymentSession
+  /** Of link mode. */
+  readonly url: string | null
+  /** Of embedded mode. */
+  readonly checkout: HandedOutCheckout | null
+}
+
+/** What of a session stays the same when another one replaces it. */
+export type SessionDetails = Pick<
+  PaymentSession,
+  | 'tenant_id'
+  | 'environment'
+  | 'employer_id'
+  | 'carrier_id'
+  | 'policy_id'
+  | 'mode'
+  | 'description'
+  | 'single_use'
+  | 'created_by'
+> &
+  SessionAmounts & { readonly customer: Customer; readonly replaces: string | null }
+
+/**
+ * Creates a payment session, and sends its invitations. Of an embedded one the checkout comes first.
+ * @param portalUrl base address of the service's pages; null when it has none.
+ * @throws ProviderUnavailable, ProviderRefused: then there is no session.
+ */
+export async function createSession(
+  app: Application,
+  client: ApiClient,
+  input: NewPaymentSession,
+  portalUrl: string | null,
+  context: CommandContext,
+): Promise<HandedOutSession | Rejection> {
+  const amounts = sessionAmounts(input.amounts)
+  if (isRejection(amounts)) return amounts
+  const named = await namedPolicy(app, client, input)
+  if (isRejection(named)) return named
+  const checkout = (await app.commands.load(checkoutSettings, client.tenant_id)).state
+  const refusal = refuseCheckout(checkout)
+  if (refusal) return refusal
+  const { employer, carrier, policy } = named
+  const details = {
+    ...{ tenant_id: client.tenant_id, environment: client.environment },
+    ...{ employer_id: employer.employer_id, carrier_id: carrier.carrier_id, policy_id: policy.policy_id },
+    ...{ ...amounts, mode: input.mode, description: input.description, customer: input.customer },
+    single_use: input.singleUse ?? checkout.settings.single_use,
+    ...{ created_by: input.createdBy, replaces: null },
+  }
+  const id = createdId(context, paymentSession)
+  const { ttlMinutes, invitations } = input
+  return issueSession(app, { id, details, checkout, ttlMinutes, invitations, portalUrl }, context)
+}
+
+/** A session to be stored under an id. */
+interface Issue {
+  readonly id: string
+  readonly details: SessionDetails
+  readonly checkout: Checkout
+  /** Null: as configured. */
+  readonly ttlMinutes: number | null
+  readonly invitations: readonly Invitation[]
+  readonly portalUrl: string | null
+}
+
+/** Stores a session with a fresh token, or checkout, and sends its invitations. */
+export async function issueSession(
+  app: Application,
+  { id, details, checkout: { settings, ...checkout }, ttlMinutes, invitations, portalUrl }: Issue,
+  context: CommandContext,
+): Promise<HandedOutSession | Rejection> {
+  const isLink = details.mode === 'link'
+  const host = isLink ? pageHost({ settings, ...checkout }, portalUrl) : null
+  if (isRejection(host)) return host
+  const token = isLink ? newToken(id, app) : null
+  const begun = isLink ? null : await beginCheckout(app, { ...details, payment_session_id: id }, 0)
+  const now = app.clock.now()
+  const data = await sealFields(
+    app.personalData,
+    PaymentSessionCreated,
+    {
+      ...details,
+      payment_session_id: id,
+      customer: { ...details.customer },
+      line_items: [...details.line_items],
+      config_version: checkout.config_version,
+      token_hash: token?.hash ?? null,
+      token_prefix: token?.prefix ?? null,
+      host_is_custom: host?.isCustom ?? false,
+      created_at: isoTime(now),
+      expires_at: isoTime(now + (ttlMinutes ?? settings.link_ttl_minutes!) * MINUTE_MS),
+    },
+    () => employerSubject(app.personalData, details.employer_id),
+  )
+  const scoped = within(context, details)
+  const command = { type: 'Create', data, checkout: begun?.checkout ?? null } as const
+  const created = await readable(
+    app,
+    paymentSession,
+    await app.commands.execute(paymentSession, id, command, scoped),
+  )
+  if (isRejection(created)) {
+    return created.code === 'payment_session_exists' ? secretGone('payment session', id) : created
+  }
+  const url = host && token && host.urlOf(token.token)
+  const session = url === null ? created : await invite(app, created, { url, settings, invitations }, scoped)
+  return { session, url, checkout: begun?.handedOut ?? null }
+}

@@ -1,0 +1,113 @@
+import type { ApiClient } from '../../domain/access/api-client.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import {
+  isAwaited,
+  type PaymentSession,
+  paymentSession,
+  refuseCancelling,
+  refuseReplacing,
+} from '../../domain/payments/payment-session.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { readable, within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import { closeCheckouts } from './checkouts.ts'
+import { type Customer, type HandedOutSession, issueSession } from './create-session.ts'
+import type { Invitation } from './invite.ts'
+import { refuseCheckout } from './page-host.ts'
+import { showSession } from './show-sessions.ts'
+
+/**
+ * Cancels a session: nobody can pay it any more. A bank debit that was arranged goes its way; further instalments of a
+ * plan are not collected. Money that the card processor had taken already wins.
+ * @throws ProviderUnavailable, ProviderRefused: then the session is as it was.
+ */
+export async function cancelSession(
+  app: Application,
+  session: PaymentSession,
+  context: CommandContext,
+): Promise<PaymentSession | Rejection> {
+  const refusal = refuseCancelling(session, app.clock.now())
+  if (refusal) return refusal
+  return ended(app, session, (at) => ({ type: 'Cancel', at }), context)
+}
+
+/** Records that nobody can pay a session any more because its time is over. @throws ProviderUnavailable, ProviderRefused. */
+export async function expireSession(
+  app: Application,
+  session: PaymentSession,
+  at: number,
+  context: CommandContext,
+): Promise<PaymentSession | Rejection> {
+  if (!isAwaited(session.status)) return session
+  return ended(app, session, () => ({ type: 'Expire', at }), context)
+}
+
+/** What a partner wants of the session that takes another one's place. */
+export interface Reissue {
+  /** Null: as configured. */
+  readonly ttlMinutes: number | null
+  /** To whom it is sent, given the customer of the session. */
+  readonly invitationsTo: (customer: Customer) => readonly Invitation[] | Rejection
+  readonly portalUrl: string | null
+}
+
+/**
+ * Issues a session anew, with a fresh token and the same details; the one that it replaces is cancelled first. The id of
+ * the new one derives from the old one's: of two at once one wins, and who died in between finishes what was begun.
+ * @throws ProviderUnavailable, ProviderRefused.
+ */
+export async function reissueSession(
+  app: Application,
+  client: ApiClient,
+  session: PaymentSession,
+  { ttlMinutes, invitationsTo, portalUrl }: Reissue,
+  context: CommandContext,
+): Promise<HandedOutSession | Rejection> {
+  const { payment_session_id, tenant_id } = session
+  const id = derivedId(payment_session_id, 'reissue')
+  const isBegun = session.replaced_by === id && (await app.commands.load(paymentSession, id)).state === null
+  const refusal = isBegun ? null : refuseReplacing(session)
+  if (refusal) return refusal
+  const checkout = (await app.commands.load(checkoutSettings, tenant_id)).state
+  const disabled = refuseCheckout(checkout)
+  if (disabled) return disabled
+  const { customer } = await showSession(app, session)
+  const invitations = invitationsTo(customer)
+  if (isRejection(invitations)) return invitations
+  if (!isBegun) {
+    const replaced = await ended(app, session, (at) => ({ type: 'Replace', replacedBy: id, at }), context)
+    if (isRejection(replaced)) return replaced
+  }
+  const details = { ...session, customer, replaces: payment_session_id }
+  return issueSession(app, { id, details, checkout, ttlMinutes, invitations, portalUrl }, context)
+}
+
+type Command = Parameters<typeof paymentSession.decide>[0]
+
+/** Ends a session once no checkout of it is open; one that begins meanwhile is closed as well. */
+async function ended(
+  app: Application,
+  session: PaymentSession,
+  commandAt: (now: number) => Command,
+  context: CommandContext,
+): Promise<PaymentSession | Rejection> {
+  let current = session
+  for (;;) {
+    const closed = await closeCheckouts(app, current, context)
+    if (isRejection(closed)) return closed
+    const { payment_session_id } = session
+    const command = commandAt(app.clock.now())
+    const outcome = await app.commands.execute(
+      paymentSession,
+      payment_session_id,
+      command,
+      within(context, session),
+    )
+    if (!isRejection(outcome)) return readable(app, paymentSession, outcome)
+    if (outcome.code !== 'checkout_open') return outcome
+    current = (await app.commands.load(paymentSession, payment_session_id)).state!
+  }
+}
+

@@ -1,0 +1,87 @@
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { type PaymentSession, paymentSession, sessionStatusAt, takesCards } from '../../domain/payments/payment-session.ts'
+import { schedule } from '../../domain/payments/session-plan.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { sessionByToken } from './tokens.ts'
+
+/** What the page of a session shows: nothing of it is about the customer. */
+export type SessionPage = Exclude<Awaited<ReturnType<typeof openPage>>, Rejection>
+
+/** The session that a token opens, as whoever has the token finds it. */
+export async function sessionOfToken(
+  app: Pick<Application, 'commands'>,
+  token: string,
+): Promise<PaymentSession | Rejection> {
+  const session = await sessionByToken(app, token)
+  return session ?? reject('not_found', 'payment_session_not_found', 'There is no such payment session')
+}
+
+/** The page of a session, in whatever state. Who looks at it for the first time opens it. */
+export async function openPage(app: Application, token: string, context: CommandContext) {
+  const found = await sessionOfToken(app, token)
+  if (isRejection(found)) return found
+  const now = app.clock.now()
+  const isNew = sessionStatusAt(found, now) === 'pending'
+  const session = isNew
+    ? await changed(app, paymentSession, found.payment_session_id, { type: 'Open', at: now }, context)
+    : found
+  if (isRejection(session)) return session
+  const { settings } = (await app.commands.load(checkoutSettings, session.tenant_id)).state
+  return pageOf(session, settings, now)
+}
+
+function pageOf(
+  session: PaymentSession,
+  settings: Awaited<ReturnType<typeof checkoutSettings.evolve>>['settings'],
+  now: number,
+) {
+  const status = sessionStatusAt(session, now)
+  return {
+    id: session.payment_session_id,
+    status,
+    mode: session.mode,
+    seller: {
+      display_name: settings.display_name,
+      logo_url: settings.logo_url,
+      accent_color: settings.accent_color,
+      support_email: settings.support_email,
+    },
+    currency: 'usd' as const,
+    amount_cents: session.amount_cents,
+    line_items: session.line_items,
+    description: session.description,
+    plan: session.plan === null ? null : planOf(session),
+    takes_cards: takesCards(session, now),
+    account_last4: session.debit?.account.account_last4 ?? null,
+    expires_at: session.expires_at,
+    paid_at: session.paid_at,
+  }
+}
+
+/** The schedule of a plan session, for its payer; sessions that are over have none. */
+export async function planOfToken(app: Pick<Application, 'commands' | 'clock'>, token: string) {
+  const session = await sessionOfToken(app, token)
+  if (isRejection(session)) return session
+  const status = sessionStatusAt(session, app.clock.now())
+  if (session.plan === null || status === 'cancelled' || status === 'expired') {
+    return reject('not_found', 'payment_plan_not_found', 'There is no payment plan')
+  }
+  return planOf(session)
+}
+
+function planOf(session: PaymentSession) {
+  const plan = session.plan!
+  return {
+    currency: 'usd' as const,
+    total_cents: session.premium_cents + session.fee_cents,
+    ...plan,
+    installments: schedule(plan, Date.parse(session.created_at)).map(({ number, amount_cents, dueAt }) => ({
+      ...{ number, amount_cents },
+      due_at: isoTime(dueAt),
+    })),
+  }
+}
