@@ -1,6 +1,7 @@
 import { agentCredential } from './access/agent-credential.ts'
 import { apiClient } from './access/api-client.ts'
 import { inboundConnection } from './access/inbound-connection.ts'
+import { bankDebit } from './banking/bank-debit.ts'
 import type { Aggregate } from './kernel/decider.ts'
 import { dataSubject } from './operations/data-subject.ts'
 import { installation } from './operations/installation.ts'
@@ -14,6 +15,7 @@ import { payrollCompany } from './parties/payroll-company.ts'
 import { tenant } from './parties/tenant.ts'
 import { checkoutSettings } from './payments/checkout-settings.ts'
 import { paymentLink } from './payments/payment-link.ts'
+import { paymentSession } from './payments/payment-session.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
 import { subscription } from './payments/subscription.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
@@ -40,6 +42,8 @@ export const aggregates: readonly Aggregate[] = [
   processorCustomer,
   checkoutSettings,
   paymentLink,
+  paymentSession,
+  bankDebit,
   webhookSubscriptions,
   webhookEvent,
   subscription,

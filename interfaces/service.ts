@@ -174,7 +174,7 @@ async function compose(
     lastUsed,
     faults,
     messages: new MessagesByChannel(config, outbox, faults),
-    processors: await cardProcessors(config, { faults }, addresses),
+    ...(await cardProcessors(config, { faults, personalData }, addresses)),
     webhooks: {
       sender: new HttpsWebhookSender(config.webhookTargets),
       deliveries: new PostgresDeliveryRecords(pool),

@@ -3,6 +3,7 @@ import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
 import { operatorAlerts } from './operator-alerts.ts'
 import { paymentLinks } from './payment-links.ts'
+import { paymentSessions } from './payment-sessions.ts'
 import { payrollFiles } from './payroll-files.ts'
 import { policies } from './policies.ts'
 import type { Projection } from './runtime/projection.ts'
@@ -17,5 +18,6 @@ export const projections: readonly Projection[] = [
   employers,
   operatorAlerts,
   paymentLinks,
+  paymentSessions,
   subscriptions,
 ]

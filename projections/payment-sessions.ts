@@ -13,8 +13,7 @@ import { projection } from './runtime/projection.ts'
 
 type OfSession = { readonly data: { readonly payment_session_id: string } }
 
-const ofSession = ({ data }: OfSession) =>
-  ({ payment_sessions: [[data.payment_session_id]] }) as const
+const ofSession = ({ data }: OfSession) => ({ payment_sessions: [[data.payment_session_id]] }) as const
 
 /** Payment sessions as they are listed; who pays stays in the log. */
 export const paymentSessions = projection({

@@ -99,11 +99,18 @@ export async function closeCheckouts(
       `close-${checkout_id}`,
     )
     if (payment) {
-      const completed = await completeSession(app, { ...payment, sessionId, checkoutId: checkout_id }, context)
+      const completed = await completeSession(
+        app,
+        { ...payment, sessionId, checkoutId: checkout_id },
+        context,
+      )
       if (isRejection(completed)) return completed
     }
     const command = { type: 'RecordCheckoutClosed', checkoutId: checkout_id, at: app.clock.now() } as const
-    const own = { ...within(context, session), commandId: derivedId(context.commandId, `close/${checkout_id}`) }
+    const own = {
+      ...within(context, session),
+      commandId: derivedId(context.commandId, `close/${checkout_id}`),
+    }
     const closed = await readable(
       app,
       paymentSession,

@@ -4,7 +4,11 @@ import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Checkout, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
 import { PaymentSessionCreated, type SessionMode } from '../../domain/payments/payment-session-events.ts'
-import { type AskedAmounts, type SessionAmounts, sessionAmounts } from '../../domain/payments/session-amounts.ts'
+import {
+  type AskedAmounts,
+  type SessionAmounts,
+  sessionAmounts,
+} from '../../domain/payments/session-amounts.ts'
 import { namedPolicy } from '../access/named-policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'

@@ -110,4 +110,3 @@ async function ended(
     current = (await app.commands.load(paymentSession, payment_session_id)).state!
   }
 }
-

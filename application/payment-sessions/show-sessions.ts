@@ -1,4 +1,8 @@
-import { type PaymentSession, type SessionStatus, sessionStatusAt } from '../../domain/payments/payment-session.ts'
+import {
+  type PaymentSession,
+  type SessionStatus,
+  sessionStatusAt,
+} from '../../domain/payments/payment-session.ts'
 import { PaymentSessionCreated, PaymentSessionInvited } from '../../domain/payments/payment-session-events.ts'
 import type { Application } from '../application.ts'
 import { opened } from '../sealed-fields.ts'
@@ -10,7 +14,9 @@ export interface ShownSession {
   /** As of now: one whose time is over reads `expired`. */
   readonly status: SessionStatus
   readonly customer: Customer
-  readonly invitations: readonly (Omit<PaymentSession['invitations'][number], 'to'> & { readonly to: string })[]
+  readonly invitations: readonly (Omit<PaymentSession['invitations'][number], 'to'> & {
+    readonly to: string
+  })[]
 }
 
 /** Opens what is sealed of sessions, all in one go. */
@@ -30,7 +36,10 @@ export async function showSessions(
   let next = 0
   return sessions.map((session) => {
     const { customer } = data[next] as Pick<ShownSession, 'customer'>
-    const invitations = data.slice(next + 1, next + 1 + session.invitations.length) as ShownSession['invitations']
+    const invitations = data.slice(
+      next + 1,
+      next + 1 + session.invitations.length,
+    ) as ShownSession['invitations']
     next += 1 + session.invitations.length
     return { session, status: sessionStatusAt(session, now), customer, invitations }
   })

@@ -3,6 +3,7 @@ import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
 import { operatorAlerts } from './operator-alerts.ts'
 import { paymentLinks } from './payment-links.ts'
+import { paymentSessions } from './payment-sessions.ts'
 import { payrollFiles, payrollRowErrors } from './payroll-files.ts'
 import { carriers, policies } from './policies.ts'
 import { subscriptions } from './subscriptions.ts'
@@ -19,6 +20,7 @@ export const readModels = [
   employers,
   operatorAlerts,
   paymentLinks,
+  paymentSessions,
   subscriptions,
 ] as const
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
@@ -33,17 +34,38 @@ export const CheckoutSettingsChanged = eventType({
   schema: z.object({ tenant_id: id(), config_version: z.int().min(1), settings }),
 })
 
-export type CheckoutSettingsEvent = EventOf<typeof CheckoutSettingsChanged>
+const webAddress = { tenant_id: id(), web_address: z.string(), at: z.iso.datetime({ precision: 3 }) }
+/** The partner's own address was proven to be its own: from now on pages are issued there. */
+export const WebAddressVerified = eventType({
+  name: 'WebAddressVerified',
+  schema: z.object({ ...webAddress, by: z.enum(['dns', 'file', 'operator']) }),
+})
+/** A later look found no proof any more: pages are issued on the service's own address again. */
+export const WebAddressUnverified = eventType({
+  name: 'WebAddressUnverified',
+  schema: z.object(webAddress),
+})
+
+const events = [CheckoutSettingsChanged, WebAddressVerified, WebAddressUnverified] as const
+export type CheckoutSettingsEvent = EventOf<(typeof events)[number]>
 export interface Checkout {
   readonly settings: CheckoutSettings
   /** 0 until they are set for the first time; each change adds 1. */
   readonly config_version: number
+  /** The partner's own address was proven to be its own. */
+  readonly web_address_verified: boolean
 }
-export type CheckoutSettingsCommand = {
-  readonly type: 'Set'
-  readonly tenantId: string
-  readonly settings: CheckoutSettings
-}
+export type CheckoutSettingsCommand =
+  | { readonly type: 'Set'; readonly tenantId: string; readonly settings: CheckoutSettings }
+  /** What a look at an address found, epoch milliseconds; one that was changed meanwhile is no longer asked about. */
+  | {
+      readonly type: 'RecordLook'
+      readonly tenantId: string
+      readonly webAddress: string
+      /** Null: no proof was found. */
+      readonly provenBy: 'dns' | 'file' | 'operator' | null
+      readonly at: number
+    }
 
 /** What holds where nothing was set. */
 export const DEFAULT_CHECKOUT: CheckoutSettings = {
@@ -65,10 +87,28 @@ export const DEFAULT_CHECKOUT: CheckoutSettings = {
 
 export const checkoutSettings: Decider<Checkout, CheckoutSettingsCommand, CheckoutSettingsEvent> = {
   category: 'checkoutSettings',
-  events: [CheckoutSettingsChanged],
-  initialState: { settings: DEFAULT_CHECKOUT, config_version: 0 },
-  evolve: (_state, { data: { settings, config_version } }) => ({ settings, config_version }),
-  decide({ tenantId: tenant_id, settings }, state): readonly CheckoutSettingsEvent[] | Rejection {
+  events,
+  initialState: { settings: DEFAULT_CHECKOUT, config_version: 0, web_address_verified: false },
+  evolve(state, event) {
+    if (event.type === 'WebAddressVerified') return { ...state, web_address_verified: true }
+    if (event.type === 'WebAddressUnverified') return { ...state, web_address_verified: false }
+    const { settings, config_version } = event.data
+    const isSameAddress = settings.web_address === state.settings.web_address
+    const web_address_verified = state.web_address_verified && isSameAddress
+    return { settings, config_version, web_address_verified }
+  },
+  decide(command, state): readonly CheckoutSettingsEvent[] | Rejection {
+    const { tenantId: tenant_id } = command
+    if (command.type === 'RecordLook') {
+      const { webAddress: web_address, provenBy, at: epochMs } = command
+      const at = isoTime(epochMs)
+      if (state.settings.web_address !== web_address) return []
+      if (state.web_address_verified === (provenBy !== null)) return []
+      return provenBy === null
+        ? [WebAddressUnverified.of({ tenant_id, web_address, at })]
+        : [WebAddressVerified.of({ tenant_id, web_address, by: provenBy, at })]
+    }
+    const { settings } = command
     const isSame = Object.entries(settings).every(
       ([name, value]) =>
         JSON.stringify(value) === JSON.stringify(state.settings[name as keyof CheckoutSettings]),

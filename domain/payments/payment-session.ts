@@ -244,7 +244,9 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const { legId: leg_id, by, at } = command
         if (state.debit?.leg_id !== leg_id || state.confirmed_by.includes(by)) return []
         const sells_plan = state.plan !== null
-        return [PaymentSessionDebitConfirmed.of({ payment_session_id, leg_id, by, sells_plan, at: isoTime(at) })]
+        return [
+          PaymentSessionDebitConfirmed.of({ payment_session_id, leg_id, by, sells_plan, at: isoTime(at) }),
+        ]
       }
       case 'RecordDebitReturned': {
         const { legId, at } = command

@@ -103,6 +103,6 @@ export const checkoutSettingsEndpoints = [
   }),
 ]
 
-function shown(tenant_id: string, { settings, config_version }: Checkout) {
-  return { tenant_id, ...settings, config_version, web_address_verified: false }
+function shown(tenant_id: string, { settings, ...checkout }: Checkout) {
+  return { tenant_id, ...settings, ...checkout }
 }

@@ -42,6 +42,7 @@ beforeAll(async () => {
   app = {
     ...process.app,
     processors: { live: processor, sandbox: processor },
+    formerProcessors: [],
     messages: { send: async (message) => void sent.push(message) },
     readModels: {
       reached: async () => true,

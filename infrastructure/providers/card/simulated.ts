@@ -10,6 +10,8 @@ interface Settings {
   readonly pageOf: (linkId: string) => string
   /** Takes the first payment of a subscription as it is created; otherwise that waits to be played. */
   readonly chargesAtOnce: boolean
+  /** What nobody can tell from a text that does not have it. */
+  readonly secretFor: (text: string) => string
 }
 
 /**
@@ -19,6 +21,7 @@ interface Settings {
  */
 export class SimulatedCardProcessor implements CardProcessor {
   readonly kind = 'simulated'
+  readonly publishableKey = 'pk_sim'
   readonly #settings: Settings
 
   constructor(settings: Settings) {
@@ -34,6 +37,26 @@ export class SimulatedCardProcessor implements CardProcessor {
       processorLinkId: idOf('plink', key),
       url: this.#settings.pageOf(linkId),
     }))
+  }
+
+  openCheckout(_checkout: unknown, key: string) {
+    return this.#answer(() => {
+      const processorCheckoutId = idOf('cs', key)
+      return { processorCheckoutId, clientSecret: this.#secretOf(processorCheckoutId) }
+    })
+  }
+
+  secretOf(processorCheckoutId: string) {
+    return this.#answer(() => this.#secretOf(processorCheckoutId))
+  }
+
+  /** What is taken by it is played, and recorded at once. */
+  closeCheckout() {
+    return this.#answer(() => null)
+  }
+
+  #secretOf(processorCheckoutId: string): string {
+    return `${processorCheckoutId}_secret_${this.#settings.secretFor(processorCheckoutId)}`
   }
 
   deactivatePaymentLink() {

@@ -1,5 +1,6 @@
 import type { Stripe } from 'stripe'
 import type {
+  CheckoutNotice,
   LinkNotice,
   ProcessorNotice,
   ProcessorRefundStatus,
@@ -7,17 +8,34 @@ import type {
   SubscriptionNotice,
 } from '../../../application/ports/card-processor.ts'
 
+/** The events that tell something. */
+export const NOTICE_TYPES = [
+  ...([
+    'payment_intent.succeeded',
+    'payment_intent.payment_failed',
+    'refund.updated',
+    'refund.failed',
+  ] as const),
+  'checkout.session.expired' as const,
+  ...(['invoice.paid', 'invoice.payment_failed'] as const),
+  ...(['customer.subscription.updated', 'customer.subscription.deleted'] as const),
+] satisfies readonly Stripe.Event['type'][]
+
 /** What an event of Stripe tells about links and subscriptions of this service, null when it tells nothing of them. */
 export function noticeOf(event: Stripe.Event): ProcessorNotice | null {
   const told = toldBy(event)
   return told && { noticeId: event.id, at: event.created * 1000, ...told }
 }
 
-function toldBy(event: Stripe.Event): LinkNotice | SubscriptionNotice | null {
+function toldBy(event: Stripe.Event): LinkNotice | CheckoutNotice | SubscriptionNotice | null {
   switch (event.type) {
     case 'payment_intent.succeeded': {
       const { id, metadata, payment_method, amount_received } = event.data.object
       const linkId = metadata.link_id
+      const checkout = checkoutOf(metadata)
+      if (checkout) {
+        return { about: 'checkout_paid', ...checkout, processorPaymentId: id, amountCents: amount_received }
+      }
       if (linkId === undefined) return null
       return {
         ...{ about: 'link_paid', linkId, processorPaymentId: id, amountCents: amount_received },
@@ -27,9 +45,15 @@ function toldBy(event: Stripe.Event): LinkNotice | SubscriptionNotice | null {
     case 'payment_intent.payment_failed': {
       const { metadata, last_payment_error } = event.data.object
       const linkId = metadata.link_id
-      if (linkId === undefined) return null
+      const checkout = checkoutOf(metadata)
       const failureMessage = last_payment_error?.message ?? 'The payment was declined'
+      if (checkout) return { about: 'checkout_failed', ...checkout, failureMessage }
+      if (linkId === undefined) return null
       return { about: 'link_failed', linkId, failureMessage }
+    }
+    case 'checkout.session.expired': {
+      const checkout = checkoutOf(event.data.object.metadata)
+      return checkout && { about: 'checkout_expired', ...checkout }
     }
     case 'refund.updated':
     case 'refund.failed': {
@@ -62,6 +86,12 @@ function toldBy(event: Stripe.Event): LinkNotice | SubscriptionNotice | null {
     default:
       return null
   }
+}
+
+/** The session and the checkout that metadata names; null when it is about something else. */
+function checkoutOf(metadata: Stripe.Metadata | null) {
+  const [sessionId, checkoutId] = [metadata?.session_id, metadata?.checkout_id]
+  return sessionId === undefined || checkoutId === undefined ? null : { sessionId, checkoutId }
 }
 
 /** What became of a refund, in our words; null when Stripe has a new word for it. */

@@ -1,6 +1,8 @@
 import { Stripe } from 'stripe'
 import type {
   CardProcessor,
+  ListedNotices,
+  NewCheckout,
   NewCustomer,
   NewProcessorLink,
   NewProcessorSubscription,
@@ -11,12 +13,15 @@ import { ProviderRefused } from '../../../application/ports/provider.ts'
 import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
-import { noticeOf, refundStatusOf, statusOf } from './stripe-notices.ts'
+import { NOTICE_TYPES, noticeOf, refundStatusOf, statusOf } from './stripe-notices.ts'
 
 /** The version of Stripe's API that is spoken here; the endpoint for notices must be of the same. */
 export const STRIPE_API_VERSION = '2026-10-28.endive'
 
 const TIMEOUT_MS = 10_000
+const DAY_MS = 86_400_000
+/** How long Stripe keeps events. */
+const EVENTS_KEPT_MS = 30 * DAY_MS
 /** Every call carries a key, or has the same effect again. */
 const RETRIES = 1
 
@@ -31,6 +36,7 @@ export interface StripeSettings {
   /** `https://api.stripe.com`, or what stands in for it. */
   readonly apiBase: string
   readonly webhookSecret: string
+  readonly publishableKey: string | null
   /** Real milliseconds that Stripe may take for an answer, default 10000. */
   readonly timeoutMs?: number
   /** Stripe's clock in epoch milliseconds, default that of the machine. */
@@ -40,14 +46,23 @@ export interface StripeSettings {
 /** Stripe, by its own SDK. What is created there names what it is for by its metadata, which notices bring back. */
 export class StripeCardProcessor implements CardProcessor {
   readonly kind = 'stripe'
+  readonly publishableKey: string
   readonly #stripe: Stripe
   readonly #webhookSecret: string
   readonly #now: () => number
   #product: Promise<string> | null = null
 
-  constructor({ apiKey, apiBase, webhookSecret, timeoutMs = TIMEOUT_MS, now = Date.now }: StripeSettings) {
+  constructor({
+    apiKey,
+    apiBase,
+    webhookSecret,
+    publishableKey,
+    timeoutMs = TIMEOUT_MS,
+    now = Date.now,
+  }: StripeSettings) {
     const { protocol, hostname, port } = new URL(apiBase)
     this.#webhookSecret = webhookSecret
+    this.publishableKey = publishableKey ?? ''
     this.#now = now
     this.#stripe = new Stripe(apiKey, {
       apiVersion: STRIPE_API_VERSION,
@@ -101,6 +116,54 @@ export class StripeCardProcessor implements CardProcessor {
     return answered(async () => {
       const { paymentLinks } = this.#stripe
       await onceUnder(key, (options) => paymentLinks.update(processorLinkId, { active: false }, options))
+    })
+  }
+
+  openCheckout(checkout: NewCheckout, key: string) {
+    return answered(async () => {
+      const { amountCents, description } = checkout
+      const metadata = { session_id: checkout.sessionId, checkout_id: checkout.checkoutId }
+      const price_data = {
+        ...{ currency: 'usd', unit_amount: amountCents },
+        product_data: { name: description ?? PRODUCT.name },
+      }
+      const asked: Stripe.Checkout.SessionCreateParams = {
+        ...{ mode: 'payment', ui_mode: 'embedded_page', redirect_on_completion: 'never' },
+        line_items: [{ price_data, quantity: 1 }],
+        metadata,
+        // what notices of the payment bring back
+        payment_intent_data: { metadata },
+      }
+      const { sessions } = this.#stripe.checkout
+      const { id, client_secret } = await onceUnder(key, (options) => sessions.create(asked, options))
+      return { processorCheckoutId: id, clientSecret: client_secret! }
+    })
+  }
+
+  secretOf(processorCheckoutId: string) {
+    return answered(async () => {
+      const { status, client_secret } = await this.#stripe.checkout.sessions.retrieve(processorCheckoutId)
+      return status === 'open' ? client_secret : null
+    })
+  }
+
+  closeCheckout(processorCheckoutId: string, key: string) {
+    return answered(async () => {
+      const { sessions } = this.#stripe.checkout
+      const now = () => sessions.retrieve(processorCheckoutId, { expand: ['payment_intent'] })
+      const { status } = await now()
+      if (status === 'open') {
+        // one that is paid meanwhile cannot expire any more
+        await onceUnder(key, (options) => sessions.expire(processorCheckoutId, {}, options)).catch(
+          (error) => {
+            if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error
+          },
+        )
+      }
+      const { payment_intent: payment } = await now()
+      if (payment === null || typeof payment === 'string' || payment.status !== 'succeeded') return null
+      const { id, amount_received, created } = payment
+      return { processorPaymentId: id, amountCents: amount_received, at: created * 1000 }
     })
   }
 
@@ -203,6 +266,28 @@ export class StripeCardProcessor implements CardProcessor {
     return notice === null ? [] : [notice]
   }
 
+  /** A day at a time. Stripe lists events of the last 30 days, those of a day newest first. */
+  async *noticesSince(since: number): AsyncGenerator<ListedNotices> {
+    const now = this.#now()
+    for (let from = Math.max(since, now - EVENTS_KEPT_MS); ; from += DAY_MS) {
+      const isLast = from + DAY_MS > now
+      const created = { gte: seconds(from), ...(isLast ? {} : { lt: seconds(from + DAY_MS) }) }
+      const notices: ProcessorNotice[] = []
+      let newest = from
+      await answered(async () => {
+        const asked = { created, types: [...NOTICE_TYPES], limit: 100 }
+        for await (const event of this.#stripe.events.list(asked)) {
+          newest = Math.max(newest, event.created * 1000)
+          const notice = noticeOf(event)
+          if (notice) notices.push(notice)
+        }
+      })
+      // by Stripe's clock, which ours may be ahead of
+      yield { notices: notices.reverse(), until: isLast ? newest : from + DAY_MS }
+      if (isLast) return
+    }
+  }
+
   /** The customer that is charged, and the method that is made its default. */
   async #chargeable(
     { customerId, paymentMethodId, isPayersMethod }: NewProcessorSubscription,
@@ -274,6 +359,10 @@ function ofAnother(): ProviderRefused {
 
 function idOf(reference: string | { readonly id: string } | null): string | null {
   return typeof reference === 'string' ? reference : (reference?.id ?? null)
+}
+
+function seconds(epochMs: number): number {
+  return Math.floor(epochMs / 1000)
 }
 
 /** Stripe will not have the day that charges were to fall on. */
