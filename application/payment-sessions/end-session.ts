@@ -1,4 +1,3 @@
-import type { ApiClient } from '../../domain/access/api-client.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import {
@@ -60,7 +59,6 @@ export interface Reissue {
  */
 export async function reissueSession(
   app: Application,
-  client: ApiClient,
   session: PaymentSession,
   { ttlMinutes, invitationsTo, portalUrl }: Reissue,
   context: CommandContext,

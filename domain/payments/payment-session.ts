@@ -46,6 +46,7 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   /** Who said that the debit's money is there. */
   readonly confirmed_by: readonly ('bank' | 'processor')[]
   readonly plan_stopped: boolean
+  readonly paid_late: boolean
   readonly replaced_by: string | null
   readonly opened_at: string | null
   readonly paid_at: string | null
@@ -166,7 +167,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         return withClosed(before, event.data.checkout_id)
       case 'PaymentSessionPaid': {
         const { paid_at } = event.data
-        return { ...withPayment(before, event.data), status: 'paid', paid_at, updated_at: paid_at }
+        const paid = { status: 'paid', paid_late: event.data.late, paid_at, updated_at: paid_at } as const
+        return { ...withPayment(before, event.data), ...paid }
       }
       case 'PaymentSessionPaidAgain':
         return { ...withPayment(before, event.data), updated_at: event.data.paid_at }
@@ -322,7 +324,7 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
     ...data,
     status: 'pending',
     ...{ invitations: [], checkouts: [], payments: [], confirmed_by: [] },
-    ...{ debit: null, plan_stopped: false, replaced_by: null },
+    ...{ debit: null, plan_stopped: false, paid_late: false, replaced_by: null },
     ...{ opened_at: null, paid_at: null, cancelled_at: null },
     updated_at: data.created_at,
   }

@@ -24,7 +24,11 @@ export interface PaymentsHost extends PartnerHost {
 }
 
 /** Words of the documents that stand in `error`; elsewhere it is the reason phrase of the status. */
-const ERROR_WORDS: Readonly<Record<string, string>> = { fein_conflict: 'fein_conflict' }
+const ERROR_WORDS: Readonly<Record<string, string>> = {
+  fein_conflict: 'fein_conflict',
+  checkout_not_enabled: 'Checkout Not Enabled',
+  no_payment_page_host: 'No Payment Page Host',
+}
 
 /** What partners call: payment links, subscriptions, policy intake, webhooks. */
 export const paymentsApi: Api = {
@@ -93,12 +97,16 @@ export const partner = partnerAccess({
 })
 
 /** The same, and only with a key of one environment. @param message tells the others why. */
-export function partnerIn(environment: ApiClient['environment'], message: string): typeof partner {
+export function partnerIn(
+  environment: ApiClient['environment'],
+  message: string,
+  status: 400 | 403 = 403,
+): typeof partner {
   return {
     ...partner,
     async identify(host, received) {
       const caller = await partner.identify(host, received)
-      if (caller.client.environment !== environment) throw new HttpError(403, null, message)
+      if (caller.client.environment !== environment) throw new HttpError(status, null, message)
       return caller
     },
   }

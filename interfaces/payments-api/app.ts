@@ -10,6 +10,7 @@ import { createHost, type SharedSettings } from '../http/server.ts'
 import type { PaymentsHost } from './api.ts'
 import { intakeEndpoints } from './intake.ts'
 import { paymentLinkEndpoints, publicPaymentLinkEndpoints } from './payment-links.ts'
+import { paymentSessionEndpoints } from './payment-sessions.ts'
 import { processorEndpoints } from './processor-notices.ts'
 import { sandboxEndpoints } from './sandbox.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
@@ -25,6 +26,7 @@ export interface PaymentsSettings extends SharedSettings, Pick<PaymentsHost, 'po
 /** All endpoints of the payments API. */
 export const paymentsEndpoints = [
   ...paymentLinkEndpoints,
+  ...paymentSessionEndpoints,
   ...subscriptionEndpoints,
   ...intakeEndpoints,
   ...webhookEndpoints,

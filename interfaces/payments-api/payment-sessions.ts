@@ -1,0 +1,182 @@
+import { z } from 'zod'
+import { createSession, type HandedOutSession } from '../../application/payment-sessions/create-session.ts'
+import { cancelSession, reissueSession } from '../../application/payment-sessions/end-session.ts'
+import { listSessions, sessionOf } from '../../application/payment-sessions/sessions.ts'
+import { showSession, showSessions } from '../../application/payment-sessions/show-sessions.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { SESSION_STATUSES } from '../../domain/payments/payment-session.ts'
+import { create, REPEATED } from '../endpoints/creations.ts'
+import { accepted } from '../endpoints/endpoint.ts'
+import { id, idOf, word } from '../endpoints/fields.ts'
+import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { contextOf, endpoint, keyed, type PaymentsHost, partnerIn } from './api.ts'
+import {
+  CreatedSession,
+  invitationsOf,
+  newPaymentSession,
+  reissueRequest,
+  ShownPaymentSession,
+  showHandedOut,
+  showPaymentSession,
+} from './payment-session-schemas.ts'
+
+const params = z.object({ payment_session_id: idOf('payment session') })
+const NONE = { 404: 'There is no such payment session' } as const
+const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
+const OFF = {
+  403: 'The key does not open this API or reach what is named, or custom checkout is off or lacks a setting',
+  503: 'No host serves the payment page',
+} as const
+const seller = partnerIn(
+  'live',
+  'Payment sessions have no sandbox: use payment links for sandbox testing',
+  400,
+)
+
+export const paymentSessionEndpoints = [
+  endpoint({
+    operation: 'createPaymentSession',
+    method: 'POST',
+    path: '/payment-sessions',
+    summary: 'Invite a customer to pay, on a page of yours or embedded in your application',
+    description:
+      'The address, or the client secret, is shown once. With `total_installments` the page sells a payment plan by ' +
+      'bank debit: `amount_cents` is its down payment then.',
+    access: seller,
+    body: newPaymentSession,
+    idempotent: REPEATED.secret,
+    answers: { 201: CreatedSession },
+    errors: { ...AWAY, ...OFF, 404: 'Employer, policy or carrier is not there; the message names which' },
+    handle(call) {
+      const { host, caller, body } = call
+      const { customer, deliver } = body
+      const invitations = accepted(invitationsOf(deliver, customer))
+      const input = {
+        employerId: body.employer_id,
+        carrierId: body.carrier_id,
+        policyId: body.policy_id,
+        amounts: {
+          amountCents: body.amount_cents,
+          premiumCents: body.premium_cents,
+          feeCents: body.fee_cents,
+          feeBreakdown: body.fee_breakdown,
+          totalInstallments: body.total_installments,
+          downPaymentPercent: body.down_payment_percent,
+          downPaymentCents: body.down_payment_cents,
+        },
+        description: body.description,
+        customer,
+        mode: body.mode,
+        ttlMinutes: body.ttl_minutes,
+        singleUse: body.single_use,
+        invitations,
+        createdBy: body.created_by,
+      }
+      return create(keyed(call), 'POST /payment-sessions', {
+        create: (context) => createSession(host.app, caller.client, input, host.portalUrl(), context),
+        idOf: ({ session }) => session.payment_session_id,
+        show: (handedOut) => shown(host, handedOut),
+        repeated: null,
+      })
+    },
+  }),
+  endpoint({
+    operation: 'listPaymentSessions',
+    method: 'GET',
+    path: '/payment-sessions',
+    summary: 'List payment sessions, newest first',
+    access: seller,
+    query: z.object({
+      ...page,
+      employer_id: id().optional(),
+      policy_id: id().optional(),
+      carrier_id: id().optional(),
+      status: word(...SESSION_STATUSES).optional(),
+    }),
+    answers: { 200: z.array(ShownPaymentSession).readonly() },
+    pagination,
+    async handle({ host: { app }, caller, query }) {
+      const wanted = pageOf(query)
+      const { employer_id = null, policy_id = null, carrier_id = null, status = null } = query
+      const filter = { employerId: employer_id, policyId: policy_id, carrierId: carrier_id, status }
+      const { items, total } = await listSessions(app, caller.client, filter, wanted)
+      return listAnswer(wanted, { items: (await showSessions(app, items)).map(showPaymentSession), total })
+    },
+  }),
+  endpoint({
+    operation: 'showPaymentSession',
+    method: 'GET',
+    path: '/payment-sessions/{payment_session_id}',
+    summary: 'Show a payment session',
+    access: seller,
+    params,
+    answers: { 200: ShownPaymentSession },
+    errors: NONE,
+    async handle({ host: { app }, caller, params }) {
+      const session = accepted(await sessionOf(app, caller.client, params.payment_session_id))
+      return showPaymentSession(await showSession(app, session))
+    },
+  }),
+  endpoint({
+    operation: 'cancelPaymentSession',
+    method: 'DELETE',
+    path: '/payment-sessions/{payment_session_id}',
+    summary: 'Cancel a payment session that is not paid; cancelling again changes nothing',
+    description:
+      'A bank debit that was arranged goes its way; instalments that are not yet created are not collected.',
+    access: seller,
+    params,
+    answers: { 200: z.object({ id: id(), status: z.literal('cancelled') }).meta({ id: 'CancelledSession' }) },
+    errors: { ...NONE, ...AWAY, 409: 'The session is paid, or has expired' },
+    async handle(call) {
+      const { app } = call.host
+      const session = accepted(await sessionOf(app, call.caller.client, call.params.payment_session_id))
+      const { payment_session_id } = accepted(await cancelSession(app, session, contextOf(call)))
+      return { id: payment_session_id, status: 'cancelled' as const }
+    },
+  }),
+  endpoint({
+    operation: 'reissuePaymentSession',
+    method: 'POST',
+    path: '/payment-sessions/{payment_session_id}/reissue',
+    summary: 'Issue a payment session anew; the old one is cancelled first',
+    access: seller,
+    params,
+    body: reissueRequest,
+    idempotent: REPEATED.secret,
+    answers: { 201: CreatedSession },
+    errors: {
+      ...NONE,
+      ...AWAY,
+      ...OFF,
+      409: 'The session is paid, a bank debit is arranged for it, or another session replaced it',
+    },
+    async handle(call) {
+      const { host, caller, body } = call
+      const { app } = host
+      const session = accepted(await sessionOf(app, caller.client, call.params.payment_session_id))
+      const { payment_session_id } = session
+      return create(keyed(call), `POST /payment-sessions/reissue ${payment_session_id}`, {
+        async create(context) {
+          // as it is now: another request may have replaced it meanwhile
+          const current = await sessionOf(app, caller.client, payment_session_id)
+          if (isRejection(current)) return current
+          const wanted = {
+            ttlMinutes: body.ttl_minutes,
+            invitationsTo: (customer: Parameters<typeof invitationsOf>[1]) =>
+              invitationsOf(body.deliver, customer),
+            portalUrl: host.portalUrl(),
+          }
+          return reissueSession(app, current, wanted, context)
+        },
+        idOf: (handedOut: HandedOutSession) => handedOut.session.payment_session_id,
+        show: (handedOut) => shown(host, handedOut),
+        repeated: null,
+      })
+    },
+  }),
+]
+
+async function shown({ app }: PaymentsHost, handedOut: HandedOutSession) {
+  return showHandedOut(handedOut, await showSession(app, handedOut.session))
+}
