@@ -9,6 +9,7 @@ import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
+import { paymentSessions } from '../application/process-managers/payment-sessions.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
@@ -198,7 +199,12 @@ async function compose(
     },
     [
       ...[payrollPipeline(patient), erasure(patient)],
-      ...[paymentLinks(patient), subscriptions(patient), simulatedCardProcessor(patient)],
+      ...[
+        paymentLinks(patient),
+        subscriptions(patient),
+        simulatedCardProcessor(patient),
+        paymentSessions(patient),
+      ],
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
         sender: app.webhooks.sender,

@@ -1,16 +1,19 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
+import { type PaymentSession, paymentSession, takesCards } from '../../domain/payments/payment-session.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
+import { checkoutOf } from '../payment-sessions/checkouts.ts'
+import { completeSession, failSession } from '../payment-sessions/completions.ts'
 import { completeLink, failLink } from './completions.ts'
 import { playPayment } from './simulated-processor.ts'
 
 /** What was played. */
 export interface Played {
-  readonly kind: 'payment_link' | 'subscription'
-  /** The link had been paid before: nothing happened. */
+  readonly kind: 'payment_link' | 'payment_session' | 'subscription'
+  /** The link or the session had been paid before: nothing happened. */
   readonly alreadyPaid: boolean
 }
 
@@ -29,6 +32,8 @@ export async function play(
   failureCode: string | null,
   context: CommandContext,
 ): Promise<Played | Rejection> {
+  const session = (await app.commands.load(paymentSession, id)).state
+  if (session) return playSession(app, session, failureCode, context)
   const { state } = await app.commands.load(subscription, id)
   const made = state ?? (await app.commands.load(paymentLink, id)).state
   if (made && made.processor !== 'simulated') {
@@ -37,6 +42,44 @@ export async function play(
   if (!state) return playLink(app, id, failureCode, context)
   const after = await playPayment(app, state, failureCode, context)
   return isRejection(after) ? after : { kind: 'subscription', alreadyPaid: false }
+}
+
+/** Plays the customer at the checkout that is open, else at a fresh one. */
+async function playSession(
+  app: Application,
+  session: PaymentSession,
+  failureCode: string | null,
+  context: CommandContext,
+): Promise<Played | Rejection> {
+  const { payment_session_id: sessionId, amount_cents: amountCents } = session
+  const at = app.clock.now()
+  if (app.processors[session.environment].kind !== 'simulated') {
+    return reject('conflict', 'processor_not_simulated', 'It is not at the simulated card processor')
+  }
+  if (session.status === 'paid' && !takesCards(session, at)) {
+    return { kind: 'payment_session', alreadyPaid: true }
+  }
+  const begun = await checkoutOf(app, session, context)
+  if (isRejection(begun)) return begun
+  const { checkouts } = (await app.commands.load(paymentSession, sessionId)).state!
+  const checkoutId = checkouts.findLast(({ isOpen }) => isOpen)?.checkout_id
+  if (checkoutId === undefined) return reject('conflict', 'checkout_closed', 'The checkout was closed')
+  const outcome =
+    failureCode === null
+      ? await completeSession(
+          app,
+          {
+            ...{ sessionId, checkoutId, amountCents, at },
+            processorPaymentId: `pi_sim_${derivedId(checkoutId, 'processor-payment')}`,
+          },
+          context,
+        )
+      : await failSession(
+          app,
+          { sessionId, failureMessage: `The payment was declined (${failureCode})`, at },
+          context,
+        )
+  return isRejection(outcome) ? outcome : { kind: 'payment_session', alreadyPaid: false }
 }
 
 async function playLink(

@@ -8,15 +8,15 @@ import { contextOf, endpoint, notFound, operator } from './api.ts'
 const Played = z
   .object({
     _id: z.string(),
-    kind: z.enum(['payment_link', 'subscription']),
+    kind: z.enum(['payment_link', 'payment_session', 'subscription']),
     outcome: z.enum(['succeeded', 'declined']),
-    already_paid: z.boolean().describe('The link had been paid before: nothing happened'),
+    already_paid: z.boolean().describe('The link or the session had been paid before: nothing happened'),
   })
   .meta({ id: 'PlayedPayment' })
 
-const params = z.object({ id: idOf('payment link or subscription') })
+const params = z.object({ id: idOf('payment link, payment session or subscription') })
 const errors = {
-  404: 'There is no such payment link or subscription',
+  404: 'There is no such payment link, payment session or subscription',
   409: 'It is not at the simulated card processor, or cannot be paid any more',
 } as const
 const NOTE =
@@ -57,7 +57,7 @@ export const cardProcessorEndpoints = [
 
 async function played(call: PlayCall, failureCode: string | null) {
   const { id } = call.params
-  if (!isId(id)) throw notFound('There is no such payment link or subscription')
+  if (!isId(id)) throw notFound('There is no such payment link, payment session or subscription')
   const { kind, alreadyPaid } = accepted(await play(call.host.app, id, failureCode, contextOf(call)))
   const outcome = failureCode === null ? ('succeeded' as const) : ('declined' as const)
   return { _id: id, kind, outcome, already_paid: alreadyPaid }

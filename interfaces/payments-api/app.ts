@@ -12,6 +12,7 @@ import { intakeEndpoints } from './intake.ts'
 import { paymentLinkEndpoints, publicPaymentLinkEndpoints } from './payment-links.ts'
 import { paymentSessionEndpoints } from './payment-sessions.ts'
 import { processorEndpoints } from './processor-notices.ts'
+import { publicPaymentSessionEndpoints } from './public-payment-sessions.ts'
 import { sandboxEndpoints } from './sandbox.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { webhookEndpoints } from './webhooks.ts'
@@ -32,6 +33,7 @@ export const paymentsEndpoints = [
   ...webhookEndpoints,
   ...sandboxEndpoints,
   ...publicPaymentLinkEndpoints,
+  ...publicPaymentSessionEndpoints,
 ]
 
 /** The payments API: payment links, subscriptions, policy intake, webhooks. */

@@ -8,6 +8,7 @@ const settings = {
   faults: NO_FAULTS,
   pageOf: (id: string) => `https://pay.example/pay/${id}`,
   chargesAtOnce: false,
+  secretFor: (text: string) => text,
 }
 
 describeCardProcessor('the simulated one', () => ({

@@ -37,7 +37,12 @@ beforeAll(async () => {
   database = await createTestDatabase()
   process = await openRegistrationProcess(database.url)
   const { faults } = process.app
-  const settings = { faults, pageOf: (id: string) => `https://pay.example/${id}`, chargesAtOnce: false }
+  const settings = {
+    faults,
+    pageOf: (id: string) => `https://pay.example/${id}`,
+    chargesAtOnce: false,
+    secretFor: (text: string) => text,
+  }
   const processor = new SimulatedCardProcessor(settings)
   app = {
     ...process.app,

@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { isAwaited, type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import {
+  PaymentSessionCancelled,
+  PaymentSessionCreated,
+  PaymentSessionDebitArranged,
+  PaymentSessionExpired,
+  PaymentSessionPaid,
+  PaymentSessionPaidAgain,
+  PaymentSessionPaymentFailed,
+  PaymentSessionReplaced,
+} from '../../domain/payments/payment-session-events.ts'
+import type { Application } from '../application.ts'
+import { expireSession } from '../payment-sessions/end-session.ts'
+import { completedPayload, failedPayload } from '../payment-sessions/session-webhooks.ts'
+import { raiseWebhookEvent } from '../webhooks/raise.ts'
+import { backoff, cancel, contextOf, on, perform, processManager, work } from './process-manager.ts'
+import { ofProvider, throughOutages, waiting } from './through-outages.ts'
+
+const ofSession = z.object({ payment_session_id: z.string() })
+const charge = ofSession.extend({
+  payment_id: z.string(),
+  amount_cents: z.int(),
+  paid_at: z.string(),
+  late: z.boolean(),
+})
+
+/** What follows from what happens to payment sessions: their end in time, and what partners are told. */
+export function paymentSessions(app: Application) {
+  const kind = { retry: backoff(), timeLimitMs: 60_000 }
+  return processManager({
+    name: 'payment-sessions',
+    startAt: 'beginning',
+    on: [
+      on(PaymentSessionCreated, ({ data: { payment_session_id, expires_at } }) => [
+        perform('expire', payment_session_id, {}, { at: Date.parse(expires_at) }),
+      ]),
+      on(PaymentSessionPaid, ({ data }) => [
+        cancel('expire', data.payment_session_id),
+        perform('tell-completed', data.payment_id, data),
+      ]),
+      on(PaymentSessionPaidAgain, ({ data: { is_wanted, ...data } }) =>
+        is_wanted ? [perform('tell-completed', data.payment_id, { ...data, late: false })] : [],
+      ),
+      on(PaymentSessionPaymentFailed, ({ data: { failure_id, ...data } }) => [
+        perform('tell-failed', failure_id, data),
+      ]),
+      on(PaymentSessionDebitArranged, ({ data }) => [cancel('expire', data.payment_session_id)]),
+      on(PaymentSessionCancelled, ({ data }) => [cancel('expire', data.payment_session_id)]),
+      on(PaymentSessionReplaced, ({ data }) => [cancel('expire', data.payment_session_id)]),
+      on(PaymentSessionExpired, ({ data }) => [cancel('expire', data.payment_session_id)]),
+    ],
+    work: {
+      // what the card processor could still take is ended first; money that it had taken wins
+      expire: work({ ...ofProvider, payload: waiting }, (item) =>
+        throughOutages(app, item, async () => {
+          const session = await load(app, item.key)
+          if (!isAwaited(session.status)) return
+          const ended = await expireSession(app, session, item.dueAt, contextOf(item))
+          if (isRejection(ended)) throw new Error(ended.message)
+        }),
+      ),
+      'tell-completed': work({ ...kind, payload: charge }, async (item) => {
+        const session = await load(app, item.payload.payment_session_id)
+        await raiseWebhookEvent(app, completedPayload(session, item.payload), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      'tell-failed': work(
+        { ...kind, payload: ofSession.extend({ failure_message: z.string(), failed_at: z.string() }) },
+        async (item) => {
+          const session = await load(app, item.payload.payment_session_id)
+          await raiseWebhookEvent(app, failedPayload(session, item.payload), contextOf(item))
+          return { outcome: 'done' }
+        },
+      ),
+    },
+  })
+}
+
+async function load({ commands }: Pick<Application, 'commands'>, sessionId: string): Promise<PaymentSession> {
+  const { state } = await commands.load(paymentSession, sessionId)
+  if (state === null) throw new Error(`There is no payment session ${sessionId}`)
+  return state
+}

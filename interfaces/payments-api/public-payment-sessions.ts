@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { arrangeDebit } from '../../application/payment-sessions/arrange-debit.ts'
+import { checkoutOf } from '../../application/payment-sessions/checkouts.ts'
+import { openPage, planOfToken, sessionOfToken } from '../../application/payment-sessions/session-page.ts'
+import { isRoutingNumber } from '../../domain/banking/routing-number.ts'
+import { SESSION_STATUSES } from '../../domain/payments/payment-session.ts'
+import { accepted } from '../endpoints/endpoint.ts'
+import { id, optional, text, word } from '../endpoints/fields.ts'
+import { type PaymentsHost, payer, publicEndpoint } from './api.ts'
+
+const params = z.object({ token: z.string().describe('The token in the address of the page') })
+const NONE = { 404: 'There is no such payment session' } as const
+const CLOSED = { 409: 'It cannot be paid in this way: the message says why' } as const
+const AWAY = { 502: 'The card processor could not be reached, or refused' } as const
+const time = () => z.iso.datetime({ precision: 3 })
+
+const Plan = z
+  .object({
+    currency: z.literal('usd'),
+    total_cents: z.int(),
+    down_payment_cents: z.int(),
+    total_installments: z.int().describe('After the down payment'),
+    per_installment_cents: z.int().describe('Of all but the last'),
+    last_installment_cents: z.int(),
+    installments: z.array(z.object({ number: z.int(), amount_cents: z.int(), due_at: time() })),
+  })
+  .meta({ id: 'PaymentPlan' })
+
+const Page = z
+  .object({
+    id: id(),
+    status: z.enum(SESSION_STATUSES),
+    mode: z.enum(['link', 'embedded']),
+    seller: z.object({
+      display_name: z.string().nullable(),
+      logo_url: z.string().nullable(),
+      accent_color: z.string().nullable(),
+      support_email: z.string().nullable(),
+    }),
+    currency: z.literal('usd'),
+    amount_cents: z.int().describe('What is charged now'),
+    line_items: z.array(z.object({ label: z.string(), amount_cents: z.int() })),
+    description: z.string().nullable(),
+    plan: Plan.nullable(),
+    takes_cards: z.boolean().describe('Whether a card can be charged now'),
+    account_last4: z.string().nullable().describe('Of the bank account that is debited'),
+    expires_at: time(),
+    paid_at: time().nullable(),
+  })
+  .meta({ id: 'PaymentSessionPage' })
+
+const bankDebit = z.object({
+  account_holder_name: text(200),
+  routing_number: z
+    .string()
+    .refine(isRoutingNumber, 'must be a routing number of 9 digits whose check digit is right'),
+  account_number: z.string().regex(/^\d{5,17}$/, 'must be 5 to 17 digits'),
+  account_type: word('checking', 'savings'),
+  bank_name: optional(text(200)),
+  authorized: z.literal(true, 'must be true: the account is debited only with your authorisation'),
+})
+
+/** What the page of a session asks for, in the name of whoever has its token. */
+export const publicPaymentSessionEndpoints = [
+  publicEndpoint({
+    operation: 'showPaymentSessionPage',
+    method: 'GET',
+    path: '/payment-sessions/{token}',
+    summary: 'What the page of a payment session shows; the first look opens it',
+    access: payer,
+    params,
+    answers: { 200: Page },
+    errors: NONE,
+    handle: (call) => openPage(call.host.app, call.params.token, payerContext(call)),
+  }),
+  publicEndpoint({
+    operation: 'showPaymentPlan',
+    method: 'GET',
+    path: '/payment-sessions/{token}/plan',
+    summary: 'The schedule of a payment plan',
+    access: payer,
+    params,
+    answers: { 200: Plan },
+    errors: { 404: 'There is no such payment session, it sells no plan, or it was cancelled or has expired' },
+    handle: ({ host: { app }, params }) => planOfToken(app, params.token),
+  }),
+  publicEndpoint({
+    operation: 'checkoutPaymentSession',
+    method: 'POST',
+    path: '/payment-sessions/{token}/checkout',
+    summary: 'Begin to pay by card; the checkout that is open already is answered again',
+    access: payer,
+    params,
+    body: z.object({}),
+    answers: {
+      200: z
+        .object({
+          client_secret: z.string().describe('Mounts the checkout'),
+          publishable_key: z.string(),
+        })
+        .meta({ id: 'Checkout' }),
+    },
+    errors: { ...NONE, ...CLOSED, ...AWAY },
+    async handle(call) {
+      const { app } = call.host
+      const session = accepted(await sessionOfToken(app, call.params.token))
+      return checkoutOf(app, session, payerContext(call))
+    },
+  }),
+  publicEndpoint({
+    operation: 'arrangeBankDebit',
+    method: 'POST',
+    path: '/payment-sessions/{token}/bank-debit',
+    summary: 'Pay from a bank account, now and by the instalments of a plan',
+    access: payer,
+    params,
+    body: bankDebit,
+    answers: {
+      200: z
+        .object({
+          status: z.literal('scheduled'),
+          leg_id: id().optional().describe('The debit; absent where nothing is paid now'),
+        })
+        .meta({ id: 'ArrangedBankDebit' }),
+    },
+    errors: { ...NONE, ...CLOSED, ...AWAY },
+    async handle(call) {
+      const { app } = call.host
+      const { body } = call
+      const session = accepted(await sessionOfToken(app, call.params.token))
+      const account = {
+        holderName: body.account_holder_name,
+        routingNumber: body.routing_number,
+        accountNumber: body.account_number,
+        accountType: body.account_type,
+        bankName: body.bank_name,
+      }
+      const { debit } = accepted(await arrangeDebit(app, session, account, payerContext(call)))
+      const leg = debit?.leg_id
+      return { status: 'scheduled' as const, ...(leg ? { leg_id: leg } : {}) }
+    },
+  }),
+]
+
+interface PayerCall {
+  readonly host: PaymentsHost
+  readonly requestId: string
+}
+
+/** Whoever has the token acts in the name of the customer: nobody knows more of who it is. */
+function payerContext({ host, requestId }: PayerCall): CommandContext {
+  return {
+    actor: { type: 'payer', id: 'payer' },
+    ...{ tenantId: null, environment: null },
+    correlationId: requestId,
+    commandId: host.app.randomness.commandId(),
+  }
+}
