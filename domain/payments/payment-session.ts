@@ -302,7 +302,7 @@ export function notPayable(state: PaymentSession, at: number): Rejection {
   const status = sessionStatusAt(state, at)
   if (state.plan !== null && isAwaited(status)) {
     const why = 'A payment plan is paid from a bank account: choose the bank option instead of a card'
-    return reject('conflict', 'bank_option_only', why)
+    return reject('conflict', 'session_not_payable', why)
   }
   const why: Record<SessionStatus, string> = {
     pending: 'can be paid',
@@ -312,7 +312,7 @@ export function notPayable(state: PaymentSession, at: number): Rejection {
     cancelled: 'was cancelled',
     expired: 'has expired',
   }
-  return reject('conflict', `payment_session_${status}`, `The payment session ${why[status]}`)
+  return reject('conflict', 'session_not_payable', `The payment session ${why[status]}`)
 }
 
 function checkoutsOpen(): Rejection {

@@ -26,6 +26,7 @@ export interface PaymentsHost extends PartnerHost {
 /** Words of the documents that stand in `error`; elsewhere it is the reason phrase of the status. */
 const ERROR_WORDS: Readonly<Record<string, string>> = {
   fein_conflict: 'fein_conflict',
+  session_not_payable: 'Unavailable',
   checkout_not_enabled: 'Checkout Not Enabled',
   no_payment_page_host: 'No Payment Page Host',
 }
@@ -63,6 +64,7 @@ export const paymentsApi: Api = {
     message: z.string(),
     id: z.string().optional().describe('What stands in the way'),
     data: z.object({ id: z.string() }).optional().describe('The same, in the envelope'),
+    replaced_by: z.string().optional().describe('The payment session that stands for it now'),
     intake_id: z.string().optional().describe('The intake to resume with the same key'),
   }),
   envelope: {

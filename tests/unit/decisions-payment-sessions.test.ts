@@ -127,21 +127,21 @@ decisions(paymentSession, [
 
   ['begins a checkout', [created, opened], begin(EARLY), [begun]],
   ['begins the same checkout once', [created, begun], begin(EARLY), []],
-  ['takes no card when it has expired', [created], begin(OVER), conflict('payment_session_expired')],
+  ['takes no card when it has expired', [created], begin(OVER), conflict('session_not_payable')],
   [
     'takes no card when it was cancelled',
     [created, cancelled],
     begin(EARLY),
-    conflict('payment_session_cancelled'),
+    conflict('session_not_payable'),
   ],
   [
     'takes no card while a debit is on its way',
     [created, arranged],
     begin(EARLY),
-    conflict('payment_session_scheduled'),
+    conflict('session_not_payable'),
   ],
   ['takes no card when it is paid', [created, begun, paid], begin(EARLY + 1), []],
-  ['takes no card for a plan', [withPlan], begin(EARLY), conflict('bank_option_only')],
+  ['takes no card for a plan', [withPlan], begin(EARLY), conflict('session_not_payable')],
   ['lets a checkout go', [created, begun], close(EARLY), [closed(EARLY)]],
   ['lets a checkout go once', [created, begun, closed(EARLY)], close(LATE), []],
 
@@ -170,8 +170,8 @@ decisions(paymentSession, [
   ['is declined no more when it is closed', [created, begun, cancelled], fail(LATE), []],
 
   ['arranges a debit', [created, opened], arrange(EARLY), [arranged]],
-  ['arranges one debit', [created, arranged], arrange(EARLY), conflict('payment_session_scheduled')],
-  ['arranges no debit when its time is over', [created], arrange(OVER), conflict('payment_session_expired')],
+  ['arranges one debit', [created, arranged], arrange(EARLY), conflict('session_not_payable')],
+  ['arranges no debit when its time is over', [created], arrange(OVER), conflict('session_not_payable')],
   ['arranges no debit beside an open checkout', [created, begun], arrange(EARLY), conflict('checkout_open')],
   [
     'arranges a debit once the checkout is closed',
