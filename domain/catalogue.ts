@@ -1,6 +1,7 @@
 import { agentCredential } from './access/agent-credential.ts'
 import { apiClient } from './access/api-client.ts'
 import { inboundConnection } from './access/inbound-connection.ts'
+import { bankCredit } from './banking/bank-credit.ts'
 import { bankDebit } from './banking/bank-debit.ts'
 import type { Aggregate } from './kernel/decider.ts'
 import { dataSubject } from './operations/data-subject.ts'
@@ -44,6 +45,7 @@ export const aggregates: readonly Aggregate[] = [
   paymentLink,
   paymentSession,
   bankDebit,
+  bankCredit,
   webhookSubscriptions,
   webhookEvent,
   subscription,

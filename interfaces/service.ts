@@ -7,6 +7,7 @@ import { type DrainParts, drain } from '../application/operations/drain.ts'
 import { openAlerts } from '../application/operations/operator-alerts.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
+import { bankDebits } from '../application/process-managers/bank-debits.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { paymentSessions } from '../application/process-managers/payment-sessions.ts'
@@ -204,6 +205,7 @@ async function compose(
         subscriptions(patient),
         simulatedCardProcessor(patient),
         paymentSessions(patient),
+        bankDebits(patient, config.debitBatchIntervalSeconds * 1_000),
       ],
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },

@@ -1,4 +1,5 @@
 import { agentCredentials } from './agent-credentials.ts'
+import { bankDebits } from './bank-debits.ts'
 import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
 import { operatorAlerts } from './operator-alerts.ts'
@@ -19,5 +20,6 @@ export const projections: readonly Projection[] = [
   operatorAlerts,
   paymentLinks,
   paymentSessions,
+  bankDebits,
   subscriptions,
 ]

@@ -2,6 +2,7 @@ import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
 import { PaymentSessionDebitArranged } from '../../domain/payments/payment-session-events.ts'
 import type { Application } from '../application.ts'
+import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
@@ -64,5 +65,13 @@ export async function arrangeDebit(
     command,
     within(context, session),
   )
-  return readable(app, paymentSession, outcome)
+  const arranged = await readable(app, paymentSession, outcome)
+  if (isRejection(arranged) || arranged.debit?.leg_id == null) return arranged
+  await createDebit(app, arranged, signingDebit(arranged, arranged.debit.leg_id), context)
+  return arranged
+}
+
+/** What is debited at signing. */
+export function signingDebit({ amount_cents }: PaymentSession, legId: string): DebitOfSession {
+  return { legId, amountCents: amount_cents, installmentNumber: null }
 }

@@ -12,6 +12,9 @@ import {
   PaymentSessionReplaced,
 } from '../../domain/payments/payment-session-events.ts'
 import type { Application } from '../application.ts'
+import { createDebit } from '../banking/create-debit.ts'
+import { derivedId } from '../event-registry.ts'
+import { signingDebit } from '../payment-sessions/arrange-debit.ts'
 import { expireSession } from '../payment-sessions/end-session.ts'
 import { completedPayload, failedPayload } from '../payment-sessions/session-webhooks.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
@@ -19,6 +22,7 @@ import { backoff, cancel, contextOf, on, perform, processManager, work } from '.
 import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 const ofSession = z.object({ payment_session_id: z.string() })
+const instalment = ofSession.extend({ number: z.int(), amount_cents: z.int() })
 const charge = ofSession.extend({
   payment_id: z.string(),
   amount_cents: z.int(),
@@ -46,7 +50,19 @@ export function paymentSessions(app: Application) {
       on(PaymentSessionPaymentFailed, ({ data: { failure_id, ...data } }) => [
         perform('tell-failed', failure_id, data),
       ]),
-      on(PaymentSessionDebitArranged, ({ data }) => [cancel('expire', data.payment_session_id)]),
+      on(PaymentSessionDebitArranged, ({ data: { payment_session_id, leg_id, instalments } }) => [
+        cancel('expire', payment_session_id),
+        // whoever arranged it creates it as well, unless it died
+        ...(leg_id === null ? [] : [perform('create-debit', leg_id, { payment_session_id })]),
+        ...instalments.map(({ number, amount_cents, due_at }) =>
+          perform(
+            'mint',
+            `${payment_session_id}/${number}`,
+            { payment_session_id, number, amount_cents },
+            { at: Date.parse(due_at) },
+          ),
+        ),
+      ]),
       on(PaymentSessionCancelled, ({ data }) => [cancel('expire', data.payment_session_id)]),
       on(PaymentSessionReplaced, ({ data }) => [cancel('expire', data.payment_session_id)]),
       on(PaymentSessionExpired, ({ data }) => [cancel('expire', data.payment_session_id)]),
@@ -61,6 +77,22 @@ export function paymentSessions(app: Application) {
           if (isRejection(ended)) throw new Error(ended.message)
         }),
       ),
+      'create-debit': work({ ...kind, payload: ofSession }, async (item) => {
+        const session = await load(app, item.payload.payment_session_id)
+        await createDebit(app, session, signingDebit(session, item.key), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      mint: work({ ...kind, payload: instalment }, async (item) => {
+        const { payment_session_id, number, amount_cents } = item.payload
+        const session = await load(app, payment_session_id)
+        if (session.status === 'cancelled' || session.plan_stopped) return { outcome: 'done' }
+        const debit = {
+          legId: derivedId(payment_session_id, `instalment/${number}`),
+          ...{ amountCents: amount_cents, installmentNumber: number },
+        }
+        await createDebit(app, session, debit, contextOf(item))
+        return { outcome: 'done' }
+      }),
       'tell-completed': work({ ...kind, payload: charge }, async (item) => {
         const session = await load(app, item.payload.payment_session_id)
         await raiseWebhookEvent(app, completedPayload(session, item.payload), contextOf(item))

@@ -1,4 +1,5 @@
 import { agentCredentials } from './agent-credentials.ts'
+import { bankDebits } from './bank-debits.ts'
 import { employeeRegister } from './employee-register.ts'
 import { employers } from './employers.ts'
 import { operatorAlerts } from './operator-alerts.ts'
@@ -21,6 +22,7 @@ export const readModels = [
   operatorAlerts,
   paymentLinks,
   paymentSessions,
+  bankDebits,
   subscriptions,
 ] as const
 

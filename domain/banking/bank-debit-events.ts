@@ -6,6 +6,8 @@ import { sealContext, sealed } from '../kernel/sealed.ts'
 /** What happens to a bank debit, a leg. Amounts are cents, times ISO 8601, dates those of New York. */
 const cents = () => z.int().min(1)
 const time = () => z.iso.datetime({ precision: 3 })
+/** In New York. */
+const date = () => z.string().regex(/^\d{4}-\d{2}-\d{2}$/)
 const leg = { leg_id: id() }
 const account = () =>
   sealed({
@@ -65,14 +67,14 @@ export const BankDebitScheduled = eventType({
     /** When the batch closes. */
     batch_closes_at: time(),
     /** When the entry takes effect: the banking day after the close. */
-    effective_date: z.iso.date(),
+    effective_date: date(),
     at: time(),
   }),
 })
 /** The bank has the file with the entry. */
 export const BankDebitSubmitted = eventType({
   name: 'BankDebitSubmitted',
-  schema: z.object({ ...leg, at: time() }),
+  schema: z.object({ ...leg, effective_date: date(), at: time() }),
 })
 /** The processor told how the debit stands. */
 export const BankDebitReported = eventType({
@@ -81,10 +83,10 @@ export const BankDebitReported = eventType({
     ...leg,
     /** The processor's word, as it came; null: it gave none. */
     processor_status: z.string().nullable(),
-    transmission_date: z.iso.date().nullable(),
-    effective_date: z.iso.date().nullable(),
+    transmission_date: date().nullable(),
+    effective_date: date().nullable(),
     /** The day from which the money counts as moved; null: the word settles nothing. */
-    settled_on: z.iso.date().nullable(),
+    settled_on: date().nullable(),
     at: time(),
   }),
 })
@@ -100,7 +102,7 @@ export const BankDebitMatched = eventType({
     ...leg,
     match_id: id(),
     bank_transaction_id: z.string(),
-    bank_date: z.iso.date(),
+    bank_date: date(),
     confidence,
     matcher_version: z.string(),
     at: time(),

@@ -124,7 +124,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       case 'Acknowledge':
         if (status === 'submitted') return []
         if (status !== 'Scheduled') return doesNotFit(state, 'acknowledged')
-        return [BankDebitSubmitted.of({ leg_id, at })]
+        return [BankDebitSubmitted.of({ leg_id, effective_date: state.effective_date!, at })]
       case 'Report':
         return report(command, state)
       case 'Process':

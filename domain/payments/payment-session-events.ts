@@ -140,6 +140,8 @@ export const PaymentSessionDebitArranged = eventType({
       account_type: accountType,
       bank_name: account().nullable(),
     }),
+    /** What the customer authorised for later; those of 0 cents are left out. */
+    instalments: z.array(z.object({ number: z.int().min(1), amount_cents: z.int().min(1), due_at: time() })),
     scheduled_at: time(),
   }),
 })

@@ -21,6 +21,7 @@ import {
   PaymentSessionReplaced,
   paymentSessionEvents,
 } from './payment-session-events.ts'
+import { schedule } from './session-plan.ts'
 
 /**
  * A payment session: an invitation to pay, by card at once or by bank debit. What the card processor took counts in every
@@ -239,8 +240,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         // the checkouts end before: one of them might take the money as well
         if (openCheckouts(state).length > 0) return checkoutsOpen()
         const leg_id = state.amount_cents > 0 ? legId : null
-        const scheduled_at = isoTime(at)
-        return [PaymentSessionDebitArranged.of({ payment_session_id, leg_id, account, scheduled_at })]
+        const arranged = { payment_session_id, leg_id, account, scheduled_at: isoTime(at) }
+        return [PaymentSessionDebitArranged.of({ ...arranged, instalments: owed(state) })]
       }
       case 'ConfirmDebit': {
         const { legId: leg_id, by, at } = command
@@ -317,6 +318,14 @@ export function notPayable(state: PaymentSession, at: number): Rejection {
 
 function checkoutsOpen(): Rejection {
   return reject('conflict', 'checkout_open', 'A card checkout of the payment session is still open')
+}
+
+/** The instalments of a plan that come to something. */
+function owed({ plan, created_at }: PaymentSession) {
+  if (plan === null) return []
+  return schedule(plan, Date.parse(created_at))
+    .filter(({ amount_cents }) => amount_cents > 0)
+    .map(({ number, amount_cents, dueAt }) => ({ number, amount_cents, due_at: isoTime(dueAt) }))
 }
 
 function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {

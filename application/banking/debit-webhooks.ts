@@ -1,0 +1,77 @@
+import type { BankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
+import type { NewWebhookEvent } from '../webhooks/raise.ts'
+
+/** What partners are told of bank debits. */
+
+/** The service has created a debit by itself, and can still cancel it. */
+export function mintedPayload(debit: BankDebit): NewWebhookEvent<'payment.debit_minted'> {
+  return {
+    ...ownerOf(debit),
+    type: 'payment.debit_minted',
+    payload: { ...debitOf(debit), cancellation_deadline: debit.cancellation_deadline! },
+  }
+}
+
+/** The money was found in the account that receives it. */
+export function clearedPayload(
+  debit: BankDebit,
+  { bank_date, confidence, matcher_version }: Pick<
+    BankDebitData<'BankDebitMatched'>,
+    'bank_date' | 'confidence' | 'matcher_version'
+  >,
+): NewWebhookEvent<'payment.debit_cleared'> {
+  return {
+    ...ownerOf(debit),
+    type: 'payment.debit_cleared',
+    payload: {
+      ...{ ...debitOf(debit), payment_session_id: debit.payment_session_id!, settlement_source: 'bank' as const },
+      ...{ bank_date, matched_cents: debit.amount_cents, confidence, matcher_version },
+    },
+  }
+}
+
+/** The processor reports the debit settled. Only the date of the time carries meaning: it stands at noon. */
+export function settledPayload(
+  debit: BankDebit,
+  { settled_on, processor_status }: { readonly settled_on: string; readonly processor_status: string | null },
+): NewWebhookEvent<'payment.debit_settled'> {
+  return {
+    ...ownerOf(debit),
+    type: 'payment.debit_settled',
+    payload: {
+      ...{ ...debitOf(debit), payment_session_id: debit.payment_session_id! },
+      ...{ settlement_source: 'processor' as const, settled_at: `${settled_on}T12:00:00.000Z` },
+      ...(processor_status === null ? {} : { processor_status }),
+    },
+  }
+}
+
+/** The money went back. */
+export function returnedPayload(
+  debit: BankDebit,
+  { return_code, at }: Pick<BankDebitData<'BankDebitReturned'>, 'return_code' | 'at'>,
+): NewWebhookEvent<'payment.failed'> {
+  const { description: _description, ...charge } = debitOf(debit)
+  return {
+    ...ownerOf(debit),
+    type: 'payment.failed',
+    payload: {
+      ...{ ...charge, return_code, failed_at: at },
+      failure_message: `The bank returned the debit (${return_code})`,
+    },
+  }
+}
+
+function ownerOf({ tenant_id, environment, carrier_id, employer_id }: BankDebit) {
+  return { tenantId: tenant_id, environment, carrierId: carrier_id, employerId: employer_id }
+}
+
+function debitOf(debit: BankDebit) {
+  const { payment_session_id, leg_id, amount_cents, employer_id, policy_id, carrier_id, description } = debit
+  return {
+    ...(payment_session_id === null ? {} : { payment_session_id }),
+    ...{ leg_id, amount_cents, currency: 'usd' as const, employer_id, policy_id, carrier_id },
+    ...(description === null ? {} : { description }),
+  }
+}

@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import { type BankDebit, bankDebit, processedFrom } from '../../domain/banking/bank-debit.ts'
+import {
+  BankDebitCreated,
+  BankDebitMatched,
+  BankDebitReported,
+  BankDebitReturned,
+  BankDebitSubmitted,
+} from '../../domain/banking/bank-debit-events.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { runBatch } from '../banking/debit-batches.ts'
+import { clearedPayload, mintedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { raiseWebhookEvent } from '../webhooks/raise.ts'
+import { backoff, contextOf, on, perform, processManager, work } from './process-manager.ts'
+
+const nothing = z.object({})
+
+/**
+ * What follows from what happens to bank debits: the runs of the batch worker while debits wait, their end in time, the
+ * session that they pay, and what partners are told.
+ * @param intervalMs between two runs of the batch worker, in service-clock milliseconds.
+ */
+export function bankDebits(app: Application, intervalMs: number) {
+  const kind = { retry: backoff(), timeLimitMs: 60_000 }
+  return processManager({
+    name: 'bank-debits',
+    startAt: 'beginning',
+    on: [
+      on(BankDebitCreated, ({ data: { leg_id, created_at, cancellation_deadline } }) => {
+        const at = (Math.floor(Date.parse(created_at) / intervalMs) + 1) * intervalMs
+        return [
+          // one run for all that wait by then
+          perform('run-batch', String(at), {}, { at }),
+          ...(cancellation_deadline === null ? [] : [perform('tell-minted', leg_id, {})]),
+        ]
+      }),
+      on(BankDebitSubmitted, ({ data: { leg_id, effective_date } }) => [
+        perform('process', leg_id, {}, { at: processedFrom(effective_date) }),
+      ]),
+      on(BankDebitReported, ({ data }) =>
+        data.settled_on === null
+          ? []
+          : [perform('settle', data.leg_id, { ...data, settled_on: data.settled_on })],
+      ),
+      on(BankDebitMatched, ({ data }) => [perform('clear', data.match_id, data)]),
+      on(BankDebitReturned, ({ data }) => [perform('take-back', data.leg_id, data)]),
+    ],
+    work: {
+      'run-batch': work({ ...kind, timeLimitMs: 600_000, payload: nothing }, async (item) => {
+        await runBatch(app, contextOf(item))
+        return { outcome: 'done' }
+      }),
+      process: work({ ...kind, payload: nothing }, async (item) => {
+        const after = await changed(app, bankDebit, item.key, { type: 'Process', at: item.dueAt }, contextOf(item))
+        return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
+      }),
+      'tell-minted': work({ ...kind, payload: nothing }, async (item) => {
+        await raiseWebhookEvent(app, mintedPayload(await load(app, item.key)), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      // the processor's word counts where the carrier settles into its own bank, and for the session's own debit
+      settle: work(
+        {
+          ...kind,
+          payload: z.object({
+            leg_id: z.string(),
+            settled_on: z.string(),
+            processor_status: z.string().nullable(),
+          }),
+        },
+        async (item) => {
+          const debit = await load(app, item.payload.leg_id)
+          if (debit.settlement_type !== 'direct' || debit.source !== 'session') return { outcome: 'done' }
+          await confirm(app, debit, 'processor', contextOf(item))
+          await raiseWebhookEvent(app, settledPayload(debit, item.payload), contextOf(item))
+          return { outcome: 'done' }
+        },
+      ),
+      clear: work({ ...kind, payload: BankDebitMatched.schema }, async (item) => {
+        const debit = await load(app, item.payload.leg_id)
+        if (debit.source !== 'session') return { outcome: 'done' }
+        await confirm(app, debit, 'bank', contextOf(item))
+        await raiseWebhookEvent(app, clearedPayload(debit, item.payload), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      'take-back': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
+        const debit = await load(app, item.key)
+        const { payment_session_id: sessionId, leg_id: legId } = debit
+        if (sessionId !== null) {
+          const command = { type: 'RecordDebitReturned', legId, at: app.clock.now() } as const
+          const after = await changed(app, paymentSession, sessionId, command, contextOf(item))
+          if (isRejection(after)) throw new Error(after.message)
+        }
+        await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
+        return { outcome: 'done' }
+      }),
+    },
+  })
+}
+
+/** The session reads paid before anybody is told. */
+async function confirm(
+  app: Application,
+  { payment_session_id: sessionId, leg_id: legId }: BankDebit,
+  by: 'bank' | 'processor',
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'ConfirmDebit', legId, by, at: app.clock.now() } as const
+  const after = await changed(app, paymentSession, sessionId!, command, context)
+  if (isRejection(after)) throw new Error(after.message)
+}
+
+async function load({ commands }: Pick<Application, 'commands'>, legId: string): Promise<BankDebit> {
+  const { state } = await commands.load(bankDebit, legId)
+  if (state === null) throw new Error(`There is no bank debit ${legId}`)
+  return state
+}
