@@ -1,6 +1,7 @@
 import { alertEndpoints } from './alerts.ts'
 import { apiClientEndpoints } from './api-clients.ts'
 import { auditEndpoints } from './audit.ts'
+import { bankRailEndpoints } from './bank-rail.ts'
 import { cardProcessorEndpoints } from './card-processor.ts'
 import { carrierEndpoints } from './carriers.ts'
 import { checkoutSettingsEndpoints } from './checkout-settings.ts'
@@ -37,6 +38,7 @@ export const operatorEndpoints = [
   ...alertEndpoints,
   ...outboxEndpoints,
   ...faultEndpoints,
+  ...bankRailEndpoints,
   ...cardProcessorEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,

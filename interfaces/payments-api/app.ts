@@ -8,6 +8,7 @@ import { writeEnvelopeError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
 import type { PaymentsHost } from './api.ts'
+import { achTransactionEndpoints } from './ach-transactions.ts'
 import { intakeEndpoints } from './intake.ts'
 import { paymentLinkEndpoints, publicPaymentLinkEndpoints } from './payment-links.ts'
 import { paymentSessionEndpoints } from './payment-sessions.ts'
@@ -28,6 +29,7 @@ export interface PaymentsSettings extends SharedSettings, Pick<PaymentsHost, 'po
 export const paymentsEndpoints = [
   ...paymentLinkEndpoints,
   ...paymentSessionEndpoints,
+  ...achTransactionEndpoints,
   ...subscriptionEndpoints,
   ...intakeEndpoints,
   ...webhookEndpoints,
