@@ -32,7 +32,9 @@ const source = await findEventStore()
 if (source) {
   eventLogContract('EventStoreDB', async () => {
     const server = await startEventStore()
-    return { open: () => openEventStoreEventLog({ url: server.url }), remove: () => server.stop() }
+    // on a busy machine the server may take longer than a caller of the service would wait
+    const open = () => openEventStoreEventLog({ url: server.url, patienceMs: 60_000 })
+    return { open, remove: () => server.stop() }
   })
 } else {
   describe.skip('event log contract: EventStoreDB (no server was found)', () =>
@@ -59,7 +61,7 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
   })
 
   async function openLog(options: Partial<EventStoreEventLogOptions> = {}): Promise<EventLog> {
-    const log = await openEventStoreEventLog({ url: server.url, ...options })
+    const log = await openEventStoreEventLog({ url: server.url, patienceMs: 60_000, ...options })
     cleanup(() => log.close())
     return log
   }

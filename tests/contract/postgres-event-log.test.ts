@@ -26,7 +26,7 @@ eventLogContract('PostgreSQL', async () => {
     open: async () => {
       const database = await openDatabase({ url: test.url })
       databases.push(database)
-      return openPostgresEventLog({ database })
+      return openPostgresEventLog({ database, patienceMs: 60_000 })
     },
     remove: async () => {
       for (const database of databases) await database.close()
@@ -54,7 +54,7 @@ describe('event log in PostgreSQL', () => {
     const { url = testDatabase.url, ...rest } = options
     const database = await openDatabase({ url })
     cleanup(() => database.close())
-    const log = await openPostgresEventLog({ database, ...rest })
+    const log = await openPostgresEventLog({ database, patienceMs: 60_000, ...rest })
     cleanup(() => log.close())
     return log
   }
