@@ -29,6 +29,7 @@ import {
 import {
   equalsIfGiven,
   isNullIfGiven,
+  isOfTenant,
   type Parameter,
   type Reading,
   statement,
@@ -146,8 +147,7 @@ const PROJECTION = 'operator-alerts'
 const alertsOf = (db: Reading, $: Parameter<AlertScope>) =>
   db
     .selectFrom('operator_alerts')
-    .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
-    .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
+    .where((eb) => isOfTenant(eb, $))
     .where((eb) => equalsIfGiven(eb, 'kind', $('kind')))
     .where((eb) => isNullIfGiven(eb, 'acknowledged_at', $('isOpen')))
 const LIST = {

@@ -7,14 +7,11 @@ import {
   type PageRequest,
   readPage,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import { isOfTenant, type Parameter, type Reading, statement } from '../read-models/statement.ts'
 import { type ShownEmployer, showEmployers } from './show-employers.ts'
 
 const employersOf = (db: Reading, $: Parameter<ListScope>) =>
-  db
-    .selectFrom('employers')
-    .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
-    .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
+  db.selectFrom('employers').where((eb) => isOfTenant(eb, $))
 const EMPLOYERS = {
   projection: 'employers',
   rows: statement('operator-employers', (db, $: Parameter<ListScope & PagePart>) =>

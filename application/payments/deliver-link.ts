@@ -1,3 +1,4 @@
+import { dollars } from '../../domain/kernel/money.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { type CheckoutSettings, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
@@ -85,9 +86,4 @@ The link can be used until ${link.expires_at.slice(0, 10)}.
 
 function textOf(link: PaymentLink, seller: string): string {
   return `${seller} asks you to pay ${dollars(linkAmountCents(link))}: ${link.processor_url}`
-}
-
-/** Cents as they are written for people: `$1,234.50`. */
-export function dollars(cents: number): string {
-  return `$${(Math.floor(cents / 100)).toLocaleString('en-US')}.${String(cents % 100).padStart(2, '0')}`
 }

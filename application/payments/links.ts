@@ -1,6 +1,6 @@
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { type Environment, isId } from '../../domain/kernel/ids.ts'
+import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   type PaymentLink,
@@ -12,10 +12,17 @@ import {
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable } from '../command-handling/verbs.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
+import {
+  type KeyScope,
+  keyScope,
+  type ListPage,
+  type PagePart,
+  type PageRequest,
+  readPage,
+} from '../read-models/pages.ts'
 import {
   equalsIfGiven,
-  inIfGiven,
+  isWithinKey,
   type Parameter,
   type Reading,
   statement,
@@ -42,12 +49,7 @@ export async function linkOf(
 }
 
 /** What a list of payment links is narrowed to; null is everything. */
-interface LinkScope {
-  readonly tenantId: string
-  readonly environment: Environment
-  /** Of the key. */
-  readonly carrierIds: readonly string[] | null
-  readonly employerIds: readonly string[] | null
+interface LinkScope extends KeyScope {
   readonly carrierId: string | null
   readonly employerId: string | null
   readonly status: PaymentLinkStatus | null
@@ -59,10 +61,7 @@ interface LinkScope {
 const linksOf = (db: Reading, $: Parameter<LinkScope>) =>
   db
     .selectFrom('payment_links')
-    .where('tenant_id', '=', $('tenantId'))
-    .where('environment', '=', $('environment'))
-    .where((eb) => inIfGiven(eb, 'carrier_id', $('carrierIds')))
-    .where((eb) => inIfGiven(eb, 'employer_id', $('employerIds')))
+    .where((eb) => isWithinKey(eb, $))
     .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
     .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
     .where((eb) => {
@@ -91,14 +90,8 @@ export async function listLinks(
   filter: Pick<LinkScope, 'carrierId' | 'employerId' | 'status'>,
   page: PageRequest,
 ): Promise<ListPage<PaymentLink>> {
-  const { tenant_id: tenantId, environment, carrier_ids, employer_ids } = client
-  const scope = {
-    ...{ tenantId, environment, ...filter },
-    carrierIds: carrier_ids === 'all' ? null : carrier_ids,
-    employerIds: employer_ids === 'all' ? null : employer_ids,
-    now: isoTime(app.clock.now()),
-    expired: 'expired' as const,
-  }
+  const now = isoTime(app.clock.now())
+  const scope = { ...keyScope(client), ...filter, now, expired: 'expired' as const }
   const { items, total } = await readPage(app, LINKS, scope, page)
   const loaded = await Promise.all(
     items.map(({ payment_link_id }) => app.commands.load(paymentLink, payment_link_id)),

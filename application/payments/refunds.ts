@@ -1,13 +1,8 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import {
-  type PaymentLink,
-  paymentLink,
-  pendingRefund,
-  type Refund,
-  refundableCents,
-} from '../../domain/payments/payment-link.ts'
+import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
 import type { RefundReason } from '../../domain/payments/payment-link-events.ts'
+import { pendingRefund, type Refund, refundableCents } from '../../domain/payments/payment-link-refunds.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { Turns } from '../command-handling/turns.ts'

@@ -1,10 +1,6 @@
-import {
-  type PaymentLink,
-  type PaymentLinkStatus,
-  refundedCents,
-  statusAt,
-} from '../../domain/payments/payment-link.ts'
+import { type PaymentLink, type PaymentLinkStatus, statusAt } from '../../domain/payments/payment-link.ts'
 import { PaymentLinkCreated } from '../../domain/payments/payment-link-events.ts'
+import { refundedCents } from '../../domain/payments/payment-link-refunds.ts'
 import type { Application } from '../application.ts'
 import { opened } from '../sealed-fields.ts'
 

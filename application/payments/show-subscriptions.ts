@@ -1,14 +1,20 @@
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import type { Environment } from '../../domain/kernel/ids.ts'
 import { dueAt, nextNumber, type Subscription, subscription } from '../../domain/payments/subscription.ts'
 import type { SubscriptionStatus } from '../../domain/payments/subscription-events.ts'
 import type { Application } from '../application.ts'
 import { derivedId } from '../event-registry.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
+import {
+  type KeyScope,
+  keyScope,
+  type ListPage,
+  type PagePart,
+  type PageRequest,
+  readPage,
+} from '../read-models/pages.ts'
 import {
   equalsIfGiven,
-  inIfGiven,
+  isWithinKey,
   type Parameter,
   type Reading,
   statement,
@@ -78,11 +84,7 @@ function scheduledPayments(state: Subscription): readonly ScheduledPayment[] {
 }
 
 /** What a list of subscriptions is narrowed to; null is everything. */
-interface Scope {
-  readonly tenantId: string
-  readonly environment: Environment
-  readonly employerIds: readonly string[] | null
-  readonly carrierIds: readonly string[] | null
+interface Scope extends KeyScope {
   readonly carrierId: string | null
   readonly status: SubscriptionStatus | null
 }
@@ -90,10 +92,7 @@ interface Scope {
 const subscriptionsOf = (db: Reading, $: Parameter<Scope>) =>
   db
     .selectFrom('subscriptions')
-    .where('tenant_id', '=', $('tenantId'))
-    .where('environment', '=', $('environment'))
-    .where((eb) => inIfGiven(eb, 'employer_id', $('employerIds')))
-    .where((eb) => inIfGiven(eb, 'carrier_id', $('carrierIds')))
+    .where((eb) => isWithinKey(eb, $))
     .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
     .where((eb) => equalsIfGiven(eb, 'status', $('status')))
 const SUBSCRIPTIONS = {
@@ -117,12 +116,7 @@ export async function listSubscriptions(
   wanted: { readonly carrierId: string | null; readonly status: SubscriptionStatus | null },
   page: PageRequest,
 ): Promise<ListPage<ShownSubscription>> {
-  const { tenant_id: tenantId, environment, employer_ids, carrier_ids } = client
-  const scope = {
-    ...{ tenantId, environment, ...wanted },
-    employerIds: employer_ids === 'all' ? null : employer_ids,
-    carrierIds: carrier_ids === 'all' ? null : carrier_ids,
-  }
+  const scope = { ...keyScope(client), ...wanted }
   const { items, total } = await readPage(app, SUBSCRIPTIONS, scope, page)
   const loaded = await Promise.all(
     items.map(({ subscription_id }) => app.commands.load(subscription, subscription_id)),

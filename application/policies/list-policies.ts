@@ -7,7 +7,13 @@ import {
   type PageRequest,
   readPage,
 } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import {
+  equalsIfGiven,
+  isOfTenant,
+  type Parameter,
+  type Reading,
+  statement,
+} from '../read-models/statement.ts'
 
 /** What a list of policies is narrowed to. */
 interface PolicyScope extends ListScope {
@@ -17,8 +23,7 @@ interface PolicyScope extends ListScope {
 const policiesOf = (db: Reading, $: Parameter<PolicyScope>) =>
   db
     .selectFrom('policies')
-    .where((eb) => equalsIfGiven(eb, 'tenant_id', $('tenantId')))
-    .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
+    .where((eb) => isOfTenant(eb, $))
     .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
 const POLICIES = {
   projection: 'policies',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { type PaymentLink, paymentLink, pendingRefund } from '../../domain/payments/payment-link.ts'
+import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
 import {
   deliveryChannel,
   PaymentLinkCancelled,
@@ -13,8 +13,8 @@ import {
   PaymentLinkRefundFailed,
   PaymentLinkRefundRequested,
 } from '../../domain/payments/payment-link-events.ts'
+import { pendingRefund } from '../../domain/payments/payment-link-refunds.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { activatePolicyOf, expireLink } from '../payments/completions.ts'
 import { deliverLink } from '../payments/deliver-link.ts'
@@ -28,6 +28,7 @@ import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import {
   backoff,
   cancel,
+  contextOf,
   on,
   perform,
   processManager,
@@ -35,8 +36,6 @@ import {
   type WorkOutcome,
   work,
 } from './process-manager.ts'
-
-const PAYMENT_LINKS = 'payment-links'
 
 /** How long the request for a refund has to settle it itself, in service-clock milliseconds. */
 export const REFUND_SETTLING_MS = 15 * 60_000
@@ -64,7 +63,7 @@ export function paymentLinks(app: Application) {
   const kind = { retry: backoff(), timeLimitMs: 60_000 }
   const ofProvider = { ...kind, retry: backoff(TRIES) }
   return processManager({
-    name: PAYMENT_LINKS,
+    name: 'payment-links',
     startAt: 'beginning',
     on: [
       on(PaymentLinkCreated, ({ data }) => {
@@ -244,10 +243,4 @@ async function linkOf({ commands }: Pick<Application, 'commands'>, linkId: strin
   const { state } = await commands.load(paymentLink, linkId)
   if (state === null) throw new Error(`There is no payment link ${linkId}`)
   return state
-}
-
-function contextOf(item: WorkItem): CommandContext {
-  const { tenantId, environment, correlationId, causationId, commandId } = item
-  const actor = { type: 'system', id: PAYMENT_LINKS } as const
-  return { actor, tenantId, environment, correlationId, causationId, commandId, mayRepeat: true }
 }

@@ -34,6 +34,7 @@ import { isAway } from '../ports/unavailable.ts'
 import {
   backoff,
   cancel,
+  contextOf,
   on,
   perform,
   processManager,
@@ -243,11 +244,7 @@ function append(
   events: readonly PayrollFileEvent[],
 ): Promise<Loaded<PayrollFile>> {
   return parts.commands.appendAt(payrollFile, item.key, file, events, {
-    actor: { type: 'system', id: PAYROLL_PIPELINE },
-    tenantId: item.tenantId,
-    environment: item.environment,
-    correlationId: item.correlationId,
-    causationId: item.causationId,
+    ...contextOf(item),
     commandId: `${item.commandId}/${step}`,
   })
 }

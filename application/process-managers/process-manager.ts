@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { EventOf, EventType } from '../../domain/kernel/event-type.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 import type { RecordedEvent } from '../event-registry.ts'
 import type { FaultPoint } from '../ports/faults.ts'
 
@@ -121,6 +122,13 @@ export interface WorkItem<Payload = unknown> {
   readonly environment: 'live' | 'sandbox' | null
   /** Aborts when the time is up, the lease is lost or the service stops; stop at the next safe point by throwing its reason. */
   readonly signal: AbortSignal
+}
+
+/** What the commands of a piece of work run with: its process manager gives them, and they may come again. */
+export function contextOf(item: WorkItem): CommandContext {
+  const { processManager, tenantId, environment, correlationId, causationId, commandId } = item
+  const actor = { type: 'system', id: processManager } as const
+  return { actor, tenantId, environment, correlationId, causationId, commandId, mayRepeat: true }
 }
 
 /** What became of a piece of work. A thrown error is a `retry`, unless it says that log or database are away. */

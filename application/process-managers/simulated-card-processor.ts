@@ -12,6 +12,7 @@ import { nextStep, takeStep } from '../payments/simulated-processor.ts'
 import {
   backoff,
   cancel,
+  contextOf,
   on,
   perform,
   processManager,
@@ -47,7 +48,6 @@ function look({ data, metadata }: RecordedEvent<{ type: string; data: { subscrip
 }
 
 async function chargeWhatIsDue(app: Application, item: WorkItem): Promise<WorkOutcome> {
-  const { tenantId, environment, correlationId, causationId } = item
   for (;;) {
     item.signal.throwIfAborted()
     const { state } = await app.commands.load(subscription, item.key)
@@ -55,8 +55,7 @@ async function chargeWhatIsDue(app: Application, item: WorkItem): Promise<WorkOu
     if (!step || app.processors[state.environment].kind !== 'simulated') return { outcome: 'done' }
     if (step.at > app.clock.now()) return { outcome: 'again', at: step.at }
     await takeStep(app, state, step, {
-      actor: { type: 'system', id: NAME },
-      ...{ tenantId, environment, correlationId, causationId, mayRepeat: true },
+      ...contextOf(item),
       commandId: `${item.commandId}/${step.number}/${step.failures}`,
     })
   }

@@ -89,3 +89,8 @@ function lastOf(claims: readonly ClaimedWork[]): string | null {
     null,
   )
 }
+
+/** What a kind of work is known by among those of all process managers. */
+export function kindName(processManager: string, kind: string): string {
+  return `${processManager}/${kind}`
+}

@@ -10,7 +10,6 @@ import {
   SubscriptionStarted,
 } from '../../domain/payments/subscription-events.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import type { RecordedEvent } from '../event-registry.ts'
 import { paymentId } from '../payments/show-subscriptions.ts'
@@ -20,6 +19,7 @@ import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import {
   backoff,
   cancel,
+  contextOf,
   ladder,
   on,
   perform,
@@ -27,8 +27,6 @@ import {
   type WorkItem,
   work,
 } from './process-manager.ts'
-
-const SUBSCRIPTIONS = 'subscriptions'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -49,7 +47,7 @@ const telling = { retry: backoff(), timeLimitMs: TIME_LIMIT_MS }
 /** Takes the first payments of subscriptions, ends those that nobody pays, and tells partners what became of them. */
 export function subscriptions(app: Application) {
   return processManager({
-    name: SUBSCRIPTIONS,
+    name: 'subscriptions',
     startAt: 'beginning',
     on: [
       on(SubscriptionStarted, ({ data }) => {
@@ -207,15 +205,4 @@ async function tell(
 
 function ownerOf({ tenant_id, environment, carrier_id, employer_id }: Subscription) {
   return { tenantId: tenant_id, environment, carrierId: carrier_id, employerId: employer_id }
-}
-
-function contextOf({
-  tenantId,
-  environment,
-  correlationId,
-  causationId,
-  commandId,
-}: WorkItem): CommandContext {
-  const actor = { type: 'system', id: SUBSCRIPTIONS } as const
-  return { actor, tenantId, environment, correlationId, causationId, commandId, mayRepeat: true }
 }

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describeError } from '../following/describe-error.ts'
 import { Heartbeat } from '../ownership/heartbeat.ts'
@@ -8,10 +7,11 @@ import type { Notices } from '../ports/notices.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { WorkHint, WorkQueue } from '../ports/work-queue.ts'
 import { itemOf, LeaseLost, orGivenUp, TimeLimitExceeded } from './attempt.ts'
-import { type ProcessManager, triesOf, type WorkOutcome } from './process-manager.ts'
+import { type BackoffOptions, backoffMs, ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
+import { type ProcessManager, triesOf } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
-import { KindSlots } from './slots.ts'
-import type { ClaimedWork, WorkEnd, WorkStore, WorkToStore } from './work-store.ts'
+import { KindSlots, kindName } from './slots.ts'
+import type { ClaimedWork, WorkStore, WorkToStore } from './work-store.ts'
 
 /** What workers tell about; fields hold no personal data. */
 export type WorkersReport = (
@@ -24,9 +24,6 @@ export type WorkersReport = (
     | 'workers_disturbed',
   fields: Readonly<Record<string, string | number>>,
 ) => void
-
-/** How a worker let go of a piece of work: `failed`, its tries were used up; the others as in {@link WorkOutcome}. */
-export type EndedWork = WorkOutcome['outcome'] | 'failed'
 
 export interface WorkersParts {
   readonly clock: Clock
@@ -41,13 +38,10 @@ export interface WorkersParts {
 }
 
 /** All times are real milliseconds. */
-export interface WorkersOptions {
+export interface WorkersOptions extends BackoffOptions {
   /** How long a dead worker's work waits for another. */
   readonly workLeaseMs: number
   readonly pollMs: number
-  /** First pause after a failed try that is retried in real time; it doubles up to `longestBackoffMs`. */
-  readonly backoffMs: number
-  readonly longestBackoffMs: number
 }
 
 /** Pause before work is tried again that found log or database away, in milliseconds. */
@@ -58,12 +52,6 @@ const LONGEST_REST_MS = 25
 
 class Stopping extends Error {
   override readonly name = 'Stopping'
-}
-
-/** How a claim ends, and what that is told as. */
-interface Ended {
-  readonly end: WorkEnd
-  readonly as: EndedWork | null
 }
 
 /** A claim of this process. */
@@ -80,6 +68,7 @@ export class Workers {
   readonly #parts: WorkersParts
   readonly #options: WorkersOptions
   readonly #kinds = new Map<string, KindSlots>()
+  readonly #ends: ClaimEnds
   readonly #running = new Set<Running>()
   readonly #heartbeat: Heartbeat<Running>
   readonly #working = new Set<Promise<void>>()
@@ -102,6 +91,7 @@ export class Workers {
         this.#kinds.set(kindName(name, kind), new KindSlots(name, kind, declared))
       }
     }
+    this.#ends = new ClaimEnds(parts, this.#kinds, options)
     const { workLeaseMs: ttlMs } = options
     this.#heartbeat = new Heartbeat<Running>({
       ttlMs,
@@ -193,7 +183,7 @@ export class Workers {
         failures += 1
         if (failures === 1) report('workers_disturbed', { error: describeError(error) })
         const { signal } = this.#stopping
-        await delay(this.#backoff(failures), null, { signal }).catch(() => undefined)
+        await delay(backoffMs(failures, this.#options), null, { signal }).catch(() => undefined)
         this.#pollAt = 0
       }
     }
@@ -296,17 +286,18 @@ export class Workers {
     try {
       signal.throwIfAborted()
       // tries that ended neither well nor badly took their workers with them
-      if (claim.attempt > triesOf(retry)) return this.#retry(claim, slots, 'every try was cut short')
+      if (claim.attempt > triesOf(retry)) return this.#ends.retry(claim, retry, 'every try was cut short')
       const { payload } = fitPayload(slots.declared, claim.kind, claim.payload)
       const outcome = await orGivenUp(slots.declared.run(itemOf(claim, slots, payload, signal)), signal)
       this.#isAway = false
-      return this.#endOf(claim, slots, outcome)
+      return this.#ends.of(claim, retry, outcome)
     } catch (error) {
-      if (signal.reason instanceof TimeLimitExceeded) return this.#retry(claim, slots, signal.reason.message)
+      if (signal.reason instanceof TimeLimitExceeded)
+        return this.#ends.retry(claim, retry, signal.reason.message)
       if (signal.aborted) return { end: { end: 'interrupted' }, as: null }
       const why = describeError(error)
-      if (error instanceof UnfitPayload) return this.#failed(claim, why, 'failed')
-      if (!isAway(error)) return this.#retry(claim, slots, why)
+      if (error instanceof UnfitPayload) return this.#ends.failed(claim, why, 'failed')
+      if (!isAway(error)) return this.#ends.retry(claim, retry, why)
       // while log or database are away nothing can be said against the work: that costs no try, however long it takes
       if (!this.#isAway) this.#parts.report('work_interrupted', { error: why })
       this.#isAway = true
@@ -314,58 +305,6 @@ export class Workers {
     } finally {
       clearTimeout(timeLimit)
     }
-  }
-
-  #endOf(claim: ClaimedWork, slots: KindSlots, outcome: WorkOutcome<unknown>): Ended {
-    const changed =
-      'payload' in outcome || 'kind' in outcome ? { changed: this.#changed(claim, outcome) } : {}
-    switch (outcome.outcome) {
-      case 'done':
-        return { end: { end: 'done' }, as: 'done' }
-      case 'held':
-        return { end: { end: 'held', at: outcome.at }, as: 'held' }
-      case 'again': {
-        const when = 'at' in outcome ? { at: outcome.at } : { afterMs: outcome.afterMs }
-        return { end: { end: 'again', ...when, ...changed }, as: 'again' }
-      }
-      case 'retry':
-        return this.#retry(claim, slots, outcome.why, changed)
-      case 'stop':
-        return this.#failed(claim, outcome.why, 'stop')
-    }
-  }
-
-  /** @throws UnfitPayload */
-  #changed(
-    { processManager, kind, payload }: ClaimedWork,
-    to: { readonly payload?: unknown; readonly kind?: string },
-  ): NonNullable<Extract<WorkEnd, { end: 'again' }>['changed']> {
-    const next = to.kind ?? kind
-    const declared = this.#kinds.get(kindName(processManager, next))?.declared
-    return { kind: next, ...fitPayload(declared, next, 'payload' in to ? to.payload : payload) }
-  }
-
-  /** What follows a failed try. */
-  #retry(
-    claim: ClaimedWork,
-    { declared: { retry } }: KindSlots,
-    why: string,
-    changed: Pick<Extract<WorkEnd, { end: 'retry' }>, 'changed'> = {},
-  ): Ended {
-    if (claim.attempt >= triesOf(retry)) return this.#failed(claim, why, 'failed')
-    const { processManager, kind, key, attempt } = claim
-    this.#parts.report('work_retried', { process_manager: processManager, kind, key, attempt, error: why })
-    const when =
-      retry.clock === 'service'
-        ? { at: this.#parts.clock.now() + retry.rungsMs[attempt - 1]! }
-        : { afterMs: this.#backoff(attempt) }
-    return { end: { end: 'retry', why, ...when, ...changed }, as: 'retry' }
-  }
-
-  #failed(claim: ClaimedWork, why: string, as: 'stop' | 'failed'): Ended {
-    const { processManager, kind, key, attempt } = claim
-    this.#parts.report('work_failed', { process_manager: processManager, kind, key, attempt, error: why })
-    return { end: { end: 'failed', why }, as }
   }
 
   // ---- waiting
@@ -401,15 +340,4 @@ export class Workers {
     })
     this.#wakeLoop = () => undefined
   }
-
-  /** Between half and all of what doubles with each failure. */
-  #backoff(failures: number): number {
-    const { backoffMs, longestBackoffMs } = this.#options
-    const longest = Math.min(longestBackoffMs, backoffMs * 2 ** Math.min(failures - 1, 20))
-    return Math.ceil(longest / 2) + randomInt(Math.ceil(longest / 2) + 1)
-  }
-}
-
-function kindName(processManager: string, kind: string): string {
-  return `${processManager}/${kind}`
 }

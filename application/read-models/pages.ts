@@ -1,3 +1,4 @@
+import type { ApiClient } from '../../domain/access/api-client.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import type { Application } from '../application.ts'
 import type { Statement } from '../ports/read-database.ts'
@@ -14,10 +15,31 @@ export interface ListPage<Item> {
   readonly total: number
 }
 
-/** What a list is narrowed to; null is everything. */
+/** What a list of an operator is narrowed to; null is everything. */
 export interface ListScope {
   readonly tenantId: string | null
   readonly environment: Environment | null
+}
+
+/** What a list of a partner is narrowed to by its key; null is everything. */
+export interface KeyScope {
+  readonly tenantId: string
+  readonly environment: Environment
+  readonly carrierIds: readonly string[] | null
+  readonly employerIds: readonly string[] | null
+}
+
+export function keyScope({
+  tenant_id,
+  environment,
+  carrier_ids,
+  employer_ids,
+}: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>): KeyScope {
+  return {
+    ...{ tenantId: tenant_id, environment },
+    carrierIds: carrier_ids === 'all' ? null : carrier_ids,
+    employerIds: employer_ids === 'all' ? null : employer_ids,
+  }
 }
 
 /** The statements of a list in pages, and the projection that it reads. */

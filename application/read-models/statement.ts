@@ -16,6 +16,7 @@ import {
 } from 'kysely'
 import type { Statement } from '../ports/read-database.ts'
 import type { ReadModels } from './index.ts'
+import type { KeyScope, ListScope } from './pages.ts'
 
 /** What queries are built from; it reads only. */
 export type Reading = Pick<QueryCreator<ReadModels>, 'selectFrom'>
@@ -68,6 +69,36 @@ export function statement<Parameters, Row>(
     return value.name as keyof Parameters & string
   })
   return { name, text: query.sql, parameters }
+}
+
+/** Tables that have all of some columns. */
+type TableWith<Column extends string> = {
+  [Table in keyof ReadModels]: [Column] extends [keyof ReadModels[Table]] ? Table : never
+}[keyof ReadModels]
+
+/** Holds for rows within the scope of a key. */
+export function isWithinKey<
+  Table extends TableWith<'tenant_id' | 'environment' | 'carrier_id' | 'employer_id'>,
+>(builder: ExpressionBuilder<ReadModels, Table>, $: Parameter<KeyScope>): Expression<SqlBool> {
+  const eb = builder as unknown as ExpressionBuilder<ReadModels, 'payment_links'>
+  return eb.and([
+    eb('tenant_id', '=', $('tenantId')),
+    eb('environment', '=', $('environment')),
+    inIfGiven(eb, 'carrier_id', $('carrierIds')),
+    inIfGiven(eb, 'employer_id', $('employerIds')),
+  ])
+}
+
+/** Holds for rows of the tenant and the environment that an operator asks for. */
+export function isOfTenant<Table extends TableWith<'tenant_id' | 'environment'>>(
+  builder: ExpressionBuilder<ReadModels, Table>,
+  $: Parameter<ListScope>,
+): Expression<SqlBool> {
+  const eb = builder as unknown as ExpressionBuilder<ReadModels, 'payment_links'>
+  return eb.and([
+    equalsIfGiven(eb, 'tenant_id', $('tenantId')),
+    equalsIfGiven(eb, 'environment', $('environment')),
+  ])
 }
 
 /** Holds where a column has the value of a parameter, or the parameter is null. */

@@ -15,10 +15,9 @@ import {
   type WebhookSubscription,
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
 import type { AttemptResult, Delivery, WebhookAnswer } from '../ports/webhooks.ts'
 import { LeaseLost, TimeLimitExceeded } from '../process-managers/attempt.ts'
-import type { WorkItem, WorkOutcome } from '../process-managers/process-manager.ts'
+import { contextOf, type WorkItem, type WorkOutcome } from '../process-managers/process-manager.ts'
 import type { DeliveryParts } from './delivery-parts.ts'
 
 /** How long an attempt under way is waited for when the service stops, in real milliseconds. */
@@ -140,7 +139,7 @@ async function drop(parts: DeliveryParts, item: WorkItem, delivery: Delivery): P
     webhookEvent,
     eventId,
     { type: 'Drop', subscriptionId, deliveryId },
-    contextOf(item, delivery),
+    contextOf(item),
   )
   if (isRejection(outcome)) throw new Error(outcome.message)
   await parts.records.giveUp(deliveryId, 'It was not accepted within 48 hours')
@@ -169,20 +168,12 @@ async function disable(parts: DeliveryParts, item: WorkItem, delivery: Delivery)
     id,
     { type: 'Disable', subscriptionId, by: 'failures', enabledRevision, at: parts.clock.now() },
     // the same piece may find a full count again, after the subscription was enabled
-    { ...contextOf(item, delivery), ordinal: enabledRevision + 1 },
+    { ...contextOf(item), ordinal: enabledRevision + 1 },
   )
   // it was deleted
   if (isRejection(outcome)) return false
   if (outcome.events.length > 0) parts.heard.disabled()
   return subscriptionOf(outcome.state, subscriptionId)?.status === 'disabled'
-}
-
-function contextOf(
-  { commandId, correlationId, causationId }: Pick<WorkItem, 'commandId' | 'correlationId' | 'causationId'>,
-  { tenantId, environment }: Delivery,
-): CommandContext {
-  const actor = { type: 'system', id: 'webhook-deliveries' } as const
-  return { actor, tenantId, environment, correlationId, causationId, commandId }
 }
 
 /** A signal that leaves an attempt some time when the service stops, so that it need not be repeated. */

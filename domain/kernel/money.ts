@@ -64,3 +64,9 @@ export function toCents(dollars: Decimal): number {
 export function premiumCents(cents: number, ratePer100: Decimal): number {
   return Number(divideHalfUp(BigInt(cents) * ratePer100.digits, 100n * 10n ** BigInt(ratePer100.scale)))
 }
+
+/** Cents as they are written for people: `$1,234.50`. */
+export function dollars(cents: number): string {
+  const whole = Math.trunc(Math.abs(cents) / 100).toLocaleString('en-US')
+  return `${cents < 0 ? '-' : ''}$${whole}.${String(Math.abs(cents) % 100).padStart(2, '0')}`
+}

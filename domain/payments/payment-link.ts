@@ -15,13 +15,17 @@ import {
   PaymentLinkPaidAgain,
   PaymentLinkPaymentFailed,
   PaymentLinkPlanNotStarted,
-  PaymentLinkRefunded,
-  PaymentLinkRefundFailed,
-  PaymentLinkRefundRequested,
   PaymentLinkSent,
   paymentLinkEvents,
-  type RefundReason,
 } from './payment-link-events.ts'
+import {
+  type Refund,
+  type RefundCommand,
+  requestRefund,
+  settleRefund,
+  withNewRefund,
+  withRefund,
+} from './payment-link-refunds.ts'
 
 /**
  * A payment link: one hosted checkout, paid once. What the processor took counts in every state; refunds do not change
@@ -29,14 +33,6 @@ import {
  */
 export const LINK_STATUSES = ['created', 'sent', 'cancelled', 'paid', 'expired'] as const
 export type PaymentLinkStatus = (typeof LINK_STATUSES)[number]
-
-export interface Refund
-  extends Omit<DataOf<'PaymentLinkRefundRequested'>, 'payment_link_id' | 'requested_at'> {
-  readonly status: 'pending' | 'succeeded' | 'failed'
-  /** Once it is settled; null where the processor has none. */
-  readonly processor_refund_id: string | null
-  readonly created_at: string
-}
 
 export interface PaymentLink extends DataOf<'PaymentLinkCreated'> {
   /** As it was recorded; see {@link statusAt}. */
@@ -92,27 +88,7 @@ export type PaymentLinkCommand =
     }
   | { readonly type: 'Cancel'; readonly at: number }
   | { readonly type: 'Expire'; readonly at: number }
-  | {
-      readonly type: 'RequestRefund'
-      readonly refundId: string
-      /** Null: whatever is left. */
-      readonly amountCents: number | null
-      readonly reason: RefundReason | null
-      readonly at: number
-    }
-  | {
-      readonly type: 'RecordRefunded'
-      readonly refundId: string
-      readonly processorRefundId: string | null
-      readonly at: number
-    }
-  | {
-      readonly type: 'RecordRefundFailed'
-      readonly refundId: string
-      /** Of one that the processor had taken. */
-      readonly processorRefundId: string | null
-      readonly at: number
-    }
+  | RefundCommand
 
 /** What a link charges in all. */
 export function totalCents({
@@ -140,24 +116,6 @@ export function statusAt(
 /** Whether a link of a status can be paid, cancelled, or expire. */
 export function isOpen(status: PaymentLinkStatus): status is 'created' | 'sent' {
   return status === 'created' || status === 'sent'
-}
-
-/** Cents that were refunded. */
-export function refundedCents({ refunds }: Pick<PaymentLink, 'refunds'>): number {
-  return refunds.reduce(
-    (sum, { status, amount_cents }) => sum + (status === 'succeeded' ? amount_cents : 0),
-    0,
-  )
-}
-
-/** Cents that were paid and not refunded; a refund that is under way is not counted. */
-export function refundableCents(one: Pick<PaymentLink, 'payment' | 'refunds'>): number {
-  return (one.payment?.amount_cents ?? 0) - refundedCents(one)
-}
-
-/** The refund that is under way: asked for, and nobody knows yet what became of it. */
-export function pendingRefund({ refunds }: Pick<PaymentLink, 'refunds'>): Refund | null {
-  return refunds.find(({ status }) => status === 'pending') ?? null
 }
 
 export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, PaymentLinkEvent> = {
@@ -201,12 +159,8 @@ export const paymentLink: Decider<PaymentLink | null, PaymentLinkCommand, Paymen
         const { expired_at } = event.data
         return { ...before, status: 'expired', expired_at, updated_at: expired_at }
       }
-      case 'PaymentLinkRefundRequested': {
-        const { payment_link_id: _link, requested_at, ...refund } = event.data
-        const begun = { status: 'pending', processor_refund_id: null, created_at: requested_at } as const
-        const asked = { ...refund, ...begun }
-        return { ...before, refunds: [...before.refunds, asked], updated_at: requested_at }
-      }
+      case 'PaymentLinkRefundRequested':
+        return withNewRefund(before, event.data)
       case 'PaymentLinkRefunded':
         return withRefund(before, event.data, 'succeeded', event.data.refunded_at)
       case 'PaymentLinkRefundFailed':
@@ -282,18 +236,6 @@ function begun(data: DataOf<'PaymentLinkCreated'>): PaymentLink {
   }
 }
 
-function withRefund(
-  before: PaymentLink,
-  { refund_id, processor_refund_id }: Pick<Refund, 'refund_id' | 'processor_refund_id'>,
-  status: Refund['status'],
-  updated_at: string,
-): PaymentLink {
-  const refunds = before.refunds.map((one) =>
-    one.refund_id === refund_id ? { ...one, status, processor_refund_id } : one,
-  )
-  return { ...before, refunds, updated_at }
-}
-
 type CommandOf<Type extends PaymentLinkCommand['type']> = Extract<PaymentLinkCommand, { type: Type }>
 type Decision = readonly PaymentLinkEvent[] | Rejection
 
@@ -354,64 +296,4 @@ function cancel({ at }: CommandOf<'Cancel'>, state: PaymentLink): Decision {
   if (refusal) return refusal
   const { payment_link_id } = state
   return [PaymentLinkCancelled.of({ payment_link_id, cancelled_at: isoTime(at) })]
-}
-
-function requestRefund(
-  { refundId: refund_id, amountCents, reason, at }: CommandOf<'RequestRefund'>,
-  state: PaymentLink,
-): Decision {
-  const { payment_link_id } = state
-  if (state.payment === null) {
-    return reject(
-      'conflict',
-      'payment_link_not_paid',
-      'The payment link is not paid: nothing can be refunded',
-    )
-  }
-  if (pendingRefund(state)) {
-    return reject('conflict', 'refund_pending', 'Another refund of the payment is under way')
-  }
-  const left = refundableCents(state)
-  if (left === 0) return reject('conflict', 'nothing_to_refund', 'The payment is refunded in full already')
-  if (amountCents !== null && amountCents > left) {
-    const why = `amount_cents must not exceed the ${left} cents that are not refunded yet`
-    return reject('invalid', 'refund_exceeds_rest', why, 'amount_cents')
-  }
-  return [
-    PaymentLinkRefundRequested.of({
-      ...{ payment_link_id, refund_id, amount_cents: amountCents ?? left, reason },
-      requested_at: isoTime(at),
-    }),
-  ]
-}
-
-function settleRefund(
-  command: CommandOf<'RecordRefunded'> | CommandOf<'RecordRefundFailed'>,
-  state: PaymentLink,
-): Decision {
-  const { payment_link_id } = state
-  const { refundId: refund_id, at } = command
-  const refund = state.refunds.find((one) => one.refund_id === refund_id)
-  if (!refund) return reject('not_found', 'refund_not_found', 'There is no such refund')
-  // one that failed at the processor is over, however late it is told that it had succeeded before
-  const isOver = refund.status === 'failed' && refund.processor_refund_id !== null
-  const { processorRefundId: processor_refund_id } = command
-  if (command.type === 'RecordRefundFailed') {
-    // that it was refused says nothing of one that went through, but that it came back does
-    const isSettled = refund.status === 'succeeded' && processor_refund_id === null
-    if (refund.status === 'failed' || isSettled) return []
-    const failed = { payment_link_id, refund_id, processor_refund_id, failed_at: isoTime(at) }
-    return [PaymentLinkRefundFailed.of(failed)]
-  }
-  if (refund.status === 'succeeded' || isOver) return []
-  // also of one that somebody else gave up beside: money that went back counts
-  const { amount_cents, reason } = refund
-  return [
-    PaymentLinkRefunded.of({
-      ...{ payment_link_id, refund_id, amount_cents, reason },
-      refunded_cents: refundedCents(state) + amount_cents,
-      processor_refund_id,
-      refunded_at: isoTime(at),
-    }),
-  ]
 }

@@ -1,4 +1,5 @@
 import Table from 'cli-table3'
+import { dollars } from '../../domain/kernel/money.ts'
 import type { CliError } from './io.ts'
 
 /** Something to print: the machine form, and how people read it. */
@@ -37,7 +38,7 @@ export function rows(
         typeof column !== 'string'
           ? cell(column(row))
           : column.endsWith('_cents')
-            ? dollars(valueAt(row, column))
+            ? amount(valueAt(row, column))
             : cell(valueAt(row, column)),
       ),
     )
@@ -49,11 +50,9 @@ function valueAt(row: Json, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (value as Json | null | undefined)?.[name], row)
 }
 
-/** Cents as dollars, `$1,234.50`. */
-export function dollars(cents: unknown): string {
-  if (typeof cents !== 'number') return '–'
-  const whole = Math.trunc(Math.abs(cents) / 100).toLocaleString('en-US')
-  return `${cents < 0 ? '-' : ''}$${whole}.${String(Math.abs(cents) % 100).padStart(2, '0')}`
+/** Cents as dollars; a dash where there are none. */
+export function amount(cents: unknown): string {
+  return typeof cents === 'number' ? dollars(cents) : '–'
 }
 
 function cell(value: unknown): string {

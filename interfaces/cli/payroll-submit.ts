@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
 import { CliError, type CliIo, EXIT, Refusal, UsageError } from './io.ts'
-import { dollars, type Output, printable, rows } from './output.ts'
+import { amount, type Output, printable, rows } from './output.ts'
 import { type PayrollRecord, readPayrollCsv } from './payroll-csv.ts'
 import { Progress } from './progress.ts'
 import { askSecret, isAttended, secretOf } from './secrets.ts'
@@ -300,13 +300,13 @@ function outcomeText(
           phase: '2 auditable wages',
           status: status.phase_2?.status,
           rows: status.phase_2?.processed_rows,
-          amount: wagesCents === null ? '' : dollars(wagesCents),
+          amount: wagesCents === null ? '' : amount(wagesCents),
         },
         {
           phase: '3 premium',
           status: status.phase_3?.status,
           rows: status.phase_3?.processed_rows,
-          amount: dollars(status.phase_3?.total_premium_cents),
+          amount: amount(status.phase_3?.total_premium_cents),
         },
       ],
       { phase: 'phase', status: 'status', rows: 'rows', amount: 'amount' },

@@ -1,5 +1,5 @@
-import { dollars } from '../../application/payments/deliver-link.ts'
 import type { LinkPage } from '../../application/payments/link-page.ts'
+import { dollars } from '../../domain/kernel/money.ts'
 import { type Html, html } from './page.ts'
 
 const TITLES = {

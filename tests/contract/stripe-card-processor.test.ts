@@ -5,17 +5,15 @@ import { StripeCardProcessor } from '../../infrastructure/providers/card/stripe.
 import {
   STRIPE_KEYS,
   type StripeEventType,
-  type StripeFault,
   type StripeObject,
-  StripeStandIn,
   stripeEvent,
   stripeSignature,
-} from '../support/stripe-stand-in.ts'
+} from '../support/stripe-events.ts'
+import { type StripeFault, StripeStandIn } from '../support/stripe-stand-in.ts'
 import { describeCardProcessor } from './card-processor.contract.ts'
 
 let stripe: StripeStandIn
 let processor: StripeCardProcessor
-let methods = 0
 
 beforeEach(async () => {
   stripe = await StripeStandIn.start()
@@ -23,11 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => stripe.stop())
 
-const method = () => {
-  methods += 1
-  return stripe.method(`pm_${methods}`)
-}
-describeCardProcessor('Stripe', () => ({ processor, method }))
+describeCardProcessor('Stripe', () => ({ processor, method: () => stripe.method() }))
 
 const employer = { employerId: 'e'.repeat(24), name: 'Rosen Masonry', email: 'office@rosen.example' }
 const SUBSCRIPTION_ID = 'a'.repeat(24)
@@ -104,7 +98,7 @@ describe('what is asked of Stripe', () => {
 
   test('for a subscription: its method becomes the default, and no money moves before it is asked for', async () => {
     const customer = await newCustomer()
-    const paymentMethodId = method()
+    const paymentMethodId = stripe.method()
     const made = await processor.createSubscription(asked(customer, { paymentMethodId }), 's-1')
     expect(made.status).toBe('incomplete')
     expect(stripe.customers.get(customer)!.defaultMethod).toBe(paymentMethodId)
@@ -228,7 +222,7 @@ describe('what is asked of Stripe', () => {
 
   test('carries a key with every POST', async () => {
     const customer = await newCustomer()
-    await processor.createSubscription(asked(customer, { paymentMethodId: method() }), 's-1')
+    await processor.createSubscription(asked(customer, { paymentMethodId: stripe.method() }), 's-1')
     expect(stripe.requests.filter(({ method, key }) => method === 'POST' && key === null)).toEqual([])
   })
 })
@@ -333,7 +327,10 @@ describe('what goes wrong at Stripe', () => {
     await expect(paying).rejects.toThrow(ProviderRefused)
     await expect(paying).rejects.toThrow('The card processor refused (card_declined)')
     stripe.fail('declined', { path: /attach$/ })
-    const attaching = processor.createSubscription(asked(customer, { paymentMethodId: method() }), 's-2')
+    const attaching = processor.createSubscription(
+      asked(customer, { paymentMethodId: stripe.method() }),
+      's-2',
+    )
     await expect(attaching).rejects.toMatchObject({ about: 'payment_method' })
   })
 

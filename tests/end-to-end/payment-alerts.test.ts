@@ -1,20 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serviceTime } from '../support/core.ts'
+import { partner } from '../support/payments.ts'
 import { operate, type SeededTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
-import {
-  type StripeEventType,
-  type StripeObject,
-  StripeStandIn,
-  stripeEvent,
-  stripeSettings,
-  stripeSignature,
-} from '../support/stripe-stand-in.ts'
+import type { RunningService } from '../support/service.ts'
+import { subscriptionInvoice as invoiceOf } from '../support/stripe-events.ts'
+import { StripeStandIn } from '../support/stripe-stand-in.ts'
 import {
   advance,
-  asPartner,
   createLink,
   type Json,
-  subscribe,
+  subscribeAtStripe,
   subscriptionOf,
   tenantWithCustomer,
   told,
@@ -25,14 +20,11 @@ let service: RunningService
 
 beforeAll(async () => {
   stripe = await StripeStandIn.start()
-  service = await startService({ env: stripeSettings(stripe) })
+  service = await stripe.startService()
 })
-afterAll(async () => {
-  await service?.stop()
-  await stripe?.stop()
-})
+afterAll(() => stripe?.stop())
 
-const now = async () => Date.parse((await operate(service, 'GET', '/clock')).now)
+const now = () => serviceTime(service)
 const drain = () => operate(service, 'POST', '/drain')
 
 /** Kind and subject of the alerts of a tenant, newest first. */
@@ -42,51 +34,24 @@ async function alertsOf({ tenantId }: SeededTenant): Promise<unknown[]> {
   return alerts.map(({ kind, about }: Json) => [kind, about])
 }
 
-let count = 0
-/** Has Stripe tell something that it has not told before. */
-async function notify<Type extends StripeEventType>(
-  type: Type,
-  object: StripeObject<Type>,
-  time?: number,
-): Promise<void> {
-  count += 1
-  const at = time ?? (await now())
-  const body = stripeEvent(type, object, { id: `evt_alert_${count}`, at })
-  const answer = await fetch(`${service.paymentsUrl}/processor/notices`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'Stripe-Signature': stripeSignature(body, await now()) },
-    body,
-  })
-  expect(answer.status).toBe(200)
-}
-
-const invoiceOf = (subscriptionId: string, id: string, due: number, amount = 5_000) => ({
-  ...{ id, total: amount, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
-  parent: { subscription_details: { metadata: { subscription_id: subscriptionId } } },
-})
 const deleted = (subscriptionId: string) =>
-  notify('customer.subscription.deleted', {
+  stripe.notify('customer.subscription.deleted', {
     ...{ status: 'canceled', metadata: { subscription_id: subscriptionId } },
   })
 
-/** A subscription whose first payment came. */
-async function active(tenant: SeededTenant): Promise<string> {
-  count += 1
-  const payment_method_id = stripe.method(`pm_alert_${count}`)
-  const { _id } = await subscribe(service, tenant, { payment_method_id })
-  await drain()
-  await notify('invoice.paid', invoiceOf(_id, `in_first_${_id}`, await now()))
-  return _id
-}
+/** @returns the id of a subscription whose first payment came. */
+const active = async (tenant: SeededTenant): Promise<string> =>
+  (await subscribeAtStripe(service, stripe, tenant))._id
 
 const types = async ({ tenantId }: SeededTenant) => (await told(service, tenantId)).map(([type]) => type)
 
 test('money that a subscription did not owe is kept, and the operator is told', async () => {
   const tenant = await tenantWithCustomer(service)
   const id = await active(tenant)
-  await notify('invoice.paid', invoiceOf(id, `in_first_${id}`, await now()))
+  await stripe.notify('invoice.paid', invoiceOf(id, `in_first_${id}`, await now()))
   expect(await alertsOf(tenant)).toEqual([])
-  for (const _again of [1, 2]) await notify('invoice.paid', invoiceOf(id, `in_more_${id}`, await now()))
+  for (const _again of [1, 2])
+    await stripe.notify('invoice.paid', invoiceOf(id, `in_more_${id}`, await now()))
   expect(await alertsOf(tenant)).toEqual([
     ['subscription_paid_again', { subscription_id: id, processor_payment_id: `in_more_${id}` }],
   ])
@@ -95,7 +60,7 @@ test('money that a subscription did not owe is kept, and the operator is told', 
 
 describe('a cancellation', () => {
   const end = (tenant: SeededTenant, id: string) =>
-    asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
+    partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
 
   test('that the processor refuses is off: what ends the subscription later is no wish of the partner', async () => {
     const tenant = await tenantWithCustomer(service)
@@ -110,7 +75,7 @@ describe('a cancellation', () => {
     expect(status).toBe('active')
     const due = Date.parse(scheduled_payments[1].due_at)
     await advance(service, { to: due })
-    await notify('invoice.payment_failed', invoiceOf(id, `in_second_${id}`, due))
+    await stripe.notify('invoice.payment_failed', invoiceOf(id, `in_second_${id}`, due))
     await deleted(id)
     expect(await subscriptionOf(service, tenant, id)).toMatchObject({ cancellation_reason: 'payment_failed' })
     expect(await types(tenant)).toEqual(['subscription.created', 'installment.paid', 'installment.failed'])
@@ -133,13 +98,17 @@ describe('a cancellation', () => {
 })
 
 const linkOf = async (tenant: SeededTenant, id: string): Promise<Json> =>
-  (await asPartner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)).body.data
+  (await partner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)).body.data
 
 /** Has Stripe tell that a link was paid. */
-function paid(linkId: string, amount_received: number, payment_method: string | null = null): Promise<void> {
+function paid(
+  linkId: string,
+  amount_received: number,
+  payment_method: string | null = null,
+): Promise<string> {
   const id = `pi_${linkId}`
   const metadata = { link_id: linkId }
-  return notify('payment_intent.succeeded', { id, metadata, amount_received, payment_method })
+  return stripe.notify('payment_intent.succeeded', { id, metadata, amount_received, payment_method })
 }
 
 describe('a notice of a payment', () => {
@@ -167,7 +136,7 @@ describe('a plan whose down payment is paid', () => {
     return (await createLink(service, tenant, { ...terms, premium_cents: 60_000 }))._id
   }
   const subscriptionsOf = async (tenant: SeededTenant) =>
-    (await asPartner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.data
+    (await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.data
   const about = (tenant: SeededTenant, payment_link_id: string) => ({
     ...{ payment_link_id, policy_id: tenant.policyId },
   })

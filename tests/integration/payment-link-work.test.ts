@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import * as carriers from '../../application/parties/carriers.ts'
-import * as employers from '../../application/parties/employers.ts'
-import * as tenants from '../../application/parties/tenants.ts'
 import { completeLink } from '../../application/payments/completions.ts'
 import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
 import * as policies from '../../application/policies/policies.ts'
@@ -12,15 +9,16 @@ import type { OutgoingMessage } from '../../application/ports/messages.ts'
 import { paymentLinks } from '../../application/process-managers/payment-links.ts'
 import type { WorkItem } from '../../application/process-managers/process-manager.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
+  accepted,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
+  registerInsured,
 } from '../support/registrations.ts'
-import { newFein, newPolicyNumber } from '../support/seed.ts'
+import { newPolicyNumber } from '../support/seed.ts'
 
 let database: TestDatabase
 let process: RegistrationProcess
@@ -51,26 +49,15 @@ beforeAll(async () => {
       },
     },
   }
-  const context = operatorContext
-  const { tenant_id } = accepted(await tenants.register(app, { name: 'Tenant' }, context()))
-  const carrier = { tenantId: tenant_id, name: 'Carrier', settlementType: null }
-  carrierId = accepted(await carriers.register(app, carrier, context())).carrier_id
-  const employer = {
-    ...{ tenantId: tenant_id, environment: 'live' as const, legalName: 'Insured', fein: newFein() },
-    ...{ address: null, contactEmail: null, payrollCompanyIds: [] },
-  }
-  employerId = accepted(await employers.register(app, employer, context())).employer_id
+  const insured = await registerInsured(app)
+  ;({ carrierId, employerId } = insured)
+  const { tenantId: tenant_id } = insured
   client = { tenant_id, environment: 'live', carrier_ids: 'all', employer_ids: 'all' } as unknown as ApiClient
 })
 afterAll(async () => {
   await process?.bench.close()
   await database?.drop()
 })
-
-function accepted<T>(outcome: T | Rejection): T {
-  if (isRejection(outcome)) throw new Error(outcome.message)
-  return outcome
-}
 
 async function newPolicy(status: 'active' | 'in_progress'): Promise<string> {
   const policy = {

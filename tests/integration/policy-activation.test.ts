@@ -1,29 +1,28 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import * as carriers from '../../application/parties/carriers.ts'
-import * as employers from '../../application/parties/employers.ts'
-import * as tenants from '../../application/parties/tenants.ts'
 import { activatePolicy } from '../../application/policies/activation.ts'
 import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import { holderOf, policyNumberReservation } from '../../application/uniqueness/reservations.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type Policy, policy } from '../../domain/policies/policy.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
+  accepted,
   Crashed,
   type CrashPoint,
   crashingAt,
-  openRegistrationProcess,
+  openRegistrationProcesses,
   operatorContext,
   type RegistrationProcess,
+  type RegistrationProcesses,
+  registerInsured,
   waitingBefore,
 } from '../support/registrations.ts'
-import { newFein, newPolicyNumber } from '../support/seed.ts'
+import { newPolicyNumber } from '../support/seed.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
-let database: TestDatabase
+let processes: RegistrationProcesses
 let one: RegistrationProcess
 let two: RegistrationProcess
 let tenantId: string
@@ -31,32 +30,11 @@ let employerId: string
 let carrierId: string
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await openRegistrationProcess(database.url)
-  two = await openRegistrationProcess(database.url, { clock: one.bench.clock })
-  const context = operatorContext
-  tenantId = accepted(await tenants.register(one.app, { name: 'Tenant' }, context())).tenant_id
-  const carrier = { tenantId, name: 'Carrier', settlementType: null }
-  carrierId = accepted(await carriers.register(one.app, carrier, context())).carrier_id
-  const employer = { tenantId, environment: 'live', legalName: 'Insured', fein: newFein() } as const
-  employerId = accepted(
-    await employers.register(
-      one.app,
-      { ...employer, address: null, contactEmail: null, payrollCompanyIds: [] },
-      context(),
-    ),
-  ).employer_id
+  processes = await openRegistrationProcesses()
+  ;({ one, two } = processes)
+  ;({ tenantId, carrierId, employerId } = await registerInsured(one.app))
 })
-afterAll(async () => {
-  await two?.bench.close()
-  await one?.bench.close()
-  await database?.drop()
-})
-
-function accepted<T>(outcome: T | Rejection): T {
-  if (isRejection(outcome)) throw new Error(outcome.message)
-  return outcome
-}
+afterAll(() => processes?.close())
 
 const issue = (
   app: Application,

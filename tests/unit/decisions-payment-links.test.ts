@@ -8,7 +8,7 @@ import {
   checkoutSettings,
   DEFAULT_CHECKOUT,
 } from '../../domain/payments/checkout-settings.ts'
-import { paymentLink, refundableCents, statusAt } from '../../domain/payments/payment-link.ts'
+import { paymentLink, statusAt } from '../../domain/payments/payment-link.ts'
 import {
   PaymentLinkAmountDiffered,
   PaymentLinkCancelled,
@@ -25,6 +25,7 @@ import {
   PaymentLinkRefundRequested,
   PaymentLinkSent,
 } from '../../domain/payments/payment-link-events.ts'
+import { refundableCents } from '../../domain/payments/payment-link-refunds.ts'
 import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
