@@ -30,6 +30,7 @@ const LINK_CHANGE: Names<Stripe.PaymentLinkUpdateParams> = ['active']
 const ATTACH: Names<Stripe.PaymentMethodAttachParams> = ['customer']
 const REFUND: Names<Stripe.RefundCreateParams> = ['payment_intent', 'amount', 'reason', 'metadata']
 const REFUNDS: Names<Stripe.RefundListParams> = ['payment_intent', 'limit']
+const EVENTS: Names<Stripe.EventListParams> = ['created', 'types', 'limit', 'starting_after']
 const SUBSCRIPTIONS: Names<Stripe.SubscriptionListParams> = ['customer', 'status', 'limit']
 const SUBSCRIPTION: Names<Stripe.SubscriptionCreateParams> = [
   ...(['customer', 'items', 'metadata', 'payment_behavior', 'proration_behavior'] as const),
@@ -85,6 +86,9 @@ export class StripeStandIn {
   readonly refunds = new Map<string, Refund>()
   readonly subscriptions = new Map<string, Subscription & { readonly asked: Params }>()
   readonly invoices = new Map<string, Invoice & { readonly subscription: string }>()
+  readonly #events: { readonly id: string; readonly type: string; readonly created: number }[] = []
+  /** How often events were listed. */
+  listings = 0
   readonly #products = new Set<string>()
   readonly #answered = new Map<string, { readonly asked: string; readonly answer: Answer }>()
   readonly #server: Server
@@ -96,6 +100,10 @@ export class StripeStandIn {
   } | null = null
   /** Epoch milliseconds. */
   now: () => number = () => 0
+  /** What happens while a request is under way, before it is carried out. */
+  meanwhile: ((method: string, path: string) => Promise<void>) | null = null
+  /** Events of a page at the most. */
+  eventsPage = 100
   /** Takes the day of the month for charges. */
   knowsAnchors = true
   /** What becomes of refunds as they are asked for. */
@@ -139,6 +147,12 @@ export class StripeStandIn {
     this.refunds.set(id, { ...found(this.refunds, id, 'id'), status })
   }
 
+  /** Keeps an event to be listed. @param body of it. @returns the body. */
+  happened(body: string): string {
+    this.#events.push(JSON.parse(body))
+    return body
+  }
+
   /** Makes a payment method, of nobody yet unless said. */
   method(id: string, customer: string | null = null): string {
     this.methods.set(id, { id, object: 'payment_method', customer })
@@ -157,6 +171,7 @@ export class StripeStandIn {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { pathname: path, searchParams } = new URL(request.url!, this.url)
     const text = request.method === 'GET' ? String(searchParams) : Buffer.concat(chunks).toString()
+    await this.meanwhile?.(request.method ?? '', path)
     const fault = this.#takeFault(request, path)
     if (fault === 'unreachable') {
       request.socket.destroy()
@@ -193,7 +208,9 @@ export class StripeStandIn {
       }
       const params = nested(text)
       const key = header('idempotency-key')
-      this.requests.push({ method, path, params, key })
+      // that is asked in the background
+      if (path === '/v1/events') this.listings += 1
+      else this.requests.push({ method, path, params, key })
       if (fault === 429) throw new Refusal(429, { type: 'invalid_request_error', code: 'rate_limit' })
       if (method === 'POST' && key === null) throw new Error('A POST without an idempotency key')
       const asked = `${method} ${path} ${text}`
@@ -289,6 +306,8 @@ export class StripeStandIn {
         this.subscriptions.set(id!, canceled)
         return ok(canceled)
       }
+      case 'GET events':
+        return this.#listEvents(only(params, EVENTS))
       case 'GET invoices {id}':
         return ok(found(this.invoices, id!, 'invoice'))
       case 'POST invoices {id} pay': {
@@ -306,6 +325,20 @@ export class StripeStandIn {
       default:
         throw new Error(`The stand-in for Stripe does not do ${does}`)
     }
+  }
+
+  /** As the real one: those of 30 days, newest first, a page at a time. */
+  #listEvents({ created, types, limit, starting_after }: Params): Answer {
+    const { gte = 0, lt = Number.MAX_SAFE_INTEGER } = created as Readonly<Record<string, string>>
+    const wanted = types as readonly string[]
+    if (wanted.length > 20) throw new Refusal(400, { type: 'invalid_request_error', param: 'types' })
+    const all = this.#events
+      .filter((one) => one.created >= Number(gte) && one.created < Number(lt) && wanted.includes(one.type))
+      .reverse()
+      .sort((one, other) => other.created - one.created)
+    const from = starting_after === undefined ? 0 : all.findIndex(({ id }) => id === starting_after) + 1
+    const to = from + Math.min(Number(limit), this.eventsPage)
+    return ok({ object: 'list', data: all.slice(from, to), has_more: to < all.length, url: '/v1/events' })
   }
 
   #createCustomer(params: Params): Customer {

@@ -1,4 +1,5 @@
 import { ProcessorCustomerCreated, processorCustomer } from '../../domain/payments/processor-customer.ts'
+import { ProcessorNoticesCaughtUp, processorNotices } from '../../domain/payments/processor-notices.ts'
 import { type SubscriptionCommand, subscription } from '../../domain/payments/subscription.ts'
 import {
   SubscriptionCancellationRequested,
@@ -37,6 +38,19 @@ decisions(processorCustomer, [
     recordCustomer('cus_3', 'simulated'),
     [],
   ],
+])
+
+const caughtUp = (hours: number) =>
+  ProcessorNoticesCaughtUp.of({
+    processor: 'stripe',
+    until: new Date(hours * 3_600_000).toISOString(),
+  })
+const catchUp = (hours: number) =>
+  ({ type: 'CaughtUp', processor: 'stripe', until: hours * 3_600_000 }) as const
+decisions(processorNotices, [
+  ['are caught up with', [], catchUp(1), [caughtUp(1)]],
+  ['are kept in steps of a day', [caughtUp(1)], catchUp(24.9), []],
+  ['go on', [caughtUp(1)], catchUp(25), [caughtUp(25)]],
 ])
 
 const ANCHOR = '2026-01-31T17:00:00.000Z'
