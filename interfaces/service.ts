@@ -12,6 +12,7 @@ import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
+import { policyIntakes } from '../application/process-managers/policy-intakes.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
 import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
 import { subscriptions } from '../application/process-managers/subscriptions.ts'
@@ -200,7 +201,8 @@ async function compose(
     },
     [
       ...[payrollPipeline(patient), erasure(patient)],
-      ...[paymentLinks(patient), subscriptions(patient), simulatedCardProcessor(patient)],
+      ...[policyIntakes(patient), paymentLinks(patient), subscriptions(patient)],
+      simulatedCardProcessor(patient),
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
         sender: app.webhooks.sender,

@@ -15,6 +15,7 @@ import {
   SubscriptionEnded,
   SubscriptionHeldUp,
 } from '../../domain/payments/subscription-events.ts'
+import { IntakeUnfinished } from '../../domain/policies/intake.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -85,6 +86,12 @@ export const ALERTS = {
       policy_id,
       ...(holder_policy_id !== null && { holder_policy_id }),
     }),
+  ),
+  intake_unfinished: raisedBy(
+    IntakeUnfinished,
+    'A policy intake broke off an hour ago and was not sent again: its employer may be there, its policy is not. Have the ' +
+      'partner send it again with the same `idempotency_key`, which finishes it',
+    ({ intake_id, employer_id }) => ({ intake_id, employer_id }),
   ),
   payment_link_paid_again: raisedBy(
     PaymentLinkPaidAgain,
