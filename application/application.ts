@@ -26,8 +26,10 @@ export interface Application {
   readonly readModels: ReadModels
   readonly lastUsed: LastUsed
   readonly faults: Faults
-  /** Card processors: what a sandbox key asks for never reaches the real one. */
+  /** Card processors of what is new: what a sandbox key asks for never reaches the real one. */
   readonly processors: Readonly<Record<Environment, CardProcessor>>
+  /** Others that can still be asked about what is there: live links and subscriptions of before a change. */
+  readonly formerProcessors: readonly CardProcessor[]
   readonly messages: Messages
   readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }
 }

@@ -227,7 +227,7 @@ export interface components {
             updated_at: string;
             canceled_at: string | null;
             /** @description `completed`: all charges of its plan are paid */
-            cancellation_reason: ("requested" | "payment_failed" | "never_paid" | "completed" | "processor") | null;
+            cancellation_reason: ("requested" | "policy_cancelled" | "payment_failed" | "never_paid" | "completed" | "processor") | null;
         };
         WebhookDelivery: {
             _id: string;

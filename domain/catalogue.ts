@@ -15,6 +15,7 @@ import { tenant } from './parties/tenant.ts'
 import { checkoutSettings } from './payments/checkout-settings.ts'
 import { paymentLink } from './payments/payment-link.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
+import { processorNotices } from './payments/processor-notices.ts'
 import { subscription } from './payments/subscription.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
 import { intake } from './policies/intake.ts'
@@ -38,6 +39,7 @@ export const aggregates: readonly Aggregate[] = [
   inboundConnection,
   payrollFile,
   processorCustomer,
+  processorNotices,
   checkoutSettings,
   paymentLink,
   webhookSubscriptions,

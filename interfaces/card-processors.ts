@@ -4,24 +4,26 @@ import { SimulatedCardProcessor } from '../infrastructure/providers/card/simulat
 import type { Addresses } from './hosts.ts'
 
 /**
- * The card processors: what sandbox keys do stays with the simulated one, whatever is configured.
+ * The card processors: what sandbox keys do stays with the simulated one, whatever is configured. Live links and
+ * subscriptions stay where they were made: the simulated one always goes on with its own, Stripe while its keys are set.
  * @param addresses real addresses of the hosts, known as soon as they listen.
  */
 export async function cardProcessors(
-  config: Pick<Config, 'cardProcessor' | 'urls' | 'hasPortal'>,
+  config: Pick<Config, 'cardProcessor' | 'stripe' | 'urls' | 'hasPortal'>,
   { faults }: Pick<Application, 'faults'>,
   addresses: Addresses,
-): Promise<Application['processors']> {
-  const { cardProcessor, urls, hasPortal } = config
+): Promise<Pick<Application, 'processors' | 'formerProcessors'>> {
+  const { cardProcessor, stripe, urls, hasPortal } = config
   const pageOf = (linkId: string) =>
     hasPortal
       ? `${urls.portal ?? addresses.portal ?? ''}/pay/${linkId}`
       : `${urls.payments ?? addresses.payments ?? ''}/public/payment-links/${linkId}`
   const sandbox = new SimulatedCardProcessor({ faults, pageOf, chargesAtOnce: true })
-  if (cardProcessor.kind === 'simulated') {
-    return { live: new SimulatedCardProcessor({ faults, pageOf, chargesAtOnce: false }), sandbox }
-  }
+  const simulated = new SimulatedCardProcessor({ faults, pageOf, chargesAtOnce: false })
+  if (stripe === null) return { processors: { live: simulated, sandbox }, formerProcessors: [] }
   // its SDK takes a while to load
   const { StripeCardProcessor } = await import('../infrastructure/providers/card/stripe.ts')
-  return { live: new StripeCardProcessor(cardProcessor), sandbox }
+  const all = [new StripeCardProcessor(stripe), simulated]
+  const live = all.find(({ kind }) => kind === cardProcessor)!
+  return { processors: { live, sandbox }, formerProcessors: all.filter((one) => one !== live) }
 }

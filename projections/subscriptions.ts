@@ -19,14 +19,14 @@ const TELL_STATUS = [
 /** Subscriptions as they are listed. */
 export const subscriptions = projection({
   name: 'subscriptions',
-  version: 1,
+  version: 2,
   tables: [table],
   handlers: (on) => [
     on(SubscriptionStarted, {
       apply({ data, position }, { subscriptions }) {
-        const { subscription_id, tenant_id, environment, employer_id, carrier_id } = data
+        const { subscription_id, tenant_id, environment, employer_id, carrier_id, policy_id } = data
         subscriptions.put({
-          ...{ subscription_id, tenant_id, environment, employer_id, carrier_id },
+          ...{ subscription_id, tenant_id, environment, employer_id, carrier_id, policy_id },
           ...{ status: statusAtStart(data), status_at: null, seq: position },
         })
       },

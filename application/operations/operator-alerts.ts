@@ -10,7 +10,12 @@ import {
   PaymentLinkPlanNotStarted,
   PaymentLinkRefundFailed,
 } from '../../domain/payments/payment-link-events.ts'
-import { SubscriptionChargePaidAgain } from '../../domain/payments/subscription-events.ts'
+import {
+  SubscriptionChargePaidAgain,
+  SubscriptionEnded,
+  SubscriptionHeldUp,
+} from '../../domain/payments/subscription-events.ts'
+import { IntakeUnfinished } from '../../domain/policies/intake.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -83,6 +88,12 @@ export const ALERTS = {
       ...(holder_policy_id !== null && { holder_policy_id }),
     }),
   ),
+  intake_unfinished: raisedBy(
+    IntakeUnfinished,
+    'A policy intake broke off an hour ago and was not sent again: its employer may be there, its policy is not. Have the ' +
+      'partner send it again with the same `idempotency_key`, which finishes it',
+    ({ intake_id, employer_id }) => ({ intake_id, employer_id }),
+  ),
   payment_link_paid_again: raisedBy(
     PaymentLinkPaidAgain,
     'The card processor took money for a payment link that had been paid before: refund it there',
@@ -112,9 +123,22 @@ export const ALERTS = {
   ),
   payment_link_held_up: raisedBy(
     PaymentLinkHeldUp,
-    'The card processor has been away for hours: `work` of a payment link waits for it, and goes on by itself. See that ' +
-      'it can be reached and accepts the key of this service',
+    'The card processor of a payment link has been away for hours, or its keys are not set any more: `work` waits for ' +
+      'it. See that it can be reached and that its keys are right; what was under way then goes on by itself',
     ({ payment_link_id, work }) => ({ payment_link_id, work }),
+  ),
+  subscription_held_up: raisedBy(
+    SubscriptionHeldUp,
+    'The card processor of a subscription has been away for hours, its keys are not set any more, or it refused to end ' +
+      'what its policy no longer needs: `work` is not done, and it may go on to be charged. See that it can be reached ' +
+      'and that its keys are right; what was refused, end there',
+    ({ subscription_id, work }) => ({ subscription_id, work }),
+  ),
+  plan_cancelled: raisedBy(
+    SubscriptionEnded,
+    'The policy of a plan was cancelled, so that its remaining installments are not charged any more. Settle what was ' +
+      'paid against what was earned: refund the rest, or have what is missing charged otherwise',
+    ({ subscription_id, reason }) => (reason === 'policy_cancelled' ? { subscription_id } : null),
   ),
   subscription_paid_again: raisedBy(
     SubscriptionChargePaidAgain,

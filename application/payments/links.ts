@@ -27,6 +27,7 @@ import {
   type Reading,
   statement,
 } from '../read-models/statement.ts'
+import { processorToAsk, recordLinkHeldUp } from './held-up.ts'
 
 type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
 
@@ -109,15 +110,15 @@ export async function cancelLink(
   link: PaymentLink,
   context: CommandContext,
 ): Promise<PaymentLink | Rejection> {
-  const { payment_link_id, environment, processor_payment_link_id } = link
+  const { payment_link_id, processor_payment_link_id } = link
   const status = statusAt(link, app.clock.now())
   if (status === 'cancelled') return link
-  const refusal = refuseUnlessOpen(status) ?? refuseOfOtherProcessor(app, link)
+  const refusal = refuseUnlessOpen(status)
   if (refusal) return refusal
-  await app.processors[environment].deactivatePaymentLink(
-    processor_payment_link_id,
-    deactivationKey(payment_link_id),
+  const processor = await processorToAsk(app, link, (since) =>
+    recordLinkHeldUp(app, link, { work: 'cancel', since }, context),
   )
+  await processor.deactivatePaymentLink(processor_payment_link_id, deactivationKey(payment_link_id))
   const cancelled = await app.commands.execute(
     paymentLink,
     payment_link_id,
@@ -125,16 +126,6 @@ export async function cancelLink(
     context,
   )
   return isRejection(cancelled) ? cancelled : readable(app, paymentLink, cancelled)
-}
-
-/** Why the card processor in use cannot be asked about a link; null where the link is there. */
-export function refuseOfOtherProcessor(
-  { processors }: Pick<Application, 'processors'>,
-  { processor, environment }: Pick<PaymentLink, 'processor' | 'environment'>,
-): Rejection | null {
-  if (processor === processors[environment].kind) return null
-  const why = `The payment link is at another card processor (${processor}) than the one in use`
-  return reject('conflict', 'link_of_other_processor', why)
 }
 
 /** The key under which the processor is told that nobody is to pay a link any more. */

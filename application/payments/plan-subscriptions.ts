@@ -1,20 +1,45 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { dueAt, subscription } from '../../domain/payments/subscription.ts'
+import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
+import { dueAt, type Subscription, subscription } from '../../domain/payments/subscription.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { ProviderRefused } from '../ports/provider.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
 import { customerOf } from './processor-customers.ts'
+import { processorOf } from './processor-of.ts'
+
+const OF_POLICY = statement('subscriptions-of-policy', (db, $: Parameter<{ policyId: string }>) =>
+  db
+    .selectFrom('subscriptions')
+    .select('subscription_id')
+    .where('policy_id', '=', $('policyId'))
+    .orderBy('seq'),
+)
+
+/** The plans of a policy that are charged, as far as the read model has come. */
+export async function plansOfPolicy(
+  { read, commands }: Pick<Application, 'read' | 'commands'>,
+  policyId: string,
+): Promise<readonly Subscription[]> {
+  const rows = await read.query(OF_POLICY, { policyId })
+  const all = await Promise.all(
+    rows.map(async ({ subscription_id }) => (await commands.load(subscription, subscription_id)).state!),
+  )
+  return all.filter(({ source, ended }) => source === 'plan' && !ended)
+}
 
 /** The monthly charges of a direct-billing plan whose down payment was paid. */
 export interface PlanSubscription {
   readonly linkId: string
   readonly tenantId: string
   readonly environment: Environment
+  /** Where the down payment was made. */
+  readonly processor: ProcessorKind
   readonly employerId: string
   readonly carrierId: string
   readonly policyId: string
@@ -41,22 +66,19 @@ export async function startPlanSubscription(
   plan: PlanSubscription,
   context: CommandContext,
 ): Promise<string | Rejection> {
-  const { linkId, tenantId, environment, amountCents, charges, paidAt, paymentMethodId } = plan
+  const { linkId, tenantId, environment, processor, amountCents, charges, paidAt, paymentMethodId } = plan
   const subscriptionId = derivedId(linkId, 'plan-subscription')
   if ((await app.commands.load(subscription, subscriptionId)).state) return subscriptionId
   if ((await app.commands.load(policy, plan.policyId)).state?.status === 'cancelled') {
     return reject('conflict', 'policy_cancelled', 'The policy of the plan is cancelled')
   }
 
-  const customerId = await customerOf(app, plan.employerId)
-  if (customerId === null) {
-    throw new ProviderRefused(
-      'The employer has no customer at the card processor in use: the link is of another one',
-    )
-  }
+  const asked = processorOf(app, plan)
+  const customerId = await customerOf(app, plan.employerId, processor)
+  if (customerId === null) throw new ProviderRefused('The employer has no customer at the card processor')
   const anchor = Math.floor(paidAt / DAY_MS) * DAY_MS + CHARGE_HOUR * HOUR_MS
   const calendar = { source: 'plan' as const, anchor_at: isoTime(anchor), charges }
-  const { processorSubscriptionId } = await app.processors[environment].createSubscription(
+  const { processorSubscriptionId } = await asked.createSubscription(
     {
       ...{ subscriptionId, customerId, amountCents, paymentMethodId, isPayersMethod: true },
       ...{ firstChargeAt: dueAt(calendar, 1), chargeDay: new Date(anchor).getUTCDate(), charges },
@@ -67,7 +89,7 @@ export async function startPlanSubscription(
     ...calendar,
     ...{ subscription_id: subscriptionId, tenant_id: tenantId, environment, link_id: linkId },
     ...{ employer_id: plan.employerId, carrier_id: plan.carrierId, policy_id: plan.policyId },
-    ...{ customer_id: customerId, payment_method_id: paymentMethodId },
+    ...{ processor, customer_id: customerId, payment_method_id: paymentMethodId },
     ...{ processor_subscription_id: processorSubscriptionId, amount_cents: amountCents },
     ...{ first_charge_paid: false, metadata: { ...plan.metadata }, started_at: isoTime(app.clock.now()) },
   }

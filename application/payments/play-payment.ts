@@ -1,6 +1,5 @@
-import { streamOf } from '../../domain/kernel/decider.ts'
-import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -31,8 +30,8 @@ export async function play(
   context: CommandContext,
 ): Promise<Played | Rejection> {
   const { state } = await app.commands.load(subscription, id)
-  const environment = state?.environment ?? (await environmentOfLink(app, id))
-  if (environment !== null && app.processors[environment].kind !== 'simulated') {
+  const made = state ?? (await app.commands.load(paymentLink, id)).state
+  if (made && made.processor !== 'simulated') {
     return reject('conflict', 'processor_not_simulated', 'It is not at the simulated card processor')
   }
   if (!state) return playLink(app, id, failureCode, context)
@@ -58,13 +57,4 @@ async function playLink(
   }
   const outcome = await completeLink(app, paid, context)
   return isRejection(outcome) ? outcome : { kind: 'payment_link', alreadyPaid: outcome.alreadyPaid }
-}
-
-/** Null where there is no such link. */
-async function environmentOfLink(
-  { log, registry }: Pick<Application, 'log' | 'registry'>,
-  id: string,
-): Promise<Environment | null> {
-  const [created] = await log.readStream(streamOf({ category: 'paymentLink' }, id), { maxCount: 1 })
-  return created ? registry.decode(created).metadata.environment : null
 }

@@ -1,16 +1,18 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
+import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 
-/** The employer's customer at the card processor in use, null when it has none there. */
+/** The employer's customer at a card processor, null when it has none there. */
 export async function customerOf(
-  { commands, processors }: Pick<Application, 'commands' | 'processors'>,
+  { commands }: Pick<Application, 'commands'>,
   employerId: string,
+  processor: ProcessorKind,
 ): Promise<string | null> {
   const { state } = await commands.load(processorCustomer, employerId)
-  return state && state.processor === processors[state.environment].kind ? state.customer_id : null
+  return state[processor]?.customer_id ?? null
 }
 
 /**
@@ -30,17 +32,15 @@ export async function ensureCustomer(
   context: CommandContext,
 ): Promise<string> {
   const { employerId, tenantId, environment, name, email } = employer
-  const known = await customerOf(app, employerId)
+  const processor = app.processors[environment]
+  const known = await customerOf(app, employerId, processor.kind)
   if (known !== null) return known
-  const { customerId } = await app.processors[environment].createCustomer(
-    { employerId, name, email },
-    `customer-${employerId}`,
-  )
+  const { customerId } = await processor.createCustomer({ employerId, name, email }, `customer-${employerId}`)
   const data = {
     employer_id: employerId,
     tenant_id: tenantId,
     environment,
-    processor: app.processors[environment].kind,
+    processor: processor.kind,
     customer_id: customerId,
   }
   const outcome = await app.commands.execute(
@@ -50,5 +50,5 @@ export async function ensureCustomer(
     { ...context, tenantId, environment },
   )
   if (isRejection(outcome)) throw new Error(outcome.message)
-  return outcome.state!.customer_id
+  return outcome.state[processor.kind]!.customer_id
 }

@@ -2,6 +2,7 @@ import type { Environment } from '../../domain/kernel/ids.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
+import type { ProcessorKind } from '../../domain/payments/processor-kinds.ts'
 import {
   type Subscription,
   type SubscriptionCommand,
@@ -11,30 +12,36 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
-import type { ProcessorNotice, SubscriptionNotice } from '../ports/card-processor.ts'
+import type { CardProcessor, ProcessorNotice, SubscriptionNotice } from '../ports/card-processor.ts'
 import { completeLink, expireLink, failLink } from './completions.ts'
 import { tellRefund } from './refunds.ts'
 import { unknown } from './subscriptions.ts'
 
+/** The environment that a processor serves, and which it is. */
+export interface Teller {
+  readonly environment: Environment
+  readonly processor: ProcessorKind
+}
+
 /**
  * Does what a notice of a card processor tells, once: the commands of the same notice have the same ids, and find
  * themselves in the stream that they change. What is told of something unknown is nobody's here.
- * @param environment that the processor serves: it cannot tell of the other.
+ * @param teller where the notice comes from: it tells of nothing that is elsewhere.
  */
 export async function applyNotice(
   app: Application,
-  environment: Environment,
+  teller: Teller,
   notice: ProcessorNotice,
   context: CommandContext,
 ): Promise<void> {
   const commandId = derivedId(notice.noticeId, 'processor-notice')
-  const outcome = await apply(app, environment, notice, { ...context, commandId, mayRepeat: true })
+  const outcome = await apply(app, teller, notice, { ...context, commandId, mayRepeat: true })
   if (isRejection(outcome) && outcome.kind !== 'not_found') throw new Error(outcome.message)
 }
 
 async function apply(
   app: Application,
-  environment: Environment,
+  teller: Teller,
   notice: ProcessorNotice,
   context: CommandContext,
 ): Promise<unknown> {
@@ -43,12 +50,12 @@ async function apply(
     const { state } = isId(subscriptionId)
       ? await app.commands.load(subscription, subscriptionId)
       : { state: null }
-    if (state?.environment !== environment) return unknown()
+    if (!state || !isAt(teller, state)) return unknown()
     return tellSubscription(app, state, notice, context)
   }
   const { at, linkId } = notice
   const { state } = isId(linkId) ? await app.commands.load(paymentLink, linkId) : { state: null }
-  if (state?.environment !== environment) return unknown()
+  if (!state || !isAt(teller, state)) return unknown()
   switch (notice.about) {
     case 'link_paid': {
       const { processorPaymentId, paymentMethodId, amountCents } = notice
@@ -59,8 +66,20 @@ async function apply(
     case 'link_expired':
       return expireLink(app, { linkId, at }, context)
     case 'link_refund':
-      return tellRefund(app, environment, notice, context)
+      return tellRefund(app, state, notice, context)
   }
+}
+
+/** The processors of live keys that tell by notices, whether or not they are in use for what is new. */
+export function tellers({
+  processors,
+  formerProcessors,
+}: Pick<Application, 'processors' | 'formerProcessors'>): readonly CardProcessor[] {
+  return [processors.live, ...formerProcessors].filter(({ noticesSince }) => noticesSince)
+}
+
+function isAt({ environment, processor }: Teller, made: Teller): boolean {
+  return made.environment === environment && made.processor === processor
 }
 
 /** Records what the processor tells of a subscription. @param at when it happened there, epoch milliseconds. */

@@ -1,4 +1,3 @@
-import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
 import type { RefundReason } from '../../domain/payments/payment-link-events.ts'
@@ -10,6 +9,8 @@ import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import type { CardProcessor, LinkNotice } from '../ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
+import { processorToAsk, recordLinkHeldUp } from './held-up.ts'
+import { processorOf } from './processor-of.ts'
 
 export interface NewRefundOfLink {
   /** Null: whatever is left. */
@@ -59,6 +60,12 @@ async function requestAndSettle(
         return reject('conflict', 'refund_pending', 'Another refund of the payment is under way')
       }
       continue
+    }
+    // what nobody can carry out is not bound
+    if (link.payment) {
+      await processorToAsk(app, link, (since) =>
+        recordLinkHeldUp(app, link, { work: 'refund', since }, context),
+      )
     }
     const outcome = await app.commands.execute(
       paymentLink,
@@ -116,7 +123,7 @@ export async function settleRefund(
   context: CommandContext,
   isFirst = false,
 ): Promise<PaymentLink> {
-  const { payment_link_id: linkId, environment } = link
+  const { payment_link_id: linkId } = link
   const record = (result: RefundResult) => recordRefund(app, link, refundId, result, context)
   const processorPaymentId = link.payment!.processor_payment_id
   // nothing moved by a simulated payment
@@ -124,7 +131,7 @@ export async function settleRefund(
   const asked = { linkId, refundId, processorPaymentId, amountCents, reason, isRepeated: !isFirst }
   let answer: Awaited<ReturnType<CardProcessor['refund']>>
   try {
-    answer = await app.processors[environment].refund(asked, `refund-${refundId}`)
+    answer = await processorOf(app, link).refund(asked, `refund-${refundId}`)
   } catch (error) {
     // of what was asked before, this says nothing
     const isUnheard = error instanceof ProviderUnavailable && error.nothingHappened && isFirst
@@ -142,12 +149,11 @@ export async function settleRefund(
 /** Records what the processor tells of a refund; it may fail after it had succeeded. */
 export async function tellRefund(
   app: Application,
-  environment: Environment,
-  { linkId, refundId, status, processorRefundId }: Extract<LinkNotice, { readonly about: 'link_refund' }>,
+  link: PaymentLink,
+  { refundId, status, processorRefundId }: Extract<LinkNotice, { readonly about: 'link_refund' }>,
   context: CommandContext,
 ): Promise<PaymentLink | Rejection> {
-  const { state: link } = await app.commands.load(paymentLink, linkId)
-  if (link?.environment !== environment || !link.refunds.some(({ refund_id }) => refund_id === refundId)) {
+  if (!link.refunds.some(({ refund_id }) => refund_id === refundId)) {
     return reject('not_found', 'refund_not_found', 'There is no such refund')
   }
   const type = status === 'succeeded' ? 'RecordRefunded' : 'RecordRefundFailed'

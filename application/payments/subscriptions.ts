@@ -3,13 +3,16 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
+import type { CancellationReason } from '../../domain/payments/subscription-events.ts'
 import { namedPolicy } from '../access/named-policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
+import { processorToAsk, recordSubscriptionHeldUp } from './held-up.ts'
 import { withOwnPairs } from './metadata.ts'
 import { customerOf } from './processor-customers.ts'
+import { processorOf } from './processor-of.ts'
 import { unlessRefused } from './refused-fields.ts'
 
 export interface NewSubscription {
@@ -65,6 +68,7 @@ export async function startSubscription(
     ...{ subscription_id: subscriptionId, tenant_id, environment },
     ...{ employer_id: input.employerId, carrier_id: found.carrierId, policy_id: input.policyId },
     ...{ source: 'api' as const, link_id: null },
+    processor: processor.kind,
     ...{ customer_id: found.customerId, payment_method_id: paymentMethodId },
     processor_subscription_id: made.processorSubscriptionId,
     ...{ amount_cents: amountCents, charges: null, anchor_at: now },
@@ -87,7 +91,8 @@ async function prepared(
 ): Promise<{ readonly carrierId: string; readonly customerId: string } | Rejection> {
   const named = await namedPolicy(app, client, input)
   if (isRejection(named)) return named
-  const customerId = await customerOf(app, input.employerId)
+  const processor = app.processors[client.environment].kind
+  const customerId = await customerOf(app, input.employerId, processor)
   if (customerId === null) {
     return reject(
       'conflict',
@@ -119,26 +124,30 @@ export async function subscriptionOfClient(
 
 /**
  * Ends a subscription at the processor and here. That it was asked for is kept first: should the processor's notice of
- * the end come before its answer, or the answer never, it is known whose wish it was. Again it changes nothing.
+ * the end come before its answer, or the answer never, it is known why. Again it changes nothing.
  * @throws ProviderUnavailable, ProviderRefused: then it goes on as before, unless what became of it is not known; that is
  * found out by itself after a while.
  */
 export async function cancelSubscription(
   app: Application,
   state: Subscription,
+  reason: CancellationReason,
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
   const { subscription_id, ended } = state
   if (ended) return state
   const scoped = within(context, state)
+  await processorToAsk(app, state, (since) =>
+    recordSubscriptionHeldUp(app, state, { work: 'cancel', since }, scoped),
+  )
   const requested = await app.commands.execute(
     subscription,
     subscription_id,
-    { type: 'RequestCancellation', at: app.clock.now() },
+    { type: 'RequestCancellation', reason, at: app.clock.now() },
     scoped,
   )
   if (isRejection(requested)) return requested
-  return finishCancellation(app, state, { isFirstCall: requested.events.length > 0 }, scoped)
+  return finishCancellation(app, state, { reason, isFirstCall: requested.events.length > 0 }, scoped)
 }
 
 /**
@@ -148,15 +157,16 @@ export async function cancelSubscription(
  */
 export async function finishCancellation(
   app: Application,
-  { subscription_id, processor_subscription_id, environment }: Subscription,
-  { isFirstCall }: { readonly isFirstCall: boolean },
+  state: Subscription,
+  { reason, isFirstCall }: { readonly reason: CancellationReason; readonly isFirstCall: boolean },
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
+  const { subscription_id, processor_subscription_id } = state
   const record = (type: 'Cancel' | 'WithdrawCancellation') =>
-    app.commands.execute(subscription, subscription_id, { type, at: app.clock.now() }, context)
+    app.commands.execute(subscription, subscription_id, { type, reason, at: app.clock.now() }, context)
   try {
     const key = `cancel-${subscription_id}`
-    await app.processors[environment].cancelSubscription(processor_subscription_id, key)
+    await processorOf(app, state).cancelSubscription(processor_subscription_id, key)
   } catch (error) {
     const neverGotThere = error instanceof ProviderUnavailable && error.nothingHappened && isFirstCall
     if (error instanceof ProviderRefused || neverGotThere) await record('WithdrawCancellation')

@@ -46,6 +46,19 @@ export interface CardProcessor {
     readonly headers: Readonly<Record<string, string | string[] | undefined>>
     readonly now: number
   }): readonly ProcessorNotice[] | null
+  /**
+   * What was told since a time, whether or not it was received, oldest first, and in parts, each with how far it goes.
+   * Absent where nothing is told by notices. A processor keeps its notices for a while only.
+   * @param since epoch milliseconds of the processor's clock.
+   * @throws ProviderUnavailable
+   */
+  noticesSince?(since: number): AsyncIterable<ListedNotices>
+}
+
+export interface ListedNotices {
+  readonly notices: readonly ProcessorNotice[]
+  /** Nothing of before is listed any more, epoch milliseconds of the processor's clock. */
+  readonly until: number
 }
 
 export interface NewCustomer {

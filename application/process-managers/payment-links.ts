@@ -18,12 +18,14 @@ import type { Application } from '../application.ts'
 import { within } from '../command-handling/verbs.ts'
 import { activatePolicyOf, expireLink } from '../payments/completions.ts'
 import { deliverLink } from '../payments/deliver-link.ts'
+import { type LinkWork, recordLinkHeldUp } from '../payments/held-up.ts'
 import { completedPayload, failedPayload, refundedPayload } from '../payments/link-webhooks.ts'
-import { deactivationKey, refuseOfOtherProcessor } from '../payments/links.ts'
+import { deactivationKey } from '../payments/links.ts'
 import { startPlanSubscription } from '../payments/plan-subscriptions.ts'
+import { processorOf } from '../payments/processor-of.ts'
 import { settleRefund } from '../payments/refunds.ts'
 import { readsActive } from '../policies/activation.ts'
-import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
+import { ProviderRefused } from '../ports/provider.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import {
   backoff,
@@ -33,26 +35,18 @@ import {
   perform,
   processManager,
   type WorkItem,
-  type WorkOutcome,
   work,
 } from './process-manager.ts'
+import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 /** How long the request for a refund has to settle it itself, in service-clock milliseconds. */
 export const REFUND_SETTLING_MS = 15 * 60_000
 /** How long a refund is left alone that the processor is still carrying out, in service-clock milliseconds. */
 const PENDING_REFUND_MS = 6 * 3_600_000
-/** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
-const OUTAGE_MS = 15 * 60_000
-/** How long the card processor may be away before the operator is told of what waits for it, in the same. */
-export const LONG_OUTAGE_MS = 4 * 3_600_000
-/** Tries of what a provider does, in a row: about 8 seconds in all. */
-const TRIES = 6
 /** Real milliseconds until it is asked again whether a policy can be read as active. */
 const LOOK_AGAIN_MS = 1_000
 
 const nothing = z.object({})
-/** Since when a provider is away, epoch milliseconds of the service clock. */
-const waiting = z.object({ away_since: z.number().optional() })
 const ofLink = waiting.extend({ payment_link_id: z.string() })
 
 /**
@@ -61,7 +55,6 @@ const ofLink = waiting.extend({ payment_link_id: z.string() })
  */
 export function paymentLinks(app: Application) {
   const kind = { retry: backoff(), timeLimitMs: 60_000 }
-  const ofProvider = { ...kind, retry: backoff(TRIES) }
   return processManager({
     name: 'payment-links',
     startAt: 'beginning',
@@ -117,15 +110,16 @@ export function paymentLinks(app: Application) {
         return refusal ? { outcome: 'stop', why: refusal.message } : { outcome: 'done' }
       }),
       deactivate: work({ ...ofProvider, payload: waiting }, (item) =>
-        throughOutages(app, item, async () => {
-          const link = await linkOf(app, item.key)
-          const { environment, processor_payment_link_id } = link
-          if (refuseOfOtherProcessor(app, link)) return
-          await app.processors[environment].deactivatePaymentLink(
-            processor_payment_link_id,
-            deactivationKey(item.key),
-          )
-        }),
+        throughOutages(
+          app,
+          item,
+          async () => {
+            const link = await linkOf(app, item.key)
+            const { processor_payment_link_id: id } = link
+            await processorOf(app, link).deactivatePaymentLink(id, deactivationKey(item.key))
+          },
+          heldUp(app, item, item.key, 'deactivate'),
+        ),
       ),
       // the policy first: whoever is told that it was paid finds it active; one that cannot become so holds nothing back
       complete: work({ ...kind, payload: nothing }, async (item) => {
@@ -137,7 +131,7 @@ export function paymentLinks(app: Application) {
       }),
       // beside what is told: a processor that is away holds nothing back
       'start-plan': work({ ...ofProvider, payload: waiting }, (item) =>
-        throughOutages(app, item, () => startPlan(app, item), { linkId: item.key, work: 'start-plan' }),
+        throughOutages(app, item, () => startPlan(app, item), heldUp(app, item, item.key, 'start-plan')),
       ),
       'tell-failed': work(
         {
@@ -163,7 +157,7 @@ export function paymentLinks(app: Application) {
           if (refund?.status !== 'pending') return
           isPending = pendingRefund(await settleRefund(app, link, refund, contextOf(item))) !== null
         }
-        const outcome = await throughOutages(app, item, settle, { linkId, work: 'settle-refund' })
+        const outcome = await throughOutages(app, item, settle, heldUp(app, item, linkId, 'settle-refund'))
         return isPending
           ? {
               outcome: 'again',
@@ -191,7 +185,7 @@ async function startPlan(app: Application, item: WorkItem): Promise<void> {
     await app.commands.execute(paymentLink, linkId, command, within(contextOf(item), link))
   }
   const plan = {
-    ...{ linkId, tenantId: link.tenant_id, environment: link.environment },
+    ...{ linkId, tenantId: link.tenant_id, environment: link.environment, processor: link.processor },
     ...{ employerId: link.employer_id, carrierId: link.carrier_id, policyId: link.policy_id },
     amountCents: installment_plan.per_installment_cents,
     charges: installment_plan.total_installments - down_payment_months!,
@@ -207,36 +201,10 @@ async function startPlan(app: Application, item: WorkItem): Promise<void> {
   }
 }
 
-/**
- * Does what a provider has to do; one that is away for all tries is asked again later, for as long as it takes.
- * @param about what the operator is told of once that takes long; null: nothing.
- */
-async function throughOutages<Payload extends z.output<typeof waiting>>(
-  app: Application,
-  item: WorkItem<Payload>,
-  run: () => Promise<unknown>,
-  about: {
-    readonly linkId: string
-    readonly work: PaymentLinkData<'PaymentLinkHeldUp'>['work']
-  } | null = null,
-): Promise<WorkOutcome<Payload>> {
-  try {
-    await run()
-    return { outcome: 'done' }
-  } catch (error) {
-    if (error instanceof ProviderRefused) return { outcome: 'stop', why: error.message }
-    if (!(error instanceof ProviderUnavailable) || !item.isLastTry) throw error
-    const now = app.clock.now()
-    const since = item.payload.away_since ?? now
-    if (about && now - since >= LONG_OUTAGE_MS) {
-      const command = { type: 'RecordHeldUp', work: about.work, since, at: now } as const
-      const link = await linkOf(app, about.linkId)
-      // an id of its own: a further outage is another one
-      const context = { ...within(contextOf(item), link), commandId: `${item.commandId}/${since}` }
-      await app.commands.execute(paymentLink, about.linkId, command, context)
-    }
-    return { outcome: 'again', at: now + OUTAGE_MS, payload: { ...item.payload, away_since: since } }
-  }
+/** Has the operator told of what of a link waits for its card processor. */
+function heldUp(app: Application, item: WorkItem, linkId: string, work: LinkWork) {
+  return async (since: number) =>
+    recordLinkHeldUp(app, await linkOf(app, linkId), { work, since }, contextOf(item))
 }
 
 async function linkOf({ commands }: Pick<Application, 'commands'>, linkId: string): Promise<PaymentLink> {

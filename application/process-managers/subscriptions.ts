@@ -9,24 +9,29 @@ import {
   SubscriptionEnded,
   SubscriptionStarted,
 } from '../../domain/payments/subscription-events.ts'
+import { PolicyCancelled, policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import type { RecordedEvent } from '../event-registry.ts'
+import { dayOf, recordSubscriptionHeldUp, type SubscriptionWork } from '../payments/held-up.ts'
+import { plansOfPolicy } from '../payments/plan-subscriptions.ts'
+import { processorOf } from '../payments/processor-of.ts'
 import { paymentId } from '../payments/show-subscriptions.ts'
-import { finishCancellation } from '../payments/subscriptions.ts'
+import { cancelSubscription, finishCancellation } from '../payments/subscriptions.ts'
 import { ProviderRefused } from '../ports/provider.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import {
   backoff,
   cancel,
   contextOf,
-  ladder,
   on,
   perform,
   processManager,
   type WorkItem,
+  type WorkOutcome,
   work,
 } from './process-manager.ts'
+import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -34,27 +39,42 @@ const HOUR_MS = 60 * MINUTE_MS
 export const FIRST_PAYMENT_MS = 23 * HOUR_MS
 /** How long the request for a cancellation has to finish it itself, in service-clock milliseconds. */
 const CANCELLING_MS = 15 * MINUTE_MS
-/** Real milliseconds that a piece of work may take, calls to the processor included. */
-const TIME_LIMIT_MS = 60_000
-/** Pauses before the processor is asked again: it remembers a key for a day. */
-const CALL_AGAIN = ladder(MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS)
+/** Real milliseconds until it is asked again whether a plan can be read. */
+const LOOK_AGAIN_MS = 1_000
 
 const nothing = z.object({})
 const told = z.object({ number: z.int(), amount_cents: z.int(), at: z.string(), is_paid: z.boolean() })
-const call = { payload: nothing, retry: CALL_AGAIN, timeLimitMs: TIME_LIMIT_MS }
-const telling = { retry: backoff(), timeLimitMs: TIME_LIMIT_MS }
+const ofPolicy = waiting.extend({ position: z.string() })
+const telling = { retry: backoff(), timeLimitMs: 60_000 }
 
 /** Takes the first payments of subscriptions, ends those that nobody pays, and tells partners what became of them. */
 export function subscriptions(app: Application) {
+  /** What the processor of a subscription is to do. */
+  const atProcessor = (
+    name: SubscriptionWork,
+    run: (item: WorkItem, state: Subscription) => Promise<unknown>,
+  ) =>
+    work({ ...ofProvider, payload: waiting }, (item) =>
+      throughOutages(
+        app,
+        item,
+        async () => run(item, await load(app, item)),
+        async (since) =>
+          recordSubscriptionHeldUp(app, await load(app, item), { work: name, since }, contextOf(item)),
+      ),
+    )
   return processManager({
     name: 'subscriptions',
     startAt: 'beginning',
     on: [
-      on(SubscriptionStarted, ({ data }) => {
-        const { subscription_id, source, first_charge_paid, started_at } = data
+      // whichever comes later of a plan and the cancellation of its policy
+      on(PolicyCancelled, ({ data, position }) => [endPlansOf(data.policy_id, position)]),
+      on(SubscriptionStarted, ({ data, position }) => {
+        const { subscription_id, policy_id, source, first_charge_paid, started_at } = data
         const at = Date.parse(started_at) + FIRST_PAYMENT_MS
         return [
           perform('tell-created', subscription_id, {}),
+          ...(source === 'plan' ? [endPlansOf(policy_id, position)] : []),
           ...(source === 'api' && !first_charge_paid
             ? [perform('charge-first', subscription_id, {}), perform('expire', subscription_id, {}, { at })]
             : []),
@@ -75,7 +95,9 @@ export function subscriptions(app: Application) {
         cancel('charge-first', subscription_id),
         cancel('expire', subscription_id),
         cancel('finish-cancellation', subscription_id),
-        ...(reason === 'requested' ? [perform('tell-cancelled', subscription_id, {})] : []),
+        ...(reason === 'requested' || reason === 'policy_cancelled'
+          ? [perform('tell-cancelled', subscription_id, {})]
+          : []),
         // the others were ended by the processor, or with it
         ...(reason === 'never_paid' || reason === 'completed'
           ? [perform('end-at-processor', subscription_id, {})]
@@ -83,29 +105,21 @@ export function subscriptions(app: Application) {
       ]),
     ],
     work: {
-      'charge-first': work(call, async (item) => {
-        const { environment, processor_subscription_id: id, status } = await load(app, item)
-        if (status === 'incomplete') {
-          await unlessRefused(app.processors[environment].chargeFirst(id, `first-${item.key}`))
-        }
-        return { outcome: 'done' }
+      'charge-first': atProcessor('charge-first', async (item, state) => {
+        const { processor_subscription_id: id, status } = state
+        if (status !== 'incomplete') return
+        await unlessRefused(processorOf(app, state).chargeFirst(id, `first-${item.key}`))
       }),
-      'end-at-processor': work(call, async (item) => {
-        const { environment, processor_subscription_id: id } = await load(app, item)
-        await unlessRefused(app.processors[environment].cancelSubscription(id, `end-${item.key}`))
-        return { outcome: 'done' }
+      'end-at-processor': atProcessor('end-at-processor', async (item, state) => {
+        const { processor_subscription_id: id } = state
+        await unlessRefused(processorOf(app, state).cancelSubscription(id, `end-${item.key}`))
       }),
-      'finish-cancellation': work(call, async (item) => {
-        const state = await load(app, item)
-        if (state.ended || !state.cancellation_requested) return { outcome: 'done' }
-        try {
-          await finishCancellation(app, state, { isFirstCall: false }, within(contextOf(item), state))
-        } catch (error) {
-          if (error instanceof ProviderRefused) return { outcome: 'stop', why: error.message }
-          throw error
-        }
-        return { outcome: 'done' }
+      'finish-cancellation': atProcessor('finish-cancellation', async (item, state) => {
+        const { ended, cancellation: reason } = state
+        if (ended || reason === null) return
+        await finishCancellation(app, state, { reason, isFirstCall: false }, within(contextOf(item), state))
       }),
+      'end-plans': work({ ...ofProvider, payload: ofPolicy }, (item) => endPlans(app, item)),
       expire: work({ payload: nothing, ...telling }, async (item) => {
         const command = { type: 'Expire', at: item.dueAt } as const
         const context = within(contextOf(item), await load(app, item))
@@ -151,6 +165,43 @@ export function subscriptions(app: Application) {
         },
       ),
     },
+  })
+}
+
+function endPlansOf(policyId: string, position: bigint) {
+  return perform('end-plans', policyId, { position: String(position) })
+}
+
+/** Ends the plans of a policy if it is cancelled, each whatever becomes of the others. */
+async function endPlans(
+  app: Application,
+  item: WorkItem<z.output<typeof ofPolicy>>,
+): Promise<WorkOutcome<z.output<typeof ofPolicy>>> {
+  if ((await app.commands.load(policy, item.key)).state?.status !== 'cancelled') return { outcome: 'done' }
+  const isKnown = await app.readModels.reached(['subscriptions'], BigInt(item.payload.position))
+  if (!isKnown) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
+  const plans = await plansOfPolicy(app, item.key)
+  const heldUp = (state: Subscription, since: number) =>
+    recordSubscriptionHeldUp(app, state, { work: 'cancel', since }, contextOf(item))
+  const cancelAll = async () => {
+    const failures: unknown[] = []
+    for (const state of plans) {
+      try {
+        await cancelSubscription(app, state, 'policy_cancelled', contextOf(item))
+      } catch (error) {
+        failures.push(error)
+        // it is charged on until somebody sees to it
+        if (error instanceof ProviderRefused) await heldUp(state, dayOf(app.clock.now()))
+      }
+    }
+    // what helps to ask again comes first
+    failures.sort(
+      (one, other) => Number(one instanceof ProviderRefused) - Number(other instanceof ProviderRefused),
+    )
+    if (failures.length > 0) throw failures[0]
+  }
+  return throughOutages(app, item, cancelAll, async (since) => {
+    for (const state of await plansOfPolicy(app, item.key)) await heldUp(state, since)
   })
 }
 

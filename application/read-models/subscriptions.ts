@@ -11,11 +11,12 @@ export const subscriptions = table('subscriptions', {
     environment: text<Environment>(),
     employer_id: text(),
     carrier_id: text(),
+    policy_id: text(),
     status: text<SubscriptionStatus>(),
     /** As of when the processor told the status. */
     status_at: orNull(timestamptz()),
     /** Order of start. */
     seq: bigint(),
   },
-  indexes: [['tenant_id', 'environment', 'seq desc']],
+  indexes: [['tenant_id', 'environment', 'seq desc'], ['policy_id']],
 })

@@ -108,10 +108,15 @@ export const PaymentLinkPlanNotStarted = eventType({
     at: time(),
   }),
 })
-/** The processor has been away for hours; what waits for it goes on by itself. */
+/** What the processor is to do waits: it has been away for hours, or is not configured any more. */
 export const PaymentLinkHeldUp = eventType({
   name: 'PaymentLinkHeldUp',
-  schema: z.object({ ...link, work: z.enum(['start-plan', 'settle-refund']), since: time(), at: time() }),
+  schema: z.object({
+    ...link,
+    work: z.enum(['start-plan', 'settle-refund', 'deactivate', 'cancel', 'refund']),
+    since: time(),
+    at: time(),
+  }),
 })
 export const PaymentLinkPaymentFailed = eventType({
   name: 'PaymentLinkPaymentFailed',

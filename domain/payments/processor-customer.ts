@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
-import { processorKind, withProcessor } from './processor-kinds.ts'
+import { type ProcessorKind, processorKind, withProcessor } from './processor-kinds.ts'
 
 /**
  * What an employer is at the card processor: the customer whose payment methods are charged. The stream id is that of
@@ -26,21 +26,22 @@ export const ProcessorCustomerCreated = eventType({
 const events = [ProcessorCustomerCreated] as const
 export type ProcessorCustomerEvent = EventOf<(typeof events)[number]>
 export type ProcessorCustomer = z.output<typeof ProcessorCustomerCreated.schema>
+/** The customers of an employer, one at each processor. */
+export type ProcessorCustomers = Readonly<Partial<Record<ProcessorKind, ProcessorCustomer>>>
 export interface ProcessorCustomerCommand {
   readonly type: 'Record'
   readonly data: ProcessorCustomer
 }
 
 export const processorCustomer: Decider<
-  ProcessorCustomer | null,
+  ProcessorCustomers,
   ProcessorCustomerCommand,
   ProcessorCustomerEvent
 > = {
   category: 'processorCustomer',
   events,
-  initialState: null,
-  evolve: (_state, event) => event.data,
+  initialState: {},
+  evolve: (state, { data }) => ({ ...state, [data.processor]: data }),
   // of several who asked the processor for it, the first one to record it counts
-  decide: ({ data }, state) =>
-    state?.processor === data.processor ? [] : [ProcessorCustomerCreated.of(data)],
+  decide: ({ data }, state) => (state[data.processor] ? [] : [ProcessorCustomerCreated.of(data)]),
 }

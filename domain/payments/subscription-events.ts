@@ -1,16 +1,23 @@
 import { z } from 'zod'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
+import { processorKind, withProcessor } from './processor-kinds.ts'
 
 /** How a subscription stands, in the documented words. */
 export const SUBSCRIPTION_STATUSES = ['active', 'past_due', 'canceled', 'incomplete'] as const
 export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number]
+
+/** Whose wish it is that it ends: the partner's, or it follows from the cancellation of its policy. */
+const cancellationReason = z.enum(['requested', 'policy_cancelled'])
+export type CancellationReason = z.output<typeof cancellationReason>
 
 const time = () => z.iso.datetime({ precision: 3 })
 
 /** A monthly charge of an employer at the card processor. Times are those of the processor. */
 export const SubscriptionStarted = eventType({
   name: 'SubscriptionStarted',
+  version: 2,
+  upcasters: { 1: withProcessor('processor_subscription_id') },
   schema: z.object({
     subscription_id: id(),
     tenant_id: id(),
@@ -22,6 +29,8 @@ export const SubscriptionStarted = eventType({
     source: z.enum(['api', 'plan']),
     /** The link whose plan it is. */
     link_id: id().nullable(),
+    /** Where it is charged. */
+    processor: processorKind,
     /** The processor's ids. */
     customer_id: z.string(),
     payment_method_id: z.string().nullable(),
@@ -65,23 +74,44 @@ export const SubscriptionStatusReported = eventType({
   name: 'SubscriptionStatusReported',
   schema: z.object({ subscription_id: id(), status: z.enum(['active', 'past_due']), at: time() }),
 })
-/** A partner wants it ended. It is when the processor has done so, whether that is learned by its answer or by its notice. */
+/**
+ * It is to end: a partner wants that, or the policy of a plan was cancelled. It has ended when the processor has done so,
+ * whether that is learned by its answer or by its notice.
+ */
 export const SubscriptionCancellationRequested = eventType({
   name: 'SubscriptionCancellationRequested',
-  schema: z.object({ subscription_id: id(), at: time() }),
+  version: 2,
+  upcasters: { 1: (raw) => ({ ...(raw as object), reason: 'requested' }) },
+  schema: z.object({ subscription_id: id(), reason: cancellationReason, at: time() }),
 })
 /** The processor did not do it, and is not asked again by itself: the subscription goes on. */
 export const SubscriptionCancellationWithdrawn = eventType({
   name: 'SubscriptionCancellationWithdrawn',
   schema: z.object({ subscription_id: id(), at: time() }),
 })
+/** What the processor is to do waits: it has been away for hours, or is not configured any more. */
+export const SubscriptionHeldUp = eventType({
+  name: 'SubscriptionHeldUp',
+  schema: z.object({
+    subscription_id: id(),
+    work: z.enum(['charge-first', 'cancel', 'finish-cancellation', 'end-at-processor']),
+    since: time(),
+    at: time(),
+  }),
+})
 /** Nothing is charged any more: its status is `canceled`. */
 export const SubscriptionEnded = eventType({
   name: 'SubscriptionEnded',
   schema: z.object({
     subscription_id: id(),
-    /** By the partner; as its payments kept failing; as the first one never came; after its last charge; by the processor. */
-    reason: z.enum(['requested', 'payment_failed', 'never_paid', 'completed', 'processor']),
+    /**
+     * By the partner; with its policy; as its payments kept failing; as the first one never came; after its last charge;
+     * by the processor.
+     */
+    reason: z.enum([
+      ...cancellationReason.options,
+      ...(['payment_failed', 'never_paid', 'completed', 'processor'] as const),
+    ]),
     at: time(),
   }),
 })
@@ -94,6 +124,7 @@ export const subscriptionEvents = [
   SubscriptionStatusReported,
   SubscriptionCancellationRequested,
   SubscriptionCancellationWithdrawn,
+  SubscriptionHeldUp,
   SubscriptionEnded,
 ] as const
 export type SubscriptionEvent = EventOf<(typeof subscriptionEvents)[number]>

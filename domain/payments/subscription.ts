@@ -3,6 +3,7 @@ import { isoTime, monthsAfter } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import {
+  type CancellationReason,
   SubscriptionCancellationRequested,
   SubscriptionCancellationWithdrawn,
   SubscriptionChargeFailed,
@@ -10,6 +11,7 @@ import {
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
   type SubscriptionEvent,
+  SubscriptionHeldUp,
   SubscriptionStarted,
   type SubscriptionStatus,
   SubscriptionStatusReported,
@@ -39,7 +41,10 @@ export interface Subscription extends z.output<typeof SubscriptionStarted.schema
   readonly tried: readonly Charge[]
   /** Payments that were not owed, by the processor's ids. */
   readonly paid_again: readonly string[]
-  readonly cancellation_requested: boolean
+  /** Why the processor is to end it; null: it is not. */
+  readonly cancellation: CancellationReason | null
+  /** What waits for the processor for long, and since when. */
+  readonly held_up: readonly string[]
   readonly ended: Pick<Ended, 'reason' | 'at'> | null
   readonly updated_at: string
 }
@@ -58,9 +63,15 @@ export type SubscriptionCommand =
   | ({ readonly type: 'Paid' } & ToldCharge)
   | ({ readonly type: 'Failed'; readonly failureCode: string | null } & ToldCharge)
   | { readonly type: 'Report'; readonly status: SubscriptionStatus; readonly at: number }
-  | { readonly type: 'RequestCancellation'; readonly at: number }
+  | { readonly type: 'RequestCancellation'; readonly reason: CancellationReason; readonly at: number }
   | { readonly type: 'WithdrawCancellation'; readonly at: number }
-  | { readonly type: 'Cancel'; readonly at: number }
+  | { readonly type: 'Cancel'; readonly reason: CancellationReason; readonly at: number }
+  | {
+      readonly type: 'RecordHeldUp'
+      readonly work: z.output<typeof SubscriptionHeldUp.schema>['work']
+      readonly since: number
+      readonly at: number
+    }
   /** Ends one whose first payment did not come in time. */
   | { readonly type: 'Expire'; readonly at: number }
 
@@ -93,9 +104,13 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
       case 'SubscriptionStatusReported':
         return state
       case 'SubscriptionCancellationRequested':
-        return { ...state, cancellation_requested: true }
+        return { ...state, cancellation: event.data.reason }
       case 'SubscriptionCancellationWithdrawn':
-        return { ...state, cancellation_requested: false }
+        return { ...state, cancellation: null }
+      case 'SubscriptionHeldUp': {
+        const { work, since } = event.data
+        return { ...state, held_up: [...state.held_up, `${work}@${since}`] }
+      }
       case 'SubscriptionEnded': {
         const { reason, at } = event.data
         return { ...state, ended: { reason, at } }
@@ -126,13 +141,19 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
         return [SubscriptionStatusReported.of({ subscription_id, status, at })]
       }
       case 'RequestCancellation':
-        if (state.ended || state.cancellation_requested) return []
-        return [SubscriptionCancellationRequested.of({ subscription_id, at })]
+        if (state.ended || state.cancellation !== null) return []
+        return [SubscriptionCancellationRequested.of({ subscription_id, reason: command.reason, at })]
       case 'WithdrawCancellation':
-        if (state.ended || !state.cancellation_requested) return []
+        if (state.ended || state.cancellation === null) return []
         return [SubscriptionCancellationWithdrawn.of({ subscription_id, at })]
       case 'Cancel':
-        return state.ended ? [] : ended('requested')
+        return state.ended ? [] : ended(state.cancellation ?? command.reason)
+      case 'RecordHeldUp': {
+        const { work } = command
+        const since = isoTime(command.since)
+        if (state.held_up.includes(`${work}@${since}`)) return []
+        return [SubscriptionHeldUp.of({ subscription_id, work, since, at })]
+      }
       case 'Expire':
         return state.status === 'incomplete' ? ended('never_paid') : []
     }
@@ -186,7 +207,7 @@ function toldAs({ processorPaymentId, amountCents, at }: ToldCharge, state: Subs
 }
 
 function whyCanceled(state: Subscription): Ended['reason'] {
-  if (state.cancellation_requested) return 'requested'
+  if (state.cancellation !== null) return state.cancellation
   if (state.status === 'incomplete') return 'never_paid'
   return state.status === 'past_due' ? 'payment_failed' : 'processor'
 }
@@ -196,7 +217,7 @@ function started(data: z.output<typeof SubscriptionStarted.schema>): Subscriptio
   return {
     ...data,
     ...{ status: statusAtStart(data), status_at: null },
-    ...{ updated_at: at, cancellation_requested: false, ended: null, paid_again: [] },
+    ...{ updated_at: at, cancellation: null, held_up: [], ended: null, paid_again: [] },
     tried: first_charge_paid
       ? [{ number: 1, paid: { at, amount_cents, processor_payment_id: null }, failures: [] }]
       : [],

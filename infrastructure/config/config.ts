@@ -87,16 +87,18 @@ function configOf(settings: Settings) {
     clock: settings.CLOCK,
     /** Requests per second and credential; 0: no limit. */
     rateLimitPerSecond: settings.RATE_LIMIT_RPS,
-    cardProcessor:
-      settings.PROCESSOR === 'simulated'
-        ? ({ kind: 'simulated' } as const)
-        : ({
-            kind: 'stripe',
-            apiKey: settings.STRIPE_API_KEY!,
+    /** Where new live links and subscriptions are made. */
+    cardProcessor: settings.PROCESSOR,
+    /** Null: what is at Stripe cannot be asked about. */
+    stripe:
+      settings.STRIPE_API_KEY === undefined || settings.STRIPE_WEBHOOK_SECRET === undefined
+        ? null
+        : {
+            apiKey: settings.STRIPE_API_KEY,
             apiBase: settings.STRIPE_API_BASE,
-            webhookSecret: settings.STRIPE_WEBHOOK_SECRET!,
-            publishableKey: settings.STRIPE_PUBLISHABLE_KEY!,
-          } as const),
+            webhookSecret: settings.STRIPE_WEBHOOK_SECRET,
+            publishableKey: settings.STRIPE_PUBLISHABLE_KEY ?? null,
+          },
     bankLink:
       settings.BANKCONNECT === 'simulated'
         ? ({ kind: 'simulated' } as const)

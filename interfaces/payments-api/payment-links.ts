@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { simulateCompletion } from '../../application/payments/completions.ts'
 import { createLink } from '../../application/payments/create-link.ts'
 import { linkPage } from '../../application/payments/link-page.ts'
-import { cancelLink, linkOf, listLinks, refuseOfOtherProcessor } from '../../application/payments/links.ts'
+import { cancelLink, linkOf, listLinks } from '../../application/payments/links.ts'
 import { refundLink } from '../../application/payments/refunds.ts'
 import { showLink, showLinks } from '../../application/payments/show-links.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -124,7 +124,7 @@ export const paymentLinkEndpoints = [
     errors: {
       ...NONE,
       ...AWAY,
-      409: 'The link is paid (refund it instead), has expired, or is at a card processor that is not in use any more',
+      409: 'The link is paid (refund it instead), or has expired',
     },
     async handle(call) {
       const { app } = call.host
@@ -150,16 +150,13 @@ export const paymentLinkEndpoints = [
     errors: {
       ...NONE,
       ...AWAY,
-      409: 'The link is not paid, nothing is left to refund, another refund of it is under way, or it is at a card processor that is not in use any more',
+      409: 'The link is not paid, nothing is left to refund, or another refund of it is under way',
     },
     async handle(call) {
       const { host, caller, body } = call
-      const asked = accepted(await linkOf(host.app, caller.client, call.params.payment_link_id))
-      const { payment_link_id } = asked
+      const { payment_link_id } = accepted(await linkOf(host.app, caller.client, call.params.payment_link_id))
       const refund = { amountCents: body.amount_cents, reason: body.reason }
       return once(keyed(call), `POST /payment-links/refund ${payment_link_id}`, async (context) => {
-        const elsewhere = refuseOfOtherProcessor(host.app, asked)
-        if (elsewhere) return elsewhere
         const link = await refundLink(host.app, payment_link_id, refund, context)
         if (isRejection(link)) return link
         return {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { applyNotice } from '../../application/payments/processor-notices.ts'
-import type { ProcessorNotice } from '../../application/ports/card-processor.ts'
+import { applyNotice, tellers } from '../../application/payments/processor-notices.ts'
+import type { CardProcessor, ProcessorNotice } from '../../application/ports/card-processor.ts'
 import type { Api } from '../endpoints/api.ts'
 import { type Access, endpointsOf } from '../endpoints/endpoint.ts'
 import { refused } from '../endpoints/partner-access.ts'
@@ -13,6 +13,7 @@ const processorApi: Api = { ...paymentsApi, name: 'processor', prefixes: ['/proc
 
 /** A signed request of the card processor, and the notices in it once its signature is verified. */
 interface Signed {
+  readonly teller: CardProcessor
   notices: readonly ProcessorNotice[]
 }
 
@@ -24,16 +25,17 @@ const processor: Access<PaymentsHost, Signed> = {
     404: 'The card processor is the simulated one, which sends no notices',
   },
   async identify(host, received) {
-    if (host.app.processors.live.kind === 'simulated') {
+    const [teller] = tellers(host.app)
+    if (!teller) {
       const why = 'The simulated card processor sends no notices'
       throw refused(host, received, new HttpError(404, null, why))
     }
-    return { notices: [] }
+    return { teller, notices: [] }
   },
   signsBytes: () => true,
   verify({ app, limits }, caller, body, received) {
     const { headers } = received.request
-    const notices = app.processors.live.readNotices({ body, headers, now: app.clock.now() })
+    const notices = caller.teller.readNotices({ body, headers, now: app.clock.now() })
     if (notices === null) {
       const why = 'The request carries no valid signature of the card processor'
       throw refused({ limits }, received, new HttpError(401, null, why), body.length)
@@ -61,7 +63,8 @@ export const processorEndpoints = [
         ...{ tenantId: null, environment: null, correlationId: requestId },
         commandId: app.randomness.commandId(),
       }
-      for (const notice of caller.notices) await applyNotice(app, 'live', notice, context)
+      const teller = { environment: 'live', processor: caller.teller.kind } as const
+      for (const notice of caller.notices) await applyNotice(app, teller, notice, context)
       return { received: caller.notices.length }
     },
   }),

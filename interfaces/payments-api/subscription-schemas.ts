@@ -43,7 +43,7 @@ export const Subscription = z
     updated_at: time(),
     canceled_at: time().nullable(),
     cancellation_reason: z
-      .enum(['requested', 'payment_failed', 'never_paid', 'completed', 'processor'])
+      .enum(['requested', 'policy_cancelled', 'payment_failed', 'never_paid', 'completed', 'processor'])
       .nullable()
       .describe('`completed`: all charges of its plan are paid'),
   })

@@ -460,3 +460,60 @@ describe('notices of Stripe', () => {
     expect(processor.readNotices({ body: Buffer.from(body), headers: {}, now: AT })).toBeNull()
   })
 })
+
+describe('notices that were told before', () => {
+  const NOW = Date.UTC(2027, 2, 31, 12)
+  const DAY = 86_400_000
+  const at = (days: number) => NOW - days * DAY
+  const happened = (id: string, days: number, linkId = LINK_ID) => {
+    const object = { id: `pi_${id}`, metadata: { link_id: linkId } }
+    stripe.happened(stripeEvent('payment_intent.succeeded', object, { id, at: at(days) }))
+  }
+  const listed = async (since: number) => {
+    const now = () => NOW
+    const late = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url, timeoutMs: 300, now })
+    const parts: { readonly ids: readonly string[]; readonly until: number }[] = []
+    for await (const { notices, until } of late.noticesSince(since)) {
+      parts.push({ ids: notices.map(({ noticeId }) => noticeId), until })
+    }
+    return { ids: parts.flatMap(({ ids }) => ids), until: parts.at(-1)!.until }
+  }
+
+  test('are listed oldest first, page by page, as far back as Stripe keeps them', async () => {
+    stripe.eventsPage = 2
+    happened('evt_forgotten', 30.5)
+    for (const [id, days] of [
+      ...([
+        ['evt_1', 29.5],
+        ['evt_2', 2],
+        ['evt_3', 1.2],
+        ['evt_4', 1.2],
+        ['evt_5', 1.1],
+      ] as const),
+      ...([
+        ['evt_6', 0.2],
+        ['evt_7', 0.1],
+        ['evt_8', 0.05],
+      ] as const),
+    ]) {
+      happened(id, days)
+    }
+    stripe.happened(stripeEvent('charge.refunded', { id: 'ch_1' }, { id: 'evt_other', at: at(0.01) }))
+    const ids = ['evt_1', 'evt_2', 'evt_3', 'evt_4', 'evt_5', 'evt_6', 'evt_7', 'evt_8']
+    expect(await listed(0)).toEqual({ ids, until: at(0.05) })
+    expect(await listed(at(1.2))).toEqual({ ids: ids.slice(2), until: at(0.05) })
+    expect(await listed(at(0.05))).toEqual({ ids: ['evt_8'], until: at(0.05) })
+  })
+
+  test('of which there are none are looked for from later on', async () => {
+    expect(await listed(0)).toEqual({ ids: [], until: at(1) })
+    expect(await listed(at(0.5))).toEqual({ ids: [], until: at(0.5) })
+    // the clocks may differ
+    expect(await listed(NOW + DAY)).toEqual({ ids: [], until: NOW + DAY })
+  })
+
+  test('cannot be listed while Stripe is away', async () => {
+    stripe.fail('unreachable', { times: 2, path: /events$/ })
+    await expect(listed(at(1))).rejects.toThrow(ProviderUnavailable)
+  })
+})

@@ -149,6 +149,81 @@ describe('a plan whose down payment is paid', () => {
     expect(await subscriptionsOf(tenant)).toEqual([])
   })
 
+  describe('ends with its policy', () => {
+    /** A plan that is charged at Stripe. @returns the subscription as it is shown, and as Stripe has it. */
+    const startedPlan = async (tenant: SeededTenant) => {
+      const id = await newPlan(tenant)
+      await paid(id, 20_000, stripe.method(`pm_plan_${id}`))
+      await drain()
+      const [plan] = await subscriptionsOf(tenant)
+      return { plan, atStripe: () => stripe.subscriptions.get(plan.processor_subscription_id)! }
+    }
+    const cancelPolicy = async (tenant: SeededTenant) => {
+      await operate(service, 'POST', `/policies/${tenant.policyId}/cancel`, { reason: 'non-payment' })
+      await drain()
+    }
+    const read = async (tenant: SeededTenant, id: string) => {
+      const { status, cancellation_reason, scheduled_payments } = await subscriptionOf(service, tenant, id)
+      return [status, cancellation_reason, ...scheduled_payments.map((one: Json) => one.status)]
+    }
+
+    test('at the processor, too; what a partner subscribed to goes on', async () => {
+      const tenant = await tenantWithCustomer(service)
+      const own = await active(tenant)
+      const { plan, atStripe } = await startedPlan(tenant)
+      await stripe.notify(
+        'invoice.paid',
+        invoiceOf(plan._id, 'in_plan', Date.parse(plan.scheduled_payments[0].due_at)),
+      )
+      await cancelPolicy(tenant)
+      expect(await read(tenant, plan._id)).toEqual(['canceled', 'policy_cancelled', 'paid', 'cancelled'])
+      expect(atStripe().status).toBe('canceled')
+      await deleted(plan._id)
+      expect(await alertsOf(tenant)).toEqual([['plan_cancelled', { subscription_id: plan._id }]])
+      expect((await types(tenant)).filter((type) => type === 'subscription.cancelled')).toHaveLength(1)
+      expect((await subscriptionOf(service, tenant, own)).status).toBe('active')
+      expect((await subscriptionOf(service, tenant, own)).cancellation_reason).toBeNull()
+    })
+
+    test('though it was cancelled while the processor began to charge it', async () => {
+      const tenant = await tenantWithCustomer(service)
+      stripe.meanwhile = async (method, path) => {
+        if (method !== 'POST' || path !== '/v1/subscriptions') return
+        stripe.meanwhile = null
+        await operate(service, 'POST', `/policies/${tenant.policyId}/cancel`, {})
+      }
+      const { plan, atStripe } = await startedPlan(tenant)
+      expect(await read(tenant, plan._id)).toEqual([
+        ...['canceled', 'policy_cancelled', 'cancelled', 'cancelled'],
+      ])
+      expect(atStripe().status).toBe('canceled')
+    })
+
+    test('once the processor is back', async () => {
+      const tenant = await tenantWithCustomer(service)
+      const { plan, atStripe } = await startedPlan(tenant)
+      stripe.fail('unreachable', { times: 12, path: /subscriptions\/sub/ })
+      await cancelPolicy(tenant)
+      expect([(await read(tenant, plan._id))[0], atStripe().status]).toEqual(['active', 'trialing'])
+      stripe.fail('unreachable', { times: 0 })
+      await advance(service, { seconds: 15 * 60 })
+      expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
+      expect(atStripe().status).toBe('canceled')
+    })
+
+    test('unless the processor refuses: the operator is told', async () => {
+      const tenant = await tenantWithCustomer(service)
+      const { plan, atStripe } = await startedPlan(tenant)
+      const before = atStripe()
+      stripe.subscriptions.delete(before.id)
+      await cancelPolicy(tenant)
+      expect(await alertsOf(tenant)).toEqual([
+        ['subscription_held_up', { subscription_id: plan._id, work: 'cancel' }],
+      ])
+      expect((await read(tenant, plan._id))[0]).toBe('active')
+    })
+  })
+
   test('when its policy is cancelled charges nothing, and the operator is told', async () => {
     const tenant = await tenantWithCustomer(service)
     const id = await newPlan(tenant)

@@ -693,6 +693,30 @@ describe('an intake that breaks off', () => {
     ])
   })
 
+  test('and is not sent again for an hour is told to the operator, once; one that was finished is not', async () => {
+    const account = await seedTenant(service)
+    const client = await newClient(service, account.tenantId)
+    const [left, resumed] = [1, 2].map(() => intakeBody({ carrier_id: account.carrierId }))
+    for (const body of [left, resumed]) {
+      await operate(service, 'POST', '/faults', { point: 'intake', mode: 'decline', times: 1 })
+      expect((await takeIn(service, client.headers, body)).status).toBe(502)
+    }
+    await send201(resumed, client.headers)
+    const alerts = async () => {
+      await operate(service, 'POST', '/drain')
+      const all = await operate(service, 'GET', `/alerts?tenant_id=${account.tenantId}`)
+      return all.map(({ kind, about }: { kind: string; about: unknown }) => [kind, about])
+    }
+    await operate(service, 'POST', '/clock/advance', { seconds: 3_540 })
+    expect(await alerts()).toEqual([])
+    await operate(service, 'POST', '/clock/advance', { seconds: 120 })
+    const told = [['intake_unfinished', { intake_id: ID, employer_id: ID }]]
+    expect(await alerts()).toEqual(told)
+    await operate(service, 'POST', '/clock/advance', { seconds: 7_200 })
+    await send201(left, client.headers)
+    expect(await alerts()).toEqual(told)
+  })
+
   test('with an Idempotency-Key header is finished under it', async () => {
     const body = intakeBody()
     const keyed = { ...headers, 'Idempotency-Key': newIntakeKey() }

@@ -1,25 +1,28 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { linkBody, newLink, partner } from '../support/payments.ts'
-import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { linkBody, linkOf, newLink, partner } from '../support/payments.ts'
+import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
+import { stripeEvent, stripeSignature } from '../support/stripe-events.ts'
 import { StripeStandIn, stripeSettings } from '../support/stripe-stand-in.ts'
-import { subscriptionBody } from '../support/subscriptions.ts'
+import { advance, type Json, subscriptionBody } from '../support/subscriptions.ts'
 
 let dataDir: string
 let stripe: StripeStandIn
 let service: RunningService
 let tenant: SeededTenant
 
-beforeAll(async () => {
+const start = async (env: Readonly<Record<string, string>> = {}) => {
+  await service?.stop()
+  service = await startService({ dataDir, env })
+}
+beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'compstream-'))
   stripe = await StripeStandIn.start()
-  service = await startService({ dataDir })
-  tenant = await seedTenant(service)
 })
-afterAll(async () => {
+afterEach(async () => {
   await service?.stop()
   await stripe?.stop()
   await rm(dataDir, { recursive: true, force: true })
@@ -27,29 +30,104 @@ afterAll(async () => {
 
 const ask = (method: string, path: string, body?: unknown) =>
   partner(service, tenant.clientHeaders, method, path, body)
+const drain = () => operate(service, 'POST', '/drain')
+const now = async () => Date.parse((await operate(service, 'GET', '/clock')).now)
+const link = () => newLink(service, tenant, { delivery: { email: false } })
+const subscriptionOf = async (id: string) => (await ask('GET', `/subscriptions/${id}`)).body.data
+const alerts = async () => {
+  await drain()
+  const all = await operate(service, 'GET', `/alerts?tenant_id=${tenant.tenantId}`)
+  return all.map(({ kind, about }: Json) => `${kind} ${about.work ?? ''}`).sort()
+}
 
-test('who goes on with another card processor keeps its employers, and nothing is asked of it about what it never had', async () => {
-  const open = await newLink(service, tenant, { delivery: { email: false } })
-  const paid = await newLink(service, tenant, { delivery: { email: false } })
+let notices = 0
+/** Has Stripe tell that a link was paid. */
+async function paidAtStripe(linkId: string, payment_method: string | null = null): Promise<number> {
+  notices += 1
+  const object = {
+    ...{ id: `pi_${linkId}`, amount_received: 10_500, payment_method, metadata: { link_id: linkId } },
+  }
+  const at = await now()
+  const body = stripeEvent('payment_intent.succeeded', object, { id: `evt_switch_${notices}`, at })
+  const headers = { 'Content-Type': 'application/json', 'Stripe-Signature': stripeSignature(body, at) }
+  return (await fetch(`${service.paymentsUrl}/processor/notices`, { method: 'POST', headers, body })).status
+}
+
+test('who goes on with Stripe keeps what is at the simulated processor there, and nothing of it is asked of Stripe', async () => {
+  await start()
+  tenant = await seedTenant(service)
+  const open = await link()
+  const paid = await link()
   await operate(service, 'POST', `/card-processor/${paid._id}/succeed`)
-  await operate(service, 'POST', '/drain')
-  await service.stop()
-  service = await startService({ dataDir, env: stripeSettings(stripe) })
+  const { _id: old } = (await ask('POST', '/subscriptions', subscriptionBody(tenant))).body.data
+  await drain()
+  await start(stripeSettings(stripe))
 
-  const elsewhere = { message: expect.stringContaining('at another card processor (simulated)') }
-  const cancelled = await ask('DELETE', `/payment-links/${open._id}`)
-  expect([cancelled.status, cancelled.body]).toEqual([409, expect.objectContaining(elsewhere)])
+  expect((await ask('DELETE', `/payment-links/${open._id}`)).body.data.status).toBe('cancelled')
   const refunded = await ask('POST', `/payment-links/${paid._id}/refund`, {})
-  expect([refunded.status, refunded.body]).toEqual([409, expect.objectContaining(elsewhere)])
-  expect((await ask('GET', `/payment-links/${paid._id}`)).body.data.refunds).toEqual([])
+  expect(refunded.body.data.refunds).toMatchObject([{ status: 'succeeded' }])
+  await operate(service, 'POST', `/card-processor/${old}/succeed`)
+  expect((await ask('DELETE', `/subscriptions/${old}`)).body.data.status).toBe('canceled')
+  expect([stripe.requests.length, await alerts()]).toEqual([0, []])
 
-  // the employer has a customer at the other one only
+  // the employer has no customer at Stripe yet
   const subscription = subscriptionBody(tenant, { payment_method_id: stripe.method('pm_new') })
   expect((await ask('POST', '/subscriptions', subscription)).status).toBe(409)
   expect((await ask('POST', '/payment-links', linkBody(tenant, { delivery: { email: false } }))).status).toBe(
     201,
   )
   expect(stripe.customers.size).toBe(1)
-  const subscribed = await ask('POST', '/subscriptions', subscription)
-  expect([subscribed.status, subscribed.text]).toEqual([201, expect.any(String)])
+  expect((await ask('POST', '/subscriptions', subscription)).status).toBe(201)
+})
+
+test('what is at Stripe waits there while its keys are not set, and goes on with them, once', async () => {
+  await start(stripeSettings(stripe))
+  tenant = await seedTenant(service)
+  const [open, paid, unpaid] = [await link(), await link(), await link()]
+  expect(await paidAtStripe(paid._id)).toBe(200)
+  const payment_method_id = stripe.method('pm_kept')
+  const subscribed = await ask('POST', '/subscriptions', subscriptionBody(tenant, { payment_method_id }))
+  const { _id: subscriptionId, processor_subscription_id } = subscribed.body.data
+  await drain()
+  stripe.fail('lost', { times: 2, path: /refunds$/, method: 'POST' })
+  expect((await ask('POST', `/payment-links/${paid._id}/refund`, { amount_cents: 700 })).status).toBe(502)
+  const refunds = async () => (await linkOf(service, tenant, paid._id)).refunds
+  expect([await refunds(), stripe.refunds.size]).toMatchObject([[{ status: 'pending' }], 1])
+
+  const known = stripe.requests.length
+  await start()
+  const away = { status: 502, body: { message: expect.stringContaining('not configured any more (stripe)') } }
+  expect(await ask('DELETE', `/payment-links/${open._id}`)).toMatchObject(away)
+  expect(await ask('POST', `/payment-links/${paid._id}/refund`, { amount_cents: 700 })).toMatchObject(away)
+  expect(await ask('DELETE', `/subscriptions/${subscriptionId}`)).toMatchObject(away)
+  expect((await linkOf(service, tenant, open._id)).status).toBe('created')
+  expect((await subscriptionOf(subscriptionId)).status).toBe('incomplete')
+  // its own timer asks for it as well
+  await advance(service, { seconds: 15 * 60 })
+  expect(await refunds()).toMatchObject([{ amount_cents: 700, status: 'pending' }])
+  expect(await alerts()).toEqual([
+    ...['payment_link_held_up cancel', 'payment_link_held_up settle-refund', 'subscription_held_up cancel'],
+  ])
+  // nobody plays what is at Stripe, and nobody is believed who speaks for it
+  const played = await send(`${service.opsUrl}/ops/v1/card-processor/${unpaid._id}/succeed`, {
+    ...{ method: 'POST', headers: { Authorization: `Bearer ${service.operatorToken}` }, body: {} },
+  })
+  expect([played.status, await paidAtStripe(unpaid._id)]).toEqual([409, 404])
+  expect((await linkOf(service, tenant, unpaid._id)).status).toBe('created')
+  const made = await link()
+  expect(made.processor_url).not.toContain(stripe.url)
+  expect(stripe.requests.length).toBe(known)
+
+  await start({ ...stripeSettings(stripe), PROCESSOR: 'simulated' })
+  await advance(service, { seconds: 6 * 3_600 })
+  expect([await refunds(), stripe.refunds.size]).toMatchObject([[{ status: 'succeeded' }], 1])
+  expect((await ask('DELETE', `/subscriptions/${subscriptionId}`)).body.data.status).toBe('canceled')
+  expect(stripe.subscriptions.get(processor_subscription_id)!.status).toBe('canceled')
+  expect((await ask('DELETE', `/payment-links/${open._id}`)).body.data.status).toBe('cancelled')
+  expect(stripe.links.get(open.processor_payment_link_id)!.active).toBe(false)
+  expect(await paidAtStripe(unpaid._id)).toBe(200)
+  expect((await linkOf(service, tenant, unpaid._id)).status).toBe('paid')
+  // of what is new, Stripe hears nothing, and tells nothing
+  expect(await paidAtStripe(made._id)).toBe(200)
+  expect((await linkOf(service, tenant, made._id)).status).toBe('created')
 })

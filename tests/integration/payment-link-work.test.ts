@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { completeLink } from '../../application/payments/completions.ts'
 import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
@@ -13,6 +13,8 @@ import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simu
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accepted,
+  Crashed,
+  crashingAt,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
@@ -40,6 +42,7 @@ beforeAll(async () => {
   app = {
     ...process.app,
     processors: { live: processor, sandbox: processor },
+    formerProcessors: [],
     messages: { send: async (message) => void sent.push(message) },
     readModels: {
       reached: async () => true,
@@ -173,4 +176,42 @@ test('a plan whose processor is away for hours is told of once, and starts when 
   expect(await paymentLinks(app).work['start-plan'].run({ ...last, payload })).toEqual({ outcome: 'done' })
   const started = await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['SubscriptionStarted'] })
   expect(started.events).toHaveLength(1)
+})
+
+describe('a policy that is cancelled', () => {
+  const cancelPolicy = async (policyId: string) =>
+    accepted(await policies.cancel(app, policyId, null, operatorContext()))
+  const pay = async (linkId: string, using = app) => {
+    const payment = { processorPaymentId: `pi_${linkId}`, paymentMethodId: null, amountCents: null }
+    return completeLink(using, { linkId, ...payment, at: app.clock.now() }, operatorContext())
+  }
+  const eventsOf = async (policyId: string) =>
+    (await app.log.readStream(`policy-${policyId}`)).map(({ type }) => type)
+
+  test('after it was paid for while it was active calls for nobody, however often the payment is told', async () => {
+    const policyId = await newPolicy('active')
+    const linkId = await newLink(policyId)
+    accepted(await pay(linkId))
+    await cancelPolicy(policyId)
+    expect(accepted(await pay(linkId))).toEqual({ alreadyPaid: true })
+    expect(await paymentLinks(app).work.complete.run(item(linkId, {}))).toEqual({ outcome: 'done' })
+    expect(await eventsOf(policyId)).toEqual(['PolicyIssued', 'PolicyCancelled'])
+  })
+
+  test('before it was paid for calls for somebody, once', async () => {
+    const policyId = await newPolicy('active')
+    const linkId = await newLink(policyId)
+    await cancelPolicy(policyId)
+    for (const _again of [1, 2]) accepted(await pay(linkId))
+    expect(await eventsOf(policyId)).toEqual(['PolicyIssued', 'PolicyCancelled', 'PolicyNotActivated'])
+  })
+
+  test('after it was paid for and never became active calls for somebody', async () => {
+    const policyId = await newPolicy('in_progress')
+    const linkId = await newLink(policyId)
+    await expect(pay(linkId, crashingAt(app, { category: 'policy', at: 'before' }))).rejects.toThrow(Crashed)
+    await cancelPolicy(policyId)
+    accepted(await pay(linkId))
+    expect(await eventsOf(policyId)).toEqual(['PolicyIssued', 'PolicyCancelled', 'PolicyNotActivated'])
+  })
 })

@@ -21,6 +21,7 @@ function begun(charges: number | null): Subscription {
   const started = SubscriptionStarted.of({
     ...{ subscription_id: ID, tenant_id: ID, employer_id: ID, carrier_id: ID, policy_id: ID, link_id: null },
     ...{ environment: 'live', source: charges === null ? 'api' : 'plan', customer_id: 'cus_1' },
+    processor: 'stripe',
     ...{ payment_method_id: 'pm_1', processor_subscription_id: 'sub_1', amount_cents: 100, charges },
     ...{ anchor_at: new Date(START).toISOString(), first_charge_paid: false, metadata: {} },
     started_at: new Date(START).toISOString(),

@@ -20,6 +20,7 @@ const LINK_CHANGE: Names<Stripe.PaymentLinkUpdateParams> = ['active']
 const ATTACH: Names<Stripe.PaymentMethodAttachParams> = ['customer']
 const REFUND: Names<Stripe.RefundCreateParams> = ['payment_intent', 'amount', 'reason', 'metadata']
 const REFUNDS: Names<Stripe.RefundListParams> = ['payment_intent', 'limit']
+const EVENTS: Names<Stripe.EventListParams> = ['created', 'types', 'limit', 'starting_after']
 const SUBSCRIPTIONS: Names<Stripe.SubscriptionListParams> = ['customer', 'status', 'limit']
 const SUBSCRIPTION: Names<Stripe.SubscriptionCreateParams> = [
   ...(['customer', 'items', 'metadata', 'payment_behavior', 'proration_behavior'] as const),
@@ -61,9 +62,12 @@ export abstract class StripeObjects {
   readonly refunds = new Map<string, Refund>()
   readonly subscriptions = new Map<string, Subscription & { readonly asked: Params }>()
   readonly invoices = new Map<string, Invoice & { readonly subscription: string }>()
+  readonly #events: { readonly id: string; readonly type: string; readonly created: number }[] = []
   readonly #products = new Set<string>()
   /** Epoch milliseconds. */
   now: () => number = () => 0
+  /** Events of a page at the most. */
+  eventsPage = 100
   /** Takes the day of the month for charges. */
   knowsAnchors = true
   /** What becomes of refunds as they are asked for. */
@@ -75,6 +79,12 @@ export abstract class StripeObjects {
   /** What becomes of a refund later. */
   settleRefund(id: string, status: 'succeeded' | 'failed'): void {
     this.refunds.set(id, { ...found(this.refunds, id, 'id'), status })
+  }
+
+  /** Keeps an event to be listed. @param body of it. @returns the body. */
+  happened(body: string): string {
+    this.#events.push(JSON.parse(body))
+    return body
   }
 
   /** Makes a payment method, of nobody yet unless said. */
@@ -148,6 +158,8 @@ export abstract class StripeObjects {
         this.subscriptions.set(id!, canceled)
         return ok(canceled)
       }
+      case 'GET events':
+        return this.#listEvents(only(params, EVENTS))
       case 'GET invoices {id}':
         return ok(found(this.invoices, id!, 'invoice'))
       case 'POST invoices {id} pay': {
@@ -165,6 +177,20 @@ export abstract class StripeObjects {
       default:
         throw new Error(`The stand-in for Stripe does not do ${does}`)
     }
+  }
+
+  /** As the real one: those of 30 days, newest first, a page at a time. */
+  #listEvents({ created, types, limit, starting_after }: Params): Answer {
+    const { gte = 0, lt = Number.MAX_SAFE_INTEGER } = created as Readonly<Record<string, string>>
+    const wanted = types as readonly string[]
+    if (wanted.length > 20) throw new Refusal(400, { type: 'invalid_request_error', param: 'types' })
+    const all = this.#events
+      .filter((one) => one.created >= Number(gte) && one.created < Number(lt) && wanted.includes(one.type))
+      .reverse()
+      .sort((one, other) => other.created - one.created)
+    const from = starting_after === undefined ? 0 : all.findIndex(({ id }) => id === starting_after) + 1
+    const to = from + Math.min(Number(limit), this.eventsPage)
+    return ok({ object: 'list', data: all.slice(from, to), has_more: to < all.length, url: '/v1/events' })
   }
 
   #createCustomer(params: Params): Customer {

@@ -29,6 +29,10 @@ interface SentRequest {
 /** Stands in for Stripe: its API over HTTP, with its keys, its idempotency, its errors, and what can go wrong on the way. */
 export class StripeStandIn extends StripeObjects {
   readonly requests: SentRequest[] = []
+  /** How often events were listed. */
+  listings = 0
+  /** What happens while a request is under way, before it is carried out. */
+  meanwhile: ((method: string, path: string) => Promise<void>) | null = null
   readonly #answered = new Map<string, { readonly asked: string; readonly answer: Answer }>()
   readonly #server: Server
   #service: RunningService | null = null
@@ -126,6 +130,7 @@ export class StripeStandIn extends StripeObjects {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { pathname: path, searchParams } = new URL(request.url!, this.url)
     const text = request.method === 'GET' ? String(searchParams) : Buffer.concat(chunks).toString()
+    await this.meanwhile?.(request.method ?? '', path)
     const fault = this.#takeFault(request, path)
     if (fault === 'unreachable') {
       request.socket.destroy()
@@ -162,7 +167,9 @@ export class StripeStandIn extends StripeObjects {
       }
       const params = nested(text)
       const key = header('idempotency-key')
-      this.requests.push({ method, path, params, key })
+      // that is asked in the background
+      if (path === '/v1/events') this.listings += 1
+      else this.requests.push({ method, path, params, key })
       if (fault === 429) throw new Refusal(429, { type: 'invalid_request_error', code: 'rate_limit' })
       if (method === 'POST' && key === null) throw new Error('A POST without an idempotency key')
       const asked = `${method} ${path} ${text}`

@@ -50,7 +50,8 @@ describe('settings', () => {
       masterKeys: null,
       clock: 'system',
       rateLimitPerSecond: 100,
-      cardProcessor: { kind: 'simulated' },
+      cardProcessor: 'simulated',
+      stripe: null,
       bankLink: { kind: 'simulated' },
       bankRail: { kind: 'simulated' },
       forwardCutoff: Date.UTC(2026, 3, 27),
@@ -201,7 +202,8 @@ describe('settings', () => {
       NACHA_COMPANY_ID: '1234567890',
       NACHA_COMPANY_NAME: 'Carrier Mutual',
     })
-    expect(config.cardProcessor).toMatchObject({ kind: 'stripe', apiBase: 'https://api.stripe.com' })
+    expect(config.cardProcessor).toBe('stripe')
+    expect(config.stripe).toMatchObject({ apiBase: 'https://api.stripe.com' })
     expect(config.bankLink).toMatchObject({ kind: 'plaid', clientId: 'id' })
     expect(config.bankRail).toMatchObject({ kind: 'nacha', outboxDir: resolve('out'), inboxDir: '/in' })
   })

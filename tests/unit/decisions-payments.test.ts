@@ -1,4 +1,5 @@
 import { ProcessorCustomerCreated, processorCustomer } from '../../domain/payments/processor-customer.ts'
+import { ProcessorNoticesCaughtUp, processorNotices } from '../../domain/payments/processor-notices.ts'
 import { type SubscriptionCommand, subscription } from '../../domain/payments/subscription.ts'
 import {
   SubscriptionCancellationRequested,
@@ -7,6 +8,7 @@ import {
   SubscriptionChargePaid,
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
+  SubscriptionHeldUp,
   SubscriptionStarted,
   SubscriptionStatusReported,
 } from '../../domain/payments/subscription-events.ts'
@@ -30,12 +32,32 @@ decisions(processorCustomer, [
     recordCustomer('cus_2'),
     [customer('cus_2')],
   ],
+  [
+    'stays at each processor',
+    [customer('cus_1', 'simulated'), customer('cus_2')],
+    recordCustomer('cus_3', 'simulated'),
+    [],
+  ],
+])
+
+const caughtUp = (hours: number) =>
+  ProcessorNoticesCaughtUp.of({
+    processor: 'stripe',
+    until: new Date(hours * 3_600_000).toISOString(),
+  })
+const catchUp = (hours: number) =>
+  ({ type: 'CaughtUp', processor: 'stripe', until: hours * 3_600_000 }) as const
+decisions(processorNotices, [
+  ['are caught up with', [], catchUp(1), [caughtUp(1)]],
+  ['are kept in steps of a day', [caughtUp(1)], catchUp(24.9), []],
+  ['go on', [caughtUp(1)], catchUp(25), [caughtUp(25)]],
 ])
 
 const ANCHOR = '2026-01-31T17:00:00.000Z'
 const standalone = SubscriptionStarted.of({
   ...{ ...ofIt, ...OWNED, employer_id: ID, carrier_id: ID, policy_id: ID, source: 'api', link_id: null },
-  ...{ customer_id: 'cus_1', payment_method_id: 'pm_1', processor_subscription_id: 'sub_1' },
+  ...{ processor: 'stripe', customer_id: 'cus_1', payment_method_id: 'pm_1' },
+  processor_subscription_id: 'sub_1',
   ...{ amount_cents: 5000, charges: null, anchor_at: ANCHOR, first_charge_paid: false, metadata: {} },
   started_at: ANCHOR,
 })
@@ -54,10 +76,14 @@ const failed = (number: number, of: number) =>
   SubscriptionChargeFailed.of({ ...charge(number, of), failure_code: 'card_declined' })
 const report = (status: 'active' | 'past_due', of: number) =>
   SubscriptionStatusReported.of({ ...ofIt, status, at: day(of) })
-const wanted = SubscriptionCancellationRequested.of({ ...ofIt, at: day(5) })
+const wanted = SubscriptionCancellationRequested.of({ ...ofIt, reason: 'requested', at: day(5) })
+const wantedByPolicy = SubscriptionCancellationRequested.of({
+  ...{ ...ofIt, reason: 'policy_cancelled', at: day(5) },
+})
+const heldUp = SubscriptionHeldUp.of({ ...ofIt, work: 'cancel', since: day(5), at: day(5) })
 const withdrawn = SubscriptionCancellationWithdrawn.of({ ...ofIt, at: day(5) })
 const ended = (
-  reason: 'requested' | 'payment_failed' | 'never_paid' | 'completed' | 'processor',
+  reason: 'requested' | 'policy_cancelled' | 'payment_failed' | 'never_paid' | 'completed' | 'processor',
   of: number,
 ) => SubscriptionEnded.of({ ...ofIt, reason, at: day(of) })
 
@@ -175,13 +201,13 @@ decisions(subscription, [
   ['ends once', [started, ended('requested', 5)], tell('canceled', 6), []],
   ['has no status after its end', [started, ended('requested', 5)], tell('active', 59), []],
 
-  ['is to be cancelled', [started], { type: 'RequestCancellation', at }, [wanted]],
-  ['is asked once', [started, wanted], { type: 'RequestCancellation', at }, []],
+  ['is to be cancelled', [started], { type: 'RequestCancellation', reason: 'requested', at }, [wanted]],
+  ['is asked once', [started, wanted], { type: 'RequestCancellation', reason: 'requested', at }, []],
   ['goes on when that was not done', [started, wanted], { type: 'WithdrawCancellation', at }, [withdrawn]],
   [
     'may be cancelled again then',
     [started, wanted, withdrawn],
-    { type: 'RequestCancellation', at },
+    { type: 'RequestCancellation', reason: 'requested', at },
     [wanted],
   ],
   [
@@ -197,14 +223,35 @@ decisions(subscription, [
     { type: 'WithdrawCancellation', at },
     [],
   ],
-  ['is cancelled', [started, wanted], { type: 'Cancel', at }, [ended('requested', 5)]],
-  ['is cancelled once', [started, ended('requested', 5)], { type: 'Cancel', at }, []],
+  ['is cancelled', [started, wanted], { type: 'Cancel', reason: 'requested', at }, [ended('requested', 5)]],
+  ['is cancelled once', [started, ended('requested', 5)], { type: 'Cancel', reason: 'requested', at }, []],
   [
     'need not be asked after its end',
     [started, ended('completed', 5)],
-    { type: 'RequestCancellation', at },
+    { type: 'RequestCancellation', reason: 'requested', at },
     [],
   ],
+
+  [
+    'ends with its policy, by notice, too',
+    [plan, wantedByPolicy],
+    tell('canceled', 5),
+    [ended('policy_cancelled', 5)],
+  ],
+  [
+    'ends for the reason that came first',
+    [plan, wantedByPolicy],
+    { type: 'Cancel', reason: 'requested', at },
+    [ended('policy_cancelled', 5)],
+  ],
+  [
+    'ends with its policy',
+    [plan],
+    { type: 'Cancel', reason: 'policy_cancelled', at },
+    [ended('policy_cancelled', 5)],
+  ],
+  ['waits for its processor', [plan], { type: 'RecordHeldUp', work: 'cancel', since: at, at }, [heldUp]],
+  ['waits once', [plan, heldUp], { type: 'RecordHeldUp', work: 'cancel', since: at, at }, []],
 
   ['expires unpaid', [standalone, failed(1, 31)], { type: 'Expire', at }, [ended('never_paid', 5)]],
   ['does not expire when paid', [standalone, paid(1, 31)], { type: 'Expire', at }, []],

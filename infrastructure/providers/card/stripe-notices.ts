@@ -7,6 +7,18 @@ import type {
   SubscriptionNotice,
 } from '../../../application/ports/card-processor.ts'
 
+/** The events that tell something. */
+export const NOTICE_TYPES = [
+  ...([
+    'payment_intent.succeeded',
+    'payment_intent.payment_failed',
+    'refund.updated',
+    'refund.failed',
+  ] as const),
+  ...(['invoice.paid', 'invoice.payment_failed'] as const),
+  ...(['customer.subscription.updated', 'customer.subscription.deleted'] as const),
+] satisfies readonly Stripe.Event['type'][]
+
 /** What an event of Stripe tells about links and subscriptions of this service, null when it tells nothing of them. */
 export function noticeOf(event: Stripe.Event): ProcessorNotice | null {
   const told = toldBy(event)

@@ -1,6 +1,7 @@
 import { Stripe } from 'stripe'
 import type {
   CardProcessor,
+  ListedNotices,
   NewCustomer,
   NewProcessorLink,
   NewProcessorSubscription,
@@ -11,12 +12,15 @@ import { ProviderRefused } from '../../../application/ports/provider.ts'
 import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
-import { noticeOf, refundStatusOf, statusOf } from './stripe-notices.ts'
+import { NOTICE_TYPES, noticeOf, refundStatusOf, statusOf } from './stripe-notices.ts'
 
 /** The version of Stripe's API that is spoken here; the endpoint for notices must be of the same. */
 export const STRIPE_API_VERSION = '2026-10-28.endive'
 
 const TIMEOUT_MS = 10_000
+const DAY_MS = 86_400_000
+/** How long Stripe keeps events. */
+const EVENTS_KEPT_MS = 30 * DAY_MS
 /** Every call carries a key, or has the same effect again. */
 const RETRIES = 1
 
@@ -203,6 +207,28 @@ export class StripeCardProcessor implements CardProcessor {
     return notice === null ? [] : [notice]
   }
 
+  /** A day at a time. Stripe lists events of the last 30 days, those of a day newest first. */
+  async *noticesSince(since: number): AsyncGenerator<ListedNotices> {
+    const now = this.#now()
+    for (let from = Math.max(since, now - EVENTS_KEPT_MS); ; from += DAY_MS) {
+      const isLast = from + DAY_MS >= now
+      const created = { gte: seconds(from), ...(isLast ? {} : { lt: seconds(from + DAY_MS) }) }
+      const notices: ProcessorNotice[] = []
+      let newest = from
+      await answered(async () => {
+        const asked = { created, types: [...NOTICE_TYPES], limit: 100 }
+        for await (const event of this.#stripe.events.list(asked)) {
+          newest = Math.max(newest, event.created * 1000)
+          const notice = noticeOf(event)
+          if (notice) notices.push(notice)
+        }
+      })
+      // by Stripe's clock, which ours may be ahead of
+      yield { notices: notices.reverse(), until: isLast ? newest : from + DAY_MS }
+      if (isLast) return
+    }
+  }
+
   /** The customer that is charged, and the method that is made its default. */
   async #chargeable(
     { customerId, paymentMethodId, isPayersMethod }: NewProcessorSubscription,
@@ -274,6 +300,10 @@ function ofAnother(): ProviderRefused {
 
 function idOf(reference: string | { readonly id: string } | null): string | null {
   return typeof reference === 'string' ? reference : (reference?.id ?? null)
+}
+
+function seconds(epochMs: number): number {
+  return Math.floor(epochMs / 1000)
 }
 
 /** Stripe will not have the day that charges were to fall on. */

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import type { Application } from '../application.ts'
+import { dayOf } from '../payments/held-up.ts'
+import { ProcessorNotConfigured } from '../payments/processor-of.ts'
+import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
+import { backoff, type WorkItem, type WorkOutcome } from './process-manager.ts'
+
+/** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
+const OUTAGE_MS = 15 * 60_000
+/** The same of a card processor that is not configured any more. */
+const NOT_CONFIGURED_MS = 6 * 3_600_000
+/** How long a provider may be away before the operator is told of what waits for it, in the same. */
+export const LONG_OUTAGE_MS = 4 * 3_600_000
+/** Tries of what a provider does, in a row: about 8 seconds in all. */
+const TRIES = 6
+
+/** Payload of work that goes through outages: since when a provider is away, epoch milliseconds of the service clock. */
+export const waiting = z.object({ away_since: z.number().optional() })
+
+/** How such work is tried. */
+export const ofProvider = { retry: backoff(TRIES), timeLimitMs: 60_000 } as const
+
+/**
+ * Does what a provider has to do; one that is away for all tries is asked again later, for as long as it takes.
+ * @param tell has the operator told of what waits, once that takes long or where nobody can be asked; it may be called
+ *   again with the same time.
+ */
+export async function throughOutages<Payload extends z.output<typeof waiting>>(
+  { clock }: Pick<Application, 'clock'>,
+  item: WorkItem<Payload>,
+  run: () => Promise<unknown>,
+  tell: (since: number) => Promise<void> = async () => undefined,
+): Promise<WorkOutcome<Payload>> {
+  try {
+    await run()
+    return { outcome: 'done' }
+  } catch (error) {
+    if (error instanceof ProviderRefused) return { outcome: 'stop', why: error.message }
+    const now = clock.now()
+    if (error instanceof ProcessorNotConfigured) {
+      await tell(dayOf(now))
+      return { outcome: 'again', at: now + NOT_CONFIGURED_MS, payload: item.payload }
+    }
+    if (!(error instanceof ProviderUnavailable) || !item.isLastTry) throw error
+    const since = item.payload.away_since ?? now
+    if (now - since >= LONG_OUTAGE_MS) await tell(since)
+    return { outcome: 'again', at: now + OUTAGE_MS, payload: { ...item.payload, away_since: since } }
+  }
+}
