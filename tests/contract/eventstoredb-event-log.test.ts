@@ -277,9 +277,10 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       const log = await openLog()
       const { client } = connect(server.url)
       cleanup(() => client.dispose())
-      const slow = new Subscription(client, { after: await log.head(), near: true })
+      const after = await log.head()
+      const slow = new Subscription(client, { after, from: after, near: true })
       const type = `Rare${randomUUID()}`
-      const quick = new Subscription(client, { after: await log.head(), types: [type] })
+      const quick = new Subscription(client, { after, from: after, types: [type] })
       cleanup(async () => quick.end())
       const caughtUp = async (subscription: Subscription) => {
         while (!subscription.isLive) await subscription.next(1_000)
