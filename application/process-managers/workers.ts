@@ -8,7 +8,7 @@ import type { Notices } from '../ports/notices.ts'
 import { isAway } from '../ports/unavailable.ts'
 import type { WorkHint, WorkQueue } from '../ports/work-queue.ts'
 import { itemOf, LeaseLost, orGivenUp, TimeLimitExceeded } from './attempt.ts'
-import { type ProcessManager, triesOf, type WorkOutcome } from './process-manager.ts'
+import { type ProcessManager, triesOf, type WorkItem, type WorkOutcome } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots } from './slots.ts'
 import type { ClaimedWork, WorkEnd, WorkStore, WorkToStore } from './work-store.ts'
@@ -259,7 +259,15 @@ export class Workers {
     const { store, notices, report, onEnded } = this.#parts
     const begun = performance.now()
     if (this.#stopping.signal.aborted) abort.abort(new Stopping())
-    const ended = await this.#attempt(claim, slots, abort)
+    let isKeyFree = false
+    const freeKey = (isDone: boolean | null, ms = performance.now() - begun) => {
+      if (!isKeyFree) slots.freeKey(claim, isDone, ms)
+      isKeyFree = true
+    }
+    const ended = await this.#attempt(claim, slots, abort, (isDone) => {
+      freeKey(isDone)
+      this.#wakeLoop()
+    })
     const { end } = ended
     const took = performance.now() - begun
     running.isEnding = true
@@ -274,7 +282,8 @@ export class Workers {
     } finally {
       this.#running.delete(running)
       this.#heartbeat.drop(running)
-      slots.released(claim, ended.as === null ? null : ended.as === 'done', took)
+      freeKey(ended.as === null ? null : ended.as === 'done', took)
+      slots.released()
     }
     if (end.end === 'retry' || end.end === 'again') {
       if (end.afterMs === undefined) this.poll()
@@ -286,7 +295,12 @@ export class Workers {
   }
 
   /** Does a piece of work once. @returns how that ends its claim, and what it is told as. */
-  async #attempt(claim: ClaimedWork, slots: KindSlots, abort: AbortController): Promise<Ended> {
+  async #attempt(
+    claim: ClaimedWork,
+    slots: KindSlots,
+    abort: AbortController,
+    freeKey: WorkItem['freeKey'],
+  ): Promise<Ended> {
     const { signal } = abort
     const { retry, timeLimitMs } = slots.declared
     const timeLimit = setTimeout(
@@ -298,7 +312,10 @@ export class Workers {
       // tries that ended neither well nor badly took their workers with them
       if (claim.attempt > triesOf(retry)) return this.#retry(claim, slots, 'every try was cut short')
       const { payload } = fitPayload(slots.declared, claim.kind, claim.payload)
-      const outcome = await orGivenUp(slots.declared.run(itemOf(claim, slots, payload, signal)), signal)
+      const outcome = await orGivenUp(
+        slots.declared.run(itemOf(claim, slots, { payload, signal, freeKey })),
+        signal,
+      )
       this.#isAway = false
       return this.#endOf(claim, slots, outcome)
     } catch (error) {

@@ -166,6 +166,28 @@ describe('slots', () => {
     expect(new Set(begun).size).toBe(30)
   })
 
+  test('whoever is done with what its key stands for leaves it to others before its own end', async () => {
+    const posted: string[] = []
+    let store: () => void = () => undefined
+    const isStored = new Promise<void>((resolve) => {
+      store = resolve
+    })
+    const run: Post = async ({ key, freeKey }) => {
+      posted.push(key)
+      freeKey(true)
+      await isStored
+      return { outcome: 'done' }
+    }
+    await storeLetters(Array.from({ length: 5 }, (_, n) => ({ key: `${n}`, host: 'host' })))
+    const runner = await bench.run([post(run, { slots: 3, perKey: byHost(1) })])
+    // of all there are no more than before
+    await until(() => posted.length === 3)
+    expect(await bench.store.counts({ now: bench.clock.now() })).toMatchObject({ leased: 3, due: 2 })
+    store()
+    expect(await bench.drain(runner)).toBe(true)
+    expect(new Set(posted).size).toBe(5)
+  })
+
   test('many keys that share something hold up nobody else, and all have their turn', async () => {
     const { run, begun, waiting } = slowPost()
     const hosts = Array.from({ length: 10 }, (_, n) => `dead-${n}`)
