@@ -141,8 +141,8 @@ export class Workers {
   /** Tells the workers of all processes of work that was stored. */
   stored(work: readonly WorkToStore[]): void {
     if (work.length === 0) return
-    // what falls due later needs its timer
-    if (work.some(({ isLater }) => isLater)) this.poll()
+    const later = work.filter(({ isLater }) => isLater).map(({ dueAt }) => dueAt)
+    if (later.length > 0) this.#pollAtDue(Math.min(...later))
     void this.#offer(work.filter(({ isLater, kind }) => !isLater && !kind.startsWith('$')))
   }
 
@@ -286,8 +286,8 @@ export class Workers {
       slots.released()
     }
     if (end.end === 'retry' || end.end === 'again') {
-      if (end.afterMs === undefined) this.poll()
-      else this.#pollAfter(end.afterMs)
+      if (end.at === undefined) this.#pollAfter(end.afterMs ?? 0)
+      else this.#pollAtDue(end.at)
     }
     this.#slotIsFree()
     this.#wakeLoop()
@@ -396,6 +396,11 @@ export class Workers {
     if (clock.kind === 'virtual') return Number.POSITIVE_INFINITY
     const due = await store.nextDue(now)
     return due === null ? Number.POSITIVE_INFINITY : Math.max(1, due - clock.now())
+  }
+
+  /** @param at in service-clock milliseconds; a clock that is moved tells so itself. */
+  #pollAtDue(at: number): void {
+    this.#pollAfter(at - this.#parts.clock.now())
   }
 
   #pollAfter(ms: number): void {
