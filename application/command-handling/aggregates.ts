@@ -37,6 +37,8 @@ const READ_PAGE = 32
 const FIRST_EVENTS = 8
 /** Of all cached aggregates: a state takes about as much as its events, unless its decider knows better. */
 const CACHE_BYTES = 64 * 1024 * 1024
+/** Streams without events that are known as such: who probes with invented ids pushes out others of these only. */
+const EMPTY_STREAMS = 10_000
 /** What a cached aggregate takes at the least. */
 const AGGREGATE_BYTES = 512
 
@@ -55,6 +57,8 @@ export class Aggregates {
   readonly #log: EventLog
   readonly #registry: EventRegistry
   readonly #cache: AggregateCache
+  /** Streams that had no events when they were read last. */
+  readonly #empty = new RecentlyUsed<string, true>(EMPTY_STREAMS)
 
   constructor(log: EventLog, registry: EventRegistry, cache: AggregateCache) {
     this.#log = log
@@ -74,6 +78,9 @@ export class Aggregates {
     const cached = this.cached<State>(stream)
     if (cached && (this.#log.isExclusive || (await this.#log.revision(stream)) === cached.revision))
       return cached
+    // what most never set: many who ask at once cost one look, which is no read of each
+    if (!cached && this.#empty.get(stream) && (await this.#log.revision(stream)) < 0)
+      return { state: decider.initialState, revision: -1 }
     return this.readOn(decider, stream, cached)
   }
 
@@ -215,12 +222,15 @@ export class Aggregates {
     return { state, revision }
   }
 
-  /** Keeps a state, unless a later one is kept. */
+  /** Keeps a state, unless a later one is kept; of an empty stream only that it was. */
   remember(stream: string, loaded: Kept<unknown>): void {
     const cached = this.#cache.get(stream)
-    // an empty stream is not remembered: probes with invented ids would push real aggregates out
-    if (loaded.revision >= 0 && (!cached || cached.revision <= loaded.revision))
-      this.#cache.set(stream, loaded)
+    if (loaded.revision < 0) {
+      this.#empty.set(stream, true)
+      return
+    }
+    this.#empty.delete(stream)
+    if (!cached || cached.revision <= loaded.revision) this.#cache.set(stream, loaded)
   }
 }
 

@@ -17,14 +17,13 @@ export class LeaseLost extends Error {
 export function itemOf(
   claim: ClaimedWork,
   { declared }: KindSlots,
-  payload: unknown,
-  signal: AbortSignal,
+  given: Pick<WorkItem, 'payload' | 'signal' | 'freeKey'>,
 ): WorkItem {
   const { processManager, kind, key, attempt, dueAt } = claim
   const { correlationId, causationId, tenantId, environment } = claim
   const commandId = derivedId(`${processManager}/${kind}/${key}/${causationId}`, 'work')
   return {
-    ...{ processManager, kind, key, commandId, payload, attempt, dueAt, signal },
+    ...{ processManager, kind, key, commandId, attempt, dueAt, ...given },
     isLastTry: attempt >= triesOf(declared.retry),
     ...{ correlationId, causationId, tenantId, environment },
   }

@@ -61,6 +61,7 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   if (secret === null) return afterRotation(parts, delivery, subscription)
   const answer = await attempt(parts, item, delivery, { url: subscription.url, secret }, now)
   const isAccepted = answer.error === null
+  item.freeKey(isAccepted)
   parts.heard.attempted({
     ...{ isFirst: delivery.attempts === 0, isAccepted, sinceRaisedMs: now - delivery.createdAt },
   })

@@ -98,6 +98,7 @@ function item<Payload>(key: string, payload: Payload): WorkItem<Payload> {
     ...{ attempt: 1, isLastTry: false, dueAt: 0, correlationId: 'test', causationId: 'test' },
     ...{ tenantId: client.tenant_id, environment: 'live' },
     signal: new AbortController().signal,
+    freeKey: () => undefined,
   }
 }
 

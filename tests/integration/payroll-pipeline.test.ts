@@ -229,6 +229,7 @@ describe('interrupted', () => {
       },
       ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
       signal: new AbortController().signal,
+      freeKey: () => undefined,
     }
     const { log, registry, clock, faults } = bench
     const outcomes = await Promise.all(

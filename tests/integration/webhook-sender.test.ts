@@ -74,6 +74,22 @@ describe('a delivery', () => {
     expect(receiver.connections()).toBe(1)
   })
 
+  test('takes up the TLS session of the one before on a new connection', async () => {
+    const resumed: boolean[] = []
+    const url = await listen(
+      createTlsServer(serverCertificate(['127.0.0.1']), (socket) => {
+        resumed.push(socket.isSessionReused())
+        socket.once('data', () =>
+          socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'),
+        )
+      }),
+    )
+    for (let n = 0; n < 3; n += 1) {
+      expect(await sender.post(wanted({ url }), unstopped)).toEqual({ statusCode: 200, error: null })
+    }
+    expect(resumed).toEqual([false, true, true])
+  })
+
   test('every 2xx is accepted, and nothing else; redirects are not followed', async () => {
     const answers = [200, 201, 202, 204, 299, 300, 302, 307, 308, 400, 410, 429, 500, 503]
     receiver.answerWith(({ path }) => ({

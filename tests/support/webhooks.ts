@@ -126,7 +126,13 @@ export class WebhookBench {
 
   /** Raises an event. @returns its id. */
   raise(
-    options: { of?: string; carrierId?: string | null; employerId?: string | null; tenantId?: string } = {},
+    options: {
+      of?: string
+      carrierId?: string | null
+      employerId?: string | null
+      tenantId?: string
+      commandId?: string
+    } = {},
   ): Promise<string> {
     const { of = newId(), carrierId = null, employerId = null, tenantId = this.tenantId } = options
     return raiseWebhookEvent(
@@ -138,7 +144,7 @@ export class WebhookBench {
           ...{ currency: 'usd', paid_at: '2026-01-02T03:04:05.678Z' },
         },
       },
-      this.#context(),
+      { ...this.#context(), ...(options.commandId === undefined ? {} : { commandId: options.commandId }) },
     )
   }
 
