@@ -224,6 +224,10 @@ describe('what is sent for a payment link', () => {
       [{ policy_id: other.policyId }, 404, 'policy'],
       [{ carrier_id: UNKNOWN }, 404, 'carrier'],
       [{ carrier_id: other.carrierId }, 404, 'carrier'],
+      // as everywhere, an id is an opaque text
+      [{ employer_id: 'x' }, 404, 'employer'],
+      [{ policy_id: UNKNOWN.toUpperCase() }, 404, 'policy'],
+      [{ carrier_id: '../x' }, 404, 'carrier'],
       [{ policy_id: policyId }, 409, 'policy'],
     ]
     for (const [overrides, status, what] of wanted) {
