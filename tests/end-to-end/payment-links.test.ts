@@ -613,6 +613,24 @@ describe('a declined attempt', () => {
     expect((await act('POST', `/sandbox/payment-links/${created._id}/fail`)).status).toBe(409)
   })
 
+  test('or an end of its time that a payment or a cancellation forestalls is 409', async () => {
+    const act = as(tenant.clientHeaders)
+    const verbs = ['simulate-completion', 'cancel', 'fail', 'expire', 'fail', 'expire'] as const
+    for (let round = 0; round < 6; round += 1) {
+      const { _id: id } = await newLink(service, tenant)
+      // twice over, whoever comes first
+      const answers = await Promise.all(
+        [...verbs, ...verbs].map((verb) => {
+          if (verb === 'cancel') return act('DELETE', `/payment-links/${id}`)
+          const base = verb === 'simulate-completion' ? '/payment-links' : '/sandbox/payment-links'
+          return act('POST', `${base}/${id}/${verb}`, {})
+        }),
+      )
+      for (const { status, body } of answers)
+        expect([status, body]).toEqual([expect.toBeOneOf([200, 409]), body])
+    }
+  })
+
   test('is played by keys of the sandbox only', async () => {
     for (const verb of ['fail', 'expire']) {
       const answer = await as(live)('POST', `/sandbox/payment-links/${UNKNOWN}/${verb}`, {})
