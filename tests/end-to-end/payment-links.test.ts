@@ -221,6 +221,10 @@ describe('what is sent for a payment link', () => {
       [{ policy_id: other.policyId }, 404, 'policy'],
       [{ carrier_id: UNKNOWN }, 404, 'carrier'],
       [{ carrier_id: other.carrierId }, 404, 'carrier'],
+      // as everywhere, an id is an opaque text
+      [{ employer_id: 'x' }, 404, 'employer'],
+      [{ policy_id: UNKNOWN.toUpperCase() }, 404, 'policy'],
+      [{ carrier_id: '../x' }, 404, 'carrier'],
       [{ policy_id: policyId }, 409, 'policy'],
     ]
     for (const [overrides, status, what] of wanted) {
@@ -536,6 +540,24 @@ describe('a declined attempt', () => {
     ])
     expect((await act('POST', `/payment-links/${created._id}/simulate-completion`)).status).toBe(200)
     expect((await act('POST', `/sandbox/payment-links/${created._id}/fail`)).status).toBe(409)
+  })
+
+  test('or an end of its time that a payment or a cancellation forestalls is 409', async () => {
+    const act = as(tenant.clientHeaders)
+    const verbs = ['simulate-completion', 'cancel', 'fail', 'expire', 'fail', 'expire'] as const
+    for (let round = 0; round < 6; round += 1) {
+      const { _id: id } = await newLink(service, tenant)
+      // twice over, whoever comes first
+      const answers = await Promise.all(
+        [...verbs, ...verbs].map((verb) => {
+          if (verb === 'cancel') return act('DELETE', `/payment-links/${id}`)
+          const base = verb === 'simulate-completion' ? '/payment-links' : '/sandbox/payment-links'
+          return act('POST', `${base}/${id}/${verb}`, {})
+        }),
+      )
+      for (const { status, body } of answers)
+        expect([status, body]).toEqual([expect.toBeOneOf([200, 409]), body])
+    }
   })
 })
 

@@ -159,6 +159,27 @@ describe('receivers that hold on', () => {
     await expect.poll(() => closed).toBe(1)
   })
 
+  test('what never comes to an answer, or wraps one in ever more bytes, is not read on for ever', async () => {
+    const floods: Readonly<Record<string, readonly [string, string]>> = {
+      'interim answers': ['', 'HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n'],
+      'empty lines': ['', '\r\n'],
+      'extensions of chunks': [
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+        `1;${'x'.repeat(1000)}\r\nx\r\n`,
+      ],
+    }
+    for (const [kind, [beginning, repeated]] of Object.entries(floods)) {
+      const bytes = (beginning === '' ? 16 : 64) * 1024
+      const part = repeated.repeat(Math.ceil(bytes / repeated.length))
+      const url = await tls((socket) => {
+        socket.once('data', () => socket.write(beginning + part))
+      })
+      const answer = await sender.post(wanted({ url }), unstopped)
+      const expected = beginning === '' ? [null, 'The answer is too long'] : [200, null]
+      expect([kind, answer.statusCode, answer.error]).toEqual([kind, ...expected])
+    }
+  })
+
   test('an answer that breaks off is none', async () => {
     const url = await tls((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'))
     expect(await sender.post(wanted({ url }), unstopped)).toEqual({
