@@ -46,8 +46,7 @@ export function urlOf(database: string): string {
 export async function sessionsThatWait(db: Pick<pg.ClientBase, 'query'>): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `SELECT count(*)::int AS count FROM pg_stat_activity
-     WHERE datname = current_database() AND backend_type = 'client backend'
-       AND cardinality(pg_blocking_pids(pid)) > 0`,
+     WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
   )
   return rows[0]!.count
 }
