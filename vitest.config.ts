@@ -8,8 +8,6 @@ const shared = {
   expect: { poll: { timeout: 90_000, interval: 20 } },
   // a worker loads a module once, not once for each file
   isolate: false,
-  // the gate names what passed only then; `npm test` by hand does not forgive
-  retry: process.env.CI ? 1 : 0,
 } as const
 const onServers = {
   ...shared,

@@ -55,6 +55,8 @@ export class PostgresSecretVault implements SecretVault {
   }
 
   async remove(ref: string): Promise<void> {
+    // not given out from memory while the answer of the database is on its way
+    this.#remembered.delete(ref)
     await this.#pool.query({
       name: 'secrets/remove',
       text: 'DELETE FROM runtime.secrets WHERE ref = $1',

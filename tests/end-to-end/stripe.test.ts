@@ -90,11 +90,11 @@ describe('links', () => {
   test('are told with what was collected, though it is not what was asked for', async () => {
     const { _id: id } = await createLink(service, tenant)
     const paid = { id: 'pi_less', payment_method: 'pm_of_payer', amount_received: 10_400 }
-    await notify('payment_intent.succeeded', { ...paid, metadata: { link_id: id } })
+    await stripe.notify('payment_intent.succeeded', { ...paid, metadata: { link_id: id } })
     const heard = (await raised(service, tenant.tenantId, 'payment.completed')).at(-1)
     const amounts = { premium_cents: 10_500, amount_cents: 10_400, amount_paid_cents: 10_400 }
     expect(heard).toMatchObject({ payment_link_id: id, ...amounts })
-    expect((await partner('GET', `/payment-links/${id}`)).body.data.payment.amount_cents).toBe(10_400)
+    expect((await asks('GET', `/payment-links/${id}`)).body.data.payment.amount_cents).toBe(10_400)
   })
 
   test('are made although Stripe fails once for their employer, which it keeps for a day', async () => {
