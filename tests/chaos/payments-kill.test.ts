@@ -23,7 +23,13 @@ import { operate, seedTenant } from '../support/seed.ts'
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
 import { insistOnRestart, SupervisedProcesses } from '../support/supervised-processes.ts'
-import { checkAttempts, keyOf, owedBy, toldAndDue } from '../support/webhook-account.ts'
+import {
+  acceptedBySubscription,
+  checkAttempts,
+  keyOf,
+  owedBy,
+  toldAndDue,
+} from '../support/webhook-account.ts'
 import { WebhookListeners } from '../support/webhook-listeners.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 import { until } from '../support/workbench.ts'
@@ -34,6 +40,8 @@ const SECONDS = Number(process.env.CHAOS_SECONDS ?? 15)
 const SEED = Number(process.env.CHAOS_SEED ?? Date.now() % 2 ** 32)
 /** Between two kills, 5 seconds on average: not always in the same place of a start. A single process is there again first. */
 const BETWEEN_KILLS_MS = [1_000, 9_000] as const
+/** Requests that are answered in between: on a slow machine too, it is the service that is tried, and not its start. */
+const ANSWERS_BETWEEN = 5
 /** Sales at a time, of each key. */
 const SELLERS = 3
 /** It goes on until so many sales are done, however slow the machine is. */
@@ -65,6 +73,8 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
     let store: EventStoreServer | null = null
     let nats: NatsServer | null = null
     let processes: SupervisedProcesses
+    /** In milliseconds; how long clients wait cannot be less. */
+    let slowestStoreStart = 0
     let receiver: Receiver
 
     beforeAll(async () => {
@@ -92,11 +102,18 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
     const api = (): RunningService => processes.running('api')[0]!
 
     /** Kills in turn until the time is up; then everything is there again. */
-    async function disturb(random: SeededRandom, sales: () => number): Promise<void> {
+    async function disturb(
+      random: SeededRandom,
+      answered: () => number,
+      isTooEarly: () => boolean,
+    ): Promise<void> {
       const turn = killsInTurn()
       const end = performance.now() + SECONDS * 1000
-      for (let n = 0; performance.now() < end || sales() < SALES_AT_LEAST; n += 1) {
+      const isOver = () => performance.now() >= end && !isTooEarly()
+      for (let n = 0; !isOver(); n += 1) {
+        const before = answered()
         await delay(random.between(...BETWEEN_KILLS_MS))
+        while (!isOver() && answered() < before + ANSWERS_BETWEEN) await delay(50)
         const what = await turn[n % turn.length]!()
         kills.push({ what, at: Date.now() })
         if (isEmbedded) await processes.settle()
@@ -127,7 +144,7 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
       }
       const killStore = async () => {
         await store!.kill()
-        await insistOnRestart(store!)
+        slowestStoreStart = Math.max(slowestStoreStart, await insistOnRestart(store!))
         return 'eventstored'
       }
       const [killApi, killProjector, killWorker] = [inPlace(0), inPlace(1), inPlace(2)]
@@ -207,8 +224,15 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
 
         const running = Promise.all([clients.run(keys.all, SELLERS), listeners.run(keys.all)])
         // a failure is looked at below; until then the kills go on
-        running.catch(() => undefined)
-        await disturb(random.branch(), () => clients.sales.length)
+        let hasFailed = false
+        running.catch(() => {
+          hasFailed = true
+        })
+        await disturb(
+          random.branch(),
+          () => caller.account.answered,
+          () => clients.sales.length < SALES_AT_LEAST && !hasFailed,
+        )
         clients.end()
         listeners.end()
         const failure = await running.then(
@@ -229,6 +253,7 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
           retries: Object.fromEntries(account.retries),
           longest_without_an_answer_ms: Object.fromEntries(account.longest),
           longest_silence_ms: account.longestSilence,
+          slowest_start_of_eventstored_ms: slowestStoreStart,
         })
         if (failure) throw failure
 
@@ -263,7 +288,7 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
         // and delivered to whoever listened then, byte for byte
         const owed = owedBy(log)
         const attempts = checkAttempts(receiver.requests, owed, listeners.secrets)
-        const accepted = acceptedByKey(listeners, owed.ownerOfPath)
+        const accepted = acceptedBySubscription(listeners, owed)
         const missing = [...owed.deliveries.values()].filter(
           (one) => !accepted.has(keyOf(one)) && !owed.deleted.has(one.subscriptionId),
         )
@@ -354,20 +379,6 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
       await inDatabase((client) => expectRebuildsEqual(api(), client))
     }
   })
-}
-
-/** When deliveries were accepted, by event and subscription. */
-function acceptedByKey(
-  { accepted }: WebhookListeners,
-  ownerOfPath: ReadonlyMap<string, string>,
-): ReadonlyMap<string, readonly number[]> {
-  const found = new Map<string, number[]>()
-  for (const [pair, times] of accepted) {
-    const [eventId, path] = pair.split(' ') as [string, string]
-    const key = keyOf({ eventId, subscriptionId: ownerOfPath.get(path)! })
-    found.set(key, [...(found.get(key) ?? []), ...times].sort())
-  }
-  return found
 }
 
 function counted(kills: readonly { readonly what: string }[]): Record<string, number> {

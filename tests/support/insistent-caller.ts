@@ -22,7 +22,7 @@ export interface InsistentRequest {
   readonly to: (api: RunningService) => string
   readonly headers: Record<string, string>
   readonly body?: unknown
-  /** How long a try may take, in milliseconds. */
+  /** How long the first try may take, in milliseconds. */
   readonly tryMs?: number
   /** What counts as an answer beside success: what an earlier try has done shows as such. */
   readonly isAnswer?: (status: number, body: Answer['body']) => boolean
@@ -38,6 +38,8 @@ export interface InsistentAnswer {
 
 /** A client gives up a try after so long, and asks another process; processes are frozen for longer. */
 const TRY_MS = 8_000
+/** It becomes more patient with each try that took too long: on a slow machine some things take a while. */
+const LONGEST_TRY_MS = 60_000
 const RETRY_MS = 60
 /** A request that is not answered for so long is a failure of the service. */
 const GIVE_UP_MS = 300_000
@@ -70,9 +72,11 @@ export class InsistentCaller {
     account.requests += 1
     const began = performance.now()
     const text = request.body === undefined ? undefined : JSON.stringify(request.body)
+    let tryMs = request.tryMs ?? TRY_MS
     for (let retries = 0; ; retries += 1) {
       const apis = this.#apis()
-      const why = apis.length === 0 ? 'no process' : await attempt(request, text, this.#random.pick(apis))
+      const why =
+        apis.length === 0 ? 'no process' : await attempt({ ...request, tryMs }, text, this.#random.pick(apis))
       if (typeof why !== 'string') {
         this.#noteAnswer()
         const took = performance.now() - began
@@ -80,6 +84,7 @@ export class InsistentCaller {
         return { ...why, retries }
       }
       account.retries.set(why, (account.retries.get(why) ?? 0) + 1)
+      if (why === 'TimeoutError') tryMs = Math.min(2 * tryMs, LONGEST_TRY_MS)
       if (performance.now() - began > GIVE_UP_MS) throw new Error(`${kind}: never answered, at last ${why}`)
       await delay(RETRY_MS)
     }
@@ -95,11 +100,11 @@ export class InsistentCaller {
 
 /** @returns why it has to be tried again, or the answer. */
 async function attempt(
-  request: InsistentRequest,
+  request: InsistentRequest & { readonly tryMs: number },
   text: string | undefined,
   api: RunningService,
 ): Promise<string | Omit<InsistentAnswer, 'retries'>> {
-  const { method = 'POST', to, headers, tryMs = TRY_MS, isAnswer = () => false } = request
+  const { method = 'POST', to, headers, tryMs, isAnswer = () => false } = request
   const url = to(api)
   let response: Response
   let answer: string

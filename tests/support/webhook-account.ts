@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect } from 'vitest'
 import type { LoggedEvent, LoggedEvents } from './logged-events.ts'
+import type { WebhookListeners } from './webhook-listeners.ts'
 import type { ReceivedRequest } from './webhook-receiver.ts'
 
 /** A delivery that has to be made of an event, as the log says. */
@@ -163,4 +164,18 @@ function isSigned({ headers, body }: ReceivedRequest, secret: string): boolean {
     body.toString(),
   )
   return headers['webhook-signature'] === signature
+}
+
+/** When deliveries were accepted, by event and subscription, whatever its address was then. */
+export function acceptedBySubscription(
+  { accepted }: Pick<WebhookListeners, 'accepted'>,
+  { ownerOfPath }: Pick<Owed, 'ownerOfPath'>,
+): ReadonlyMap<string, readonly number[]> {
+  const found = new Map<string, number[]>()
+  for (const [pair, times] of accepted) {
+    const [eventId, path] = pair.split(' ') as [string, string]
+    const key = keyOf({ eventId, subscriptionId: ownerOfPath.get(path)! })
+    found.set(key, [...(found.get(key) ?? []), ...times].sort())
+  }
+  return found
 }
