@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../infrastructure/clock/system-clock.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
@@ -12,6 +12,7 @@ import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import { databaseProcesses } from '../support/chaos.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { InsistentCaller } from '../support/insistent-caller.ts'
+import { insistOnDatabase } from '../support/insistent-database.ts'
 import { newClient } from '../support/intake.ts'
 import { LoggedEvents } from '../support/logged-events.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
@@ -151,22 +152,8 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
       return [killApi, killProjector, killWorker, killApi, killProjector, killWorker, killStore]
     }
 
-    /** Of a service that may be down just then. */
-    async function inDatabase<T>(ask: (client: pg.Client) => Promise<T>): Promise<T> {
-      for (;;) {
-        const client = new pg.Client(installation?.databaseUrl ?? api()?.databaseUrl)
-        client.on('error', () => undefined)
-        try {
-          await client.connect()
-          return await ask(client)
-        } catch (error) {
-          if (!isGone(error)) throw error
-          await delay(100)
-        } finally {
-          await client.end().catch(() => undefined)
-        }
-      }
-    }
+    const inDatabase = <T>(ask: (client: pg.Client) => Promise<T>) =>
+      insistOnDatabase(() => installation?.databaseUrl ?? processes.running('api')[0]?.databaseUrl, ask)
 
     function secretsInVault(subscriptionId: string): Promise<readonly string[]> {
       return inDatabase(async (client) => {
@@ -389,12 +376,6 @@ function counted(kills: readonly { readonly what: string }[]): Record<string, nu
 
 function tell(figures: Record<string, unknown>): void {
   process.stderr.write(`${JSON.stringify(figures, null, 1)}\n`)
-}
-
-/** Whether a server was not there, or went away. */
-function isGone(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string }
-  return /^(ECONN|EPIPE|57P|08)/.test(code ?? '') || /terminated|TypeError|undefined/.test(message ?? '')
 }
 
 chaos('one embedded process')
