@@ -35,7 +35,7 @@ import {
   type WorkItem,
   type WorkOutcome,
   work,
-} from './process-manager.ts'
+} from './runtime/process-manager.ts'
 
 /** How long the request for a refund has to settle it itself, in service-clock milliseconds. */
 export const REFUND_SETTLING_MS = 15 * 60_000

@@ -26,7 +26,7 @@ import {
   processManager,
   type WorkItem,
   work,
-} from './process-manager.ts'
+} from './runtime/process-manager.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
