@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { IntakeCompleted, IntakeReceived, IntakeRefused, intake } from '../../domain/policies/intake.ts'
 import type { Application } from '../application.ts'
-import { backoff, cancel, on, perform, processManager, work } from './process-manager.ts'
+import { backoff, cancel, on, perform, processManager, work } from './runtime/process-manager.ts'
 
 const POLICY_INTAKES = 'policy-intakes'
 

@@ -3,7 +3,7 @@ import type { Application } from '../application.ts'
 import { dayOf } from '../payments/held-up.ts'
 import { ProcessorNotConfigured } from '../payments/processor-of.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
-import { backoff, type WorkItem, type WorkOutcome } from './process-manager.ts'
+import { backoff, type WorkItem, type WorkOutcome } from './runtime/process-manager.ts'
 
 /** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
 const OUTAGE_MS = 15 * 60_000

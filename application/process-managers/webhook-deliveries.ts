@@ -15,7 +15,7 @@ import { deliver } from '../webhooks/deliver.ts'
 import type { DeliveryParts } from '../webhooks/delivery-parts.ts'
 import { Recipients } from '../webhooks/recipients.ts'
 import { type WaitingParts, wakeWaiting } from '../webhooks/wake-waiting.ts'
-import { backoff, on, perform, processManager, type SlotsPerKey, work } from './process-manager.ts'
+import { backoff, on, perform, processManager, type SlotsPerKey, work } from './runtime/process-manager.ts'
 
 /** Events at a time: each may have a hundred recipients. */
 const EVENTS_AT_ONCE = 200

@@ -13,8 +13,8 @@ import {
   type WorkKind,
   type WorkOutcome,
   work,
-} from '../../application/process-managers/process-manager.ts'
-import type { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
+} from '../../application/process-managers/runtime/process-manager.ts'
+import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

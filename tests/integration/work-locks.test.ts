@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { ClaimedWork, WorkToStore } from '../../application/process-managers/work-store.ts'
+import type { ClaimedWork, WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { createTestDatabase, sessionsThatWait, type TestDatabase } from '../support/database.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'

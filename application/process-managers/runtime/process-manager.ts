@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import type { EventOf, EventType } from '../../domain/kernel/event-type.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import type { RecordedEvent } from '../event-registry.ts'
-import type { FaultPoint } from '../ports/faults.ts'
+import type { EventOf, EventType } from '../../../domain/kernel/event-type.ts'
+import type { CommandContext } from '../../command-handling/command-context.ts'
+import type { RecordedEvent } from '../../event-registry.ts'
+import type { FaultPoint } from '../../ports/faults.ts'
 
 /**
  * A process manager reacts to the log and does what must happen next. Reactions are pure and yield intents; they are

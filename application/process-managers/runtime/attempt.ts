@@ -1,4 +1,4 @@
-import { derivedId } from '../event-registry.ts'
+import { derivedId } from '../../event-registry.ts'
 import { triesOf, type WorkItem, type WorkOutcome } from './process-manager.ts'
 import type { KindSlots } from './slots.ts'
 import type { ClaimedWork } from './work-store.ts'
