@@ -177,7 +177,9 @@ function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEv
   const after = state.tried.filter((charge) => charge.paid).length + 1
   const isLast = !state.ended && after === state.charges
   const { subscription_id, ended } = state
-  const asked_cents = ended !== null && ended.at < at ? 0 : state.amount_cents
+  // of one that ended as nobody had paid, an earlier payment was not owed either
+  const isOwed = ended === null || (ended.reason !== 'never_paid' && at <= ended.at)
+  const asked_cents = isOwed ? state.amount_cents : 0
   return [
     event,
     ...(event.data.amount_cents === asked_cents

@@ -161,6 +161,13 @@ decisions(subscription, [
     [paid(1, 33), SubscriptionPaymentDiffered.of({ ...charge(1, 33), asked_cents: 0 })],
   ],
 
+  [
+    'that has ended as nobody paid was not owed what was paid before, and is told late',
+    [standalone, ended('never_paid', 32)],
+    pay(ANCHOR, 31),
+    [paid(1, 31), SubscriptionPaymentDiffered.of({ ...charge(1, 31), asked_cents: 0 })],
+  ],
+
   ['fails', [standalone], fail(ANCHOR, 31), [failed(1, 31)]],
   ['fails at every try', [started, failed(2, 59)], fail(FEBRUARY, 60), [failed(2, 60)]],
   ['does not fail after it was paid', [started, paid(2, 60)], fail(FEBRUARY, 59), []],
