@@ -14,6 +14,7 @@ import {
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
   SubscriptionHeldUp,
+  SubscriptionPaymentDiffered,
 } from '../../domain/payments/subscription-events.ts'
 import { IntakeUnfinished } from '../../domain/policies/intake.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
@@ -139,6 +140,12 @@ export const ALERTS = {
     'The policy of a plan was cancelled, so that its remaining installments are not charged any more. Settle what was ' +
       'paid against what was earned: refund the rest, or have what is missing charged otherwise',
     ({ subscription_id, reason }) => (reason === 'policy_cancelled' ? { subscription_id } : null),
+  ),
+  subscription_payment_differs: raisedBy(
+    SubscriptionPaymentDiffered,
+    'The card processor took another amount for a subscription than was agreed, or took one after it had ended; it counts ' +
+      'as its installment. Compare it with the payment there, and see to the difference',
+    ({ subscription_id, processor_payment_id }) => ({ subscription_id, processor_payment_id }),
   ),
   subscription_paid_again: raisedBy(
     SubscriptionChargePaidAgain,

@@ -58,6 +58,26 @@ test('money that a subscription did not owe is kept, and the operator is told', 
   expect(await types(tenant)).toEqual(['subscription.created', 'installment.paid'])
 })
 
+test('what is paid otherwise than agreed counts, and the operator is told', async () => {
+  const tenant = await tenantWithCustomer(service)
+  const [less, over] = [await active(tenant), await active(tenant)]
+  const due = async (id: string) =>
+    Date.parse((await subscriptionOf(service, tenant, id)).scheduled_payments[1].due_at)
+  await notify('invoice.paid', invoiceOf(less, 'in_less', await due(less), 4_900))
+  const dueOver = await due(over)
+  await asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${over}`)
+  await notify('invoice.paid', invoiceOf(over, 'in_over', dueOver), (await now()) + 60_000)
+  expect(await alertsOf(tenant)).toEqual(
+    [
+      [over, 'in_over'],
+      [less, 'in_less'],
+    ].map(([subscription_id, processor_payment_id]) => [
+      ...['subscription_payment_differs', { subscription_id, processor_payment_id }],
+    ]),
+  )
+  expect((await types(tenant)).filter((type) => type === 'installment.paid')).toHaveLength(4)
+})
+
 describe('a cancellation', () => {
   const end = (tenant: SeededTenant, id: string) =>
     partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
@@ -173,7 +193,7 @@ describe('a plan whose down payment is paid', () => {
       const { plan, atStripe } = await startedPlan(tenant)
       await stripe.notify(
         'invoice.paid',
-        invoiceOf(plan._id, 'in_plan', Date.parse(plan.scheduled_payments[0].due_at)),
+        invoiceOf(plan._id, 'in_plan', Date.parse(plan.scheduled_payments[0].due_at), 20_000),
       )
       await cancelPolicy(tenant)
       expect(await read(tenant, plan._id)).toEqual(['canceled', 'policy_cancelled', 'paid', 'cancelled'])

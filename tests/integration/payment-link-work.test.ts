@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { derivedId } from '../../application/event-registry.ts'
 import { completeLink } from '../../application/payments/completions.ts'
 import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
 import * as policies from '../../application/policies/policies.ts'
@@ -9,6 +10,7 @@ import type { OutgoingMessage } from '../../application/ports/messages.ts'
 import { paymentLinks } from '../../application/process-managers/payment-links.ts'
 import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
+import { dueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -177,6 +179,22 @@ test('a plan whose processor is away for hours is told of once, and starts when 
   expect(await paymentLinks(app).work['start-plan'].run({ ...last, payload })).toEqual({ outcome: 'done' })
   const started = await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['SubscriptionStarted'] })
   expect(started.events).toHaveLength(1)
+})
+
+test('a plan that starts weeks late is charged from then on, each month for itself', async () => {
+  const { clock } = app
+  if (!isMovable(clock)) throw new Error('the test moves the clock')
+  const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
+  const linkId = await newLink(await newPolicy('active'), plan)
+  const payment = { processorPaymentId: 'pi_late', paymentMethodId: 'pm_card_payer', amountCents: null }
+  accepted(await completeLink(app, { linkId, ...payment, at: clock.now() }, operatorContext()))
+  clock.moveTo(clock.now() + 80 * 86_400_000)
+  expect(await paymentLinks(app).work['start-plan'].run(item(linkId, {}))).toEqual({ outcome: 'done' })
+  const { state } = await app.commands.load(subscription, derivedId(linkId, 'plan-subscription'))
+  const hoursUntilFirst = (dueAt(state!, 1) - clock.now()) / 3_600_000
+  expect(hoursUntilFirst).toBeGreaterThanOrEqual(1)
+  expect(hoursUntilFirst).toBeLessThan(3.5 * 24)
+  expect([1, 2].map((number) => numberOf(state!, dueAt(state!, number)))).toEqual([1, 2])
 })
 
 describe('a policy that is cancelled', () => {

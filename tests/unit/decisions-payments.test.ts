@@ -9,6 +9,7 @@ import {
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
   SubscriptionHeldUp,
+  SubscriptionPaymentDiffered,
   SubscriptionStarted,
   SubscriptionStatusReported,
 } from '../../domain/payments/subscription-events.ts'
@@ -154,10 +155,17 @@ decisions(subscription, [
     [paid(1, 91), ended('completed', 91)],
   ],
   [
-    'that has ended still takes what was paid',
+    'that has ended still takes what was paid, and tells that it was not owed',
     [standalone, ended('never_paid', 32)],
     pay(ANCHOR, 33),
-    [paid(1, 33)],
+    [paid(1, 33), SubscriptionPaymentDiffered.of({ ...charge(1, 33), asked_cents: 0 })],
+  ],
+
+  [
+    'that has ended as nobody paid was not owed what was paid before, and is told late',
+    [standalone, ended('never_paid', 32)],
+    pay(ANCHOR, 31),
+    [paid(1, 31), SubscriptionPaymentDiffered.of({ ...charge(1, 31), asked_cents: 0 })],
   ],
 
   ['fails', [standalone], fail(ANCHOR, 31), [failed(1, 31)]],
@@ -252,6 +260,17 @@ decisions(subscription, [
   ],
   ['waits for its processor', [plan], { type: 'RecordHeldUp', work: 'cancel', since: at, at }, [heldUp]],
   ['waits once', [plan, heldUp], { type: 'RecordHeldUp', work: 'cancel', since: at, at }, []],
+
+  [
+    'takes another amount than agreed, which is told',
+    [started],
+    { type: 'Paid', ...told(FEBRUARY, 60), amountCents: 4_000 },
+    [
+      SubscriptionChargePaid.of({ ...charge(2, 60), amount_cents: 4_000 }),
+      SubscriptionPaymentDiffered.of({ ...charge(2, 60), amount_cents: 4_000, asked_cents: 5_000 }),
+    ],
+  ],
+  ['takes money of before its end', [started, ended('requested', 61)], pay(FEBRUARY, 60), [paid(2, 60)]],
 
   ['expires unpaid', [standalone, failed(1, 31)], { type: 'Expire', at }, [ended('never_paid', 5)]],
   ['does not expire when paid', [standalone, paid(1, 31)], { type: 'Expire', at }, []],
