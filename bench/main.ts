@@ -61,10 +61,10 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort
   'two-writers': measureTwoWriters,
   'waking-up': measureWakingUp,
   'webhooks-http': measureHttp,
-  'webhooks-https': measureHttps,
   'webhooks-latency': measureLatency,
   'webhooks-outage': measureOutage,
   'webhooks-silent': measureSilent,
+  'webhooks-tls': measureHttps,
   'worker-processes': measureWorkerProcesses,
 }
 

@@ -4,6 +4,8 @@ import { type AddressInfo, type Server as AnyServer, createServer as createSilen
 import { serverCertificate } from '../../tests/support/certificates.ts'
 import { type StartedProcess, startProcess } from '../servers.ts'
 
+/** Longer than any pause of a measurement: a connection that was given up would be a failed attempt. */
+const KEPT_MS = 600_000
 /** Receivers, and as many hosts that accept connections and stay silent. */
 const HOSTS = 50
 
@@ -83,6 +85,7 @@ export async function serveReceivers(): Promise<void> {
     })
   }
   const listen = async (server: AnyServer | Server) => {
+    if ('keepAliveTimeout' in server) server.keepAliveTimeout = KEPT_MS
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return `127.0.0.1:${(server.address() as AddressInfo).port}`
   }

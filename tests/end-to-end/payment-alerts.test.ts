@@ -63,10 +63,10 @@ test('what is paid otherwise than agreed counts, and the operator is told', asyn
   const [less, over] = [await active(tenant), await active(tenant)]
   const due = async (id: string) =>
     Date.parse((await subscriptionOf(service, tenant, id)).scheduled_payments[1].due_at)
-  await notify('invoice.paid', invoiceOf(less, 'in_less', await due(less), 4_900))
+  await stripe.notify('invoice.paid', invoiceOf(less, 'in_less', await due(less), 4_900))
   const dueOver = await due(over)
-  await asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${over}`)
-  await notify('invoice.paid', invoiceOf(over, 'in_over', dueOver), (await now()) + 60_000)
+  await partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${over}`)
+  await stripe.notify('invoice.paid', invoiceOf(over, 'in_over', dueOver), (await now()) + 60_000)
   expect(await alertsOf(tenant)).toEqual(
     [
       [over, 'in_over'],
