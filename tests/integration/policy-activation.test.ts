@@ -7,6 +7,7 @@ import { isMovable } from '../../application/ports/clock.ts'
 import { holderOf, policyNumberReservation } from '../../application/uniqueness/reservations.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type Policy, policy } from '../../domain/policies/policy.ts'
+import { type ReservationCommand, reservation } from '../../domain/uniqueness/reservation.ts'
 import {
   accepted,
   Crashed,
@@ -150,6 +151,36 @@ describe('an activation', () => {
     accepted(await policies.cancel(one.app, id, null, operatorContext()))
     expect(isRejection(await attempt(two.app, id, command))).toBe(false)
     expect(await eventsOf(id)).toEqual(['PolicyIssued', 'PolicyActivated', 'PolicyCancelled'])
+  })
+
+  test('has the number that another reserved and gave back while it asked', async () => {
+    const number = newPolicyNumber()
+    const id = await issued(number)
+    const { commands } = one.app
+    let isRaced = false
+    const race = async (...[decider, of, command, context]: Parameters<typeof commands.execute>) => {
+      if (isRaced || decider.category !== reservation.category) {
+        return commands.execute(decider, of, command, context)
+      }
+      isRaced = true
+      const another = { ...(command as ReservationCommand).data, owner_id: '0'.repeat(24) }
+      const other = (type: 'Reserve' | 'Release') =>
+        two.app.commands.execute(reservation, of, { type, data: another }, operatorContext())
+      await other('Reserve')
+      const refused = await commands.execute(decider, of, command, context)
+      expect(refused).toMatchObject({ code: 'policy_number_taken' })
+      await other('Release')
+      return refused
+    }
+    const racing = new Proxy(commands, {
+      get(target, name) {
+        const member: unknown = name === 'execute' ? race : Reflect.get(target, name, target)
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    })
+    const outcome = await activatePolicy({ ...one.app, commands: racing }, id, operatorContext())
+    expect(accepted(outcome).status).toBe('active')
+    expect([isRaced, await holder(number)]).toEqual([true, id])
   })
 
   test('takes the number of a policy that has expired', async () => {
