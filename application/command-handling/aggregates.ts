@@ -31,6 +31,8 @@ export interface Reads {
   readonly commands: Reader
 }
 
+/** Of a stream without events. */
+const NOTHING = { commands: RecentCommands.NONE, bytes: 0 } as const
 /** Events read at once: a page of the largest events stays within a few MiB. */
 const READ_PAGE = 32
 /** Events in which the first append is looked for: what is created in one append has fewer. */
@@ -73,14 +75,14 @@ export class Aggregates {
   async load<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     id: string,
-  ): Promise<Loaded<State>> {
+  ): Promise<Kept<State>> {
     const stream = streamOf(decider, id)
     const cached = this.cached<State>(stream)
     if (cached && (this.#log.isExclusive || (await this.#log.revision(stream)) === cached.revision))
       return cached
     // what most never set: many who ask at once cost one look, which is no read of each
     if (!cached && this.#empty.get(stream) && (await this.#log.revision(stream)) < 0)
-      return { state: decider.initialState, revision: -1 }
+      return { state: decider.initialState, revision: -1, ...NOTHING }
     return this.readOn(decider, stream, cached)
   }
 
@@ -187,7 +189,7 @@ export class Aggregates {
     stream: string,
     from?: Kept<State>,
   ): Promise<Kept<State>> {
-    let { commands, bytes } = from ?? { commands: RecentCommands.NONE, bytes: 0 }
+    let { commands, bytes } = from ?? NOTHING
     const start = from ?? { state: decider.initialState, revision: -1 }
     const loaded = await this.#fold(decider, stream, start, ({ metadata, position }, stored) => {
       if (metadata.command_id !== undefined) commands = commands.with(metadata.command_id, position)

@@ -2,9 +2,7 @@ import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { IntakeCompleted, IntakeReceived, IntakeRefused, intake } from '../../domain/policies/intake.ts'
 import type { Application } from '../application.ts'
-import { backoff, cancel, on, perform, processManager, work } from './runtime/process-manager.ts'
-
-const POLICY_INTAKES = 'policy-intakes'
+import { backoff, cancel, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 
 /** How long an intake may be incomplete before the operator is told, in service-clock milliseconds. */
 export const UNFINISHED_INTAKE_MS = 60 * 60_000
@@ -12,7 +10,7 @@ export const UNFINISHED_INTAKE_MS = 60 * 60_000
 /** Tells operators of intakes that broke off and that nobody sent again. */
 export function policyIntakes(app: Application) {
   return processManager({
-    name: POLICY_INTAKES,
+    name: 'policy-intakes',
     startAt: 'beginning',
     on: [
       on(IntakeReceived, ({ data: { intake_id }, metadata }) => [
@@ -29,12 +27,9 @@ export function policyIntakes(app: Application) {
     work: {
       'tell-unfinished': work(
         { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 },
-        async ({ key, commandId, tenantId, environment, correlationId, causationId }) => {
+        async (item) => {
           const command = { type: 'RecordUnfinished' } as const
-          const outcome = await app.commands.execute(intake, key, command, {
-            actor: { type: 'system', id: POLICY_INTAKES },
-            ...{ tenantId, environment, correlationId, causationId, commandId, mayRepeat: true },
-          })
+          const outcome = await app.commands.execute(intake, item.key, command, contextOf(item))
           return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
         },
       ),

@@ -35,7 +35,8 @@ const delivery = z.object({ subscription_id: z.string(), host: z.string() })
 
 /**
  * Whoever was not heard of yet, or is late, has few deliveries under way at a time; who is quick has more. All for one
- * host together are bounded, and all of one tenant, however many subscriptions these are.
+ * host together are bounded, and all of one tenant, however many subscriptions these are. What a receiver has answered
+ * counts no more, though its result is not stored yet.
  */
 const PER_SUBSCRIPTION: SlotsPerKey<z.output<typeof delivery>> = {
   slots: 2,
