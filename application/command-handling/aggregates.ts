@@ -25,7 +25,13 @@ export interface Creation<State> extends Loaded<State> {
 }
 
 /** Reads aggregates for what is decided by them. */
-export type Reader = Pick<Aggregates, 'load'>
+export interface Reader {
+  /** The present state of an aggregate, never stale. */
+  load<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+  ): Promise<Loaded<State>>
+}
 /** What those work with who only read. */
 export interface Reads {
   readonly commands: Reader

@@ -17,32 +17,21 @@ const canRun = (await findProgram(['bash'])) !== null && (await findProgram(['cu
 test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs bash and curl)', async () => {
   const service = await startService({ env: { CLOCK: 'system' } })
   try {
-    // its pauses end when what they wait for is seen
-    const script = `sleep() { read -r _; }\n${await tour(service.paymentsUrl, await freePort())}`
-    const shell = spawn('bash', ['-c', script], {
+    const shell = spawn('bash', ['-c', await tour(service.paymentsUrl, await freePort())], {
       env: {
         ...{ PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: service.dataDir },
         COMPSTREAM_OPS_URL: service.opsUrl,
         COMPSTREAM_CORE_URL: service.coreUrl,
         COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
       },
-      stdio: ['pipe', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     })
-    const awaited = [/Deliveries of \w+/, /^verified payment\.completed /m]
     let output = ''
-    for (const stream of [shell.stdout, shell.stderr]) {
-      stream.on('data', (part: Buffer) => {
-        output += part
-        while (awaited[0]?.test(output)) {
-          awaited.shift()
-          shell.stdin.write('\n')
-        }
-      })
-    }
+    for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (part: Buffer) => (output += part))
     // it ends once nothing that it started is left
     const code = await new Promise((resolve) => shell.on('close', resolve))
-    expect([code, output]).toEqual([0, expect.stringMatching(/"amount_paid_cents":412300/)])
-    expect(awaited).toEqual([])
+    expect([code, output]).toEqual([0, expect.stringMatching(/^verified payment\.completed /m)])
+    expect(output).toMatch(/"amount_paid_cents":412300/)
     expect(output).toContain('1175 green, 25 red')
     expect(output).toContain('$196,890.03')
     expect(output).toMatch(/verified +│ true/)
