@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { processorNotices } from '../../domain/payments/processor-notices.ts'
 import type { Application } from '../application.ts'
@@ -7,6 +8,7 @@ import { whileOwned } from '../ownership/while-owned.ts'
 import type { CardProcessor } from '../ports/card-processor.ts'
 import type { Leases } from '../ports/leases.ts'
 import { isAway } from '../ports/unavailable.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
 import { applyNotice } from './processor-notices.ts'
 
 /**
@@ -28,7 +30,7 @@ interface Parts {
   readonly failed: (error: unknown) => void
 }
 
-/** Looks now and every 10 minutes, in whichever process has the lease; resolves when `stopping` aborts. */
+/** Looks now and every 10 minutes once there are live sales, in whichever process has the lease; resolves when `stopping` aborts. */
 export async function followNotices(
   app: Application,
   teller: CardProcessor,
@@ -39,14 +41,35 @@ export async function followNotices(
     ...{ leases, name: `processor-notices/${teller.kind}`, stopping, failed },
     ...{ pauseMs: PAUSE_MS, longestPauseMs: LOOK_EVERY_MS },
     async run(_lease, ended, progressed) {
+      const pause = (ms: number) => delay(ms, null, { signal: ended }).catch(() => undefined)
       let since = (await app.commands.load(processorNotices, teller.kind)).state.until ?? 0
       while (!ended.aborted) {
-        since = await catchUp(app, teller, since, { ended, failed })
+        // nobody is asked about nothing
+        const isAwaited = await hasLiveSales(app)
+        if (isAwaited) since = await catchUp(app, teller, since, { ended, failed })
         progressed()
-        await delay(LOOK_EVERY_MS, null, { signal: ended }).catch(() => undefined)
+        await pause(isAwaited ? LOOK_EVERY_MS : PAUSE_MS)
       }
     },
   })
+}
+
+const LIVE = { environment: 'live', limit: 1 } as const
+interface Live {
+  readonly environment: Environment
+  readonly limit: number
+}
+const LIVE_LINKS = statement('any-live-link', (db, $: Parameter<Live>) =>
+  db.selectFrom('payment_links').select('seq').where('environment', '=', $('environment')).limit($('limit')),
+)
+const LIVE_SUBSCRIPTIONS = statement('any-live-subscription', (db, $: Parameter<Live>) =>
+  db.selectFrom('subscriptions').select('seq').where('environment', '=', $('environment')).limit($('limit')),
+)
+
+/** Whether a card processor may have something to tell: before the first live sale there is nothing. */
+async function hasLiveSales({ read }: Pick<Application, 'read'>): Promise<boolean> {
+  const any = async (kind: typeof LIVE_LINKS) => (await read.query(kind, LIVE)).length > 0
+  return (await any(LIVE_LINKS)) || (await any(LIVE_SUBSCRIPTIONS))
 }
 
 /**

@@ -21,6 +21,7 @@ let dataDir: string
 let stripe: StripeStandIn
 let service: RunningService
 let tenant: SeededTenant
+let listingsAtFirst: number
 
 const start = async () => {
   service = await startService({ dataDir, env: stripeSettings(stripe) })
@@ -30,6 +31,8 @@ beforeAll(async () => {
   stripe = await StripeStandIn.start()
   stripe.eventsPage = 2
   await start()
+  await operate(service, 'POST', '/drain')
+  listingsAtFirst = stripe.listings
   tenant = await tenantWithCustomer(service)
 })
 afterAll(async () => {
@@ -61,6 +64,8 @@ const deliver = async (body: string, at: number) => {
   })
   return answer.status
 }
+
+test('nobody is asked before the first live sale', () => expect(listingsAtFirst).toBe(0))
 
 test('what happened while the service was away is learned at the next start, and counts once', async () => {
   const at = Date.parse((await operate(service, 'GET', '/clock')).now)
