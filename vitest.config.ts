@@ -8,8 +8,6 @@ const shared = {
   expect: { poll: { timeout: 90_000, interval: 20 } },
   // a worker loads a module once, not once for each file
   isolate: false,
-  // the gate names what passed only then; `npm test` by hand does not forgive
-  retry: process.env.CI ? 1 : 0,
 } as const
 const onServers = {
   ...shared,
@@ -32,7 +30,7 @@ const END_TO_END = ['tests/end-to-end/**/*.test.ts']
 /** End-to-end suites that start what they need themselves, whatever the installation. */
 const OWN_INSTALLATION = [
   // the embedded server and its data directory
-  ...['embedded-restart', 'demo'].map(endToEnd),
+  ...['embedded-restart', 'demo', 'readme-tour'].map(endToEnd),
   // processes told apart by role, on each engine, with NATS and without
   ...['many-processes', 'roles', 'roles-fencing', 'rolling-upgrade'].map(endToEnd),
   // a proxy before PostgreSQL

@@ -11,15 +11,21 @@ export interface Effort {
   amount(usual: number, of?: number): number
   /** How long the mixed load of `mixed-load` lasts, in seconds. */
   readonly mixedLoadSeconds: number
+  /** How long a load of webhooks counts, in seconds. */
+  readonly webhookSeconds: number
 }
 
-/** @param options.minutes of the mixed load; default 5, of a quick run a quarter. */
-export function effort(options: { quick: boolean; minutes?: number }): Effort {
-  const { quick, minutes = quick ? 0.25 : 5 } = options
+/**
+ * @param options.minutes of the mixed load; default 5, of a quick run a quarter.
+ * @param options.seconds of a load of webhooks; default 60, of a quick run 5.
+ */
+export function effort(options: { quick: boolean; minutes?: number; seconds?: number }): Effort {
+  const { quick, minutes = quick ? 0.25 : 5, seconds = quick ? 5 : 60 } = options
   return {
     rounds: (usual) => (quick ? 1 : usual),
     seconds: (usual) => (quick ? Math.min(usual, 1) : usual),
     amount: (usual, of = 1) => (quick ? Math.ceil(usual / 10 / of) * of : usual),
     mixedLoadSeconds: minutes * 60,
+    webhookSeconds: seconds,
   }
 }

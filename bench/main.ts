@@ -8,16 +8,23 @@ import { measureEventStoreDB } from './measurements/eventstoredb.ts'
 import { measureLoading } from './measurements/loading.ts'
 import { measureManyConnections } from './measurements/many-connections.ts'
 import { measureMixedLoad } from './measurements/mixed-load.ts'
+import { measurePaymentLinks } from './measurements/payment-links.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRequests } from './measurements/requests.ts'
 import { measureSplitReport } from './measurements/split-report.ts'
 import { measureStarting } from './measurements/starting.ts'
 import { measureTwoWriters } from './measurements/two-writers.ts'
 import { measureWakingUp } from './measurements/waking-up.ts'
-import { measureWebhookDeliveries } from './measurements/webhook-deliveries.ts'
+import {
+  measureHttp,
+  measureHttps,
+  measureLatency,
+  measureSilent,
+} from './measurements/webhook-deliveries.ts'
+import { measureOutage, runOutage } from './measurements/webhook-outage.ts'
 import { measureWorkerProcesses } from './measurements/worker-processes.ts'
 import { serveBareExpress } from './peers/bare-express.ts'
-import { serveReceiver } from './peers/webhook-receiver.ts'
+import { serveReceivers } from './peers/webhook-receiver.ts'
 import {
   asJson,
   asMarkdown,
@@ -32,7 +39,7 @@ import { type BenchServer, startBenchServer, stopEverything } from './servers.ts
 import { runWriter } from './writers.ts'
 
 /**
- * npm run bench [-- [--json | --markdown] [--runs n] [--quick] [--minutes n] [name ...]]
+ * npm run bench [-- [--json | --markdown] [--runs n] [--quick] [--minutes n] [--seconds n] [name ...]]
  * npm run bench -- --print [--markdown] results.json ...
  *
  * Measures the service against peers that do the same work on the same database server in the same run, in turns.
@@ -46,19 +53,24 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort
   loading: measureLoading,
   'many-connections': measureManyConnections,
   'mixed-load': measureMixedLoad,
+  'payment-links': measurePaymentLinks,
   'payroll-report': measurePayrollReport,
   requests: measureRequests,
   'split-report': measureSplitReport,
   starting: measureStarting,
   'two-writers': measureTwoWriters,
   'waking-up': measureWakingUp,
-  'webhook-deliveries': measureWebhookDeliveries,
+  'webhooks-http': measureHttp,
+  'webhooks-latency': measureLatency,
+  'webhooks-outage': measureOutage,
+  'webhooks-silent': measureSilent,
+  'webhooks-tls': measureHttps,
   'worker-processes': measureWorkerProcesses,
 }
 
 async function bench(
   names: readonly string[],
-  options: { quick: boolean; minutes?: number },
+  options: { quick: boolean; minutes?: number; seconds?: number },
 ): Promise<Results> {
   const chosen = Object.entries(MEASUREMENTS).filter(
     ([name]) => names.length === 0 || names.some((part) => name.includes(part)),
@@ -97,12 +109,14 @@ const { values, positionals } = parseArgs({
     runs: { type: 'string', default: '1' },
     quick: { type: 'boolean', default: false },
     minutes: { type: 'string' },
+    seconds: { type: 'string' },
     print: { type: 'boolean', default: false },
     // what the bench starts itself as, in processes of their own
     'send-load': { type: 'boolean', default: false },
     'bare-express': { type: 'string' },
     'write-log': { type: 'string' },
-    'webhook-receiver': { type: 'boolean', default: false },
+    'webhook-receivers': { type: 'boolean', default: false },
+    'webhook-outage': { type: 'boolean', default: false },
   },
 })
 
@@ -114,9 +128,14 @@ async function run(): Promise<void> {
   if (values.print) {
     for (const file of positionals) runs.push(JSON.parse(await readFile(file, 'utf8')) as Results)
   } else {
-    const minutes = values.minutes === undefined ? {} : { minutes: Number(values.minutes) }
+    const { minutes, seconds } = values
+    const options = {
+      quick: values.quick,
+      ...(minutes === undefined ? {} : { minutes: Number(minutes) }),
+      ...(seconds === undefined ? {} : { seconds: Number(seconds) }),
+    }
     for (let n = 0; n < Number(values.runs); n += 1) {
-      runs.push(await bench(positionals, { quick: values.quick, ...minutes }))
+      runs.push(await bench(positionals, options))
     }
   }
   const all = together(runs)
@@ -130,6 +149,7 @@ async function run(): Promise<void> {
 
 if (values['send-load']) await runLoad()
 else if (values['bare-express'] !== undefined) await serveBareExpress(values['bare-express'])
-else if (values['webhook-receiver']) await serveReceiver()
+else if (values['webhook-receivers']) await serveReceivers()
+else if (values['webhook-outage']) await runOutage()
 else if (values['write-log'] !== undefined) await runWriter(values['write-log'])
 else await run()

@@ -1,12 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Agent } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
 import { EventRegistry } from '../application/event-registry.ts'
-import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import type { Clock } from '../application/ports/clock.ts'
+import { ProcessManagerRunner } from '../application/process-managers/runtime/runner.ts'
 import { webhookDeliveries } from '../application/process-managers/webhook-deliveries.ts'
 import { raiseWebhookEvent } from '../application/webhooks/raise.ts'
 import { aggregates } from '../domain/catalogue.ts'
+import { isRejection } from '../domain/kernel/rejection.ts'
 import { subscriptionsId, webhookSubscriptions } from '../domain/webhooks/webhook-subscriptions.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { MasterKeys } from '../infrastructure/crypto/master-keys.ts'
@@ -22,6 +25,9 @@ import { authorityFile } from '../tests/support/certificates.ts'
 import { openOurLog } from './our-log.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
+
+/** Between two looks whether everything is done. */
+const LOOK_AGAIN_MS = 50
 
 /** What one event tells. */
 export const PAYLOAD = {
@@ -43,20 +49,32 @@ export function benchSender(isPlain: boolean): HttpsWebhookSender {
   })
 }
 
-/** Our deliveries, wired as the service has them, on a database of their own. */
-export async function openOurDeliveries(url: string, options: { readonly isPlain: boolean }) {
-  const { log, database, close } = await openOurLog({ url })
+/** A tenant's id. */
+export function newTenant(): string {
+  return randomBytes(12).toString('hex')
+}
+
+/**
+ * Our deliveries, wired as a service has them that is alone with its log, on a database of their own.
+ * @param options.clock default the machine's.
+ */
+export async function openOurDeliveries(
+  url: string,
+  options: { readonly isPlain: boolean; readonly clock?: Clock },
+) {
+  const { isPlain, clock = systemClock } = options
+  const { log, database, close } = await openOurLog({ url }, { isExclusive: true })
   const registry = new EventRegistry(aggregates)
-  const commands = new CommandHandler(log, registry, systemClock)
-  const vault = new PostgresSecretVault(database.pool, new MasterKeys([Buffer.alloc(32, 1)]), systemClock)
-  const tenantId = randomBytes(12).toString('hex')
-  const context = () => ({
+  const commands = new CommandHandler(log, registry, clock)
+  const vault = new PostgresSecretVault(database.pool, new MasterKeys([Buffer.alloc(32, 1)]), clock)
+  const own = newTenant()
+  const contextOf = (tenantId: string) => ({
     actor: { type: 'operator', id: 'bench' } as const,
     ...{ tenantId, environment: 'live' as const, correlationId: 'bench', commandId: randomUUID() },
   })
   const store = new PostgresWorkStore(database.background, database.leases)
   const notices = new InProcessNotices()
-  const parts = { log, registry, commands, clock: systemClock, vault, notices }
+  const parts = { log, registry, commands, clock, vault, notices }
   const leases = new HeldLeases(new PostgresLeaseStore(database.leases), {
     owner: randomBytes(8).toString('hex'),
   })
@@ -65,41 +83,54 @@ export async function openOurDeliveries(url: string, options: { readonly isPlain
     [
       webhookDeliveries({
         ...{ ...parts, work: store, heard: new Metrics({ process: false }).webhooks },
-        ...{
-          records: new PostgresDeliveryRecords(database.background),
-          sender: benchSender(options.isPlain),
-        },
+        ...{ records: new PostgresDeliveryRecords(database.background), sender: benchSender(isPlain) },
       }),
     ],
   )
   await vault.put('bench', SECRET)
   return {
     start: () => runner.start(),
-    async subscribe(target: string): Promise<void> {
-      await commands.execute(
+    /** Registers a subscription at each target, a hundred of a tenant at the most. */
+    async subscribe(targets: readonly string[], tenantId = own): Promise<void> {
+      const outcome = await commands.execute(
         webhookSubscriptions,
         subscriptionsId(tenantId, 'live'),
-        {
-          type: 'Register',
+        targets.map((target) => ({
+          type: 'Register' as const,
           data: {
             ...{ subscription_id: randomBytes(12).toString('hex'), tenant_id: tenantId, environment: 'live' },
             ...{ client_id: 'bench', url: target, events: ['installment.paid'], secret_ref: 'bench', at: 0 },
             ...{ carrier_ids: 'all', employer_ids: 'all' },
           },
-        },
-        context(),
+        })),
+        contextOf(tenantId),
       )
+      if (isRejection(outcome)) throw new Error(outcome.message)
     },
     /** @returns the id of the event, when it is committed. */
-    raise: () =>
+    raise: (tenantId = own) =>
       raiseWebhookEvent(
         { commands },
         {
           ...{ type: 'installment.paid', tenantId, environment: 'live', carrierId: null, employerId: null },
           payload: PAYLOAD,
         },
-        context(),
+        contextOf(tenantId),
       ),
+    /** Waits until everything is done that is due at the present time of the clock. */
+    async settled(): Promise<void> {
+      for (;;) {
+        const head = await log.head()
+        const positions = [...(await runner.positions()).values()]
+        const { due, leased } = await store.counts({ now: clock.now() })
+        if (positions.every((position) => position >= head) && due + leased === 0) return
+        await delay(LOOK_AGAIN_MS)
+      }
+    },
+    /** When the next piece of work is due, null when there is none. */
+    nextDue: () => store.nextDue(clock.now()),
+    /** To be called when the clock was moved. */
+    wake: () => notices.wake('work'),
     async close() {
       await runner.stop()
       await close()

@@ -31,13 +31,20 @@ export interface OurLog {
   close(): Promise<void>
 }
 
-/** Our event log on a database of the server, or in EventStoreDB and what belongs to it on that database. */
-export async function openOurLog({ url, eventStoreUrl }: LogPlace): Promise<OurLog> {
+/**
+ * Our event log on a database of the server, or in EventStoreDB and what belongs to it on that database.
+ * @param options.isExclusive whether no other process shares the log in PostgreSQL, as in the installation of one
+ *   process; default false.
+ */
+export async function openOurLog(
+  { url, eventStoreUrl }: LogPlace,
+  { isExclusive = false }: { readonly isExclusive?: boolean } = {},
+): Promise<OurLog> {
   await migrate({ url })
   const database = await openDatabase({ url })
   const log =
     eventStoreUrl === undefined
-      ? await openPostgresEventLog({ database })
+      ? await openPostgresEventLog({ database, isExclusive })
       : await openEventStoreEventLog({ url: eventStoreUrl })
   // loadAt keeps nothing, so that a handler used for nothing else reads every time
   const handler = new CommandHandler(log, registry, { kind: 'system', now: () => 0 })

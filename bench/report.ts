@@ -25,7 +25,7 @@ function judged({ ours, peer, target }: Row): number[] {
 }
 
 /** Whether the row meets its target by all of its rounds. */
-export function verdictOf(row: Row): ReturnType<typeof verdict> {
+function verdictOf(row: Row): ReturnType<typeof verdict> {
   return verdict(row.target, judged(row))
 }
 

@@ -124,6 +124,7 @@ function jsonOf(line: string): unknown {
 export interface ServiceAddresses {
   readonly mcp: string
   readonly core: string
+  readonly payments: string
   readonly ops: string
 }
 
@@ -160,14 +161,17 @@ export async function startService(
   )
 }
 
-/** An employer with a policy, an API client for it and an agent of it, made through the operator API. */
+/** An employer with a policy, API clients for it and an agent of it, made through the operator API. */
 export interface Participants {
   readonly employerId: string
+  readonly carrierId: string
   readonly policyId: string
   readonly fein: string
   readonly policyNumber: string
   readonly clientHeaders: Readonly<Record<string, string>>
   readonly agentHeaders: Readonly<Record<string, string>>
+  /** Of the payments API. */
+  readonly partnerHeaders: Readonly<Record<string, string>>
 }
 
 export async function seedParticipants({ ops, mcp }: ServiceAddresses): Promise<Participants> {
@@ -193,12 +197,12 @@ export async function seedParticipants({ ops, mcp }: ServiceAddresses): Promise<
     carrier_id,
     expiration_date: '2099-12-31',
   })
-  const client = await operator('api-clients', {
-    tenant_id,
-    name: 'Bench client',
-    environment: 'live',
-    products: ['payroll'],
-  })
+  const clientOf = async (product: string) => {
+    const client = await operator('api-clients', {
+      ...{ tenant_id, name: 'Bench client', environment: 'live', products: [product] },
+    })
+    return { 'x-client-id': client.client_id!, 'x-client-secret': client.client_secret! }
+  }
   const agent = await create(`${mcp}/api/v1/agents`, {
     agent_name: 'Bench agent',
     entity_type: 'employer',
@@ -208,11 +212,13 @@ export async function seedParticipants({ ops, mcp }: ServiceAddresses): Promise<
   })
   return {
     employerId: employer_id!,
+    carrierId: carrier_id!,
     policyId: policy.policy_id!,
     fein,
     policyNumber: terms.policy_number,
-    clientHeaders: { 'x-client-id': client.client_id!, 'x-client-secret': client.client_secret! },
+    clientHeaders: await clientOf('payroll'),
     agentHeaders: { authorization: `Bearer ${agent.api_key}` },
+    partnerHeaders: await clientOf('payments'),
   }
 }
 

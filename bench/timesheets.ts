@@ -9,7 +9,7 @@ import { type Projection, projection } from '../projections/runtime/projection.t
 import { sameRandoms } from './statistics.ts'
 
 /** An aggregate to measure with: a timesheet that hours are recorded on, some 300 bytes an event. */
-export const HoursRecorded = eventType({
+const HoursRecorded = eventType({
   name: 'HoursRecorded',
   schema: z.object({
     timesheet_id: id(),

@@ -608,7 +608,7 @@ export interface operations {
                     policy_id: string;
                     /** @description Of each month */
                     amount_cents: number;
-                    /** @description Becomes the default method of the employer's customer */
+                    /** @description Becomes the default method of the employer's customer. In the sandbox any id that begins with `pm_card_`; `pm_card_declined` declines */
                     payment_method_id: string;
                     /**
                      * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most; the service sets `api_client_id` and `source`

@@ -18,6 +18,7 @@ import { checkoutSettings } from './payments/checkout-settings.ts'
 import { paymentLink } from './payments/payment-link.ts'
 import { paymentSession } from './payments/payment-session.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
+import { processorNotices } from './payments/processor-notices.ts'
 import { subscription } from './payments/subscription.ts'
 import { payrollFile } from './payroll/payroll-file.ts'
 import { intake } from './policies/intake.ts'
@@ -41,6 +42,7 @@ export const aggregates: readonly Aggregate[] = [
   inboundConnection,
   payrollFile,
   processorCustomer,
+  processorNotices,
   checkoutSettings,
   paymentLink,
   paymentSession,

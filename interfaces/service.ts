@@ -6,13 +6,16 @@ import { advanceClock } from '../application/operations/advance-clock.ts'
 import { type DrainParts, drain } from '../application/operations/drain.ts'
 import { openAlerts } from '../application/operations/operator-alerts.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
+import { followNotices } from '../application/payments/missed-notices.ts'
+import { tellers } from '../application/payments/processor-notices.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { bankDebits } from '../application/process-managers/bank-debits.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { paymentSessions } from '../application/process-managers/payment-sessions.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
-import { ProcessManagerRunner } from '../application/process-managers/runner.ts'
+import { policyIntakes } from '../application/process-managers/policy-intakes.ts'
+import { ProcessManagerRunner } from '../application/process-managers/runtime/runner.ts'
 import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
 import { subscriptions } from '../application/process-managers/subscriptions.ts'
 import { webhookDeliveries } from '../application/process-managers/webhook-deliveries.ts'
@@ -200,13 +203,9 @@ async function compose(
     },
     [
       ...[payrollPipeline(patient), erasure(patient)],
-      ...[
-        paymentLinks(patient),
-        subscriptions(patient),
-        simulatedCardProcessor(patient),
-        paymentSessions(patient),
-        bankDebits(patient, config.debitBatchIntervalSeconds * 1_000),
-      ],
+      ...[policyIntakes(patient), paymentLinks(patient), subscriptions(patient)],
+      simulatedCardProcessor(patient),
+      ...[paymentSessions(patient), bankDebits(patient, config.debitBatchIntervalSeconds * 1_000)],
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
         sender: app.webhooks.sender,
@@ -240,6 +239,15 @@ async function compose(
     closers.push(async () => integrationEvents?.stop())
     const failed = (error: unknown) => logger.warn('webhook history not pruned', {}, error)
     closers.push(keepHistory({ records, clock, days: config.webhookHistoryDays, failed }))
+    for (const teller of tellers(app)) {
+      const stopping = new AbortController()
+      const missed = (error: unknown) => logger.warn('notices of the card processor missed', {}, error)
+      const following = followNotices(patient, teller, { leases, failed: missed }, stopping.signal)
+      closers.push(async () => {
+        stopping.abort()
+        await following
+      })
+    }
   }
   void rewrapAll(background, secrets.masterKeys).then(
     ({ dataKeys, secrets: rewrapped }) => {

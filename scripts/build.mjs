@@ -2,7 +2,7 @@
 // that are named (npm run build -- main cli). Packages stay outside, but for those of many small files that every start
 // would read.
 
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -13,34 +13,35 @@ const PROGRAMS = {
   main: 'interfaces/main.ts',
   cli: 'interfaces/cli/main.ts',
   bench: 'bench/main.ts',
-  client: 'client/index.ts',
 }
+const CLIENT = 'client'
 const BUNDLED = ['zod', 'kysely']
-const { dependencies, devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+const project = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+const { dependencies, devDependencies } = project
 const named = process.argv.slice(2)
-const unknown = named.filter((name) => !(name in PROGRAMS))
+const unknown = named.filter((name) => !(name in PROGRAMS) && name !== CLIENT)
 if (unknown.length > 0) throw new Error(`no such program: ${unknown.join(', ')}`)
 
 const isBuilt = (name) => named.length === 0 || named.includes(name)
 
-const { metafile } = await build({
+const options = {
   absWorkingDir: root,
-  entryPoints: Object.fromEntries(
-    Object.entries(PROGRAMS)
-      .filter(([name]) => isBuilt(name))
-      .map(([name, path]) => [name === 'client' ? 'client/index' : name, path]),
-  ),
-  outdir: 'dist',
   bundle: true,
-  // what only some commands need is loaded by them
-  splitting: true,
-  chunkNames: 'chunks/[name]-[hash]',
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
-  external: Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !BUNDLED.includes(name)),
   sourcemap: true,
   logLevel: 'warning',
+}
+
+const { metafile } = await build({
+  ...options,
+  entryPoints: Object.fromEntries(Object.entries(PROGRAMS).filter(([name]) => isBuilt(name))),
+  outdir: 'dist',
+  // what only some commands need is loaded by them
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
+  external: Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !BUNDLED.includes(name)),
   metafile: true,
 })
 
@@ -50,7 +51,20 @@ for (const name of named.length > 0 ? [] : await readdir(join(root, chunks))) {
   if (!(join(chunks, name) in metafile.outputs)) await rm(join(root, chunks, name), { force: true })
 }
 
-if (isBuilt('client')) await declareClient()
+if (isBuilt(CLIENT)) {
+  await build({ ...options, entryPoints: ['client/index.ts'], outfile: 'dist/client/index.js' })
+  await declareClient()
+  await packClient()
+}
+
+/** Makes dist/client a package of its own, without dependencies: `npm pack ./dist/client` is what partners get. */
+async function packClient() {
+  const { name, version, license, type, engines } = project
+  const exports = { './client': { types: './index.d.ts', default: './index.js' } }
+  const manifest = { name, version, description: 'Client for partners', license, type, engines, exports }
+  await writeFile(join(root, 'dist/client/package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  await copyFile(join(root, 'client/README.md'), join(root, 'dist/client/README.md'))
+}
 
 /** Writes the types of the client, where the compiler is installed: it is a development package. */
 async function declareClient() {

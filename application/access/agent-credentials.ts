@@ -16,7 +16,7 @@ import { agentKeyReservation } from '../uniqueness/reservations.ts'
 import { apiKeyHash } from './agent-scope.ts'
 
 /** Leading characters of a key that identify it: `mcp_` and 8 more. */
-export const API_KEY_PREFIX_LENGTH = 12
+const API_KEY_PREFIX_LENGTH = 12
 
 export interface NewAgentCredential {
   readonly agentName: string

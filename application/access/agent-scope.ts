@@ -11,7 +11,7 @@ import { agentKeyReservation } from '../uniqueness/reservations.ts'
 const API_KEY = /^mcp_[0-9a-f]{64}$/
 
 /** True for a key of the issued form, `mcp_` and 64 hex characters; anything else is not looked up. */
-export function isApiKey(value: string): boolean {
+function isApiKey(value: string): boolean {
   return API_KEY.test(value)
 }
 

@@ -25,18 +25,28 @@ export interface Creation<State> extends Loaded<State> {
 }
 
 /** Reads aggregates for what is decided by them. */
-export type Reader = Pick<Aggregates, 'load'>
+export interface Reader {
+  /** The present state of an aggregate, never stale. */
+  load<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+  ): Promise<Loaded<State>>
+}
 /** What those work with who only read. */
 export interface Reads {
   readonly commands: Reader
 }
 
+/** Of a stream without events. */
+const NOTHING = { commands: RecentCommands.NONE, bytes: 0 } as const
 /** Events read at once: a page of the largest events stays within a few MiB. */
 const READ_PAGE = 32
 /** Events in which the first append is looked for: what is created in one append has fewer. */
 const FIRST_EVENTS = 8
 /** Of all cached aggregates: a state takes about as much as its events, unless its decider knows better. */
 const CACHE_BYTES = 64 * 1024 * 1024
+/** Streams without events that are known as such: who probes with invented ids pushes out others of these only. */
+const EMPTY_STREAMS = 10_000
 /** What a cached aggregate takes at the least. */
 const AGGREGATE_BYTES = 512
 
@@ -55,6 +65,8 @@ export class Aggregates {
   readonly #log: EventLog
   readonly #registry: EventRegistry
   readonly #cache: AggregateCache
+  /** Streams that had no events when they were read last. */
+  readonly #empty = new RecentlyUsed<string, true>(EMPTY_STREAMS)
 
   constructor(log: EventLog, registry: EventRegistry, cache: AggregateCache) {
     this.#log = log
@@ -69,11 +81,14 @@ export class Aggregates {
   async load<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     id: string,
-  ): Promise<Loaded<State>> {
+  ): Promise<Kept<State>> {
     const stream = streamOf(decider, id)
     const cached = this.cached<State>(stream)
     if (cached && (this.#log.isExclusive || (await this.#log.revision(stream)) === cached.revision))
       return cached
+    // what most never set: many who ask at once cost one look, which is no read of each
+    if (!cached && this.#empty.get(stream) && (await this.#log.revision(stream)) < 0)
+      return { state: decider.initialState, revision: -1, ...NOTHING }
     return this.readOn(decider, stream, cached)
   }
 
@@ -180,7 +195,7 @@ export class Aggregates {
     stream: string,
     from?: Kept<State>,
   ): Promise<Kept<State>> {
-    let { commands, bytes } = from ?? { commands: RecentCommands.NONE, bytes: 0 }
+    let { commands, bytes } = from ?? NOTHING
     const start = from ?? { state: decider.initialState, revision: -1 }
     const loaded = await this.#fold(decider, stream, start, ({ metadata, position }, stored) => {
       if (metadata.command_id !== undefined) commands = commands.with(metadata.command_id, position)
@@ -215,12 +230,15 @@ export class Aggregates {
     return { state, revision }
   }
 
-  /** Keeps a state, unless a later one is kept. */
+  /** Keeps a state, unless a later one is kept; of an empty stream only that it was. */
   remember(stream: string, loaded: Kept<unknown>): void {
     const cached = this.#cache.get(stream)
-    // an empty stream is not remembered: probes with invented ids would push real aggregates out
-    if (loaded.revision >= 0 && (!cached || cached.revision <= loaded.revision))
-      this.#cache.set(stream, loaded)
+    if (loaded.revision < 0) {
+      this.#empty.set(stream, true)
+      return
+    }
+    this.#empty.delete(stream)
+    if (!cached || cached.revision <= loaded.revision) this.#cache.set(stream, loaded)
   }
 }
 

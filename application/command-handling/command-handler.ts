@@ -187,7 +187,7 @@ export class CommandHandler {
     context: CommandContext,
   ): Promise<boolean> {
     const stream = streamOf(decider, id)
-    const at = (await this.load(decider, id)) as Kept<State>
+    const at = await this.#aggregates.load(decider, id)
     return (await this.#aggregates.doneAt(stream, at, commandIdOf(context, stream, type), true)) !== null
   }
 

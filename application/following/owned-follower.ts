@@ -1,7 +1,7 @@
 import { whileOwned } from '../ownership/while-owned.ts'
 import { LOG_START } from '../ports/event-log.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
-import { CheckpointMoved, PARKED_STREAM, type WorkStore } from '../process-managers/work-store.ts'
+import { CheckpointMoved, PARKED_STREAM, type WorkStore } from '../process-managers/runtime/work-store.ts'
 import { describeError } from './describe-error.ts'
 import { type ParkingFollowed, ParkingFollower } from './parking-follower.ts'
 

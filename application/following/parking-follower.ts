@@ -7,7 +7,7 @@ import {
   type WorkKey,
   type WorkStore,
   type WorkToStore,
-} from '../process-managers/work-store.ts'
+} from '../process-managers/runtime/work-store.ts'
 import { describeError } from './describe-error.ts'
 import { Follower } from './follower.ts'
 import { waitingEvents } from './waiting-events.ts'

@@ -22,7 +22,7 @@ import {
 } from '../ports/integration-events.ts'
 import type { Leases } from '../ports/leases.ts'
 import { isAway } from '../ports/unavailable.ts'
-import { type KindOfWork, PARKED_STREAM, type WorkStore } from '../process-managers/work-store.ts'
+import { type KindOfWork, PARKED_STREAM, type WorkStore } from '../process-managers/runtime/work-store.ts'
 import { INTEGRATION_SOURCES, integrationEventOf } from './messages.ts'
 
 export const INTEGRATION_EVENTS_NAME = 'integration-events'

@@ -6,7 +6,7 @@ import type { CommandHandler } from '../command-handling/command-handler.ts'
 import { type Clock, isMovable, type MovableClock } from '../ports/clock.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
-import type { WorkStore } from '../process-managers/work-store.ts'
+import type { WorkStore } from '../process-managers/runtime/work-store.ts'
 
 export interface AdvanceClockParts {
   readonly commands: CommandHandler

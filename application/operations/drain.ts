@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
 import type { Notices } from '../ports/notices.ts'
 import type { ReadModels } from '../ports/read-models.ts'
-import type { KindOfWork, WorkStore } from '../process-managers/work-store.ts'
+import type { KindOfWork, WorkStore } from '../process-managers/runtime/work-store.ts'
 
 export interface DrainParts {
   readonly log: EventLog

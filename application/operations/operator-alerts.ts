@@ -14,7 +14,9 @@ import {
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
   SubscriptionHeldUp,
+  SubscriptionPaymentDiffered,
 } from '../../domain/payments/subscription-events.ts'
+import { IntakeUnfinished } from '../../domain/policies/intake.ts'
 import { PolicyNotActivated } from '../../domain/policies/policy.ts'
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
@@ -87,6 +89,12 @@ export const ALERTS = {
       ...(holder_policy_id !== null && { holder_policy_id }),
     }),
   ),
+  intake_unfinished: raisedBy(
+    IntakeUnfinished,
+    'A policy intake broke off an hour ago and was not sent again: its employer may be there, its policy is not. Have the ' +
+      'partner send it again with the same `idempotency_key`, which finishes it',
+    ({ intake_id, employer_id }) => ({ intake_id, employer_id }),
+  ),
   payment_link_paid_again: raisedBy(
     PaymentLinkPaidAgain,
     'The card processor took money for a payment link that had been paid before: refund it there',
@@ -132,6 +140,12 @@ export const ALERTS = {
     'The policy of a plan was cancelled, so that its remaining installments are not charged any more. Settle what was ' +
       'paid against what was earned: refund the rest, or have what is missing charged otherwise',
     ({ subscription_id, reason }) => (reason === 'policy_cancelled' ? { subscription_id } : null),
+  ),
+  subscription_payment_differs: raisedBy(
+    SubscriptionPaymentDiffered,
+    'The card processor took another amount for a subscription than was agreed, or took one after it had ended; it counts ' +
+      'as its installment. Compare it with the payment there, and see to the difference',
+    ({ subscription_id, processor_payment_id }) => ({ subscription_id, processor_payment_id }),
   ),
   subscription_paid_again: raisedBy(
     SubscriptionChargePaidAgain,

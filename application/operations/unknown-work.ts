@@ -1,5 +1,5 @@
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import type { KindOfWork, WorkStore } from '../process-managers/work-store.ts'
+import type { KindOfWork, WorkStore } from '../process-managers/runtime/work-store.ts'
 
 export interface UnknownWorkParts {
   readonly work: Pick<WorkStore, 'kinds' | 'discard'>

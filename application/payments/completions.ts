@@ -1,5 +1,7 @@
+import { streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type PaymentLink, paymentLink } from '../../domain/payments/payment-link.ts'
+import { PaymentLinkPaid } from '../../domain/payments/payment-link-events.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
@@ -54,7 +56,10 @@ export async function activatePolicyOf(
   context: CommandContext,
 ): Promise<void> {
   const commandId = derivedId(payment_link_id, 'activate-policy')
-  await activatePolicy(app, policy_id, { ...context, commandId, mayRepeat: true })
+  await activatePolicy(app, policy_id, { ...context, commandId, mayRepeat: true }, async () => {
+    const events = await app.log.readStream(streamOf(paymentLink, payment_link_id))
+    return events.find(({ type }) => type === PaymentLinkPaid.name)?.position ?? null
+  })
 }
 
 /**

@@ -78,14 +78,18 @@ export async function createLink(
     const why = `premium_cents and fee_cents must not come to a charge of more than ${MOST_CHARGE_CENTS} cents`
     return reject('invalid', 'charge_too_large', why, 'premium_cents')
   }
-  const named = await namedPolicy(app, client, input)
+  const { tenant_id, environment } = client
+  // side by side, so that the log is asked once
+  const [named, checkout] = await Promise.all([
+    namedPolicy(app, client, input),
+    app.commands.load(checkoutSettings, tenant_id),
+  ])
   if (isRejection(named)) return named
   const { employer, carrier, policy } = named
   if (policy.status === 'cancelled') {
     return reject('conflict', 'policy_cancelled', 'policy_id names a cancelled policy', 'policy_id')
   }
-  const { tenant_id, environment } = client
-  const { settings } = (await app.commands.load(checkoutSettings, tenant_id)).state
+  const { settings } = checkout.state
   const payment_link_id = createdId(context, paymentLink)
   const atProcessor = await unlessRefused(
     () => processorLinkOf(app, client, input, plan, payment_link_id, context),

@@ -12,7 +12,8 @@ export function completedPayload(link: PaymentLink): NewWebhookEvent<'payment.co
     payload: {
       payment_id,
       ...charge(link),
-      amount_paid_cents: amount_cents,
+      // what was collected, though the processor took another amount than was asked for
+      ...{ amount_cents, amount_paid_cents: amount_cents },
       paid_at,
       ...(late && { late_payment: true }),
     },

@@ -76,14 +76,15 @@ export async function startPlanSubscription(
   const asked = processorOf(app, plan)
   const customerId = await customerOf(app, plan.employerId, processor)
   if (customerId === null) throw new ProviderRefused('The employer has no customer at the card processor')
-  const anchor = Math.floor(paidAt / DAY_MS) * DAY_MS + CHARGE_HOUR * HOUR_MS
-  const calendar = { source: 'plan' as const, anchor_at: isoTime(anchor), charges }
+  const calendar = { source: 'plan' as const, anchor_at: isoTime(anchorOf(paidAt, app.clock.now())), charges }
   const { processorSubscriptionId } = await asked.createSubscription(
     {
       ...{ subscriptionId, customerId, amountCents, paymentMethodId, isPayersMethod: true },
-      ...{ firstChargeAt: dueAt(calendar, 1), chargeDay: new Date(anchor).getUTCDate(), charges },
+      ...{ firstChargeAt: dueAt(calendar, 1), charges },
+      chargeDay: new Date(calendar.anchor_at).getUTCDate(),
     },
-    `subscription-${subscriptionId}`,
+    // what is asked for under one key is the same
+    `subscription-${subscriptionId}-${calendar.anchor_at.slice(0, 10)}`,
   )
   const data = {
     ...calendar,
@@ -103,4 +104,14 @@ export async function startPlanSubscription(
   if (isRejection(outcome)) return subscriptionId
   await readable(app, subscription, outcome)
   return subscriptionId
+}
+
+/**
+ * From when on the charges of a plan are counted. One whose first charge would be due by now moves as a whole, by days:
+ * which of the charges is paid is told by their dates.
+ */
+function anchorOf(paidAt: number, now: number): number {
+  let anchor = Math.floor(paidAt / DAY_MS) * DAY_MS + CHARGE_HOUR * HOUR_MS
+  while (dueAt({ source: 'plan', anchor_at: isoTime(anchor) }, 1) < now + HOUR_MS) anchor += DAY_MS
+  return anchor
 }

@@ -74,7 +74,7 @@ export async function describeExpectedFields(
 }
 
 /** Which fields a policy requires: a class code or state that it has only one of is filled in. */
-export function fieldsOf(policy: Pick<Policy, 'class_codes' | 'states'>): {
+function fieldsOf(policy: Pick<Policy, 'class_codes' | 'states'>): {
   readonly required: readonly FieldDescriptor[]
   readonly optional: readonly FieldDescriptor[]
 } {

@@ -9,7 +9,7 @@ import { opened } from '../sealed-fields.ts'
 import type { PayrollFileRow } from './submission-status.ts'
 
 /** Red rows of one answer at the most. */
-export const MAX_ERROR_ROWS = 100
+const MAX_ERROR_ROWS = 100
 
 const RED_ROWS = statement('red-rows-of-file', (db, $: Parameter<{ fileId: string; limit: number }>) =>
   db

@@ -1,3 +1,4 @@
+import { streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Policy, type PolicyNotActivated, policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
@@ -10,16 +11,21 @@ const REASONS: readonly string[] = ['policy_cancelled', 'policy_number_taken'] s
 
 /**
  * Makes a policy active that is in progress, and waits until it can be read as such. One that is active stays so.
+ * @param paidAt where in the log it was paid for: one that was active then needs no activation, though it was cancelled
+ *   since.
  * @returns why it cannot be: it is cancelled, or its number is taken. The operator is alerted of that.
  */
 export async function activatePolicy(
   app: Application,
   policyId: string,
   context: CommandContext,
+  paidAt: () => Promise<bigint | null> = async () => null,
 ): Promise<Policy | Rejection> {
   const repeatable = { ...context, mayRepeat: true }
   const outcome = await activate(app, policyId, repeatable)
   if (!isRejection(outcome) || !REASONS.includes(outcome.code)) return outcome
+  const position = await paidAt()
+  if (position !== null && (await wasActiveAt(app, policyId, position))) return outcome
   const recorded = await changed(
     app,
     policy,
@@ -32,6 +38,19 @@ export async function activatePolicy(
     repeatable,
   )
   return isRejection(recorded) ? recorded : outcome
+}
+
+/** Whether a policy was active at a position of the log. */
+async function wasActiveAt(
+  { log, commands }: Pick<Application, 'log' | 'commands'>,
+  policyId: string,
+  position: bigint,
+): Promise<boolean> {
+  const events = await log.readStream(streamOf(policy, policyId), { direction: 'backwards' })
+  const last = events.find((event) => event.position <= position)
+  return (
+    last !== undefined && (await commands.loadAt(policy, policyId, last.revision)).state?.status === 'active'
+  )
 }
 
 /**

@@ -15,7 +15,7 @@ import { runBatch } from '../banking/debit-batches.ts'
 import { clearedPayload, mintedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
 import { changed } from '../command-handling/verbs.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
-import { backoff, contextOf, on, perform, processManager, work } from './process-manager.ts'
+import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 
 const nothing = z.object({})
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { erasedGeneration, PersonalDataErased } from '../../domain/operations/data-subject.ts'
 import type { Application } from '../application.ts'
-import { backoff, on, perform, processManager, work } from './process-manager.ts'
+import { backoff, on, perform, processManager, work } from './runtime/process-manager.ts'
 
 /**
  * Carries out erasures that were recorded: destroys the data key that each names. The command does so

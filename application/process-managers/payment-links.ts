@@ -36,7 +36,7 @@ import {
   processManager,
   type WorkItem,
   work,
-} from './process-manager.ts'
+} from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 /** How long the request for a refund has to settle it itself, in service-clock milliseconds. */

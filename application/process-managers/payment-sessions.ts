@@ -18,7 +18,7 @@ import { signingDebit } from '../payment-sessions/arrange-debit.ts'
 import { expireSession } from '../payment-sessions/end-session.ts'
 import { completedPayload, failedPayload } from '../payment-sessions/session-webhooks.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
-import { backoff, cancel, contextOf, on, perform, processManager, work } from './process-manager.ts'
+import { backoff, cancel, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 const ofSession = z.object({ payment_session_id: z.string() })

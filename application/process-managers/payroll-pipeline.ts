@@ -41,7 +41,7 @@ import {
   type WorkItem,
   type WorkOutcome,
   work,
-} from './process-manager.ts'
+} from './runtime/process-manager.ts'
 
 const PAYROLL_PIPELINE = 'payroll-pipeline'
 

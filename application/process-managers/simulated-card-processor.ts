@@ -19,7 +19,7 @@ import {
   type WorkItem,
   type WorkOutcome,
   work,
-} from './process-manager.ts'
+} from './runtime/process-manager.ts'
 
 const NAME = 'simulated-card-processor'
 

@@ -30,7 +30,7 @@ import {
   type WorkItem,
   type WorkOutcome,
   work,
-} from './process-manager.ts'
+} from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 const MINUTE_MS = 60_000

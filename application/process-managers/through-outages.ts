@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import type { Application } from '../application.ts'
-import { dayOf } from '../payments/held-up.ts'
 import { ProcessorNotConfigured } from '../payments/processor-of.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
-import { backoff, type WorkItem, type WorkOutcome } from './process-manager.ts'
+import { backoff, type WorkItem, type WorkOutcome } from './runtime/process-manager.ts'
 
 /** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
 const OUTAGE_MS = 15 * 60_000
@@ -37,12 +36,17 @@ export async function throughOutages<Payload extends z.output<typeof waiting>>(
   } catch (error) {
     if (error instanceof ProviderRefused) return { outcome: 'stop', why: error.message }
     const now = clock.now()
+    const since = item.payload.away_since ?? now
     if (error instanceof ProcessorNotConfigured) {
-      await tell(dayOf(now))
-      return { outcome: 'again', at: now + NOT_CONFIGURED_MS, payload: item.payload }
+      // once for as long as it waits, which may be for ever
+      await tell(since)
+      return {
+        outcome: 'again',
+        at: now + NOT_CONFIGURED_MS,
+        payload: { ...item.payload, away_since: since },
+      }
     }
     if (!(error instanceof ProviderUnavailable) || !item.isLastTry) throw error
-    const since = item.payload.away_since ?? now
     if (now - since >= LONG_OUTAGE_MS) await tell(since)
     return { outcome: 'again', at: now + OUTAGE_MS, payload: { ...item.payload, away_since: since } }
   }

@@ -15,7 +15,7 @@ import { deliver } from '../webhooks/deliver.ts'
 import type { DeliveryParts } from '../webhooks/delivery-parts.ts'
 import { Recipients } from '../webhooks/recipients.ts'
 import { type WaitingParts, wakeWaiting } from '../webhooks/wake-waiting.ts'
-import { backoff, on, perform, processManager, type SlotsPerKey, work } from './process-manager.ts'
+import { backoff, on, perform, processManager, type SlotsPerKey, work } from './runtime/process-manager.ts'
 
 /** Events at a time: each may have a hundred recipients. */
 const EVENTS_AT_ONCE = 200
@@ -35,7 +35,8 @@ const delivery = z.object({ subscription_id: z.string(), host: z.string() })
 
 /**
  * Whoever was not heard of yet, or is late, has few deliveries under way at a time; who is quick has more. All for one
- * host together are bounded, and all of one tenant, however many subscriptions these are.
+ * host together are bounded, and all of one tenant, however many subscriptions these are. What a receiver has answered
+ * counts no more, though its result is not stored yet.
  */
 const PER_SUBSCRIPTION: SlotsPerKey<z.output<typeof delivery>> = {
   slots: 2,

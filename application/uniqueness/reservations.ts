@@ -116,8 +116,8 @@ export async function reserveFor<State, Command, Event extends DomainEvent>(
   if (!isRejection(outcome) && outcome.state.owner_id === id) return id
   // somebody was faster
   const faster = await holderOf(app, value)
-  if (faster === null) throw new Error('A value was reserved and given back at the same time')
-  return faster
+  // and has given it back since
+  return faster ?? reserveFor(app, value, { decider, id, hasLost }, context)
 }
 
 /** Who a value is reserved for; null when it is free. */

@@ -16,8 +16,8 @@ import {
   webhookSubscriptions,
 } from '../../domain/webhooks/webhook-subscriptions.ts'
 import type { AttemptResult, Delivery, WebhookAnswer } from '../ports/webhooks.ts'
-import { LeaseLost, TimeLimitExceeded } from '../process-managers/attempt.ts'
-import { contextOf, type WorkItem, type WorkOutcome } from '../process-managers/process-manager.ts'
+import { LeaseLost, TimeLimitExceeded } from '../process-managers/runtime/attempt.ts'
+import { contextOf, type WorkItem, type WorkOutcome } from '../process-managers/runtime/process-manager.ts'
 import type { DeliveryParts } from './delivery-parts.ts'
 
 /** How long an attempt under way is waited for when the service stops, in real milliseconds. */
@@ -61,6 +61,7 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   if (secret === null) return afterRotation(parts, delivery, subscription)
   const answer = await attempt(parts, item, delivery, { url: subscription.url, secret }, now)
   const isAccepted = answer.error === null
+  item.freeKey(isAccepted)
   parts.heard.attempted({
     ...{ isFirst: delivery.attempts === 0, isAccepted, sinceRaisedMs: now - delivery.createdAt },
   })

@@ -8,6 +8,7 @@ import {
 import { webhookEvent } from '../../domain/webhooks/webhook-event.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { WrongExpectedRevision } from '../ports/event-log.ts'
 
 /** What partners are told, and whose it is. */
 export interface NewWebhookEvent<Type extends WebhookEventType> {
@@ -35,12 +36,13 @@ export async function raiseWebhookEvent<Type extends WebhookEventType>(
     ...{ carrier_id: carrierId, employer_id: employerId },
     payload: WEBHOOK_EVENTS[type].parse(payload) as Record<string, unknown>,
   }
-  const outcome = await app.commands.execute(
-    webhookEvent,
-    event_id,
-    { type: 'Raise', data },
-    { ...context, tenantId, environment, mayRepeat: true },
-  )
-  if (isRejection(outcome)) throw new Error(outcome.message)
+  const owned = { ...context, tenantId, environment }
+  try {
+    const outcome = await app.commands.create(webhookEvent, event_id, { type: 'Raise', data }, owned)
+    if (isRejection(outcome)) throw new Error(outcome.message)
+  } catch (error) {
+    // an earlier attempt has raised it: what is new costs no look for that
+    if (!(error instanceof WrongExpectedRevision)) throw error
+  }
   return event_id
 }

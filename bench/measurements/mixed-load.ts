@@ -7,6 +7,7 @@ import type { Effort } from '../effort.ts'
 import { sendLoad } from '../load.ts'
 import type { Row } from '../report.ts'
 import { POPULATION } from '../reports.ts'
+import { secondAndLastFifth } from '../resident-size.ts'
 import { type BenchServer, memoryOf, startService } from '../servers.ts'
 
 const CONNECTIONS = 16
@@ -43,24 +44,19 @@ export async function measureMixedLoad(_server: BenchServer, effort: Effort): Pr
       await Promise.race([delay(SAMPLE_MS), load])
     }
     const { value: rate } = await load
-    const part = (n: number) =>
-      sizes.slice(Math.floor((sizes.length * (n - 1)) / 5), Math.floor((sizes.length * n) / 5))
-    // of the same length, so that they can be held against each other moment by moment
-    const [early, late] = [part(2), part(5)]
-    const length = Math.min(early.length, late.length)
-    const figures = (values: readonly number[]) => values.slice(0, length).map((value) => ({ value }))
+    const { early, late } = secondAndLastFifth(sizes)
     // what a short load leaves says nothing
     const isLong = seconds >= LONG_SECONDS
     const work = `resident size after ${seconds / 60} minutes of mixed load, ${CONNECTIONS} connections`
     return [
       {
-        ...{ work, unit: 'MiB', ours: figures(late), peer: null },
+        ...{ work, unit: 'MiB', ours: late, peer: null },
         target: isLong ? { kind: 'below', value: 450 } : { kind: 'none' },
         note: `${Math.round(Math.min(...sizes))} MiB at the start, ${Math.round(Math.max(...sizes))} at the highest, ${Math.round(rate)} requests/s`,
       },
       {
-        ...{ work: `${work}: its growth`, unit: 'MiB', ours: figures(late) },
-        peer: { name: 'in the second fifth of the time', rounds: figures(early) },
+        ...{ work: `${work}: its growth`, unit: 'MiB', ours: late },
+        peer: { name: 'in the second fifth of the time', rounds: early },
         target: isLong ? { kind: 'at most', ratio: 1.1 } : { kind: 'none' },
       },
     ]

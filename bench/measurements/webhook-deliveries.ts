@@ -1,223 +1,181 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Logger, run } from 'graphile-worker'
 import PgBoss from 'pg-boss'
-import type { WebhookRequest } from '../../application/ports/webhooks.ts'
 import type { Effort } from '../effort.ts'
-import { benchSender, openOurDeliveries, PAYLOAD, SECRET } from '../our-deliveries.ts'
-import type { ReceivedPosts } from '../peers/webhook-receiver.ts'
+import { benchSender, openOurDeliveries, PAYLOAD } from '../our-deliveries.ts'
+import { type ReceiverProcess, startReceivers } from '../peers/webhook-receiver.ts'
 import type { Row } from '../report.ts'
-import { type BenchServer, startProcess } from '../servers.ts'
+import type { BenchServer } from '../servers.ts'
 import { type Figure, fasterOf, inTurns, percentile, throughput } from '../statistics.ts'
+import { newDatabase, ourDeliveries, post, sustained } from '../webhook-load.ts'
 
 const ROUNDS = 3
-/** Of the load, in seconds. */
-const LASTS = 60
-/** Posts under way at the same time, as many as ours gives one quick receiver. */
+/** Posts to one receiver at the same time: as many as ours makes to one that is quick. */
 const AT_ONCE = 64
-/** Jobs that the peers take with one look. */
+/** Jobs that pg-boss takes with one look. */
 const BATCH = 100
-/** What is raised at a steady rate, per second. */
+/** What is raised at a steady rate, per second; and how long that is not counted, in seconds. */
 const RATE = 200
-const HOSTS = 50
-/** Posts that are asked for ahead of those that came, and by how many at the same time. */
-const AHEAD = 2_000
-const ADDERS = 32
+const WARM_UP = 3
+/** Tenants that the receivers and the silent hosts belong to. */
+const TENANTS = 10
 
-interface Receiver {
-  readonly http: string
-  readonly https: string
-}
+type Measure = (server: BenchServer, receivers: ReceiverProcess, effort: Effort) => Promise<Row[]>
 
-/** Deliveries of webhooks, against two queues on PostgreSQL whose jobs post the same bodies with the same signature. */
-export async function measureWebhookDeliveries(server: BenchServer, effort: Effort): Promise<Row[]> {
-  const { ready, stop } = await startProcess([process.argv[1]!, '--webhook-receiver'], {}, isReceiver)
-  try {
-    const seconds = effort.seconds(LASTS)
-    const http = await inTurns(effort.rounds(ROUNDS), {
-      ours: async () => ours(server, ready, { target: ready.http, seconds }),
-      graphile: async () => graphileWorker(server, ready, seconds),
-      boss: async () => pgBoss(server, ready, seconds),
-    })
-    const https = await inTurns(effort.rounds(ROUNDS), {
-      ours: async () => ours(server, ready, { target: ready.https, seconds }),
-      bare: async () => bareLoop(ready, effort),
-    })
-    const silent = await inTurns(effort.rounds(ROUNDS), {
-      some: async () => ours(server, ready, { target: ready.http, seconds, hosts: HOSTS, silent: HOSTS }),
-      none: async () => ours(server, ready, { target: ready.http, seconds, hosts: HOSTS }),
-    })
-    const latency = await inTurns(effort.rounds(ROUNDS), {
-      ours: async () => commitToPost(server, ready, seconds),
-    })
-    return [
-      {
-        ...{
-          work: 'webhooks raised and delivered to one receiver over http',
-          unit: 'per second',
-          ours: http.ours,
-        },
-        peer: { name: 'graphile-worker or pg-boss, the faster', rounds: fasterOf(http.graphile, http.boss) },
-        target: { kind: 'at least', ratio: 1.2, unit: 'times' },
-      },
-      {
-        ...{ work: 'the same over https', unit: 'per second', ours: https.ours },
-        peer: { name: 'a bare loop that signs and posts', rounds: https.bare },
-        target: { kind: 'at least', ratio: 0.7, unit: 'percent' },
-      },
-      {
-        ...{
-          work: `the same to ${HOSTS} receivers, with ${HOSTS} silent ones beside them`,
-          unit: 'per second',
-        },
-        ...{ ours: silent.some, peer: { name: 'without the silent ones', rounds: silent.none } },
-        target: { kind: 'at least', ratio: 0.8, unit: 'percent' },
-      },
-      {
-        ...{ work: `commit of an event to its first post, ${RATE} events per second, p50`, unit: 'ms' },
-        ...{ ours: latency.ours, peer: null, target: { kind: 'below', value: 50 } },
-      },
-    ]
-  } finally {
-    await stop()
-  }
-}
-
-function isReceiver(line: unknown): line is Receiver {
-  return typeof (line as Receiver | null)?.https === 'string'
-}
-
-async function posts(receiver: Receiver): Promise<ReceivedPosts> {
-  return (await (await fetch(`${receiver.http}/posts`)).json()) as ReceivedPosts
-}
-
-/**
- * Adds work for some seconds, a bounded stretch ahead of what was posted, and counts what was posted by then.
- * @param each posts that come of what is added at once.
- */
-async function sustained(
-  receiver: Receiver,
-  seconds: number,
-  add: () => Promise<unknown>,
-  each = 1,
-): Promise<Figure> {
-  await posts(receiver)
-  let [added, posted] = [0, 0]
-  const started = performance.now()
-  const end = started + seconds * 1000
-  const lane = async () => {
-    while (performance.now() < end) {
-      if (added - posted > AHEAD) await delay(5)
-      else {
-        added += each
-        await add()
-      }
-    }
-  }
-  const counting = (async () => {
-    while (performance.now() < end) {
-      await delay(100)
-      posted += (await posts(receiver)).count
-    }
-  })()
-  await Promise.all([counting, ...Array.from({ length: ADDERS }, lane)])
-  return { value: (posted / (performance.now() - started)) * 1000 }
-}
-/** A database of each round: none is measured on what another left behind. */
-function named(contender: string): string {
-  return `webhooks_${contender}_${randomBytes(4).toString('hex')}`
-}
-
-async function ours(
-  server: BenchServer,
-  receiver: Receiver,
-  options: { target: string; seconds: number; hosts?: number; silent?: number },
-): Promise<Figure> {
-  const { target, seconds, hosts = 1, silent = 0 } = options
-  const deliveries = await openOurDeliveries(await server.createDatabase(named('ours')), {
-    isPlain: target.startsWith('http:'),
+/** Over http, against two queues on PostgreSQL whose jobs post the same bodies with the same signature. */
+export const measureHttp = withReceivers(async (server, receivers, effort) => {
+  const seconds = effort.webhookSeconds
+  const url = `${receivers.http}/ok`
+  const { ours, graphile, boss } = await inTurns(effort.rounds(ROUNDS), {
+    ours: async () =>
+      ourDeliveries(server, receivers, { seconds, tenants: [{ targets: [url], silent: [] }] }),
+    graphile: async () => graphileWorker(server, receivers, seconds),
+    boss: async () => pgBoss(server, receivers, seconds),
   })
-  try {
-    for (let n = 0; n < hosts; n += 1) await deliveries.subscribe(`${target}/ok/${n}`)
-    for (let n = 0; n < silent; n += 1) await deliveries.subscribe(`${target}/silent/${n}`)
-    await deliveries.start()
-    return await sustained(receiver, seconds, () => deliveries.raise(), hosts)
-  } finally {
-    await deliveries.close()
+  return [
+    {
+      ...{ work: 'webhooks raised and delivered to one receiver over http', unit: 'per second', ours },
+      peer: { name: 'graphile-worker or pg-boss, the faster', rounds: fasterOf(graphile, boss) },
+      target: { kind: 'at least', ratio: 1.2, unit: 'times' },
+    },
+  ]
+})
+
+/** Over https, against a loop that signs and posts the same bodies by the same sender and keeps nothing. */
+export const measureHttps = withReceivers(async (server, receivers, effort) => {
+  const seconds = effort.webhookSeconds
+  const url = `${receivers.https}/ok`
+  const bare = (adders: number) => async () => {
+    const sender = benchSender(false)
+    return sustained(receivers, { seconds, adders, add: () => post(sender, url) })
+  }
+  const { ours, many, one } = await inTurns(effort.rounds(ROUNDS), {
+    ours: async () =>
+      ourDeliveries(server, receivers, { seconds, tenants: [{ targets: [url], silent: [] }] }),
+    many: bare(AT_ONCE),
+    one: bare(1),
+  })
+  const row = { work: 'the same over https', unit: 'per second', ours } as const
+  return [
+    {
+      ...row,
+      peer: { name: `a bare loop that signs and posts, ${AT_ONCE} at once`, rounds: many },
+      target: { kind: 'at least', ratio: 0.7, unit: 'percent' },
+    },
+    { ...row, peer: { name: 'the same loop, one after the other', rounds: one }, target: { kind: 'none' } },
+  ]
+})
+
+/** To receivers of several tenants, with as many silent ones beside them, against the same without these. */
+export const measureSilent = withReceivers(async (server, receivers, effort) => {
+  const { hosts, silent } = receivers
+  const each = hosts.length / TENANTS
+  const some = (of: readonly string[], n: number) => of.slice(n * each, (n + 1) * each)
+  const to = (isSilent: boolean) => async () =>
+    ourDeliveries(server, receivers, {
+      seconds: effort.webhookSeconds,
+      tenants: Array.from({ length: TENANTS }, (_, n) => ({
+        targets: some(hosts, n),
+        silent: isSilent ? some(silent, n) : [],
+      })),
+    })
+  const { beside, alone } = await inTurns(effort.rounds(ROUNDS), { beside: to(true), alone: to(false) })
+  return [
+    {
+      work: `the same to ${hosts.length} hosts of ${TENANTS} tenants, with ${silent.length} silent ones beside them`,
+      ...{ unit: 'per second', ours: beside, peer: { name: 'without the silent ones', rounds: alone } },
+      target: { kind: 'at least', ratio: 0.8, unit: 'percent' },
+    },
+  ]
+})
+
+/** From the moment an event is committed to its first post, at a steady rate. */
+export const measureLatency = withReceivers(async (server, receivers, effort) => {
+  const { ours } = await inTurns(effort.rounds(ROUNDS), {
+    ours: async () => commitToPost(server, receivers, effort.webhookSeconds / 2),
+  })
+  return [
+    {
+      ...{ work: `commit of an event to its first post, ${RATE} events per second, p50`, unit: 'ms', ours },
+      ...{ peer: null, target: { kind: 'below', value: 50 } },
+    },
+  ]
+})
+
+function withReceivers(measure: Measure): (server: BenchServer, effort: Effort) => Promise<Row[]> {
+  return async (server, effort) => {
+    const receivers = await startReceivers()
+    try {
+      return await measure(server, receivers, effort)
+    } finally {
+      await receivers.stop()
+    }
   }
 }
 
-/** A request as ours signs and posts it. */
-function requestOf(url: string): WebhookRequest {
-  const eventId = randomBytes(12).toString('hex')
-  const body = JSON.stringify(PAYLOAD)
-  return { url, secret: SECRET, eventId, eventType: 'installment.paid', body, timestamp: Date.now() }
-}
-
-async function post(sender: ReturnType<typeof benchSender>, url: string): Promise<void> {
-  const { error } = await sender.post(requestOf(url), new AbortController().signal)
-  if (error !== null) throw new Error(error)
-}
-
-async function graphileWorker(server: BenchServer, receiver: Receiver, seconds: number): Promise<Figure> {
+async function graphileWorker(server: BenchServer, receivers: ReceiverProcess, seconds: number) {
   const sender = benchSender(true)
   const runner = await run({
-    connectionString: await server.createDatabase(named('graphile')),
+    connectionString: await newDatabase(server, 'graphile'),
     ...{ concurrency: AT_ONCE, maxPoolSize: 20, noHandleSignals: true },
-    taskList: { deliver: () => post(sender, `${receiver.http}/ok`) },
+    taskList: { deliver: () => post(sender, `${receivers.http}/ok`) },
     logger: new Logger(() => () => undefined),
   })
   try {
-    return await sustained(receiver, seconds, () => runner.addJob('deliver', PAYLOAD))
+    return await sustained(receivers, { seconds, add: () => runner.addJob('deliver', PAYLOAD) })
   } finally {
     await runner.stop()
   }
 }
 
-async function pgBoss(server: BenchServer, receiver: Receiver, seconds: number): Promise<Figure> {
+async function pgBoss(server: BenchServer, receivers: ReceiverProcess, seconds: number) {
   const sender = benchSender(true)
-  const boss = new PgBoss({ connectionString: await server.createDatabase(named('boss')), max: 20 })
+  const boss = new PgBoss({ connectionString: await newDatabase(server, 'boss'), max: 20 })
   await boss.start()
   try {
     await boss.createQueue('deliver')
     for (let n = 0; n < 2; n += 1) {
       await boss.work('deliver', { batchSize: BATCH, pollingIntervalSeconds: 0.5 }, (jobs) =>
-        throughput(jobs.length, AT_ONCE / 2, () => post(sender, `${receiver.http}/ok`)),
+        throughput(jobs.length, AT_ONCE / 2, () => post(sender, `${receivers.http}/ok`)),
       )
     }
-    return await sustained(receiver, seconds, () => boss.send('deliver', PAYLOAD))
+    return await sustained(receivers, { seconds, add: () => boss.send('deliver', PAYLOAD) })
   } finally {
     await boss.stop({ graceful: false })
   }
 }
 
-/** Signs and posts with nothing behind it. */
-async function bareLoop(receiver: Receiver, effort: Effort): Promise<Figure> {
-  const sender = benchSender(false)
-  return throughput(effort.amount(20_000), AT_ONCE, () => post(sender, `${receiver.https}/ok`))
-}
-
-/** From the moment an event is committed to its first post, at a steady rate. */
-async function commitToPost(server: BenchServer, receiver: Receiver, seconds: number): Promise<Figure> {
-  const deliveries = await openOurDeliveries(await server.createDatabase(named('latency')), {
-    isPlain: true,
-  })
+async function commitToPost(
+  server: BenchServer,
+  receivers: ReceiverProcess,
+  seconds: number,
+): Promise<Figure> {
+  const deliveries = await openOurDeliveries(await newDatabase(server, 'latency'), { isPlain: true })
   try {
-    await deliveries.subscribe(`${receiver.http}/ok`)
+    await deliveries.subscribe([`${receivers.http}/ok`])
     await deliveries.start()
-    await posts(receiver)
-    const committed = new Map<string, number>()
+    await receivers.posts()
+    const committed: { readonly id: string; readonly at: number }[] = []
     const raising: Promise<unknown>[] = []
-    for (let n = 0; n < seconds * RATE; n += 1) {
-      await delay(1000 / RATE)
+    const began = performance.now()
+    for (let n = 0; n < (WARM_UP + seconds) * RATE; n += 1) {
+      const early = began + (n * 1000) / RATE - performance.now()
+      if (early > 0) await delay(early)
+      const counts = n >= WARM_UP * RATE
       raising.push(
-        deliveries.raise().then((id) => committed.set(id, performance.timeOrigin + performance.now())),
+        deliveries.raise().then((id) => {
+          if (counts) committed.push({ id, at: performance.timeOrigin + performance.now() })
+        }),
       )
     }
     await Promise.all(raising)
-    await delay(1_000)
-    const { firstAt } = await posts(receiver)
-    const times = [...committed].map(([id, at]) => (firstAt[id] ?? Number.POSITIVE_INFINITY) - at)
+    await deliveries.settled()
+    const { firstAt } = await receivers.posts()
+    const times = committed.map(({ id, at }) => {
+      const first = firstAt[id]
+      if (first === undefined) throw new Error('An event was not posted')
+      return first - at
+    })
     return { value: percentile(times, 0.5), p99: percentile(times, 0.99) }
   } finally {
     await deliveries.close()

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** An id as every interface prints it: 24 lower-case hexadecimal characters. */
-export const ID_PATTERN = /^[0-9a-f]{24}$/
+const ID_PATTERN = /^[0-9a-f]{24}$/
 
 /** Schema of an id. */
 export const id = () => z.string().regex(ID_PATTERN)

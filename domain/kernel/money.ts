@@ -52,11 +52,6 @@ export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return negative ? -quotient : quotient
 }
 
-/** Dollars to whole cents, half up. */
-export function toCents(dollars: Decimal): number {
-  return Number(divideHalfUp(dollars.digits * 100n, 10n ** BigInt(dollars.scale)))
-}
-
 /**
  * Premium of one row: `cents` of auditable wages x `ratePer100` dollars per 100 dollars, in whole
  * cents, half up.

@@ -5,7 +5,7 @@ import { id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /** How collected premium reaches the carrier: matched credits (`fbo`), processor reports (`direct`), or neither. */
-export const settlementType = z.enum(['fbo', 'direct']).nullable()
+const settlementType = z.enum(['fbo', 'direct']).nullable()
 
 export const CarrierRegistered = eventType({
   name: 'CarrierRegistered',

@@ -9,7 +9,7 @@ import { sealContext, sealed } from '../kernel/sealed.ts'
  * One employee sync: hires, terminations and updates of one employer, as reported. The employee
  * register is the projection of these facts. Large syncs stand in chunks, as payroll files do.
  */
-export const employeeChange = z.object({
+const employeeChange = z.object({
   /** The person's data subject id; the same person of the same employer always has the same one. */
   subject: z.string(),
   action: z.enum(['hire', 'terminate', 'update']),

@@ -64,6 +64,11 @@ export const SubscriptionChargePaidAgain = eventType({
   name: 'SubscriptionChargePaidAgain',
   schema: z.object(charge),
 })
+/** The processor took another amount for a charge than was agreed, or took it after the end, when nothing was owed. It counts. */
+export const SubscriptionPaymentDiffered = eventType({
+  name: 'SubscriptionPaymentDiffered',
+  schema: z.object({ ...charge, asked_cents: z.number().int() }),
+})
 /** One try of a charge: the processor makes more of them. */
 export const SubscriptionChargeFailed = eventType({
   name: 'SubscriptionChargeFailed',
@@ -120,6 +125,7 @@ export const subscriptionEvents = [
   SubscriptionStarted,
   SubscriptionChargePaid,
   SubscriptionChargePaidAgain,
+  SubscriptionPaymentDiffered,
   SubscriptionChargeFailed,
   SubscriptionStatusReported,
   SubscriptionCancellationRequested,

@@ -12,6 +12,7 @@ import {
   SubscriptionEnded,
   type SubscriptionEvent,
   SubscriptionHeldUp,
+  SubscriptionPaymentDiffered,
   SubscriptionStarted,
   type SubscriptionStatus,
   SubscriptionStatusReported,
@@ -102,6 +103,7 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
         }))
       }
       case 'SubscriptionStatusReported':
+      case 'SubscriptionPaymentDiffered':
         return state
       case 'SubscriptionCancellationRequested':
         return { ...state, cancellation: event.data.reason }
@@ -174,8 +176,17 @@ function paid(command: ToldCharge, state: Subscription): readonly SubscriptionEv
   const { at } = event.data
   const after = state.tried.filter((charge) => charge.paid).length + 1
   const isLast = !state.ended && after === state.charges
-  const { subscription_id } = state
-  return isLast ? [event, SubscriptionEnded.of({ subscription_id, reason: 'completed', at })] : [event]
+  const { subscription_id, ended } = state
+  // of one that ended as nobody had paid, an earlier payment was not owed either
+  const isOwed = ended === null || (ended.reason !== 'never_paid' && at <= ended.at)
+  const asked_cents = isOwed ? state.amount_cents : 0
+  return [
+    event,
+    ...(event.data.amount_cents === asked_cents
+      ? []
+      : [SubscriptionPaymentDiffered.of({ ...event.data, asked_cents })]),
+    ...(isLast ? [SubscriptionEnded.of({ subscription_id, reason: 'completed', at })] : []),
+  ]
 }
 
 /**

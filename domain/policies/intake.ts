@@ -59,16 +59,24 @@ export const IntakeRefused = eventType({
   schema: z.object({ intake_id: id(), reason: z.string() }),
 })
 
-const events = [IntakeReceived, IntakeCompleted, IntakeRefused] as const
+/** It broke off, and nobody sent it again for long: an employer may be there without the policy. */
+export const IntakeUnfinished = eventType({
+  name: 'IntakeUnfinished',
+  schema: z.object({ intake_id: id(), employer_id: id() }),
+})
+
+const events = [IntakeReceived, IntakeCompleted, IntakeRefused, IntakeUnfinished] as const
 export type IntakeEvent = EventOf<(typeof events)[number]>
 export type ReceivedIntake = z.output<typeof IntakeReceived.schema>
 export interface Intake {
   readonly received: ReceivedIntake
   /** Null until both employer and policy are there. */
   readonly completed: z.output<typeof IntakeCompleted.schema> | null
+  readonly isToldUnfinished: boolean
 }
 export type IntakeCommand =
   | { readonly type: 'Receive'; readonly data: ReceivedIntake }
+  | { readonly type: 'RecordUnfinished' }
   | { readonly type: 'Complete'; readonly employerId: string; readonly policyId: string }
   /** @param reason the code of the rejection. */
   | { readonly type: 'Refuse'; readonly commandId: string; readonly reason: string }
@@ -80,19 +88,26 @@ export const intake: Decider<Intake | null, IntakeCommand, IntakeEvent> = {
   evolve(state, event) {
     switch (event.type) {
       case 'IntakeReceived':
-        return { received: event.data, completed: null }
+        return { received: event.data, completed: null, isToldUnfinished: false }
       case 'IntakeCompleted':
         return { ...state!, completed: event.data }
       case 'IntakeRefused':
         return null
+      case 'IntakeUnfinished':
+        return { ...state!, isToldUnfinished: true }
     }
   },
   decide(command, state): readonly IntakeEvent[] | Rejection {
     // of two that come at once, the first one counts
     if (command.type === 'Receive') return state ? [] : [IntakeReceived.of(command.data)]
+    // it was refused meanwhile
+    if (!state && command.type === 'RecordUnfinished') return []
     if (!state) return reject('not_found', 'intake_not_found', 'No such intake')
     if (state.completed) return []
-    const { intake_id, command_id } = state.received
+    const { intake_id, employer_id, command_id } = state.received
+    if (command.type === 'RecordUnfinished') {
+      return state.isToldUnfinished ? [] : [IntakeUnfinished.of({ intake_id, employer_id })]
+    }
     if (command.type === 'Refuse') {
       return command.commandId === command_id ? [IntakeRefused.of({ intake_id, reason: command.reason })] : []
     }

@@ -6,10 +6,10 @@ import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /** A workers' compensation policy: the terms that payroll is held against and premium is computed by. */
-export const billingType = z.enum(['PAY_AS_YOU_GO', 'DIRECT_BILLING']).nullable()
+const billingType = z.enum(['PAY_AS_YOU_GO', 'DIRECT_BILLING']).nullable()
 
 /** What may change during the term of a policy. */
-export const policyTerms = z.object({
+const policyTerms = z.object({
   class_codes: z.array(z.string()),
   /** 2-letter, upper case. */
   states: z.array(z.string()),

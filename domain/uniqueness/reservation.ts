@@ -7,7 +7,7 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
  * Uniqueness by reservation: one stream per value (a FEIN, an active policy number, an agent's key), so
  * that of two parallel claims the log itself lets one win. The stream id is a fingerprint of the value.
  */
-export const reservationKind = z.enum(['fein', 'policy_number', 'agent_key'])
+const reservationKind = z.enum(['fein', 'policy_number', 'agent_key'])
 export type ReservationKind = z.output<typeof reservationKind>
 
 export const ValueReserved = eventType({

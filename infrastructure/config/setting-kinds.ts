@@ -25,7 +25,7 @@ interface Reading {
  * @param expected what a good value looks like.
  * @param read returns undefined for a bad value.
  */
-export function setting<T>(
+function setting<T>(
   expected: string,
   read: (text: string) => T | undefined,
   { quoted = false }: Reading = {},

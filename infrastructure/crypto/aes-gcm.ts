@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto'
 import { RandomPool } from '../randomness.ts'
 
 export const KEY_BYTES = 32
-export const IV_BYTES = 12
-export const TAG_BYTES = 16
+const IV_BYTES = 12
+const TAG_BYTES = 16
 /** Bytes that encryption adds to a plaintext. */
 export const OVERHEAD_BYTES = IV_BYTES + TAG_BYTES
 

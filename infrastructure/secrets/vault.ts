@@ -25,6 +25,7 @@ export class PostgresSecretVault implements SecretVault {
   readonly #clock: Clock
   // a reference never changes its secret, so what was read once stays true
   readonly #remembered = new RecentlyUsed<string, string>(REMEMBERED_SECRETS)
+  #removals = 0
 
   constructor(pool: Pick<pg.Pool, 'query'>, masterKeys: MasterKeys, clock: Clock) {
     this.#pool = pool
@@ -41,6 +42,7 @@ export class PostgresSecretVault implements SecretVault {
   async get(ref: string): Promise<string | null> {
     const remembered = this.#remembered.get(ref)
     if (remembered !== undefined) return remembered
+    const removals = this.#removals
     const { rows } = await this.#pool.query<StoredSecret>({
       name: 'secrets/get',
       text: `SELECT sealed, wrapped_key AS wrapped, master_key_id AS "masterKeyId"
@@ -50,11 +52,15 @@ export class PostgresSecretVault implements SecretVault {
     if (!rows[0]) return null
     const key = this.#masterKeys.unwrap(rows[0], secretPurpose(ref))
     const secret = decrypt(key, ref, rows[0].sealed).toString()
-    this.#remembered.set(ref, secret)
+    // what was read before a removal may be what it removes
+    if (this.#removals === removals) this.#remembered.set(ref, secret)
     return secret
   }
 
   async remove(ref: string): Promise<void> {
+    // not given out from memory while the answer of the database is on its way
+    this.#remembered.delete(ref)
+    this.#removals += 1
     await this.#pool.query({
       name: 'secrets/remove',
       text: 'DELETE FROM runtime.secrets WHERE ref = $1',

@@ -115,6 +115,10 @@ export class Metrics {
 
   /** @param options.process also measure memory, processor time and event loop lag of this process, default true. */
   constructor(options: { readonly process?: boolean } = {}) {
+    // a series that begins above 0 is no increase to who watches it
+    for (const outcome of ['delivered', 'failed', 'dropped', 'missed']) {
+      this.#webhookDeliveries.inc({ outcome }, 0)
+    }
     if (options.process ?? true) collectDefaultMetrics({ register: this.#registry, prefix: 'compstream_' })
   }
 

@@ -11,8 +11,7 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { IMMEDIATE_ATTEMPTS } from '../../domain/webhooks/delivery-schedule.ts'
 import { Gathered } from '../event-store/gathered.ts'
 import {
-  ADD_DELIVERIES,
-  ADD_EVENTS,
+  ADD,
   GIVE_UP,
   LIST,
   LOAD,
@@ -67,16 +66,16 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
   }
 
   async add(...[events, deliveries]: Parameters<DeliveryRecords['add']>): Promise<void> {
-    for (const part of slices(events)) {
+    const rows = Math.max(events.length, deliveries.length)
+    // an event has a delivery at least: none is stored before its event
+    for (let from = 0; from < rows; from += ROWS_AT_ONCE) {
+      const part = <Item>(all: readonly Item[]) => all.slice(from, from + ROWS_AT_ONCE)
       await this.#pool.query({
-        ...{ name: 'webhooks/add-events', text: ADD_EVENTS },
-        values: columns(part, 'eventId', 'tenantId', 'environment', 'eventType', 'body', 'createdAt'),
-      })
-    }
-    for (const part of slices(deliveries)) {
-      await this.#pool.query({
-        ...{ name: 'webhooks/add-deliveries', text: ADD_DELIVERIES },
-        values: columns(part, 'deliveryId', 'eventId', 'subscriptionId', 'createdAt'),
+        ...{ name: 'webhooks/add', text: ADD },
+        values: [
+          ...columns(part(events), 'eventId', 'tenantId', 'environment', 'eventType', 'body', 'createdAt'),
+          ...columns(part(deliveries), 'deliveryId', 'eventId', 'subscriptionId', 'createdAt'),
+        ],
       })
     }
   }
@@ -251,10 +250,6 @@ function numberOf(text: string | null): number | null {
 
 function timeOf(text: string | null): string | null {
   return text === null ? null : isoTime(Number(text))
-}
-
-function* slices<Item>(items: readonly Item[]): Iterable<readonly Item[]> {
-  for (let from = 0; from < items.length; from += ROWS_AT_ONCE) yield items.slice(from, from + ROWS_AT_ONCE)
 }
 
 /** One array for each column, for `unnest`. */

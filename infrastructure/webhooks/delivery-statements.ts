@@ -1,16 +1,20 @@
 /** The commit does not wait for the disk: a crash of the database may take the last moments of it away. */
 const WITHOUT_WAITING = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`
 
-export const ADD_EVENTS = `
-  INSERT INTO webhooks.events (event_id, tenant_id, environment, event_type, body, created_at)
-  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
-  ON CONFLICT DO NOTHING`
-
-/** The first attempt is due when the event was raised. */
-export const ADD_DELIVERIES = `
+/**
+ * Events, and deliveries of these or earlier ones, whose first attempt is due when the event was raised. The commit need
+ * not wait for the disk: that of the checkpoint, or of a test's result, follows and does.
+ */
+export const ADD = `
+  WITH events AS (
+    INSERT INTO webhooks.events (event_id, tenant_id, environment, event_type, body, created_at)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+    WHERE ${WITHOUT_WAITING}
+    ON CONFLICT DO NOTHING
+  )
   INSERT INTO webhooks.deliveries (delivery_id, event_id, subscription_id, created_at, next_attempt_at)
   SELECT delivery_id, event_id, subscription_id, created_at, created_at
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+  FROM unnest($7::text[], $8::text[], $9::text[], $10::bigint[])
     AS given (delivery_id, event_id, subscription_id, created_at)
   ON CONFLICT DO NOTHING`
 

@@ -13,6 +13,10 @@ import { TargetGuard, TargetRefused } from './target-guard.ts'
 const ATTEMPT_MS = 10_000
 /** Of an answer's body; what is longer is not waited for. */
 const ANSWER_BYTES = 20 * 1024
+/** Of all that comes back before an answer begins, as interim answers: each of a few bytes costs a parsed head. */
+const INTERIM_BYTES = 16 * 1024
+/** Of all that comes back in all, with what wraps a body. */
+const RECEIVED_BYTES = 64 * 1024
 const USER_AGENT = 'compstream-webhooks/1'
 
 interface Options {
@@ -61,8 +65,19 @@ export class HttpsWebhookSender implements WebhookSender {
   #attempt(wanted: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer> {
     return new Promise((resolve, reject) => {
       let statusCode: number | null = null
+      let received = 0
+      const count = (chunk: Buffer) => {
+        received += chunk.length
+        if (received < (statusCode === null ? INTERIM_BYTES : RECEIVED_BYTES)) return
+        if (statusCode === null) failed('The answer is too long')
+        else answered()
+        outgoing.destroy()
+      }
+      const answered = () =>
+        end({ statusCode, error: isAccepted(statusCode!) ? null : `It answered ${statusCode}` })
       const end = (answer: WebhookAnswer | null) => {
         clearTimeout(limit)
+        outgoing.socket?.off('data', count)
         signal.removeEventListener('abort', abort)
         if (answer) resolve(answer)
         else reject(signal.reason)
@@ -89,6 +104,7 @@ export class HttpsWebhookSender implements WebhookSender {
       const limit = setTimeout(() => failed('No whole answer came within 10 seconds'), ATTEMPT_MS)
       signal.addEventListener('abort', abort)
       outgoing.on('error', (error) => failed(reasonOf(error)))
+      outgoing.on('socket', (socket) => socket.on('data', count))
       // an answer that changes the protocol is none
       outgoing.on('upgrade', (response) => {
         statusCode = response.statusCode!
@@ -96,8 +112,6 @@ export class HttpsWebhookSender implements WebhookSender {
       })
       outgoing.on('response', (response) => {
         statusCode = response.statusCode!
-        const answered = () =>
-          end({ statusCode, error: isAccepted(statusCode!) ? null : `It answered ${statusCode}` })
         let bytes = 0
         response.on('data', (chunk: Buffer) => {
           bytes += chunk.length

@@ -1,5 +1,9 @@
 import type { Pool } from 'pg'
-import type { ClaimedWork, WorkEnd, WorkStore } from '../../application/process-managers/work-store.ts'
+import type {
+  ClaimedWork,
+  WorkEnd,
+  WorkStore,
+} from '../../application/process-managers/runtime/work-store.ts'
 import { Gathered } from '../event-store/gathered.ts'
 
 /** The claim that the first four parameters name: process manager, kind, key, token. */

@@ -9,7 +9,7 @@ import {
   type WorkEnd,
   type WorkKey,
   type WorkStore,
-} from '../../application/process-managers/work-store.ts'
+} from '../../application/process-managers/runtime/work-store.ts'
 import { storable } from '../../application/storable-text.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { CLAIM, claimParameters, MAKE_DUE } from './work-claims.ts'

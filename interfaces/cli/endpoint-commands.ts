@@ -82,7 +82,7 @@ function define<Options extends object>(
 }
 
 /** What an endpoint answers, to be printed. */
-export async function callEndpoint({ client, endpoint, input }: Called<object>): Promise<Output> {
+async function callEndpoint({ client, endpoint, input }: Called<object>): Promise<Output> {
   return outputOf(endpoint, await client().call(endpoint, input))
 }
 

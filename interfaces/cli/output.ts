@@ -18,6 +18,9 @@ const PLAIN = {
   chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' },
 }
 
+/** Characters of an object that stand on one line of a cell; a longer one has a line for each field. */
+const LINE = 100
+
 /** One resource: its fields one below another. */
 export function resource(data: unknown): Output {
   const table = new Table(PLAIN)
@@ -62,14 +65,24 @@ function cell(value: unknown): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return '–'
     const flat = value.every((one) => typeof one !== 'object')
-    return value.map(cell).join(flat ? ', ' : '\n')
+    if (flat) return value.map(cell).join(', ')
+    // where one ends and the next begins
+    return value.map((one) => cell(one).replaceAll('\n', '\n  ')).join('\n')
   }
-  return Object.entries(value)
+  const fields = Object.entries(value)
+  const line = fields
     .map(
       ([name, member]) =>
         `${name}: ${typeof member === 'object' ? printable(JSON.stringify(member)) : cell(member)}`,
     )
     .join(', ')
+  if (line.length <= LINE) return line
+  return fields.map(([name, member]) => `${name}: ${indented(cell(member))}`).join('\n')
+}
+
+/** Several lines stand below what they belong to. */
+function indented(text: string): string {
+  return text.includes('\n') ? `\n${text}`.replaceAll('\n', '\n  ') : text
 }
 
 /** What came from outside must not steer the terminal. */

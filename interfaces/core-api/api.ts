@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import type { IdempotentOutcome } from '../../application/idempotency/keyed-call.ts'
 import type { Api } from '../endpoints/api.ts'
 import { Answer, endpointsOf } from '../endpoints/endpoint.ts'
@@ -17,7 +16,7 @@ const ERROR_WORDS: Readonly<Record<string, string>> = {
 }
 
 /** What partners call: payroll reports, employee changes, file status, inbound payroll webhook. */
-export const coreApi: Api = {
+const coreApi: Api = {
   name: 'core',
   title: 'Core API',
   description:
@@ -80,6 +79,3 @@ export function answered<Status extends number, Data>(
 ): Answer<Status, Data> {
   return new Answer(status, body as Data, { replayed })
 }
-
-/** The context of what a caller's request causes, without a command id. */
-export type CallContext = Omit<CommandContext, 'commandId'>

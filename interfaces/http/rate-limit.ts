@@ -5,7 +5,7 @@ import { tooManyRequests } from './errors.ts'
 /** Seconds of refill that a bucket holds at the most. */
 const BURST_SECONDS = 2
 /** Requests per second of one address that presents no valid credential. */
-export const UNAUTHENTICATED_PER_SECOND = 20
+const UNAUTHENTICATED_PER_SECOND = 20
 const MAX_BUCKETS = 10_000
 /** Large calls of one credential that are at work at once. */
 const MAX_LARGE_CALLS = 4

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /** Milliseconds that a signed request's timestamp may lie before or after the service's time: 5 minutes. */
-export const TIMESTAMP_TOLERANCE_MS = 5 * 60 * 1000
+const TIMESTAMP_TOLERANCE_MS = 5 * 60 * 1000
 
 const MILLISECONDS = /^\d{1,16}$/
 

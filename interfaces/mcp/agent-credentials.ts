@@ -19,7 +19,7 @@ export interface AgentCredentialsHost {
 }
 
 /** Credentials of agents, on the tool server's host and for the operator alone. */
-export const agentCredentialsApi: Api = {
+const agentCredentialsApi: Api = {
   name: 'agents',
   title: 'Agent credentials',
   description: 'For operators: who may call the tool server, and for whom.',

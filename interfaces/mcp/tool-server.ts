@@ -42,7 +42,7 @@ import { answerPieces, batchPieces, ToolResult } from './results.ts'
 import { tools } from './tools.ts'
 
 /** The one protocol revision that this server speaks. */
-export const PROTOCOL_VERSION = '2025-03-26'
+const PROTOCOL_VERSION = '2025-03-26'
 /** Messages of one batch at the most. */
 const MAX_BATCH = 100
 

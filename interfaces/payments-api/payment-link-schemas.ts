@@ -27,9 +27,9 @@ const months = () => z.int(wrongType('must be a whole number')).nullish()
 /** The request for a payment link. */
 export const newPaymentLink = z
   .object({
-    employer_id: id(),
-    carrier_id: optional(id()).describe('Required unless the key is for exactly one carrier'),
-    policy_id: id(),
+    employer_id: text(),
+    carrier_id: optional(text()).describe('Required unless the key is for exactly one carrier'),
+    policy_id: text(),
     premium_cents: wholeNumber(),
     fee_cents: withDefault(wholeNumber(), 0).describe('Charged on top of the premium'),
     fee_breakdown: withDefault(

@@ -22,12 +22,12 @@ const processor: Access<PaymentsHost, Signed> = {
   security: [],
   errors: {
     401: 'The signature is missing, wrong or too old',
-    404: 'The card processor is the simulated one, which sends no notices',
+    404: 'No card processor that sends notices is configured',
   },
   async identify(host, received) {
     const [teller] = tellers(host.app)
     if (!teller) {
-      const why = 'The simulated card processor sends no notices'
+      const why = 'No card processor that sends notices is configured'
       throw refused(host, received, new HttpError(404, null, why))
     }
     return { teller, notices: [] }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { expireLink, failLink } from '../../application/payments/completions.ts'
 import { linkOf } from '../../application/payments/links.ts'
-import { paymentLink, refuseUnlessOpen, statusAt } from '../../domain/payments/payment-link.ts'
+import { refuseUnlessOpen, statusAt } from '../../domain/payments/payment-link.ts'
 import { accepted, Rejected } from '../endpoints/endpoint.ts'
 import { id, idOf, text, withDefault } from '../endpoints/fields.ts'
 import { contextOf, endpoint, partnerIn } from './api.ts'
@@ -34,10 +34,10 @@ export const sandboxLinkEndpoints = [
     errors,
     async handle(call) {
       const { app } = call.host
-      const linkId = await openLink(call)
+      const { _id: linkId } = await openLink(call)
       const { failure_message: failureMessage } = call.body
       const refusal = await failLink(app, { linkId, failureMessage, at: app.clock.now() }, contextOf(call))
-      return refusal ?? shown(call, linkId)
+      return refusal ?? openLink(call)
     },
   }),
   endpoint({
@@ -52,23 +52,21 @@ export const sandboxLinkEndpoints = [
     errors,
     async handle(call) {
       const { app } = call.host
-      const linkId = await openLink(call, 'expired')
+      const { _id: linkId } = await openLink(call, 'expired')
       const refusal = await expireLink(app, { linkId, at: app.clock.now() }, contextOf(call))
-      return refusal ?? shown(call, linkId)
+      return refusal ?? openLink(call, 'expired')
     },
   }),
 ]
 
-/** @throws Rejected unless the link of the path can be paid, or has another status that will do. */
-async function openLink({ host: { app }, caller, params }: Call, orStatus?: 'expired'): Promise<string> {
+/**
+ * What is shown of a link that can be paid, or has another status that will do.
+ * @throws Rejected for any other, be it that another request came first: asked before something is played, and after.
+ */
+async function openLink({ host: { app }, caller, params }: Call, orStatus?: 'expired') {
   const link = accepted(await linkOf(app, caller.client, params.payment_link_id))
   const status = statusAt(link, app.clock.now())
   const refusal = status === orStatus ? null : refuseUnlessOpen(status)
   if (refusal) throw new Rejected(refusal)
-  return link.payment_link_id
-}
-
-async function shown({ host: { app } }: Call, linkId: string) {
-  const { state } = await app.commands.load(paymentLink, linkId)
-  return { _id: linkId, status: statusAt(state!, app.clock.now()) as 'created' | 'sent' | 'expired' }
+  return { _id: link.payment_link_id, status: status as 'created' | 'sent' | 'expired' }
 }

@@ -40,7 +40,9 @@ export const subscriptionEndpoints = [
       payment_method_id: z
         .string()
         .regex(/^[\x21-\x7e]{1,255}$/, 'must be an id of the card processor')
-        .describe("Becomes the default method of the employer's customer"),
+        .describe(
+          "Becomes the default method of the employer's customer. In the sandbox any id that begins with `pm_card_`; `pm_card_declined` declines",
+        ),
       metadata: metadata(),
     }),
     idempotent: REPEATED.answered,

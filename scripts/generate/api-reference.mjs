@@ -42,11 +42,12 @@ function operationsOf({ paths }) {
     .filter(({ operation }) => !/^The same as `/.test(operation.description ?? ''))
 }
 
-/** Refusals that many operations have, by status. */
+/** Refusals that many operations have, by status. What is not there is told at each operation. */
 function commonRefusals(operations) {
   const counts = new Map()
   for (const { operation } of operations) {
     for (const [status, { description }] of refusalsIn(operation)) {
+      if (status === '404') continue
       const key = `${status} ${description}`
       counts.set(key, (counts.get(key) ?? 0) + 1)
     }
@@ -112,6 +113,7 @@ function answersOf({ responses }) {
 function bodyText(what, schema) {
   const { ok, data, pagination } = schema.properties ?? {}
   if (ok && data) return bodyText(what, data) + (pagination ? `\n\nwith ${paginationOf(pagination)}` : '')
+  if (schema.properties && Object.keys(schema.properties).length === 0) return `${what}: \`{}\``
   return schema.properties ? `${what}:\n\n${fieldsTable(schema)}` : `${what}: ${formOf(schema)}`
 }
 

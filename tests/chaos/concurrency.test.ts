@@ -74,22 +74,6 @@ describe('one idempotency key sent twenty times at once', () => {
     }
   })
 
-  test('with different reports takes one of them and refuses the others', async () => {
-    const before = (await filesOf(one)).length
-    const answers = await Promise.all(
-      TWENTY.map((index) =>
-        report(
-          service,
-          one,
-          { employees: [employeeRecord({ gross_wages: 1000 + (index % 2) })] },
-          { 'Idempotency-Key': 'two-reports' },
-        ),
-      ),
-    )
-    expect(tally(answers)).toEqual({ 202: 10, 409: 10 })
-    expect(await filesOf(one)).toHaveLength(before + 1)
-  })
-
   test('above 500 employees is one file, too', async () => {
     const employees = Array.from({ length: 1_200 }, (_, index) =>
       employeeRecord({ employee_id: `E-${index}` }),

@@ -6,15 +6,11 @@ import { connect } from 'nats'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { INTEGRATION_SOURCES } from '../../application/integration-events/messages.ts'
-import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
-import { openDatabase } from '../../infrastructure/database/database.ts'
 import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../../infrastructure/embedded-postgres/embedded-postgres.ts'
 import { INTEGRATION_STREAM } from '../../infrastructure/messaging/nats/integration-events.ts'
-import { createLogger } from '../../infrastructure/telemetry/logger.ts'
-import { openEventLog } from '../../interfaces/storage.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import {
   type AcknowledgedFile,
@@ -23,12 +19,14 @@ import {
   sentRows,
 } from '../support/insistent-clients.ts'
 import { fileSums, wholeFileTypes } from '../support/large-payroll.ts'
+import { type LoggedEvent, LoggedEvents } from '../support/logged-events.ts'
 import { createInstallation, type Installation } from '../support/many-processes.ts'
 import { type NatsServer, natsCanBeKilled, startNats } from '../support/nats.ts'
+import { expectRebuildsEqual } from '../support/rebuilds.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts'
 import type { RunningService } from '../support/service.ts'
-import { SupervisedProcesses } from '../support/supervised-processes.ts'
+import { insistOnRestart, SupervisedProcesses } from '../support/supervised-processes.ts'
 import { until } from '../support/workbench.ts'
 
 /** How long each installation is disturbed; CHAOS_SECONDS=600 for the long run. */
@@ -145,25 +143,10 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
           if (!store) return null
           await store.kill()
           await delay(pause)
-          await restartStore(store)
+          slowestStoreStart = Math.max(slowestStoreStart, await insistOnRestart(store))
           return 'kill -9 of eventstored'
         case 'database session':
           return (await killSession()) ? 'kill -9 of a database session' : null
-      }
-    }
-
-    /** As a supervisor does: a server that does not come up is killed and started again. */
-    async function restartStore(server: EventStoreServer): Promise<void> {
-      const began = performance.now()
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          await server.restart()
-          slowestStoreStart = Math.max(slowestStoreStart, Math.round(performance.now() - began))
-          return
-        } catch (error) {
-          if (attempt === 5) throw error
-          await server.kill()
-        }
       }
     }
 
@@ -221,15 +204,17 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         database = new pg.Client(postgres.url)
         await database.connect()
 
-        const log = await readLog()
-        process.stderr.write(`${log.events} events; drained after ${Math.round(drainMs)} ms\n`)
+        const log = await LoggedEvents.read({
+          ...{ url: postgres.url, eventStoreUrl: store?.url, leaveOut: BULK },
+        })
+        process.stderr.write(`${log.all.length} events; drained after ${Math.round(drainMs)} ms\n`)
         expect(processes.endedByThemselves).toEqual([])
 
         // the log: everything that was acknowledged, once
         expect(log.repeatedIds).toEqual([])
         expect(await operate(api(), 'POST', '/audit/verify')).toMatchObject({
           verified: true,
-          events: log.events,
+          events: log.all.length,
         })
         const received = log.streams('payrollFile')
         const ids = new Set(acknowledged.files.map(({ fileId }) => fileId))
@@ -268,7 +253,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
           expect(manager).toMatchObject({ state: 'active', problem: null })
         }
         await checkPublished(log)
-        for (const name of await projections()) await checkRebuild(name)
+        await expectRebuildsEqual(api(), database)
       },
       SECONDS * 1000 + DRAIN_SECONDS * 1000 + CHECKS_MS,
     )
@@ -292,77 +277,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       process.stderr.write(`${JSON.stringify(figures, null, 1)}\n`)
     }
 
-    // ---- the log, read apart from the service
-
-    interface LoggedEvent {
-      readonly id: string
-      readonly type: string
-      readonly revision: number
-      /** Without rows, wages and premiums of single people. */
-      readonly data: Record<string, ReturnType<typeof JSON.parse>>
-    }
-    interface Log {
-      readonly events: number
-      readonly repeatedIds: readonly string[]
-      /** Streams of a category by the rest of their names. */
-      streams(category: string): Map<string, LoggedEvent[]>
-      /** Ids of events of which other systems hear. */
-      readonly toPublish: ReadonlySet<string>
-    }
-
-    async function readLog(): Promise<Log> {
-      const opened = await openDatabase({ url: postgres.url })
-      const eventStoreUrl = store?.url ?? null
-      const log = await openEventLog(
-        { eventStoreUrl, databaseUrl: postgres.url },
-        opened,
-        createLogger('silent'),
-        () => undefined,
-      )
-      const categories = new Map<string, Map<string, LoggedEvent[]>>()
-      const ids = new Set<string>()
-      const repeatedIds: string[] = []
-      const toPublish = new Set<string>()
-      let events = 0
-      const note = (stored: StoredEvent) => {
-        events += 1
-        if (ids.has(stored.eventId)) repeatedIds.push(stored.eventId)
-        ids.add(stored.eventId)
-        const data = JSON.parse(stored.data, (key, value) =>
-          Array.isArray(value) && BULK.includes(key) ? undefined : value,
-        )
-        const dash = stored.stream.indexOf('-')
-        const category = stored.stream.slice(0, dash)
-        const streams = categories.get(category) ?? new Map<string, LoggedEvent[]>()
-        categories.set(category, streams)
-        const id = stored.stream.slice(dash + 1)
-        const stream = streams.get(id) ?? []
-        streams.set(id, stream)
-        expect(stored.revision, stored.stream).toBe(stream.length)
-        stream.push({ id: stored.eventId, type: stored.type, revision: stored.revision, data })
-        if (
-          INTEGRATION_SOURCES.includes(stored.type) &&
-          !(stored.type === 'PayrollPremiumCalculated' && !data.last) &&
-          !(stored.type === 'PayrollFileProcessed' && !data.premium)
-        ) {
-          toPublish.add(stored.eventId)
-        }
-      }
-      try {
-        for (let after = LOG_START, atHead = false; !atHead; ) {
-          const page = await log.readAll({ after, maxCount: 1_000 })
-          for (const event of page.events) note(event)
-          after = page.checkpoint
-          atHead = page.atHead
-        }
-      } finally {
-        await log.close()
-        await opened.close()
-      }
-      return { events, repeatedIds, toPublish, streams: (category) => categories.get(category) ?? new Map() }
-    }
-
-    function policyChanges(log: Log): number[] {
+    function policyChanges(log: LoggedEvents): number[] {
       return log
         .streams('policy')
         .get(tenant.policyId)!
@@ -371,7 +286,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
     }
 
     /** What has to come out of a file under the rates of its policy's revision, computed apart from the service. */
-    function expected({ rows, seed }: AcknowledgedFile, revision: number, log: Log) {
+    function expected({ rows, seed }: AcknowledgedFile, revision: number, log: LoggedEvents) {
       const policy = log.streams('policy').get(tenant.policyId)!
       const rates: { class_code: string; state: string; rate_per_100: string }[] =
         revision === 0 ? policy[0]!.data.rates : changedRates(policy[revision]!.data.fees[0].amount_cents)
@@ -393,7 +308,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
     }
 
     /** Each step once, in order, and the right sums. */
-    function checkFile(file: AcknowledgedFile, events: readonly LoggedEvent[], log: Log): void {
+    function checkFile(file: AcknowledgedFile, events: readonly LoggedEvent[], log: LoggedEvents): void {
       const { chunk_count: chunks, row_count } = events[0]!.data
       expect(row_count, file.fileId).toBe(file.rows)
       expect(
@@ -431,7 +346,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
     async function checkReadModels(
       files: readonly AcknowledgedFile[],
       leftBehind: readonly string[],
-      log: Log,
+      log: LoggedEvents,
     ): Promise<void> {
       const { rows } = await database.query(
         `SELECT file_id, status, error, row_count, green_rows, red_rows,
@@ -452,59 +367,22 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       }
     }
 
-    interface ShownProjection {
-      readonly name: string
-      readonly generation: number
-      readonly state: string
-      readonly parked_streams: number
-      readonly failure: unknown
-      readonly rebuild: unknown
-    }
-    async function projections(): Promise<string[]> {
-      const list: ShownProjection[] = await operate(api(), 'GET', '/projections')
-      for (const one of list) {
-        expect(one).toMatchObject({ state: 'active', parked_streams: 0, failure: null, rebuild: null })
-      }
-      return list.map(({ name }) => name)
-    }
-
-    /** What is there equals what the log yields from its start. */
-    async function checkRebuild(name: string): Promise<void> {
-      const shown = (): Promise<ShownProjection> => operate(api(), 'GET', `/projections/${name}`)
-      const { generation } = await shown()
-      const before = await contents(name, generation)
-      await operate(api(), 'POST', `/projections/${name}/rebuild`, { switch: 'auto' })
-      await until(async () => {
-        // a busy machine may be too slow to answer in time
-        const now = await shown().catch(() => null)
-        return now !== null && now.generation > generation && now.state === 'active' && now.rebuild === null
-      }, 300_000)
-      expect(await contents(name, (await shown()).generation), name).toEqual(before)
-    }
-
-    /** Number of rows and a hash over them, by table of a generation. */
-    async function contents(name: string, generation: number): Promise<Record<string, unknown>> {
-      const schema = `rm_${name.replaceAll('-', '_')}_g${generation}`
-      const tables = await database.query<{ table_name: string }>(
-        'SELECT table_name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1',
-        [schema],
-      )
-      const found: Record<string, unknown> = {}
-      for (const { table_name } of tables.rows) {
-        const { rows } = await database.query(
-          `SELECT count(*)::int AS rows, md5(string_agg(md5(t::text), '' ORDER BY t::text)) AS hash
-           FROM ${schema}.${table_name} AS t`,
-        )
-        found[table_name] = rows[0]
-      }
-      expect(Object.keys(found), schema).not.toEqual([])
-      return found
-    }
-
     // ---- integration events
 
+    /** Ids of events of which other systems hear. */
+    function toPublish(log: LoggedEvents): string[] {
+      return log.all
+        .filter(
+          ({ type, data }) =>
+            INTEGRATION_SOURCES.includes(type) &&
+            !(type === 'PayrollPremiumCalculated' && !data.last) &&
+            !(type === 'PayrollFileProcessed' && !data.premium),
+        )
+        .map(({ id }) => id)
+    }
+
     /** Every event that others hear of is in the stream; what is there more than once says the same. */
-    async function checkPublished(log: Log): Promise<void> {
+    async function checkPublished(log: LoggedEvents): Promise<void> {
       const worker = processes.running('worker')[0]!
       await until(
         async () =>
@@ -525,7 +403,7 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         if (message.seq >= state.last_seq) break
       }
       await connection.close()
-      expect([...published.keys()].sort()).toEqual([...log.toPublish].sort())
+      expect([...published.keys()].sort()).toEqual(toPublish(log).sort())
     }
   })
 }

@@ -14,7 +14,13 @@ import {
   openPostgresEventLog,
   type PostgresEventLogOptions,
 } from '../../infrastructure/event-store/postgres/postgres-event-log.ts'
-import { createTestDatabase, type TestDatabase, urlOf, withServer } from '../support/database.ts'
+import {
+  createTestDatabase,
+  sessionsThatWait,
+  type TestDatabase,
+  urlOf,
+  withServer,
+} from '../support/database.ts'
 import { startHoldingProxy } from '../support/holding-proxy.ts'
 import { untilAnswered } from '../support/until-answered.ts'
 import { anEvent, aStream, eventLogContract, follow, someEvents } from './event-log.contract.ts'
@@ -26,7 +32,7 @@ eventLogContract('PostgreSQL', async () => {
     open: async () => {
       const database = await openDatabase({ url: test.url })
       databases.push(database)
-      return openPostgresEventLog({ database })
+      return openPostgresEventLog({ database, patienceMs: 60_000 })
     },
     remove: async () => {
       for (const database of databases) await database.close()
@@ -54,7 +60,7 @@ describe('event log in PostgreSQL', () => {
     const { url = testDatabase.url, ...rest } = options
     const database = await openDatabase({ url })
     cleanup(() => database.close())
-    const log = await openPostgresEventLog({ database, ...rest })
+    const log = await openPostgresEventLog({ database, patienceMs: 60_000, ...rest })
     cleanup(() => log.close())
     return log
   }
@@ -492,13 +498,7 @@ describe('event log in PostgreSQL', () => {
       // decided when it is known what became of the first one
       const refused = log.append(stream, 1, [anEvent()])
       refused.catch(() => undefined)
-      const isWaited = async () => {
-        const { rowCount } = await holder.query(
-          `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'event_log.events'::regclass`,
-        )
-        return rowCount === 1
-      }
-      await expect.poll(isWaited).toBe(true)
+      await expect.poll(() => sessionsThatWait(holder)).toBe(1)
       // nobody hears what becomes of it
       await proxy.cut()
       await holder.query('COMMIT')
@@ -616,10 +616,7 @@ describe('event log in PostgreSQL', () => {
       )
       const [taken, elsewhere] = [log.append(stream, 2, [anEvent()]), log.append(aStream(), -1, [anEvent()])]
       taken.catch(() => undefined)
-      const isWaited = async () =>
-        (await foreign.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`))
-          .rowCount
-      await expect.poll(isWaited).toBe(1)
+      await expect.poll(() => sessionsThatWait(foreign)).toBe(1)
       await foreign.query('COMMIT')
       await expect(taken).rejects.toThrow(WrongExpectedRevision)
       expect(await elsewhere).toEqual({ position: 5n })
@@ -723,17 +720,8 @@ const CHANGES = [
   'TRUNCATE event_log.events',
 ]
 
-/** Resolves when some session waits for an advisory lock. */
+/** Resolves when some session waits for a lock. */
 async function waitForLockWaiter(client: pg.Client): Promise<'waiting'> {
-  await vi.waitUntil(
-    async () => {
-      const { rowCount } = await client.query(
-        `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-      )
-      return rowCount === 1
-    },
-    { timeout: 90_000, interval: 20 },
-  )
+  await expect.poll(() => sessionsThatWait(client)).toBe(1)
   return 'waiting'
 }

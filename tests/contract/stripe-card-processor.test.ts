@@ -5,17 +5,15 @@ import { StripeCardProcessor } from '../../infrastructure/providers/card/stripe.
 import {
   STRIPE_KEYS,
   type StripeEventType,
-  type StripeFault,
   type StripeObject,
-  StripeStandIn,
   stripeEvent,
   stripeSignature,
-} from '../support/stripe-stand-in.ts'
+} from '../support/stripe-events.ts'
+import { type StripeFault, StripeStandIn } from '../support/stripe-stand-in.ts'
 import { describeCardProcessor } from './card-processor.contract.ts'
 
 let stripe: StripeStandIn
 let processor: StripeCardProcessor
-let methods = 0
 
 beforeEach(async () => {
   stripe = await StripeStandIn.start()
@@ -23,11 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => stripe.stop())
 
-const method = () => {
-  methods += 1
-  return stripe.method(`pm_${methods}`)
-}
-describeCardProcessor('Stripe', () => ({ processor, method }))
+describeCardProcessor('Stripe', () => ({ processor, method: () => stripe.method() }))
 
 const employer = { employerId: 'e'.repeat(24), name: 'Rosen Masonry', email: 'office@rosen.example' }
 const SUBSCRIPTION_ID = 'a'.repeat(24)
@@ -104,7 +98,7 @@ describe('what is asked of Stripe', () => {
 
   test('for a subscription: its method becomes the default, and no money moves before it is asked for', async () => {
     const customer = await newCustomer()
-    const paymentMethodId = method()
+    const paymentMethodId = stripe.method()
     const made = await processor.createSubscription(asked(customer, { paymentMethodId }), 's-1')
     expect(made.status).toBe('incomplete')
     expect(stripe.customers.get(customer)!.defaultMethod).toBe(paymentMethodId)
@@ -228,7 +222,7 @@ describe('what is asked of Stripe', () => {
 
   test('carries a key with every POST', async () => {
     const customer = await newCustomer()
-    await processor.createSubscription(asked(customer, { paymentMethodId: method() }), 's-1')
+    await processor.createSubscription(asked(customer, { paymentMethodId: stripe.method() }), 's-1')
     expect(stripe.requests.filter(({ method, key }) => method === 'POST' && key === null)).toEqual([])
   })
 })
@@ -333,7 +327,10 @@ describe('what goes wrong at Stripe', () => {
     await expect(paying).rejects.toThrow(ProviderRefused)
     await expect(paying).rejects.toThrow('The card processor refused (card_declined)')
     stripe.fail('declined', { path: /attach$/ })
-    const attaching = processor.createSubscription(asked(customer, { paymentMethodId: method() }), 's-2')
+    const attaching = processor.createSubscription(
+      asked(customer, { paymentMethodId: stripe.method() }),
+      's-2',
+    )
     await expect(attaching).rejects.toMatchObject({ about: 'payment_method' })
   })
 
@@ -461,5 +458,62 @@ describe('notices of Stripe', () => {
     const altered = Buffer.from(body.replace('5000', '5001'))
     expect(processor.readNotices({ body: altered, headers, now: AT })).toBeNull()
     expect(processor.readNotices({ body: Buffer.from(body), headers: {}, now: AT })).toBeNull()
+  })
+})
+
+describe('notices that were told before', () => {
+  const NOW = Date.UTC(2027, 2, 31, 12)
+  const DAY = 86_400_000
+  const at = (days: number) => NOW - days * DAY
+  const happened = (id: string, days: number, linkId = LINK_ID) => {
+    const object = { id: `pi_${id}`, metadata: { link_id: linkId } }
+    stripe.happened(stripeEvent('payment_intent.succeeded', object, { id, at: at(days) }))
+  }
+  const listed = async (since: number) => {
+    const now = () => NOW
+    const late = new StripeCardProcessor({ ...STRIPE_KEYS, apiBase: stripe.url, timeoutMs: 300, now })
+    const parts: { readonly ids: readonly string[]; readonly until: number }[] = []
+    for await (const { notices, until } of late.noticesSince(since)) {
+      parts.push({ ids: notices.map(({ noticeId }) => noticeId), until })
+    }
+    return { ids: parts.flatMap(({ ids }) => ids), until: parts.at(-1)!.until }
+  }
+
+  test('are listed oldest first, page by page, as far back as Stripe keeps them', async () => {
+    stripe.eventsPage = 2
+    happened('evt_forgotten', 30.5)
+    for (const [id, days] of [
+      ...([
+        ['evt_1', 29.5],
+        ['evt_2', 2],
+        ['evt_3', 1.2],
+        ['evt_4', 1.2],
+        ['evt_5', 1.1],
+      ] as const),
+      ...([
+        ['evt_6', 0.2],
+        ['evt_7', 0.1],
+        ['evt_8', 0.05],
+      ] as const),
+    ]) {
+      happened(id, days)
+    }
+    stripe.happened(stripeEvent('charge.refunded', { id: 'ch_1' }, { id: 'evt_other', at: at(0.01) }))
+    const ids = ['evt_1', 'evt_2', 'evt_3', 'evt_4', 'evt_5', 'evt_6', 'evt_7', 'evt_8']
+    expect(await listed(0)).toEqual({ ids, until: at(0.05) })
+    expect(await listed(at(1.2))).toEqual({ ids: ids.slice(2), until: at(0.05) })
+    expect(await listed(at(0.05))).toEqual({ ids: ['evt_8'], until: at(0.05) })
+  })
+
+  test('of which there are none are looked for from later on', async () => {
+    expect(await listed(0)).toEqual({ ids: [], until: at(1) })
+    expect(await listed(at(0.5))).toEqual({ ids: [], until: at(0.5) })
+    // the clocks may differ
+    expect(await listed(NOW + DAY)).toEqual({ ids: [], until: NOW + DAY })
+  })
+
+  test('cannot be listed while Stripe is away', async () => {
+    stripe.fail('unreachable', { times: 2, path: /events$/ })
+    await expect(listed(at(1))).rejects.toThrow(ProviderUnavailable)
   })
 })

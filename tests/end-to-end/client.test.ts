@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { clientOf } from '../../client/client.ts'
 import { ApiError, type ClientOptions, createClient, NoAnswerError, type Try } from '../../client/index.ts'
@@ -80,7 +82,20 @@ function pass(
   request.pipe(further)
 }
 
-test('the example of its README runs with the package as it is built', async () => {
+/** A project of a partner, with the package as it is handed out. */
+async function partnerProject(): Promise<string> {
+  const cwd = await mkdtemp(join(tmpdir(), 'compstream-partner-'))
+  closers.push(() => rm(cwd, { recursive: true, force: true }))
+  const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', cwd, resolve('dist/client')])
+  await writeFile(join(cwd, 'package.json'), '{"private":true}')
+  const options = ['--offline', '--no-audit', '--no-fund', '--silent']
+  execFileSync('npm', ['install', ...options, `./${String(packed).trim()}`], { cwd })
+  expect(await readdir(join(cwd, 'node_modules'))).toEqual(['.package-lock.json', 'compstream'])
+  return cwd
+}
+
+test('the example of its README runs with the package as it is handed out', async () => {
+  const cwd = await partnerProject()
   const readme = await readFile('client/README.md', 'utf8')
   const example = /```js\n([\s\S]*?)```/.exec(readme)![1]!
   const run = (env: Record<string, string>) =>
@@ -89,6 +104,7 @@ test('the example of its README runs with the package as it is built', async () 
         process.execPath,
         ['--input-type=module'],
         {
+          cwd,
           env: {
             COMPSTREAM_URL: service.coreUrl,
             COMPSTREAM_CLIENT_ID: tenant.clientId,

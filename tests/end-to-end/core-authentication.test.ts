@@ -12,29 +12,7 @@ beforeAll(async () => {
 })
 
 const REPORTS = '/api/v1/payroll/reports'
-const PAYMENT_PATHS = [
-  '/payment-links',
-  '/subscriptions',
-  '/payment-sessions',
-  '/intake/policies',
-  '/bank-accounts',
-  '/bankconnect/link-token',
-  '/ach/debits',
-  '/ach/collections',
-  '/webhooks',
-]
-
 describe('routing comes before authentication', () => {
-  test.each(PAYMENT_PATHS)('%s is not served by the core host, with or without credentials', async (path) => {
-    for (const headers of [{}, tenant.clientHeaders]) {
-      for (const prefix of ['/api/v1', '/api/v2']) {
-        const answer = await post(service, `${prefix}${path}`, headers, {})
-        expect(answer.status).toBe(404)
-        expect(answer.body).toEqual({ error: 'Not found', message: expect.any(String) })
-      }
-    }
-  })
-
   test.each([
     '/',
     '/api',

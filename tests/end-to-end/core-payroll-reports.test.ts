@@ -399,21 +399,6 @@ describe('an idempotency key', () => {
     expect(mine.body.file_id).not.toBe(theirs.body.file_id)
   })
 
-  test('sent many times at once makes one file', async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, () => report(service, tenant, {}, { 'Idempotency-Key': 'key-4' })),
-    )
-    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202]))
-    expect(new Set(answers.map((answer) => answer.body.file_id)).size).toBe(1)
-    expect(answers.filter((answer) => answer.headers.get('idempotent-replayed') === null)).toHaveLength(1)
-  })
-
-  test('is free again after a refusal', async () => {
-    const headers = { 'Idempotency-Key': 'key-5' }
-    expect((await report(service, tenant, { policy_number: 'WC-NONE' }, headers)).status).toBe(404)
-    expect((await report(service, tenant, {}, headers)).status).toBe(202)
-  })
-
   test.each([' ', 'two words', 'k'.repeat(256)])('%j is refused', async (key) => {
     const answer = await report(service, tenant, {}, { 'Idempotency-Key': key })
     expect(answer.status).toBe(400)

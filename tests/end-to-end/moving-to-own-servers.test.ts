@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { migrate } from '../../infrastructure/database/migrate.ts'
 import { cli } from '../support/cli.ts'
 import { logHead, post, reportBody, serviceTime, sign, status } from '../support/core.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createTestDatabase, sessionsThatWait } from '../support/database.ts'
 import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { expectComplete, type LargePayroll, largePayroll } from '../support/large-payroll.ts'
 import { continueStory, expectStory, type Story, storedLog, tellStory } from '../support/payroll-story.ts'
@@ -409,13 +409,7 @@ describe('killed on the way', () => {
       await holder.query(`BEGIN; LOCK TABLE runtime.${table} IN SHARE ROW EXCLUSIVE MODE`)
       const run = start(from, env)
       try {
-        await until(async () => {
-          const { rowCount } = await holder.query(
-            'SELECT FROM pg_locks WHERE relation = $1::regclass AND NOT granted',
-            [`runtime.${table}`],
-          )
-          return rowCount! > 0
-        }, 60_000)
+        await until(async () => (await sessionsThatWait(holder)) > 0)
       } finally {
         run.child.kill('SIGKILL')
         await run.ended

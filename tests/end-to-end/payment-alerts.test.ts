@@ -1,20 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serviceTime } from '../support/core.ts'
+import { partner } from '../support/payments.ts'
 import { operate, type SeededTenant } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
-import {
-  type StripeEventType,
-  type StripeObject,
-  StripeStandIn,
-  stripeEvent,
-  stripeSettings,
-  stripeSignature,
-} from '../support/stripe-stand-in.ts'
+import type { RunningService } from '../support/service.ts'
+import { subscriptionInvoice as invoiceOf } from '../support/stripe-events.ts'
+import { StripeStandIn } from '../support/stripe-stand-in.ts'
 import {
   advance,
-  asPartner,
   createLink,
   type Json,
-  subscribe,
+  subscribeAtStripe,
   subscriptionOf,
   tenantWithCustomer,
   told,
@@ -25,14 +20,11 @@ let service: RunningService
 
 beforeAll(async () => {
   stripe = await StripeStandIn.start()
-  service = await startService({ env: stripeSettings(stripe) })
+  service = await stripe.startService()
 })
-afterAll(async () => {
-  await service?.stop()
-  await stripe?.stop()
-})
+afterAll(() => stripe?.stop())
 
-const now = async () => Date.parse((await operate(service, 'GET', '/clock')).now)
+const now = () => serviceTime(service)
 const drain = () => operate(service, 'POST', '/drain')
 
 /** Kind and subject of the alerts of a tenant, newest first. */
@@ -42,60 +34,53 @@ async function alertsOf({ tenantId }: SeededTenant): Promise<unknown[]> {
   return alerts.map(({ kind, about }: Json) => [kind, about])
 }
 
-let count = 0
-/** Has Stripe tell something that it has not told before. */
-async function notify<Type extends StripeEventType>(
-  type: Type,
-  object: StripeObject<Type>,
-  time?: number,
-): Promise<void> {
-  count += 1
-  const at = time ?? (await now())
-  const body = stripeEvent(type, object, { id: `evt_alert_${count}`, at })
-  const answer = await fetch(`${service.paymentsUrl}/processor/notices`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'Stripe-Signature': stripeSignature(body, await now()) },
-    body,
-  })
-  expect(answer.status).toBe(200)
-}
-
-const invoiceOf = (subscriptionId: string, id: string, due: number, amount = 5_000) => ({
-  ...{ id, total: amount, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
-  parent: { subscription_details: { metadata: { subscription_id: subscriptionId } } },
-})
 const deleted = (subscriptionId: string) =>
-  notify('customer.subscription.deleted', {
+  stripe.notify('customer.subscription.deleted', {
     ...{ status: 'canceled', metadata: { subscription_id: subscriptionId } },
   })
 
-/** A subscription whose first payment came. */
-async function active(tenant: SeededTenant): Promise<string> {
-  count += 1
-  const payment_method_id = stripe.method(`pm_alert_${count}`)
-  const { _id } = await subscribe(service, tenant, { payment_method_id })
-  await drain()
-  await notify('invoice.paid', invoiceOf(_id, `in_first_${_id}`, await now()))
-  return _id
-}
+/** @returns the id of a subscription whose first payment came. */
+const active = async (tenant: SeededTenant): Promise<string> =>
+  (await subscribeAtStripe(service, stripe, tenant))._id
 
 const types = async ({ tenantId }: SeededTenant) => (await told(service, tenantId)).map(([type]) => type)
 
 test('money that a subscription did not owe is kept, and the operator is told', async () => {
   const tenant = await tenantWithCustomer(service)
   const id = await active(tenant)
-  await notify('invoice.paid', invoiceOf(id, `in_first_${id}`, await now()))
+  await stripe.notify('invoice.paid', invoiceOf(id, `in_first_${id}`, await now()))
   expect(await alertsOf(tenant)).toEqual([])
-  for (const _again of [1, 2]) await notify('invoice.paid', invoiceOf(id, `in_more_${id}`, await now()))
+  for (const _again of [1, 2])
+    await stripe.notify('invoice.paid', invoiceOf(id, `in_more_${id}`, await now()))
   expect(await alertsOf(tenant)).toEqual([
     ['subscription_paid_again', { subscription_id: id, processor_payment_id: `in_more_${id}` }],
   ])
   expect(await types(tenant)).toEqual(['subscription.created', 'installment.paid'])
 })
 
+test('what is paid otherwise than agreed counts, and the operator is told', async () => {
+  const tenant = await tenantWithCustomer(service)
+  const [less, over] = [await active(tenant), await active(tenant)]
+  const due = async (id: string) =>
+    Date.parse((await subscriptionOf(service, tenant, id)).scheduled_payments[1].due_at)
+  await stripe.notify('invoice.paid', invoiceOf(less, 'in_less', await due(less), 4_900))
+  const dueOver = await due(over)
+  await partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${over}`)
+  await stripe.notify('invoice.paid', invoiceOf(over, 'in_over', dueOver), (await now()) + 60_000)
+  expect(await alertsOf(tenant)).toEqual(
+    [
+      [over, 'in_over'],
+      [less, 'in_less'],
+    ].map(([subscription_id, processor_payment_id]) => [
+      ...['subscription_payment_differs', { subscription_id, processor_payment_id }],
+    ]),
+  )
+  expect((await types(tenant)).filter((type) => type === 'installment.paid')).toHaveLength(4)
+})
+
 describe('a cancellation', () => {
   const end = (tenant: SeededTenant, id: string) =>
-    asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
+    partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
 
   test('that the processor refuses is off: what ends the subscription later is no wish of the partner', async () => {
     const tenant = await tenantWithCustomer(service)
@@ -110,7 +95,7 @@ describe('a cancellation', () => {
     expect(status).toBe('active')
     const due = Date.parse(scheduled_payments[1].due_at)
     await advance(service, { to: due })
-    await notify('invoice.payment_failed', invoiceOf(id, `in_second_${id}`, due))
+    await stripe.notify('invoice.payment_failed', invoiceOf(id, `in_second_${id}`, due))
     await deleted(id)
     expect(await subscriptionOf(service, tenant, id)).toMatchObject({ cancellation_reason: 'payment_failed' })
     expect(await types(tenant)).toEqual(['subscription.created', 'installment.paid', 'installment.failed'])
@@ -133,13 +118,17 @@ describe('a cancellation', () => {
 })
 
 const linkOf = async (tenant: SeededTenant, id: string): Promise<Json> =>
-  (await asPartner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)).body.data
+  (await partner(service, tenant.clientHeaders, 'GET', `/payment-links/${id}`)).body.data
 
 /** Has Stripe tell that a link was paid. */
-function paid(linkId: string, amount_received: number, payment_method: string | null = null): Promise<void> {
+function paid(
+  linkId: string,
+  amount_received: number,
+  payment_method: string | null = null,
+): Promise<string> {
   const id = `pi_${linkId}`
   const metadata = { link_id: linkId }
-  return notify('payment_intent.succeeded', { id, metadata, amount_received, payment_method })
+  return stripe.notify('payment_intent.succeeded', { id, metadata, amount_received, payment_method })
 }
 
 describe('a notice of a payment', () => {
@@ -167,7 +156,7 @@ describe('a plan whose down payment is paid', () => {
     return (await createLink(service, tenant, { ...terms, premium_cents: 60_000 }))._id
   }
   const subscriptionsOf = async (tenant: SeededTenant) =>
-    (await asPartner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.data
+    (await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.data
   const about = (tenant: SeededTenant, payment_link_id: string) => ({
     ...{ payment_link_id, policy_id: tenant.policyId },
   })
@@ -178,6 +167,81 @@ describe('a plan whose down payment is paid', () => {
     await paid(id, 20_000, 'pm_unknown')
     expect(await alertsOf(tenant)).toEqual([['plan_not_started', about(tenant, id)]])
     expect(await subscriptionsOf(tenant)).toEqual([])
+  })
+
+  describe('ends with its policy', () => {
+    /** A plan that is charged at Stripe. @returns the subscription as it is shown, and as Stripe has it. */
+    const startedPlan = async (tenant: SeededTenant) => {
+      const id = await newPlan(tenant)
+      await paid(id, 20_000, stripe.method(`pm_plan_${id}`))
+      await drain()
+      const [plan] = await subscriptionsOf(tenant)
+      return { plan, atStripe: () => stripe.subscriptions.get(plan.processor_subscription_id)! }
+    }
+    const cancelPolicy = async (tenant: SeededTenant) => {
+      await operate(service, 'POST', `/policies/${tenant.policyId}/cancel`, { reason: 'non-payment' })
+      await drain()
+    }
+    const read = async (tenant: SeededTenant, id: string) => {
+      const { status, cancellation_reason, scheduled_payments } = await subscriptionOf(service, tenant, id)
+      return [status, cancellation_reason, ...scheduled_payments.map((one: Json) => one.status)]
+    }
+
+    test('at the processor, too; what a partner subscribed to goes on', async () => {
+      const tenant = await tenantWithCustomer(service)
+      const own = await active(tenant)
+      const { plan, atStripe } = await startedPlan(tenant)
+      await stripe.notify(
+        'invoice.paid',
+        invoiceOf(plan._id, 'in_plan', Date.parse(plan.scheduled_payments[0].due_at), 20_000),
+      )
+      await cancelPolicy(tenant)
+      expect(await read(tenant, plan._id)).toEqual(['canceled', 'policy_cancelled', 'paid', 'cancelled'])
+      expect(atStripe().status).toBe('canceled')
+      await deleted(plan._id)
+      expect(await alertsOf(tenant)).toEqual([['plan_cancelled', { subscription_id: plan._id }]])
+      expect((await types(tenant)).filter((type) => type === 'subscription.cancelled')).toHaveLength(1)
+      expect((await subscriptionOf(service, tenant, own)).status).toBe('active')
+      expect((await subscriptionOf(service, tenant, own)).cancellation_reason).toBeNull()
+    })
+
+    test('though it was cancelled while the processor began to charge it', async () => {
+      const tenant = await tenantWithCustomer(service)
+      stripe.meanwhile = async (method, path) => {
+        if (method !== 'POST' || path !== '/v1/subscriptions') return
+        stripe.meanwhile = null
+        await operate(service, 'POST', `/policies/${tenant.policyId}/cancel`, {})
+      }
+      const { plan, atStripe } = await startedPlan(tenant)
+      expect(await read(tenant, plan._id)).toEqual([
+        ...['canceled', 'policy_cancelled', 'cancelled', 'cancelled'],
+      ])
+      expect(atStripe().status).toBe('canceled')
+    })
+
+    test('once the processor is back', async () => {
+      const tenant = await tenantWithCustomer(service)
+      const { plan, atStripe } = await startedPlan(tenant)
+      stripe.fail('unreachable', { times: 12, path: /subscriptions\/sub/ })
+      await cancelPolicy(tenant)
+      expect([(await read(tenant, plan._id))[0], atStripe().status]).toEqual(['active', 'trialing'])
+      stripe.fail('unreachable', { times: 0 })
+      await advance(service, { seconds: 15 * 60 })
+      expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
+      expect(atStripe().status).toBe('canceled')
+    })
+
+    test('unless the processor refuses: the operator is told', async () => {
+      const tenant = await tenantWithCustomer(service)
+      const { plan, atStripe } = await startedPlan(tenant)
+      const before = atStripe()
+      stripe.subscriptions.delete(before.id)
+      await cancelPolicy(tenant)
+      expect(await alertsOf(tenant)).toEqual([
+        ['subscription_held_up', { subscription_id: plan._id, work: 'cancel' }],
+      ])
+      expect((await read(tenant, plan._id))[0]).toBe('active')
+    })
   })
 
   test('when its policy is cancelled charges nothing, and the operator is told', async () => {

@@ -21,6 +21,7 @@ const PAYMENT_PATHS = [
   '/bank-accounts',
   '/bankconnect/link-token',
   '/ach/debits',
+  '/ach/collections',
   '/webhooks',
 ]
 

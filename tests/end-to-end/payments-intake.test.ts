@@ -448,17 +448,6 @@ describe('the scope of a key', () => {
     }
     expect(await logHead(service)).toBe(head)
   })
-
-  test('must hold payments or everything: else 403 before anything of the body is looked at', async () => {
-    const { headers } = await newClient(service, tenant.tenantId, { products: ['payroll'] })
-    for (const body of [intakeBody({ carrier_id: tenant.carrierId }), '{"broken', {}]) {
-      const answer = await takeIn(service, headers, body)
-      expect([answer.status, answer.body.error]).toEqual([403, 'Forbidden'])
-    }
-    expect((await takeIn(service, {}, intakeBody())).status).toBe(401)
-    const wrong = { ...headers, 'X-Client-Secret': 'wrong' }
-    expect((await takeIn(service, wrong, intakeBody())).status).toBe(401)
-  })
 })
 
 describe('a policy number', () => {
@@ -702,6 +691,30 @@ describe('an intake that breaks off', () => {
     expect(events.map(({ type }: { type: string }) => type)).toEqual([
       ...['IntakeReceived', 'IntakeRefused', 'IntakeReceived', 'IntakeCompleted'],
     ])
+  })
+
+  test('and is not sent again for an hour is told to the operator, once; one that was finished is not', async () => {
+    const account = await seedTenant(service)
+    const client = await newClient(service, account.tenantId)
+    const [left, resumed] = [1, 2].map(() => intakeBody({ carrier_id: account.carrierId }))
+    for (const body of [left, resumed]) {
+      await operate(service, 'POST', '/faults', { point: 'intake', mode: 'decline', times: 1 })
+      expect((await takeIn(service, client.headers, body)).status).toBe(502)
+    }
+    await send201(resumed, client.headers)
+    const alerts = async () => {
+      await operate(service, 'POST', '/drain')
+      const all = await operate(service, 'GET', `/alerts?tenant_id=${account.tenantId}`)
+      return all.map(({ kind, about }: { kind: string; about: unknown }) => [kind, about])
+    }
+    await operate(service, 'POST', '/clock/advance', { seconds: 3_540 })
+    expect(await alerts()).toEqual([])
+    await operate(service, 'POST', '/clock/advance', { seconds: 120 })
+    const told = [['intake_unfinished', { intake_id: ID, employer_id: ID }]]
+    expect(await alerts()).toEqual(told)
+    await operate(service, 'POST', '/clock/advance', { seconds: 7_200 })
+    await send201(left, client.headers)
+    expect(await alerts()).toEqual(told)
   })
 
   test('with an Idempotency-Key header is finished under it', async () => {

@@ -111,6 +111,7 @@ describe('metrics', () => {
 const PROCESS_MANAGERS = [
   'payroll-pipeline',
   'erasure',
+  'policy-intakes',
   'payment-links',
   'subscriptions',
   'simulated-card-processor',

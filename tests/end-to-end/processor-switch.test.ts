@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { linkBody, linkOf, newLink, partner } from '../support/payments.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
-import { StripeStandIn, stripeEvent, stripeSettings, stripeSignature } from '../support/stripe-stand-in.ts'
+import { stripeEvent, stripeSignature } from '../support/stripe-events.ts'
+import { StripeStandIn, stripeSettings } from '../support/stripe-stand-in.ts'
 import { advance, type Json, subscriptionBody } from '../support/subscriptions.ts'
 
 let dataDir: string

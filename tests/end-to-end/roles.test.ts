@@ -13,6 +13,7 @@ const PROCESS_MANAGERS = [
   'erasure',
   'payment-links',
   'payroll-pipeline',
+  'policy-intakes',
   'simulated-card-processor',
   'subscriptions',
   'webhook-deliveries',

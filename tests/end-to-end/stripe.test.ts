@@ -1,23 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { allEvents } from '../support/core.ts'
-import { raised } from '../support/payments.ts'
+import { allEvents, serviceTime } from '../support/core.ts'
+import { partner, raised } from '../support/payments.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
-import { type RunningService, startService } from '../support/service.ts'
-import {
-  STRIPE_KEYS,
-  type StripeEventType,
-  type StripeObject,
-  StripeStandIn,
-  stripeEvent,
-  stripeSettings,
-  stripeSignature,
-} from '../support/stripe-stand-in.ts'
+import type { RunningService } from '../support/service.ts'
+import { subscriptionInvoice as invoiceOf, STRIPE_KEYS, stripeSignature } from '../support/stripe-events.ts'
+import { StripeStandIn } from '../support/stripe-stand-in.ts'
 import {
   advance,
-  asPartner,
   createLink,
   type Json,
   subscribe,
+  subscribeAtStripe,
   subscriptionBody,
   subscriptionOf,
   tenantWithCustomer,
@@ -33,77 +26,26 @@ let tenant: SeededTenant
 
 beforeAll(async () => {
   stripe = await StripeStandIn.start()
-  service = await startService({ env: stripeSettings(stripe) })
+  service = await stripe.startService()
   tenant = await tenantWithCustomer(service)
 })
-afterAll(async () => {
-  await service?.stop()
-  await stripe?.stop()
-})
+afterAll(() => stripe?.stop())
 
-const now = async () => Date.parse((await operate(service, 'GET', '/clock')).now)
+const now = () => serviceTime(service)
 const drain = () => operate(service, 'POST', '/drain')
-const partner = (method: string, path: string, body?: unknown, of = tenant) =>
-  asPartner(service, of.clientHeaders, method, path, body)
+const asks = (method: string, path: string, body?: unknown, of = tenant) =>
+  partner(service, of.clientHeaders, method, path, body)
 
-let events = 0
-/** An event that Stripe has not sent before. @param at epoch milliseconds. */
-function newEvent<Type extends StripeEventType>(type: Type, object: StripeObject<Type>, at: number): string {
-  events += 1
-  return stripeEvent(type, object, { id: `evt_${events}`, at })
-}
-
-/** Sends a body to where notices go. @param signature default: Stripe's, over the body. */
-async function deliver(body: string, signature?: string | null): Promise<{ status: number; body: Json }> {
-  const header = signature === undefined ? stripeSignature(body, await now()) : signature
-  const answer = await fetch(`${service.paymentsUrl}/processor/notices`, {
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      ...(header === null ? {} : { 'Stripe-Signature': header }),
-    },
-    body,
-  })
-  return { status: answer.status, body: await answer.json() }
-}
-
-async function notify<Type extends StripeEventType>(
-  type: Type,
-  object: StripeObject<Type>,
-  at?: number,
-): Promise<string> {
-  const body = newEvent(type, object, at ?? (await now()))
-  expect((await deliver(body)).status).toBe(200)
-  return body
-}
-
-const invoiceOf = (subscriptionId: string, id: string, due: number, amount = 5_000) => ({
-  ...{ id, total: amount, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
-  parent: { subscription_details: { metadata: { subscription_id: subscriptionId } } },
-})
 const metadataOf = (subscriptionId: string) => ({ metadata: { subscription_id: subscriptionId } })
+const active = (of: SeededTenant) => subscribeAtStripe(service, stripe, of)
 const countEvents = async () => (await allEvents(service)).length
-
-/** A live subscription whose first payment came. */
-async function active(of = tenant): Promise<Json> {
-  const made = await subscribe(service, of, { payment_method_id: newMethod() })
-  await drain()
-  await notify('invoice.paid', invoiceOf(made._id, `in_first_${made._id}`, await now()))
-  return made
-}
-
-let methods = 0
-const newMethod = () => {
-  methods += 1
-  return stripe.method(`pm_test_${methods}`)
-}
 
 describe('links', () => {
   test('are made at Stripe, and taken down there', async () => {
     const link = await createLink(service, tenant)
     const atStripe = stripe.links.get(link.processor_payment_link_id)!
     expect(link.processor_url).toBe(atStripe.url)
-    expect((await partner('DELETE', `/payment-links/${link._id}`)).body.data.status).toBe('cancelled')
+    expect((await asks('DELETE', `/payment-links/${link._id}`)).body.data.status).toBe('cancelled')
     expect(stripe.links.get(atStripe.id)!.active).toBe(false)
   })
 
@@ -117,7 +59,7 @@ describe('links', () => {
       delivery: { email: false },
     }
     const ask = (name: string) =>
-      partner('POST', '/payment-links', { ...body, customer: { name, email: 'a@b.example' } }, other)
+      asks('POST', '/payment-links', { ...body, customer: { name, email: 'a@b.example' } }, other)
     expect((await ask('Lost')).status).toBe(502)
     const answers = await Promise.all(['One', 'Two', 'Three', 'Four'].map(ask))
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201])
@@ -130,17 +72,29 @@ describe('links', () => {
       ...{ id: 'pi_1', payment_method: 'pm_of_payer', amount_received: 10_500 },
       metadata: { link_id: link._id },
     }
-    const body = await notify('payment_intent.succeeded', paid)
+    const body = await stripe.notify('payment_intent.succeeded', paid)
     await drain()
     const count = await countEvents()
-    expect((await deliver(body)).status).toBe(200)
-    expect((await deliver(newEvent('payment_intent.succeeded', paid, await now()))).status).toBe(200)
+    expect((await stripe.deliver(body)).status).toBe(200)
+    expect(
+      (await stripe.deliver(stripe.newEvent('payment_intent.succeeded', paid, await now()))).status,
+    ).toBe(200)
     await drain()
     expect(await countEvents()).toBe(count)
-    expect((await partner('GET', `/payment-links/${link._id}`)).body.data.status).toBe('paid')
-    const refund = await partner('POST', `/payment-links/${link._id}/refund`, { amount_cents: 500 })
+    expect((await asks('GET', `/payment-links/${link._id}`)).body.data.status).toBe('paid')
+    const refund = await asks('POST', `/payment-links/${link._id}/refund`, { amount_cents: 500 })
     expect(refund.body.data.refunded_cents).toBe(500)
     expect([...stripe.refunds.values()].at(-1)).toMatchObject({ payment_intent: 'pi_1', amount: 500 })
+  })
+
+  test('are told with what was collected, though it is not what was asked for', async () => {
+    const { _id: id } = await createLink(service, tenant)
+    const paid = { id: 'pi_less', payment_method: 'pm_of_payer', amount_received: 10_400 }
+    await stripe.notify('payment_intent.succeeded', { ...paid, metadata: { link_id: id } })
+    const heard = (await raised(service, tenant.tenantId, 'payment.completed')).at(-1)
+    const amounts = { premium_cents: 10_500, amount_cents: 10_400, amount_paid_cents: 10_400 }
+    expect(heard).toMatchObject({ payment_link_id: id, ...amounts })
+    expect((await asks('GET', `/payment-links/${id}`)).body.data.payment.amount_cents).toBe(10_400)
   })
 
   test('are made although Stripe fails once for their employer, which it keeps for a day', async () => {
@@ -160,24 +114,20 @@ describe('links', () => {
       const of = await seedTenant(service)
       const { _id } = await createLink(service, of)
       payments += 1
-      await notify('payment_intent.succeeded', {
+      await stripe.notify('payment_intent.succeeded', {
         ...{ id: `pi_refunds_${payments}`, payment_method: 'pm_of_payer', amount_received: 10_500 },
         metadata: { link_id: _id },
       })
       await drain()
       const refund = (body: unknown, key?: string) =>
-        asPartner(
-          service,
-          { ...of.clientHeaders, ...(key === undefined ? {} : { 'Idempotency-Key': key }) },
-          ...(['POST', `/payment-links/${_id}/refund`, body] as const),
-        )
-      const read = async () => (await partner('GET', `/payment-links/${_id}`, undefined, of)).body.data
+        partner(service, of.clientHeaders, 'POST', `/payment-links/${_id}/refund`, body, key)
+      const read = async () => (await asks('GET', `/payment-links/${_id}`, undefined, of)).body.data
       const toldOf = async () => (await raised(service, of.tenantId, 'payment.refunded')).length
       const tell = (type: 'refund.updated' | 'refund.failed', status: string, refund_id: string) => {
         const [id] = [...stripe.refunds.values()].flatMap((one) =>
           one.metadata?.refund_id === refund_id ? [one.id] : [],
         )
-        return notify(type, { id: id!, status, metadata: { link_id: _id, refund_id } })
+        return stripe.notify(type, { id: id!, status, metadata: { link_id: _id, refund_id } })
       }
       return { of, id: _id, refund, read, toldOf, tell }
     }
@@ -280,11 +230,11 @@ describe('links', () => {
       },
     })
     const payment_method = stripe.method('pm_kept', 'cus_payer')
-    await notify('payment_intent.succeeded', {
+    await stripe.notify('payment_intent.succeeded', {
       ...{ id: 'pi_2', payment_method, amount_received: 20_000, metadata: { link_id: link._id } },
     })
     await drain()
-    const [plan] = (await partner('GET', '/subscriptions', undefined, other)).body.data
+    const [plan] = (await asks('GET', '/subscriptions', undefined, other)).body.data
     expect(plan).toMatchObject({ status: 'active', amount_cents: 20_000, payment_link_id: link._id })
     const [first, second] = plan.scheduled_payments
     expect(stripe.subscriptions.get(plan.processor_subscription_id)).toMatchObject({
@@ -292,13 +242,13 @@ describe('links', () => {
     })
 
     // the empty invoice of the beginning, then two months
-    await notify('invoice.paid', invoiceOf(plan._id, 'in_0', await now(), 0))
+    await stripe.notify('invoice.paid', invoiceOf(plan._id, 'in_0', await now(), 0))
     for (const [id, { due_at }] of [
       ['in_1', first],
       ['in_2', second],
     ] as const) {
       await advance(service, { to: Date.parse(due_at) + 60 * MINUTE })
-      await notify('invoice.paid', invoiceOf(plan._id, id, Date.parse(due_at) + 2_000, 20_000))
+      await stripe.notify('invoice.paid', invoiceOf(plan._id, id, Date.parse(due_at) + 2_000, 20_000))
     }
     await drain()
     expect(await subscriptionOf(service, other, plan._id)).toMatchObject({
@@ -306,7 +256,7 @@ describe('links', () => {
       scheduled_payments: [{ status: 'paid' }, { status: 'paid' }],
     })
     expect(stripe.subscriptions.get(plan.processor_subscription_id)!.status).toBe('canceled')
-    await notify('customer.subscription.deleted', { status: 'canceled', ...metadataOf(plan._id) })
+    await stripe.notify('customer.subscription.deleted', { status: 'canceled', ...metadataOf(plan._id) })
     expect((await told(service, other.tenantId)).map(([type]) => type)).toEqual([
       'subscription.created',
       'installment.paid',
@@ -318,7 +268,7 @@ describe('links', () => {
 describe('subscriptions', () => {
   test('wait for Stripe to take the first payment', async () => {
     const other = await tenantWithCustomer(service)
-    const payment_method_id = newMethod()
+    const payment_method_id = stripe.method()
     const made = await subscribe(service, other, { payment_method_id })
     expect(made.status).toBe('incomplete')
     const atStripe = () => stripe.subscriptions.get(made.processor_subscription_id)!
@@ -330,15 +280,15 @@ describe('subscriptions', () => {
     await drain()
     expect(stripe.invoices.get(String(atStripe().latest_invoice))!.status).toBe('paid')
     expect((await subscriptionOf(service, other, made._id)).status).toBe('incomplete')
-    await notify('invoice.paid', invoiceOf(made._id, 'in_1', await now()))
+    await stripe.notify('invoice.paid', invoiceOf(made._id, 'in_1', await now()))
     expect((await subscriptionOf(service, other, made._id)).status).toBe('active')
   })
 
   test('stay incomplete when the card is declined, and end here and there after 23 hours', async () => {
     stripe.fail('declined', { path: /pay$/ })
-    const made = await subscribe(service, tenant, { payment_method_id: newMethod() })
+    const made = await subscribe(service, tenant, { payment_method_id: stripe.method() })
     await drain()
-    await notify('invoice.payment_failed', invoiceOf(made._id, 'in_1', await now()))
+    await stripe.notify('invoice.payment_failed', invoiceOf(made._id, 'in_1', await now()))
     expect((await subscriptionOf(service, tenant, made._id)).status).toBe('incomplete')
     await advance(service, { seconds: 23 * 3_600 })
     expect(await subscriptionOf(service, tenant, made._id)).toMatchObject({
@@ -349,10 +299,10 @@ describe('subscriptions', () => {
 
   test('are not made with a method of somebody else', async () => {
     const other = await tenantWithCustomer(service)
-    const { _id } = await subscribe(service, other, { payment_method_id: newMethod() })
+    const { _id } = await subscribe(service, other, { payment_method_id: stripe.method() })
     const { payment_method_id } = await subscriptionOf(service, other, _id)
     for (const method of [payment_method_id, 'pm_nobody']) {
-      const answer = await partner(
+      const answer = await asks(
         'POST',
         '/subscriptions',
         subscriptionBody(tenant, { payment_method_id: method }),
@@ -370,20 +320,24 @@ describe('subscriptions', () => {
     const [, second] = (await subscriptionOf(service, other, id)).scheduled_payments
     const due = Date.parse(second.due_at)
     await advance(service, { to: due })
-    await notify('invoice.payment_failed', invoiceOf(id, 'in_2', due))
-    await notify('customer.subscription.updated', { status: 'past_due', ...metadataOf(id) })
+    await stripe.notify('invoice.payment_failed', invoiceOf(id, 'in_2', due))
+    await stripe.notify('customer.subscription.updated', { status: 'past_due', ...metadataOf(id) })
     expect((await subscriptionOf(service, other, id)).status).toBe('past_due')
     // Stripe tries again when it will; nobody here does
     await advance(service, { to: due + 10 * DAY })
     expect(await subscriptionOf(service, other, id)).toMatchObject({
       ...{ status: 'past_due', scheduled_payments: [{}, { failed_attempts: 1 }, {}] },
     })
-    await notify('invoice.paid', invoiceOf(id, 'in_2', due))
+    await stripe.notify('invoice.paid', invoiceOf(id, 'in_2', due))
     expect(await subscriptionOf(service, other, id)).toMatchObject({
       ...{ status: 'active', scheduled_payments: [{ status: 'paid' }, { status: 'paid' }, {}] },
     })
-    await notify('invoice.payment_failed', invoiceOf(id, 'in_3', due + 31 * DAY), due + 31 * DAY)
-    await notify('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) }, due + 38 * DAY)
+    await stripe.notify('invoice.payment_failed', invoiceOf(id, 'in_3', due + 31 * DAY), due + 31 * DAY)
+    await stripe.notify(
+      'customer.subscription.deleted',
+      { status: 'canceled', ...metadataOf(id) },
+      due + 38 * DAY,
+    )
     expect(await subscriptionOf(service, other, id)).toMatchObject({
       ...{ status: 'canceled', cancellation_reason: 'payment_failed' },
     })
@@ -402,12 +356,12 @@ describe('subscriptions', () => {
     const other = await tenantWithCustomer(service)
     const { _id: id, processor_subscription_id } = await active(other)
     stripe.fail('lost', { times: 3, path: /subscriptions\/sub/ })
-    expect((await partner('DELETE', `/subscriptions/${id}`, undefined, other)).status).toBe(502)
+    expect((await asks('DELETE', `/subscriptions/${id}`, undefined, other)).status).toBe(502)
     expect((await subscriptionOf(service, other, id)).status).toBe('active')
     stripe.fail('lost', { times: 0 })
-    await notify('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) })
+    await stripe.notify('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) })
     expect(await subscriptionOf(service, other, id)).toMatchObject({ cancellation_reason: 'requested' })
-    expect((await partner('DELETE', `/subscriptions/${id}`, undefined, other)).status).toBe(200)
+    expect((await asks('DELETE', `/subscriptions/${id}`, undefined, other)).status).toBe(200)
     expect((await told(service, other.tenantId)).map(([type]) => type)).toEqual([
       'subscription.created',
       'installment.paid',
@@ -420,13 +374,13 @@ describe('subscriptions', () => {
     'are not made while Stripe is away (%s)',
     async (fault) => {
       const other = await tenantWithCustomer(service)
-      const body = subscriptionBody(other, { payment_method_id: newMethod() })
+      const body = subscriptionBody(other, { payment_method_id: stripe.method() })
       const headers = { ...other.clientHeaders, 'Idempotency-Key': `${fault}-1` }
-      const ask = () => asPartner(service, headers, 'POST', '/subscriptions', body)
+      const ask = () => partner(service, headers, 'POST', '/subscriptions', body)
       stripe.fail(fault, { times: 2, path: /subscriptions$/, method: 'POST' })
       expect((await ask()).status).toBe(502)
       const before = stripe.subscriptions.size
-      expect((await partner('GET', '/subscriptions', undefined, other)).body.data).toEqual([])
+      expect((await asks('GET', '/subscriptions', undefined, other)).body.data).toEqual([])
       expect((await ask()).status).toBe(201)
       // what was made though its answer was lost is found again by its key
       expect(stripe.subscriptions.size - before).toBe(fault === 'lost' ? 0 : 1)
@@ -436,11 +390,15 @@ describe('subscriptions', () => {
 
 describe('notices', () => {
   test('that are forged change nothing', async () => {
-    const { _id: id } = await active()
+    const { _id: id } = await active(tenant)
     await drain()
     const count = await countEvents()
     const at = await now()
-    const body = newEvent('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) }, at)
+    const body = stripe.newEvent(
+      'customer.subscription.deleted',
+      { status: 'canceled', ...metadataOf(id) },
+      at,
+    )
     const altered = `${body} `
     for (const [sent, signature] of [
       [body, null],
@@ -452,38 +410,46 @@ describe('notices', () => {
       ['', stripeSignature(body, at)],
       ['no json', stripeSignature(body, at)],
     ] as const) {
-      expect(await deliver(sent, signature)).toMatchObject({ status: 401, body: { ok: false } })
+      expect(await stripe.deliver(sent, signature)).toMatchObject({ status: 401, body: { ok: false } })
     }
     expect(await countEvents()).toBe(count)
     expect((await subscriptionOf(service, tenant, id)).status).toBe('active')
   })
 
   test('that come again change nothing', async () => {
-    const { _id: id } = await active()
+    const { _id: id } = await active(tenant)
     const due = (await now()) + 31 * DAY
     const bodies = [
-      await notify('invoice.payment_failed', invoiceOf(id, 'in_2', due)),
-      await notify('customer.subscription.updated', { status: 'past_due', ...metadataOf(id) }),
+      await stripe.notify('invoice.payment_failed', invoiceOf(id, 'in_2', due)),
+      await stripe.notify('customer.subscription.updated', { status: 'past_due', ...metadataOf(id) }),
     ]
     await drain()
     const [count, before] = [await countEvents(), await subscriptionOf(service, tenant, id)]
-    for (const body of [...bodies, ...bodies]) expect((await deliver(body)).status).toBe(200)
-    const answers = await Promise.all([...bodies, ...bodies].map((body) => deliver(body)))
+    for (const body of [...bodies, ...bodies]) expect((await stripe.deliver(body)).status).toBe(200)
+    const answers = await Promise.all([...bodies, ...bodies].map((body) => stripe.deliver(body)))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect(await countEvents()).toBe(count)
     expect(await subscriptionOf(service, tenant, id)).toEqual(before)
   })
 
   test('that come late change nothing', async () => {
-    const { _id: id } = await active()
+    const { _id: id } = await active(tenant)
     const at = await now()
     const due = at + 31 * DAY
-    await notify('invoice.paid', invoiceOf(id, 'in_2', due), at + 3 * MINUTE)
-    await notify('customer.subscription.updated', { status: 'active', ...metadataOf(id) }, at + 4 * MINUTE)
+    await stripe.notify('invoice.paid', invoiceOf(id, 'in_2', due), at + 3 * MINUTE)
+    await stripe.notify(
+      'customer.subscription.updated',
+      { status: 'active', ...metadataOf(id) },
+      at + 4 * MINUTE,
+    )
     const before = await subscriptionOf(service, tenant, id)
-    await notify('customer.subscription.updated', { status: 'past_due', ...metadataOf(id) }, at + 2 * MINUTE)
-    await notify('invoice.payment_failed', invoiceOf(id, 'in_2', due), at + MINUTE)
-    await notify('customer.subscription.updated', { status: 'incomplete', ...metadataOf(id) }, at)
+    await stripe.notify(
+      'customer.subscription.updated',
+      { status: 'past_due', ...metadataOf(id) },
+      at + 2 * MINUTE,
+    )
+    await stripe.notify('invoice.payment_failed', invoiceOf(id, 'in_2', due), at + MINUTE)
+    await stripe.notify('customer.subscription.updated', { status: 'incomplete', ...metadataOf(id) }, at)
     expect(await subscriptionOf(service, tenant, id)).toEqual(before)
   })
 
@@ -493,10 +459,10 @@ describe('notices', () => {
     const due = (await now()) + 31 * DAY
     const bodies = await Promise.all(
       [1, 2, 3, 4].map(async () =>
-        newEvent('invoice.payment_failed', invoiceOf(id, 'in_2', due), await now()),
+        stripe.newEvent('invoice.payment_failed', invoiceOf(id, 'in_2', due), await now()),
       ),
     )
-    const answers = await Promise.all([...bodies, ...bodies, ...bodies].map((body) => deliver(body)))
+    const answers = await Promise.all([...bodies, ...bodies, ...bodies].map((body) => stripe.deliver(body)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     const { scheduled_payments } = await subscriptionOf(service, other, id)
     expect(scheduled_payments[1].failed_attempts).toBe(4)
@@ -508,14 +474,14 @@ describe('notices', () => {
     await drain()
     const count = await countEvents()
     for (const id of ['0'.repeat(24), 'x', '', '../y', simulated]) {
-      await notify('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) })
-      await notify('invoice.paid', invoiceOf(id, 'in_9', await now()))
+      await stripe.notify('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) })
+      await stripe.notify('invoice.paid', invoiceOf(id, 'in_9', await now()))
       if (id !== simulated) {
-        await notify('payment_intent.succeeded', { id: 'pi_9', metadata: { link_id: id } })
-        await notify('payment_intent.payment_failed', { metadata: { link_id: id } })
+        await stripe.notify('payment_intent.succeeded', { id: 'pi_9', metadata: { link_id: id } })
+        await stripe.notify('payment_intent.payment_failed', { metadata: { link_id: id } })
       }
     }
-    await notify('charge.refunded', { id: 'ch_9' })
+    await stripe.notify('charge.refunded', { id: 'ch_9' })
     expect(await countEvents()).toBe(count)
     expect((await subscriptionOf(service, sandbox, simulated)).status).toBe('active')
   })
@@ -527,11 +493,11 @@ test('the sandbox never reaches Stripe, and is played while Stripe serves the ot
   const made = await subscribe(service, sandbox)
   await operate(service, 'POST', `/card-processor/${made._id}/decline`)
   expect((await subscriptionOf(service, sandbox, made._id)).status).toBe('past_due')
-  await partner('DELETE', `/subscriptions/${made._id}`, undefined, sandbox)
+  await asks('DELETE', `/subscriptions/${made._id}`, undefined, sandbox)
   await drain()
   expect(stripe.requests.length).toBe(before)
 
-  const { _id: live } = await active()
+  const { _id: live } = await active(tenant)
   for (const id of [live, (await createLink(service, tenant))._id]) {
     const answer = await send(`${service.opsUrl}/ops/v1/card-processor/${id}/succeed`, {
       method: 'POST',

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { partner } from '../support/payments.ts'
 import { operate, type SeededTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import {
   advance,
-  asPartner,
   createLink,
   type Json,
   subscribe,
@@ -58,7 +58,7 @@ async function plan(
   })
   await play(link._id, 'succeed')
   await operate(service, 'POST', '/drain')
-  const { body } = await asPartner(service, tenant.clientHeaders, 'GET', '/subscriptions')
+  const { body } = await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')
   return { link, subscription: body.data.find((one: Json) => one.payment_link_id === link._id) }
 }
 
@@ -124,7 +124,7 @@ describe('a standalone subscription', () => {
     const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
     const start = await now()
     const { _id: id } = await subscribe(service, tenant)
-    await asPartner(service, tenant.clientHeaders, 'POST', `/sandbox/subscriptions/${id}/charge`, {})
+    await partner(service, tenant.clientHeaders, 'POST', `/sandbox/subscriptions/${id}/charge`, {})
     await advance(service, { to: start + 40 * DAY })
     expect(await statuses(tenant, id)).toEqual(['paid', 'paid', 'scheduled'])
     await advance(service, { to: start + 65 * DAY })
@@ -135,7 +135,7 @@ describe('a standalone subscription', () => {
     const tenant = await tenantWithCustomer(service, { environment: 'sandbox' })
     const { _id: id } = await subscribe(service, tenant)
     await advance(service, { seconds: 35 * 86_400 })
-    await asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
+    await partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
     await advance(service, { seconds: 70 * 86_400 })
     expect(await statuses(tenant, id)).toEqual(['paid', 'paid', 'cancelled'])
   })
@@ -276,7 +276,7 @@ describe('the plan of a link', () => {
     const { link } = await plan(tenant, { total_installments: 4, down_payment_months: 1 })
     await Promise.all([play(link._id, 'succeed'), play(link._id, 'succeed')])
     await operate(service, 'POST', '/drain')
-    const { body } = await asPartner(service, tenant.clientHeaders, 'GET', '/subscriptions')
+    const { body } = await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')
     expect(body.pagination.total).toBe(1)
   })
 
@@ -293,7 +293,7 @@ describe('the plan of a link', () => {
     await operate(service, 'POST', '/faults', { point: 'card-processor', mode: 'timeout', times: 2 })
     await play(link._id, 'succeed')
     await advance(service, { seconds: 86_400 })
-    const { body } = await asPartner(service, tenant.clientHeaders, 'GET', '/subscriptions')
+    const { body } = await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')
     expect(body.data.map(({ status, payment_link_id }: Json) => [status, payment_link_id])).toEqual([
       ['active', link._id],
     ])
@@ -305,7 +305,7 @@ describe('the plan of a link', () => {
     const { subscription } = await plan(tenant, { total_installments: 5, down_payment_months: 1 })
     const { _id: id } = subscription
     await advance(service, { seconds: 40 * 86_400 })
-    const answer = await asPartner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
+    const answer = await partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${id}`)
     expect(answer.body.data.scheduled_payments.map(({ status }: Json) => status)).toEqual([
       'paid',
       ...Array(3).fill('cancelled'),

@@ -146,6 +146,19 @@ describe('a command', () => {
     reads.mockRestore()
   })
 
+  test('and whoever asks for what is not there read nothing, until somebody has created it', async () => {
+    const id = tenantId()
+    expect((await one.commands.load(tenant, id)).state).toBeNull()
+    const reads = vi.spyOn(one.log, 'readStream')
+    const loaded = await Promise.all(Array.from({ length: 20 }, () => one.commands.load(tenant, id)))
+    expect(loaded).toEqual(Array(20).fill({ state: null, revision: -1 }))
+    expect(reads).not.toHaveBeenCalled()
+    reads.mockRestore()
+    const register = { type: 'Register', data: { tenant_id: id, name: 'Elsewhere' } } as const
+    await other.commands.execute(tenant, id, register, context())
+    expect((await one.commands.load(tenant, id)).state).toMatchObject({ name: 'Elsewhere' })
+  })
+
   test('that is stored needs no look at the log', async () => {
     const id = randomUUID()
     await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, context())

@@ -10,8 +10,8 @@ import {
   perform,
   processManager,
   work,
-} from '../../application/process-managers/process-manager.ts'
-import { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
+} from '../../application/process-managers/runtime/process-manager.ts'
+import { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
 import { integer, table, text } from '../../application/read-models/table.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'

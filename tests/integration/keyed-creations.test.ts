@@ -7,30 +7,25 @@ import { requestHash } from '../../application/idempotency/request-hash.ts'
 import * as tenants from '../../application/parties/tenants.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Tenant, tenant } from '../../domain/parties/tenant.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   Crashed,
   crashingAt,
-  openRegistrationProcess,
+  openRegistrationProcesses,
   operatorContext,
   type RegistrationProcess,
+  type RegistrationProcesses,
   waitingBefore,
 } from '../support/registrations.ts'
 
-let database: TestDatabase
+let processes: RegistrationProcesses
 let one: RegistrationProcess
 let two: RegistrationProcess
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await openRegistrationProcess(database.url)
-  two = await openRegistrationProcess(database.url, { clock: one.bench.clock })
+  processes = await openRegistrationProcesses()
+  ;({ one, two } = processes)
 })
-afterAll(async () => {
-  await two?.bench.close()
-  await one?.bench.close()
-  await database?.drop()
-})
+afterAll(() => processes?.close())
 
 const newKey = () => randomUUID()
 

@@ -12,42 +12,30 @@ import * as tenants from '../../application/parties/tenants.ts'
 import { agentCredential } from '../../domain/access/agent-credential.ts'
 import { inboundConnection } from '../../domain/access/inbound-connection.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
+  accepted,
   Crashed,
   crashingAt,
-  openRegistrationProcess,
+  openRegistrationProcesses,
   operatorContext,
-  type RegistrationProcess,
+  type RegistrationProcesses,
   waitingBefore,
 } from '../support/registrations.ts'
 
-let database: TestDatabase
-const processes: RegistrationProcess[] = []
+let processes: RegistrationProcesses
 let one: Application
 let two: Application
 let tenantId: string
 
-/** Another process: nothing that an earlier one saw is known to it. */
-async function openProcess(): Promise<Application> {
-  const options = processes[0] ? { clock: processes[0].bench.clock } : {}
-  const opened = await openRegistrationProcess(database.url, options)
-  processes.push(opened)
-  return opened.app
-}
+const openProcess = async () => (await processes.open()).app
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await openProcess()
-  two = await openProcess()
-  const registered = await tenants.register(one, { name: 'Tenant' }, operatorContext())
-  if (isRejection(registered)) throw new Error(registered.message)
-  tenantId = registered.tenant_id
+  processes = await openRegistrationProcesses()
+  one = processes.one.app
+  two = processes.two.app
+  tenantId = accepted(await tenants.register(one, { name: 'Tenant' }, operatorContext())).tenant_id
 })
-afterAll(async () => {
-  for (const { bench } of processes) await bench.close()
-  await database?.drop()
-})
+afterAll(() => processes?.close())
 
 interface Created {
   readonly id: string

@@ -11,7 +11,7 @@ import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
 import { PostgresDeliveryRecords } from '../../infrastructure/webhooks/delivery-records.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
 import { cli } from '../support/cli.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createTestDatabase, sessionsThatWait } from '../support/database.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { withClient } from '../support/table-copies.ts'
 
@@ -239,8 +239,7 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
       await holder.query('BEGIN')
       await holder.query('LOCK TABLE runtime.process_managers IN EXCLUSIVE MODE')
       const running = move(from, to)
-      const waits = async () => (await holder.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount === 1
-      await expect.poll(waits, { timeout: 60_000 }).toBe(true)
+      await expect.poll(() => sessionsThatWait(holder)).toBe(1)
       const started = new pg.Client({ connectionString: from, application_name: 'compstream' })
       await started.connect()
       await holder.query('COMMIT')

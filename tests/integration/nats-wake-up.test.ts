@@ -6,8 +6,8 @@ import {
   type ProcessManager,
   type WorkItem,
   work as workOf,
-} from '../../application/process-managers/process-manager.ts'
-import type { WorkStore, WorkToStore } from '../../application/process-managers/work-store.ts'
+} from '../../application/process-managers/runtime/process-manager.ts'
+import type { WorkStore, WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { NatsNotices } from '../../infrastructure/messaging/nats/notices.ts'
 import {

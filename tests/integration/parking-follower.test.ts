@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Handled, ParkingFollower, type Stop } from '../../application/following/parking-follower.ts'
 import type { StoredEvent } from '../../application/ports/event-log.ts'
-import { PARKED_STREAM, type WorkToStore } from '../../application/process-managers/work-store.ts'
+import { PARKED_STREAM, type WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { someEvents } from '../contract/event-log.contract.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'

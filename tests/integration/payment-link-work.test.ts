@@ -1,26 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import * as carriers from '../../application/parties/carriers.ts'
-import * as employers from '../../application/parties/employers.ts'
-import * as tenants from '../../application/parties/tenants.ts'
+import { derivedId } from '../../application/event-registry.ts'
 import { completeLink } from '../../application/payments/completions.ts'
 import { createLink, type NewPaymentLink } from '../../application/payments/create-link.ts'
 import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import type { OutgoingMessage } from '../../application/ports/messages.ts'
 import { paymentLinks } from '../../application/process-managers/payment-links.ts'
-import type { WorkItem } from '../../application/process-managers/process-manager.ts'
+import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { dueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
+  accepted,
+  Crashed,
+  crashingAt,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
+  registerInsured,
 } from '../support/registrations.ts'
-import { newFein, newPolicyNumber } from '../support/seed.ts'
+import { newPolicyNumber } from '../support/seed.ts'
 
 let database: TestDatabase
 let process: RegistrationProcess
@@ -57,26 +59,15 @@ beforeAll(async () => {
       },
     },
   }
-  const context = operatorContext
-  const { tenant_id } = accepted(await tenants.register(app, { name: 'Tenant' }, context()))
-  const carrier = { tenantId: tenant_id, name: 'Carrier', settlementType: null }
-  carrierId = accepted(await carriers.register(app, carrier, context())).carrier_id
-  const employer = {
-    ...{ tenantId: tenant_id, environment: 'live' as const, legalName: 'Insured', fein: newFein() },
-    ...{ address: null, contactEmail: null, payrollCompanyIds: [] },
-  }
-  employerId = accepted(await employers.register(app, employer, context())).employer_id
+  const insured = await registerInsured(app)
+  ;({ carrierId, employerId } = insured)
+  const { tenantId: tenant_id } = insured
   client = { tenant_id, environment: 'live', carrier_ids: 'all', employer_ids: 'all' } as unknown as ApiClient
 })
 afterAll(async () => {
   await process?.bench.close()
   await database?.drop()
 })
-
-function accepted<T>(outcome: T | Rejection): T {
-  if (isRejection(outcome)) throw new Error(outcome.message)
-  return outcome
-}
 
 async function newPolicy(status: 'active' | 'in_progress'): Promise<string> {
   const policy = {
@@ -114,6 +105,7 @@ function item<Payload>(key: string, payload: Payload): WorkItem<Payload> {
     ...{ attempt: 1, isLastTry: false, dueAt: 0, correlationId: 'test', causationId: 'test' },
     ...{ tenantId: client.tenant_id, environment: 'live' },
     signal: new AbortController().signal,
+    freeKey: () => undefined,
   }
 }
 
@@ -192,4 +184,58 @@ test('a plan whose processor is away for hours is told of once, and starts when 
   expect(await paymentLinks(app).work['start-plan'].run({ ...last, payload })).toEqual({ outcome: 'done' })
   const started = await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['SubscriptionStarted'] })
   expect(started.events).toHaveLength(1)
+})
+
+test('a plan that starts weeks late is charged from then on, each month for itself', async () => {
+  const { clock } = app
+  if (!isMovable(clock)) throw new Error('the test moves the clock')
+  const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
+  const linkId = await newLink(await newPolicy('active'), plan)
+  const payment = { processorPaymentId: 'pi_late', paymentMethodId: 'pm_card_payer', amountCents: null }
+  accepted(await completeLink(app, { linkId, ...payment, at: clock.now() }, operatorContext()))
+  clock.moveTo(clock.now() + 80 * 86_400_000)
+  expect(await paymentLinks(app).work['start-plan'].run(item(linkId, {}))).toEqual({ outcome: 'done' })
+  const { state } = await app.commands.load(subscription, derivedId(linkId, 'plan-subscription'))
+  const hoursUntilFirst = (dueAt(state!, 1) - clock.now()) / 3_600_000
+  expect(hoursUntilFirst).toBeGreaterThanOrEqual(1)
+  expect(hoursUntilFirst).toBeLessThan(3.5 * 24)
+  expect([1, 2].map((number) => numberOf(state!, dueAt(state!, number)))).toEqual([1, 2])
+})
+
+describe('a policy that is cancelled', () => {
+  const cancelPolicy = async (policyId: string) =>
+    accepted(await policies.cancel(app, policyId, null, operatorContext()))
+  const pay = async (linkId: string, using = app) => {
+    const payment = { processorPaymentId: `pi_${linkId}`, paymentMethodId: null, amountCents: null }
+    return completeLink(using, { linkId, ...payment, at: app.clock.now() }, operatorContext())
+  }
+  const eventsOf = async (policyId: string) =>
+    (await app.log.readStream(`policy-${policyId}`)).map(({ type }) => type)
+
+  test('after it was paid for while it was active calls for nobody, however often the payment is told', async () => {
+    const policyId = await newPolicy('active')
+    const linkId = await newLink(policyId)
+    accepted(await pay(linkId))
+    await cancelPolicy(policyId)
+    expect(accepted(await pay(linkId))).toEqual({ alreadyPaid: true })
+    expect(await paymentLinks(app).work.complete.run(item(linkId, {}))).toEqual({ outcome: 'done' })
+    expect(await eventsOf(policyId)).toEqual(['PolicyIssued', 'PolicyCancelled'])
+  })
+
+  test('before it was paid for calls for somebody, once', async () => {
+    const policyId = await newPolicy('active')
+    const linkId = await newLink(policyId)
+    await cancelPolicy(policyId)
+    for (const _again of [1, 2]) accepted(await pay(linkId))
+    expect(await eventsOf(policyId)).toEqual(['PolicyIssued', 'PolicyCancelled', 'PolicyNotActivated'])
+  })
+
+  test('after it was paid for and never became active calls for somebody', async () => {
+    const policyId = await newPolicy('in_progress')
+    const linkId = await newLink(policyId)
+    await expect(pay(linkId, crashingAt(app, { category: 'policy', at: 'before' }))).rejects.toThrow(Crashed)
+    await cancelPolicy(policyId)
+    accepted(await pay(linkId))
+    expect(await eventsOf(policyId)).toEqual(['PolicyIssued', 'PolicyCancelled', 'PolicyNotActivated'])
+  })
 })

@@ -5,7 +5,10 @@ import { CommandHandler } from '../../application/command-handling/command-handl
 import { advanceClock } from '../../application/operations/advance-clock.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { payrollPipeline } from '../../application/process-managers/payroll-pipeline.ts'
-import type { ProcessManagerRunner, RunnerOptions } from '../../application/process-managers/runner.ts'
+import type {
+  ProcessManagerRunner,
+  RunnerOptions,
+} from '../../application/process-managers/runtime/runner.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type PayrollFile, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import type { CanonicalRow } from '../../domain/payroll/payroll-row.ts'
@@ -229,6 +232,7 @@ describe('interrupted', () => {
       },
       ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
       signal: new AbortController().signal,
+      freeKey: () => undefined,
     }
     const { log, registry, clock, faults } = bench
     const outcomes = await Promise.all(

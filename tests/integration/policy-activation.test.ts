@@ -1,29 +1,29 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import * as carriers from '../../application/parties/carriers.ts'
-import * as employers from '../../application/parties/employers.ts'
-import * as tenants from '../../application/parties/tenants.ts'
 import { activatePolicy } from '../../application/policies/activation.ts'
 import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import { holderOf, policyNumberReservation } from '../../application/uniqueness/reservations.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { type Policy, policy } from '../../domain/policies/policy.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type ReservationCommand, reservation } from '../../domain/uniqueness/reservation.ts'
 import {
+  accepted,
   Crashed,
   type CrashPoint,
   crashingAt,
-  openRegistrationProcess,
+  openRegistrationProcesses,
   operatorContext,
   type RegistrationProcess,
+  type RegistrationProcesses,
+  registerInsured,
   waitingBefore,
 } from '../support/registrations.ts'
-import { newFein, newPolicyNumber } from '../support/seed.ts'
+import { newPolicyNumber } from '../support/seed.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
-let database: TestDatabase
+let processes: RegistrationProcesses
 let one: RegistrationProcess
 let two: RegistrationProcess
 let tenantId: string
@@ -31,32 +31,11 @@ let employerId: string
 let carrierId: string
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await openRegistrationProcess(database.url)
-  two = await openRegistrationProcess(database.url, { clock: one.bench.clock })
-  const context = operatorContext
-  tenantId = accepted(await tenants.register(one.app, { name: 'Tenant' }, context())).tenant_id
-  const carrier = { tenantId, name: 'Carrier', settlementType: null }
-  carrierId = accepted(await carriers.register(one.app, carrier, context())).carrier_id
-  const employer = { tenantId, environment: 'live', legalName: 'Insured', fein: newFein() } as const
-  employerId = accepted(
-    await employers.register(
-      one.app,
-      { ...employer, address: null, contactEmail: null, payrollCompanyIds: [] },
-      context(),
-    ),
-  ).employer_id
+  processes = await openRegistrationProcesses()
+  ;({ one, two } = processes)
+  ;({ tenantId, carrierId, employerId } = await registerInsured(one.app))
 })
-afterAll(async () => {
-  await two?.bench.close()
-  await one?.bench.close()
-  await database?.drop()
-})
-
-function accepted<T>(outcome: T | Rejection): T {
-  if (isRejection(outcome)) throw new Error(outcome.message)
-  return outcome
-}
+afterAll(() => processes?.close())
 
 const issue = (
   app: Application,
@@ -172,6 +151,36 @@ describe('an activation', () => {
     accepted(await policies.cancel(one.app, id, null, operatorContext()))
     expect(isRejection(await attempt(two.app, id, command))).toBe(false)
     expect(await eventsOf(id)).toEqual(['PolicyIssued', 'PolicyActivated', 'PolicyCancelled'])
+  })
+
+  test('has the number that another reserved and gave back while it asked', async () => {
+    const number = newPolicyNumber()
+    const id = await issued(number)
+    const { commands } = one.app
+    let isRaced = false
+    const race = async (...[decider, of, command, context]: Parameters<typeof commands.execute>) => {
+      if (isRaced || decider.category !== reservation.category) {
+        return commands.execute(decider, of, command, context)
+      }
+      isRaced = true
+      const another = { ...(command as ReservationCommand).data, owner_id: '0'.repeat(24) }
+      const other = (type: 'Reserve' | 'Release') =>
+        two.app.commands.execute(reservation, of, { type, data: another }, operatorContext())
+      await other('Reserve')
+      const refused = await commands.execute(decider, of, command, context)
+      expect(refused).toMatchObject({ code: 'policy_number_taken' })
+      await other('Release')
+      return refused
+    }
+    const racing = new Proxy(commands, {
+      get(target, name) {
+        const member: unknown = name === 'execute' ? race : Reflect.get(target, name, target)
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    })
+    const outcome = await activatePolicy({ ...one.app, commands: racing }, id, operatorContext())
+    expect(accepted(outcome).status).toBe('active')
+    expect([isRaced, await holder(number)]).toEqual([true, id])
   })
 
   test('takes the number of a policy that has expired', async () => {

@@ -9,8 +9,8 @@ import {
   type ProcessManager,
   type WorkKind,
   work,
-} from '../../application/process-managers/process-manager.ts'
-import type { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
+} from '../../application/process-managers/runtime/process-manager.ts'
+import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'

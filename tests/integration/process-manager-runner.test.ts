@@ -14,13 +14,13 @@ import {
   type WorkKind,
   type WorkOutcome,
   work as workOf,
-} from '../../application/process-managers/process-manager.ts'
-import type { RunnerOptions } from '../../application/process-managers/runner.ts'
+} from '../../application/process-managers/runtime/process-manager.ts'
+import type { RunnerOptions } from '../../application/process-managers/runtime/runner.ts'
 import {
   CheckpointMoved,
   type WorkStore,
   type WorkToStore,
-} from '../../application/process-managers/work-store.ts'
+} from '../../application/process-managers/runtime/work-store.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

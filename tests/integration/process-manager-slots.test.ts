@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { advanceClock } from '../../application/operations/advance-clock.ts'
 import {
@@ -13,8 +13,8 @@ import {
   type WorkKind,
   type WorkOutcome,
   work,
-} from '../../application/process-managers/process-manager.ts'
-import type { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
+} from '../../application/process-managers/runtime/process-manager.ts'
+import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import { type EventOf, eventType } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -164,6 +164,39 @@ describe('slots', () => {
     expect(most()).toBe(2)
     expect(await bench.drain(runner)).toBe(true)
     expect(new Set(begun).size).toBe(30)
+  })
+
+  test('whoever is done with what its key stands for leaves it to others before its own end', async () => {
+    const posted: string[] = []
+    let store: () => void = () => undefined
+    const isStored = new Promise<void>((resolve) => {
+      store = resolve
+    })
+    const run: Post = async ({ key, freeKey }) => {
+      posted.push(key)
+      freeKey(true)
+      await isStored
+      return { outcome: 'done' }
+    }
+    await storeLetters(Array.from({ length: 5 }, (_, n) => ({ key: `${n}`, host: 'host' })))
+    const runner = await bench.run([post(run, { slots: 3, perKey: byHost(1) })])
+    // of all there are no more than before
+    await until(() => posted.length === 3)
+    expect(await bench.store.counts({ now: bench.clock.now() })).toMatchObject({ leased: 3, due: 2 })
+    store()
+    expect(await bench.drain(runner)).toBe(true)
+    expect(new Set(posted).size).toBe(5)
+  })
+
+  test('what is to be done again long after makes nobody look for what is due', async () => {
+    const looks = vi.spyOn(bench.store, 'makeDue')
+    const run: Post = async () => ({ outcome: 'again', at: bench.clock.now() + 86_400_000 })
+    await storeLetters(Array.from({ length: 20 }, (_, n) => ({ key: `${n}`, host: 'host' })))
+    await bench.run([post(run, { slots: 1 })], { pollMs: 600_000 })
+    await until(async () => (await bench.store.counts({ now: bench.clock.now() })).later === 20)
+    // as it began
+    expect(looks).toHaveBeenCalledTimes(1)
+    looks.mockRestore()
   })
 
   test('many keys that share something hold up nobody else, and all have their turn', async () => {

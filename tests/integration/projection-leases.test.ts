@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../../infrastructure/ownership/owner-session.ts'
@@ -64,17 +64,46 @@ describe('a lease', () => {
 })
 
 describe('the lease of an owner with a session', () => {
+  /** Sessions with their owners; the locks of other databases of the server have the same numbers. */
+  const HELD = `
+    FROM pg_locks JOIN runtime.sessions ON lock::bigint = objid::bigint
+    WHERE locktype = 'advisory' AND classid = 1129270864 AND mode = 'ExclusiveLock' AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
   const killSession = (owner: string) =>
     database.withOwner((client) =>
-      client.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_locks JOIN runtime.sessions ON lock::bigint = objid::bigint
-         WHERE locktype = 'advisory' AND classid = 1129270864 AND granted AND owner = $1`,
-        [owner],
-      ),
+      client.query(`SELECT pg_terminate_backend(pid) ${HELD} AND owner = $1`, [owner]),
     )
+  /** Sessions by owner, as the number of the server's process. */
+  async function locks(): Promise<Map<string, number>> {
+    const { rows } = await database.pool.query<{ owner: string; pid: number }>(`SELECT owner, pid ${HELD}`)
+    expect(new Set(rows.map(({ owner }) => owner)).size).toBe(rows.length)
+    return new Map(rows.map(({ owner, pid }) => [owner, pid]))
+  }
+
+  // another service on the same server, whose sessions have the same numbers
+  let elsewhere: TestDatabase
+  let neighbour: Database
+  const neighbours: { close(): Promise<void> }[] = []
+  beforeAll(async () => {
+    elsewhere = await createTestDatabase()
+    neighbour = await openDatabase({ url: elsewhere.url })
+    for (let n = 1; n <= 20; n += 1) neighbours.push(await openOwnerSession(neighbour, `neighbour ${n}`))
+  })
+  afterAll(async () => {
+    await Promise.all(neighbours.map((session) => session.close()))
+    await neighbour.close()
+    await elsewhere.drop()
+  })
+
+  /** A session that does not outlive its test. */
+  async function sessionOf(owner: string, on: Pick<Database, 'connect' | 'pool'> = database) {
+    const session = await openOwnerSession(on, owner)
+    onTestFinished(() => session.close())
+    return session
+  }
 
   it('is anybody’s as soon as the session has ended', async () => {
-    const session = await openOwnerSession(database, 'in session')
+    const session = await sessionOf('in session')
     await store.acquire('work', 'in session', LONG)
     expect(await store.acquire('work', 'b', LONG)).toBeNull()
     expect(await store.holders(['work'])).toEqual(new Map([['work', 'in session']]))
@@ -86,7 +115,7 @@ describe('the lease of an owner with a session', () => {
   })
 
   it('is safe again when a lost session was opened anew', async () => {
-    const session = await openOwnerSession(database, 'comes back')
+    const session = await sessionOf('comes back')
     await store.acquire('work', 'comes back', LONG)
     for (let n = 0; n < 3; n += 1) {
       const before = (await locks()).get('comes back')
@@ -129,7 +158,7 @@ describe('the lease of an owner with a session', () => {
         return Object.assign(client, { query: answeredLate })
       },
     }
-    const session = await openOwnerSession(throughLoss, 'lost twice')
+    const session = await sessionOf('lost twice', throughLoss)
     const first = (await locks()).get('lost twice')
     await killSession('lost twice')
     await expect.poll(() => opened).toBe(3)
@@ -149,8 +178,8 @@ describe('the lease of an owner with a session', () => {
       const kinds = [{ processManager: 'couriers', kind: 'deliver', slots: 4 }]
       return (await work.claim({ owner, leaseMs: LONG, kinds })).map(({ attempt }) => attempt)
     }
-    const session = await openOwnerSession(database, 'cut off')
-    const other = await openOwnerSession(database, 'other')
+    const session = await sessionOf('cut off')
+    const other = await sessionOf('other')
     expect(await claim('cut off')).toEqual([1])
     await session.close()
     expect(await claim('cut off')).toEqual([])
@@ -159,12 +188,12 @@ describe('the lease of an owner with a session', () => {
   })
 
   it('leaves nothing behind: owners that are gone and own nothing are forgotten', async () => {
-    const idle = await openOwnerSession(database, 'idle')
-    const holding = await openOwnerSession(database, 'holding')
+    const idle = await sessionOf('idle')
+    const holding = await sessionOf('holding')
     await store.acquire('work', 'holding', LONG)
     await Promise.all([idle.close(), holding.close()])
     const known = async () => {
-      const session = await openOwnerSession(database, 'looking')
+      const session = await sessionOf('looking')
       await session.close()
       return (await database.pool.query('SELECT owner FROM runtime.sessions')).rows.map(({ owner }) => owner)
     }
@@ -173,15 +202,6 @@ describe('the lease of an owner with a session', () => {
     expect(await store.acquire('work', 'b', LONG)).not.toBeNull()
     expect(await known()).not.toContain('holding')
   })
-
-  /** Sessions by owner, as the number of the server's process. */
-  async function locks(): Promise<Map<string, number>> {
-    const { rows } = await database.pool.query<{ owner: string; pid: number }>(
-      `SELECT owner, pid FROM pg_locks JOIN runtime.sessions ON lock::bigint = objid::bigint
-       WHERE locktype = 'advisory' AND classid = 1129270864 AND mode = 'ExclusiveLock' AND granted`,
-    )
-    return new Map(rows.map(({ owner, pid }) => [owner, pid]))
-  }
 })
 
 describe('the leases of a process', () => {

@@ -9,8 +9,8 @@ import {
   type ProcessManager,
   perform,
   work,
-} from '../../application/process-managers/process-manager.ts'
-import type { WorkStore } from '../../application/process-managers/work-store.ts'
+} from '../../application/process-managers/runtime/process-manager.ts'
+import type { WorkStore } from '../../application/process-managers/runtime/work-store.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
 import { Readiness } from '../../interfaces/readiness.ts'

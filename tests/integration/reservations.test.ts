@@ -2,9 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { ALERTS } from '../../application/operations/operator-alerts.ts'
-import * as carriers from '../../application/parties/carriers.ts'
 import * as employers from '../../application/parties/employers.ts'
-import * as tenants from '../../application/parties/tenants.ts'
 import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import {
@@ -13,24 +11,26 @@ import {
   release,
   reserve,
 } from '../../application/uniqueness/reservations.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
 import { reservation } from '../../domain/uniqueness/reservation.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
+  accepted,
   Crashed,
   type CrashPoint,
   crashingAt,
-  openRegistrationProcess,
+  openRegistrationProcesses,
   operatorContext,
   type RegistrationProcess,
+  type RegistrationProcesses,
+  registerInsured,
   waitingBefore,
 } from '../support/registrations.ts'
 import { newFein, newPolicyNumber } from '../support/seed.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
-let database: TestDatabase
+let processes: RegistrationProcesses
 let one: RegistrationProcess
 let two: RegistrationProcess
 let tenantId: string
@@ -38,25 +38,11 @@ let employerId: string
 let carrierId: string
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await openRegistrationProcess(database.url)
-  // two processes share the clock, as they share the one that the operator moves
-  two = await openRegistrationProcess(database.url, { clock: one.bench.clock })
-  tenantId = accepted(await tenants.register(one.app, { name: 'Tenant' }, operatorContext())).tenant_id
-  const carrier = { tenantId, name: 'Carrier', settlementType: null }
-  carrierId = accepted(await carriers.register(one.app, carrier, operatorContext())).carrier_id
-  employerId = accepted(await FEIN.create(one.app, newFein())).employer_id
+  processes = await openRegistrationProcesses()
+  ;({ one, two } = processes)
+  ;({ tenantId, carrierId, employerId } = await registerInsured(one.app))
 })
-afterAll(async () => {
-  await two?.bench.close()
-  await one?.bench.close()
-  await database?.drop()
-})
-
-function accepted<T>(outcome: T | Rejection): T {
-  if (isRejection(outcome)) throw new Error(outcome.message)
-  return outcome
-}
+afterAll(() => processes?.close())
 
 function advance(ms: number): void {
   const { clock } = one.app

@@ -47,6 +47,21 @@ describe('the vault', () => {
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
+  test('gives no removed secret out of memory while the answer to the removal is on its way', async () => {
+    const found: (string | null)[] = []
+    // biome-ignore lint/suspicious/noExplicitAny: stands for all overloads
+    const query = async (statement: any): Promise<any> => {
+      const answer = await pool.query(statement)
+      if (statement.name === 'secrets/remove') found.push(await removing.get('client/7'))
+      return answer
+    }
+    const removing = new PostgresSecretVault({ query } as Pick<pg.Pool, 'query'>, masterKeys, clock)
+    await removing.put('client/7', 's3cret')
+    expect(await removing.get('client/7')).toBe('s3cret')
+    await removing.remove('client/7')
+    expect(found).toEqual([null])
+  })
+
   test('stores ciphertext that belongs to its reference', async () => {
     await vault().put('client/5', 'the one secret')
     const { rows } = await pool.query<{ row: string; sealed: Buffer }>(

@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { derivedId } from '../../application/event-registry.ts'
 import type { Clock } from '../../application/ports/clock.ts'
 import type { AttemptResult, WebhookSender } from '../../application/ports/webhooks.ts'
@@ -80,6 +80,20 @@ describe('the ladder', () => {
 })
 
 describe('who receives', () => {
+  test('an event that is raised again by the same piece of work is one event, and nothing is read to find that out', async () => {
+    const subscription = await webhooks.subscribe(receiver.url)
+    const reads = vi.spyOn(bench.log, 'readStream')
+    const raise = () => webhooks.raise({ commandId: 'a piece of work' })
+    const eventId = await raise()
+    expect(await raise()).toBe(eventId)
+    expect(reads).not.toHaveBeenCalled()
+    reads.mockRestore()
+    await webhooks.deliver()
+    await webhooks.settled()
+    expect(receiver.requests.map(({ headers }) => headers['x-webhook-id'])).toEqual([eventId])
+    expect(await webhooks.records.list(subscription, 50)).toHaveLength(1)
+  })
+
   test('the subscriptions as of the event, each within its scope and types, with one id for all', async () => {
     const [carrierId, employerId] = [newId(), newId()]
     const path = (name: string) => `${receiver.url}/${name}`

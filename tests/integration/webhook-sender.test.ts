@@ -74,6 +74,22 @@ describe('a delivery', () => {
     expect(receiver.connections()).toBe(1)
   })
 
+  test('takes up the TLS session of the one before on a new connection', async () => {
+    const resumed: boolean[] = []
+    const url = await listen(
+      createTlsServer(serverCertificate(['127.0.0.1']), (socket) => {
+        resumed.push(socket.isSessionReused())
+        socket.once('data', () =>
+          socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'),
+        )
+      }),
+    )
+    for (let n = 0; n < 3; n += 1) {
+      expect(await sender.post(wanted({ url }), unstopped)).toEqual({ statusCode: 200, error: null })
+    }
+    expect(resumed).toEqual([false, true, true])
+  })
+
   test('every 2xx is accepted, and nothing else; redirects are not followed', async () => {
     const answers = [200, 201, 202, 204, 299, 300, 302, 307, 308, 400, 410, 429, 500, 503]
     receiver.answerWith(({ path }) => ({
@@ -141,6 +157,27 @@ describe('receivers that hold on', () => {
     })
     expect(await sender.post(wanted({ url: endless }), unstopped)).toEqual({ statusCode: 200, error: null })
     await expect.poll(() => closed).toBe(1)
+  })
+
+  test('what never comes to an answer, or wraps one in ever more bytes, is not read on for ever', async () => {
+    const floods: Readonly<Record<string, readonly [string, string]>> = {
+      'interim answers': ['', 'HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n'],
+      'empty lines': ['', '\r\n'],
+      'extensions of chunks': [
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+        `1;${'x'.repeat(1000)}\r\nx\r\n`,
+      ],
+    }
+    for (const [kind, [beginning, repeated]] of Object.entries(floods)) {
+      const bytes = (beginning === '' ? 16 : 64) * 1024
+      const part = repeated.repeat(Math.ceil(bytes / repeated.length))
+      const url = await tls((socket) => {
+        socket.once('data', () => socket.write(beginning + part))
+      })
+      const answer = await sender.post(wanted({ url }), unstopped)
+      const expected = beginning === '' ? [null, 'The answer is too long'] : [200, null]
+      expect([kind, answer.statusCode, answer.error]).toEqual([kind, ...expected])
+    }
   })
 
   test('an answer that breaks off is none', async () => {

@@ -5,44 +5,38 @@ import { aggregateCache } from '../../application/command-handling/aggregates.ts
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { runClaimed } from '../../application/idempotency/claims.ts'
 import * as subscriptions from '../../application/webhooks/subscriptions.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { PostgresDeliveryRecords } from '../../infrastructure/webhooks/delivery-records.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
+  accepted,
   Crashed,
   crashingAt,
-  openRegistrationProcess,
+  openRegistrationProcesses,
   operatorContext,
   type RegistrationProcess,
+  type RegistrationProcesses,
   waitingBefore,
 } from '../support/registrations.ts'
 import { localSender, newId } from '../support/webhooks.ts'
 
 /** Webhook subscriptions where attempts crash, come again, or meet others of another process. */
 
-let database: TestDatabase
-const processes: RegistrationProcess[] = []
+let processes: RegistrationProcesses
 let one: Application
 let two: Application
 let caller: subscriptions.WebhookCaller
 
-async function openProcess(): Promise<Application> {
-  const options = processes[0] ? { clock: processes[0].bench.clock } : {}
-  const opened = await openRegistrationProcess(database.url, options)
-  processes.push(opened)
-  const deliveries = new PostgresDeliveryRecords(opened.bench.database.pool)
-  return { ...opened.app, webhooks: { sender: localSender(), deliveries } }
+function withWebhooks({ app, bench }: RegistrationProcess): Application {
+  const deliveries = new PostgresDeliveryRecords(bench.database.pool)
+  return { ...app, webhooks: { sender: localSender(), deliveries } }
 }
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await openProcess()
-  two = await openProcess()
+  processes = await openRegistrationProcesses()
+  one = withWebhooks(processes.one)
+  two = withWebhooks(processes.two)
 })
-afterAll(async () => {
-  for (const { bench } of processes) await bench.close()
-  await database?.drop()
-})
+afterAll(() => processes?.close())
 beforeEach(() => {
   const scope = { carrier_ids: 'all', employer_ids: 'all' } as const
   caller = { client_id: 'client', tenant_id: newId(), environment: 'live', ...scope }
@@ -57,11 +51,6 @@ function registered(app: Application, to = url(), commandId: string = randomUUID
 
 async function made(to = url()): Promise<subscriptions.SubscriptionWithSecret> {
   return accepted(await registered(one, to))
-}
-
-function accepted<Outcome>(outcome: Outcome | Rejection): Outcome {
-  if (isRejection(outcome)) throw new Error(outcome.message)
-  return outcome
 }
 
 /** A registration under an idempotency key, as the endpoint does it. */
@@ -135,7 +124,7 @@ describe('a registration', () => {
 
   test('that is refused leaves nothing in the vault', async () => {
     const secrets = async () => {
-      const { rows } = await processes[0]!.bench.database.pool.query(
+      const { rows } = await processes.one.bench.database.pool.query(
         'SELECT count(*)::int AS n FROM runtime.secrets',
       )
       return rows[0].n as number
@@ -160,7 +149,7 @@ test('a rotation that comes again is a conflict, and the secret that was shown i
 })
 
 test('subscriptions that changed often stay in memory side by side: what they are is small, whatever came before', async () => {
-  const { bench } = processes[0]!
+  const { bench } = processes.one
   let reads = 0
   const log = new Proxy(bench.log, {
     get(target, name) {
@@ -189,7 +178,7 @@ test('subscriptions that changed often stay in memory side by side: what they ar
 test('a rotation that is refused, or comes again, leaves no secret of its own in the vault', async () => {
   const { subscription } = await made()
   const refs = async () => {
-    const { rows } = await processes[0]!.bench.database.pool.query(
+    const { rows } = await processes.one.bench.database.pool.query(
       'SELECT ref FROM runtime.secrets WHERE starts_with(ref, $1)',
       [`webhook-subscription/${subscription._id}/`],
     )
@@ -204,7 +193,7 @@ test('a rotation that is refused, or comes again, leaves no secret of its own in
 
 describe('the count of failures', () => {
   const fail = async (subscriptionId: string, count: number) => {
-    const { pool } = processes[0]!.bench.database
+    const { pool } = processes.one.bench.database
     const add = 'INSERT INTO webhooks.health (subscription_id, failure_count) VALUES ($1, $2)'
     await pool.query(add, [subscriptionId, count])
   }

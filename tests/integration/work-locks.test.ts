@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { ClaimedWork, WorkToStore } from '../../application/process-managers/work-store.ts'
+import type { ClaimedWork, WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabase, sessionsThatWait, type TestDatabase } from '../support/database.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
 
 let testDatabase: TestDatabase
@@ -41,15 +41,7 @@ test('pieces that are stored again while they end do not wait for each other', a
   }
   await advance(['c'])
   const [d, b, a] = claims as [ClaimedWork, ClaimedWork, ClaimedWork]
-  const waitingFor = async (count: number) => {
-    await until(async () => {
-      const { rows } = await pool.query(
-        `SELECT count(*)::int AS count FROM pg_stat_activity
-         WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-      )
-      return rows[0].count === count
-    })
-  }
+  const waitingFor = (count: number) => until(async () => (await sessionsThatWait(pool)) === count)
   const other = await pool.connect()
   try {
     await other.query(`BEGIN; SELECT FROM runtime.work WHERE key = 'c' FOR UPDATE`)

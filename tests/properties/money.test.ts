@@ -7,7 +7,6 @@ import {
   divideHalfUp,
   multiply,
   premiumCents,
-  toCents,
 } from '../../domain/kernel/money.ts'
 import { auditableCents, premiumTable } from '../../domain/payroll/wages-and-premium.ts'
 import { row } from '../support/payroll.ts'
@@ -92,17 +91,6 @@ describe('rounding half up', () => {
     fc.assert(
       fc.property(fc.bigInt(), (n) => void expect(divideHalfUp(2n * n + 1n, 2n)).toBe(n < 0n ? n : n + 1n)),
     )
-  })
-
-  test('is what dollars become cents by', () => {
-    fc.assert(
-      fc.property(decimals, (value) =>
-        expectHalfUp(BigInt(toCents(value)), times(fraction(value), whole(100))),
-      ),
-    )
-    expect(toCents(decimal(1.005)!)).toBe(101)
-    expect(toCents(decimal('0.005')!)).toBe(1)
-    expect(toCents(decimal('0.00499999999999999')!)).toBe(0)
   })
 
   test('is what premium is computed by, with nothing rounded on the way', () => {

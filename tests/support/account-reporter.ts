@@ -6,7 +6,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 
 /**
  * Writes the account of a run, and ends it with what it left out: how many tests of which files, why, and on which
- * installation; and names what passed at the second try only, where there is one. The last line is `N passed, N failed, N skipped`, which is written beside the account, too.
+ * installation. The last line is `N passed, N failed, N skipped`, which is written beside the account, too.
  */
 export default class AccountReporter extends JsonReporter {
   readonly #countFile: string
@@ -23,12 +23,10 @@ export default class AccountReporter extends JsonReporter {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 }
     /** How many tests were skipped, by project and reason, then by file. */
     const skipped = new Map<string, Map<string, number>>()
-    const repeated: string[] = []
     for (const module of modules) {
       for (const test of module.children.allTests()) {
         const { state } = test.result()
         count[state] += 1
-        if (test.diagnostic()?.flaky) repeated.push(`  ${module.project.name}: ${test.fullName}\n`)
         if (state !== 'skipped') continue
         const group = `${module.project.name}: ${reasonOf(test)}`
         const files = skipped.get(group) ?? new Map<string, number>()
@@ -45,7 +43,6 @@ export default class AccountReporter extends JsonReporter {
       return `  ${total} on ${group}\n    ${[...files].map(([file, tests]) => `${file} ${tests}`).join(', ')}\n`
     })
     const last = `${count.passed} passed, ${count.failed + count.pending} failed, ${count.skipped} skipped\n`
-    if (repeated.length > 0) process.stdout.write(`\npassed at the second try:\n${repeated.join('')}`)
     process.stdout.write(`${lines.length > 0 ? `\nskipped:\n${lines.join('')}` : '\n'}${last}`)
     await writeFile(this.#countFile, last)
   }

@@ -42,6 +42,17 @@ export function urlOf(database: string): string {
   return url.toString()
 }
 
+/** How many sessions of a connection's database wait for a lock; other databases of the server are other suites'. */
+export async function sessionsThatWait(db: Pick<pg.ClientBase, 'query'>): Promise<number> {
+  // within a transaction the server shows sessions as they were at the first look
+  await db.query('SELECT pg_stat_clear_snapshot()')
+  const { rows } = await db.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM pg_stat_activity
+     WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
+  )
+  return rows[0]!.count
+}
+
 /** Runs `work` with a superuser connection to the test server's own database. */
 export async function withServer<T>(work: (server: pg.Client) => Promise<T>): Promise<T> {
   const server = new pg.Client(inject('postgresUrl'))

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { employeeRecord, reportBody } from './core.ts'
-import { type Answer, payrollRow, type SeededTenant } from './seed.ts'
+import { type Account, InsistentCaller } from './insistent-caller.ts'
+import { payrollRow, type SeededTenant } from './seed.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { RunningService } from './service.ts'
 
@@ -30,39 +31,10 @@ export interface Acknowledged {
   readonly policyChanges: number[]
 }
 
-/** How clients fared. */
-export interface Account {
-  requests: number
-  answered: number
-  /** Requests that were sent again, by the reason: a status, or what the connection said. */
-  readonly retries: Map<string, number>
-  /** The longest that one request went without an answer over all its tries, in milliseconds, by its kind. */
-  readonly longest: Map<string, number>
-  /** The longest time in which no request of anybody was answered, in milliseconds. */
-  longestSilence: number
-}
-
-interface KeyedRequest {
-  readonly method?: string
-  readonly to: (api: RunningService) => string
-  readonly headers: Record<string, string>
-  readonly body: unknown
-  /** How long a try may take, in milliseconds. */
-  readonly tryMs?: number
-}
-
-/** A client gives up a try after so long, and asks another process; processes are frozen for longer. */
-const TRY_MS = 8_000
 /** A policy change carries no key: it must not be sent again while a frozen process may still make it. */
 const PATIENT_TRY_MS = 45_000
-const RETRY_MS = 60
-/** A request that is not answered for so long is a failure of the service. */
-const GIVE_UP_MS = 300_000
 /** People are reported again and again, as in life. */
 const PEOPLE = 3_000
-/** What a server may say while it, or what it depends on, is away; 409: the first try is still under way. */
-const TRANSIENT = [409, 500, 502, 503, 504]
-const INTERNAL_ERROR = -32603
 
 /** The rows that a seed stands for; every 41st has a class code that no policy knows. */
 export function sentRows(rows: number, seed: number): SentRow[] {
@@ -90,15 +62,7 @@ export function changedRates(n: number): Record<string, unknown>[] {
  */
 export class InsistentClients {
   readonly acknowledged: Acknowledged = { files: [], syncs: [], employers: new Map(), policyChanges: [] }
-  readonly account: Account = {
-    requests: 0,
-    answered: 0,
-    retries: new Map(),
-    longest: new Map(),
-    longestSilence: 0,
-  }
-  #answeredAt = performance.now()
-  readonly #apis: () => readonly RunningService[]
+  readonly #caller: InsistentCaller
   readonly #tenant: SeededTenant
   readonly #operator: Record<string, string>
   readonly #random: SeededRandom
@@ -111,7 +75,7 @@ export class InsistentClients {
     operatorToken: string,
     random: SeededRandom,
   ) {
-    this.#apis = apis
+    this.#caller = new InsistentCaller(apis, random)
     this.#tenant = tenant
     this.#operator = { Authorization: `Bearer ${operatorToken}` }
     this.#random = random
@@ -138,6 +102,11 @@ export class InsistentClients {
     this.#over = true
   }
 
+  /** How they fared. */
+  get account(): Account {
+    return this.#caller.account
+  }
+
   async #again(send: (n: number) => Promise<void>): Promise<void> {
     for (let n = 0; !this.#over; n += 1) await send(n)
   }
@@ -153,7 +122,7 @@ export class InsistentClients {
         gross_wages: cents / 100,
       }),
     )
-    const { body } = await this.#insist(key.split('-')[0]!, {
+    const { body } = await this.#caller.ask(key.split('-')[0]!, {
       to: ({ coreUrl }) => `${coreUrl}/api/v1/payroll/reports`,
       headers: { ...this.#tenant.clientHeaders, 'Idempotency-Key': key },
       body: reportBody(this.#tenant, { employees }),
@@ -173,7 +142,7 @@ export class InsistentClients {
       }),
     )
     const { employerId, policyId, apiKey } = this.#tenant
-    const answer = await this.#insist('tool', {
+    const answer = await this.#caller.ask('tool', {
       to: ({ mcpUrl }) => `${mcpUrl}/mcp`,
       headers: { Authorization: `Bearer ${apiKey}` },
       body: {
@@ -198,7 +167,7 @@ export class InsistentClients {
       action: 'update',
       gross_wages: 1_000 + index,
     }))
-    const { body } = await this.#insist('sync', {
+    const { body } = await this.#caller.ask('sync', {
       to: ({ coreUrl }) => `${coreUrl}/api/v1/employees/sync`,
       headers: { ...this.#tenant.clientHeaders, 'Idempotency-Key': key },
       body: { employer_id: this.#tenant.employerId, employees },
@@ -208,7 +177,7 @@ export class InsistentClients {
   }
 
   async #changePolicy(n: number): Promise<void> {
-    await this.#insist('policy', {
+    await this.#caller.ask('policy', {
       method: 'PATCH',
       to: ({ opsUrl }) => `${opsUrl}/ops/v1/policies/${this.#tenant.policyId}`,
       headers: this.#operator,
@@ -221,7 +190,7 @@ export class InsistentClients {
 
   async #createEmployer(n: number): Promise<void> {
     const name = `Employer ${n}`
-    const { body } = await this.#insist('employer', {
+    const { body } = await this.#caller.ask('employer', {
       to: ({ opsUrl }) => `${opsUrl}/ops/v1/employers`,
       headers: { ...this.#operator, 'Idempotency-Key': `employer-${n}` },
       body: {
@@ -233,62 +202,5 @@ export class InsistentClients {
     })
     this.acknowledged.employers.set(name, body.data.employer_id)
     await delay(this.#random.between(0, 800))
-  }
-
-  /** Sends a request until it is answered, each try to any API process. */
-  async #insist(kind: string, request: KeyedRequest): Promise<{ body: Answer['body'] }> {
-    const { account } = this
-    account.requests += 1
-    const began = performance.now()
-    const text = JSON.stringify(request.body)
-    for (;;) {
-      const apis = this.#apis()
-      const why = apis.length === 0 ? 'no process' : await this.#try(request, text, this.#random.pick(apis))
-      if (typeof why !== 'string') {
-        this.#noteAnswer()
-        const took = performance.now() - began
-        account.longest.set(kind, Math.max(account.longest.get(kind) ?? 0, Math.round(took)))
-        return why
-      }
-      account.retries.set(why, (account.retries.get(why) ?? 0) + 1)
-      if (performance.now() - began > GIVE_UP_MS) throw new Error(`${kind}: never answered, at last ${why}`)
-      await delay(RETRY_MS)
-    }
-  }
-
-  #noteAnswer(): void {
-    const now = performance.now()
-    this.account.answered += 1
-    this.account.longestSilence = Math.max(this.account.longestSilence, Math.round(now - this.#answeredAt))
-    this.#answeredAt = now
-  }
-
-  /** @returns why it has to be tried again, or the answer. */
-  async #try(
-    request: KeyedRequest,
-    text: string,
-    api: RunningService,
-  ): Promise<string | { body: Answer['body'] }> {
-    const { method = 'POST', to, headers, tryMs = TRY_MS } = request
-    let status: number
-    let answer: string
-    try {
-      const response = await fetch(to(api), {
-        method,
-        headers: { 'Content-Type': 'application/json', ...headers },
-        body: text,
-        signal: AbortSignal.timeout(tryMs),
-      })
-      status = response.status
-      answer = await response.text()
-    } catch (error) {
-      const { name, cause } = error as { name: string; cause?: { code?: string } }
-      return cause?.code ?? name
-    }
-    if (TRANSIENT.includes(status)) return String(status)
-    const body = JSON.parse(answer)
-    if (body.error?.code === INTERNAL_ERROR) return 'internal error'
-    if (status >= 400 || body.error) throw new Error(`${method} ${to(api)} was refused: ${status} ${answer}`)
-    return { body }
   }
 }

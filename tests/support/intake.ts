@@ -1,8 +1,5 @@
 import { type Answer, newFein, operate, type SeedableService, send } from './seed.ts'
 
-/** A service with a payments host. */
-export type PaymentsService = SeedableService & { readonly paymentsUrl: string }
-
 let keys = 0
 /** A key that no other intake of this run has. */
 export const newIntakeKey = () => `intake-${process.pid}-${Date.now()}-${keys++}`

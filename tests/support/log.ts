@@ -19,16 +19,26 @@ export async function openTestLog(database: Database, databaseUrl: string): Prom
 
 /** Everything in the log that belongs to a database, also beside a service that shares it with nobody. */
 export async function readTestLog(database: Database, databaseUrl: string): Promise<StoredEvent[]> {
-  const url = await eventStoreOf(databaseUrl)
-  const log = url === null ? null : await openEventStoreEventLog({ url })
   const events: StoredEvent[] = []
-  for (let after = LOG_START; ; ) {
-    const options = { after, maxCount: 1_000 }
-    const page = await (log ? log.readAll(options) : readPage(database.pool, options))
-    events.push(...page.events)
-    after = page.checkpoint
-    if (page.atHead) break
-  }
-  await log?.close()
+  for await (const event of storedEvents(database, await eventStoreOf(databaseUrl))) events.push(event)
   return events
+}
+
+/** The same, one event after the other. @param eventStoreUrl the server that holds the log; null: the database does. */
+export async function* storedEvents(
+  database: Database,
+  eventStoreUrl: string | null,
+): AsyncIterable<StoredEvent> {
+  const log = eventStoreUrl === null ? null : await openEventStoreEventLog({ url: eventStoreUrl })
+  try {
+    for (let after = LOG_START, atHead = false; !atHead; ) {
+      const options = { after, maxCount: 1_000 }
+      const page = await (log ? log.readAll(options) : readPage(database.pool, options))
+      yield* page.events
+      after = page.checkpoint
+      atHead = page.atHead
+    }
+  } finally {
+    await log?.close()
+  }
 }

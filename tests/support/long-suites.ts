@@ -16,10 +16,10 @@ const LONG: readonly Part[] = [
   { file: 'contract/eventstoredb-cluster' },
   { file: 'contract/eventstoredb-outages', names: /^the server is (stopped|frozen)$/ },
   { file: 'chaos/copy-events-kill' },
-  // end-to-end/payment-links-live repeats what a provider was asked and did not answer
-  { file: 'chaos/payment-links-kill' },
   // the larger installation is disturbed in the same way, and has more to disturb
   { file: 'chaos/many-processes', names: /^many processes on PostgreSQL / },
+  // chaos/webhook-kill has the deliveries; end-to-end/payment-links-live repeats what a provider was asked and did not answer
+  { file: 'chaos/payments-kill' },
   // chaos/pipeline-kill has the same retries
   { file: 'end-to-end/core-retry-after-crash' },
   // another time limit than those that the others there wait for

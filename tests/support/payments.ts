@@ -2,9 +2,6 @@ import { expect } from 'vitest'
 import { allEvents, type ShownEvent } from './core.ts'
 import { type Answer, operate, type SeedableService, type SeededTenant, send } from './seed.ts'
 
-/** A service with hosts for payments and pages. */
-export type PaymentsService = SeedableService & { readonly paymentsUrl: string; readonly portalUrl: string }
-
 /** Calls the payments API as a partner. */
 export function partner(
   service: { readonly paymentsUrl: string },
@@ -67,16 +64,25 @@ export async function linkOf(
   return answer.body.data
 }
 
-/** The bodies of webhook events of a tenant, by type of event, in the order in which they were raised. */
+/** The webhook events of a tenant, type and body, in the order in which they were raised. */
+export async function webhookEvents(
+  service: SeedableService,
+  tenantId: string,
+): Promise<readonly (readonly [string, ReturnType<typeof JSON.parse>])[]> {
+  await operate(service, 'POST', '/drain')
+  const events = await allEvents(service, 'WebhookEventRaised')
+  return events
+    .map(({ data }: ShownEvent) => data as { tenant_id: string; event_type: string; payload: unknown })
+    .filter(({ tenant_id }) => tenant_id === tenantId)
+    .map(({ event_type, payload }) => [event_type, payload] as const)
+}
+
+/** The bodies of those of one type. */
 export async function raised(
   service: SeedableService,
   tenantId: string,
   type: string,
 ): Promise<readonly ReturnType<typeof JSON.parse>[]> {
-  await operate(service, 'POST', '/drain')
-  const events = await allEvents(service, 'WebhookEventRaised')
-  return events
-    .map(({ data }: ShownEvent) => data as { tenant_id: string; event_type: string; payload: unknown })
-    .filter(({ tenant_id, event_type }) => tenant_id === tenantId && event_type === type)
-    .map(({ payload }) => payload)
+  const events = await webhookEvents(service, tenantId)
+  return events.filter(([of]) => of === type).map(([, payload]) => payload)
 }

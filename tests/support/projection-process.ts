@@ -33,7 +33,7 @@ export const Opened = eventType({
   name: 'Opened',
   schema: z.object({ account: z.string(), owner: z.string() }),
 })
-export const Paid = eventType({
+const Paid = eventType({
   name: 'Paid',
   schema: z.object({ account: z.string(), cents: z.number().int(), note: z.string() }),
 })

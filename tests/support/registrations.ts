@@ -2,10 +2,16 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
+import * as carriers from '../../application/parties/carriers.ts'
+import * as employers from '../../application/parties/employers.ts'
+import * as tenants from '../../application/parties/tenants.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { MasterKeys } from '../../infrastructure/crypto/master-keys.ts'
 import { SystemRandomness } from '../../infrastructure/randomness.ts'
 import { EncryptedPersonalData } from '../../infrastructure/secrets/personal-data.ts'
 import { PostgresSecretVault } from '../../infrastructure/secrets/vault.ts'
+import { createTestDatabase } from './database.ts'
+import { newFein } from './seed.ts'
 import { openWorkbench, type Workbench } from './workbench.ts'
 
 const masterKeys = new MasterKeys([randomBytes(32)])
@@ -32,6 +38,57 @@ export async function openRegistrationProcess(
     readModels: { reached: async () => true, tellOf: async () => true },
   } as unknown as Application
   return { app, bench }
+}
+
+/** Processes on a database of their own; the first two share the clock with all others, as they share the operator's. */
+export interface RegistrationProcesses {
+  readonly one: RegistrationProcess
+  readonly two: RegistrationProcess
+  /** Another one: nothing that an earlier one saw is known to it. */
+  open(): Promise<RegistrationProcess>
+  close(): Promise<void>
+}
+
+export async function openRegistrationProcesses(): Promise<RegistrationProcesses> {
+  const database = await createTestDatabase()
+  const opened: RegistrationProcess[] = []
+  const open = async () => {
+    const process = await openRegistrationProcess(database.url, opened[0] && { clock: opened[0].bench.clock })
+    opened.push(process)
+    return process
+  }
+  return {
+    ...{ one: await open(), two: await open(), open },
+    async close() {
+      for (const { bench } of opened) await bench.close()
+      await database.drop()
+    },
+  }
+}
+
+/** What a command came to. @throws Error when it was refused. */
+export function accepted<Outcome>(outcome: Outcome | Rejection): Outcome {
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return outcome
+}
+
+/** A tenant with a carrier and an employer. */
+export async function registerInsured(
+  app: Application,
+): Promise<{ readonly tenantId: string; readonly carrierId: string; readonly employerId: string }> {
+  const context = operatorContext
+  const { tenant_id: tenantId } = accepted(await tenants.register(app, { name: 'Tenant' }, context()))
+  const carrier = { tenantId, name: 'Carrier', settlementType: null }
+  const { carrier_id: carrierId } = accepted(await carriers.register(app, carrier, context()))
+  const employer = { tenantId, environment: 'live', legalName: 'Insured', fein: newFein() } as const
+  const { employer_id: employerId } = accepted(
+    await employers.register(
+      app,
+      { ...employer, address: null, contactEmail: null, payrollCompanyIds: [] },
+      context(),
+    ),
+  )
+  return { tenantId, carrierId, employerId }
 }
 
 /** A command of an operator, with an id of its own unless it is a retry. */

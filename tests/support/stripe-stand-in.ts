@@ -1,50 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Stripe } from 'stripe'
+import { expect } from 'vitest'
 import { STRIPE_API_VERSION } from '../../infrastructure/providers/card/stripe.ts'
-
-/**
- * Stands in for Stripe: what of its API this service uses, with its idempotency keys, its errors and its signed events.
- * Names of parameters and shapes of answers are held to the types of Stripe's own SDK; a parameter that is not named here
- * is refused, as Stripe refuses those it does not know.
- */
-
-export const STRIPE_KEYS = {
-  apiKey: 'sk_test_stand_in',
-  webhookSecret: 'whsec_stand_in',
-  publishableKey: 'pk_test_stand_in',
-} as const
-
-type Params = Readonly<Record<string, unknown>>
-type Names<T> = readonly (keyof T & string)[]
-
-const CUSTOMER: Names<Stripe.CustomerCreateParams & Stripe.CustomerUpdateParams> = [
-  ...(['name', 'email', 'metadata', 'invoice_settings'] as const),
-]
-const PRODUCT: Names<Stripe.ProductCreateParams> = ['id', 'name']
-const LINK: Names<Stripe.PaymentLinkCreateParams> = [
-  ...(['line_items', 'metadata', 'payment_intent_data', 'customer_creation'] as const),
-  ...(['restrictions', 'after_completion'] as const),
-]
-const LINK_CHANGE: Names<Stripe.PaymentLinkUpdateParams> = ['active']
-const ATTACH: Names<Stripe.PaymentMethodAttachParams> = ['customer']
-const REFUND: Names<Stripe.RefundCreateParams> = ['payment_intent', 'amount', 'reason', 'metadata']
-const REFUNDS: Names<Stripe.RefundListParams> = ['payment_intent', 'limit']
-const SUBSCRIPTIONS: Names<Stripe.SubscriptionListParams> = ['customer', 'status', 'limit']
-const SUBSCRIPTION: Names<Stripe.SubscriptionCreateParams> = [
-  ...(['customer', 'items', 'metadata', 'payment_behavior', 'proration_behavior'] as const),
-  ...(['default_payment_method', 'trial_end', 'billing_cycle_anchor_config', 'cancel_at'] as const),
-]
-
-type Customer = Pick<Stripe.Customer, 'id' | 'object' | 'name' | 'email' | 'metadata'>
-type Link = Pick<Stripe.PaymentLink, 'id' | 'object' | 'url' | 'active' | 'metadata'>
-type Method = Pick<Stripe.PaymentMethod, 'id' | 'object' | 'customer'>
-type Refund = Pick<Stripe.Refund, 'id' | 'object' | 'amount' | 'payment_intent' | 'status' | 'metadata'>
-type Invoice = Pick<Stripe.Invoice, 'id' | 'object' | 'status' | 'amount_due'>
-type Subscription = Pick<
-  Stripe.Subscription,
-  'id' | 'object' | 'status' | 'customer' | 'metadata' | 'latest_invoice' | 'trial_end' | 'cancel_at'
->
+import { serviceTime } from './core.ts'
+import { type RunningService, startService } from './service.ts'
+import {
+  STRIPE_KEYS,
+  type StripeEventType,
+  type StripeObject,
+  stripeEvent,
+  stripeSignature,
+} from './stripe-events.ts'
+import { type Answer, type Params, Refusal, StripeObjects } from './stripe-objects.ts'
 
 /**
  * What a request runs into: nobody there, an answer that is lost or never comes, or an error; `broken` is a 500 of what
@@ -59,50 +26,25 @@ interface SentRequest {
   readonly key: string | null
 }
 
-interface Answer {
-  readonly status: number
-  readonly body: unknown
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-/** An error as Stripe words it. */
-class Refusal extends Error {
-  readonly answer: Answer
-  constructor(status: number, error: Readonly<Record<string, string>>) {
-    super(error.code)
-    this.answer = { status, body: { error: { message: 'Stripe says so', ...error } } }
-  }
-}
-
-const missing = (param: string) =>
-  new Refusal(404, { type: 'invalid_request_error', code: 'resource_missing', param })
-
-export class StripeStandIn {
+/** Stands in for Stripe: its API over HTTP, with its keys, its idempotency, its errors, and what can go wrong on the way. */
+export class StripeStandIn extends StripeObjects {
   readonly requests: SentRequest[] = []
-  readonly customers = new Map<string, Customer & { defaultMethod: string | null }>()
-  readonly links = new Map<string, Link & { readonly asked: Params }>()
-  readonly methods = new Map<string, Method>()
-  readonly refunds = new Map<string, Refund>()
-  readonly subscriptions = new Map<string, Subscription & { readonly asked: Params }>()
-  readonly invoices = new Map<string, Invoice & { readonly subscription: string }>()
-  readonly #products = new Set<string>()
+  /** How often events were listed. */
+  listings = 0
+  /** What happens while a request is under way, before it is carried out. */
+  meanwhile: ((method: string, path: string) => Promise<void>) | null = null
   readonly #answered = new Map<string, { readonly asked: string; readonly answer: Answer }>()
   readonly #server: Server
+  #service: RunningService | null = null
+  #events = 0
   #fault: {
     readonly fault: StripeFault
     readonly path: RegExp
     readonly method: string | null
     times: number
   } | null = null
-  /** Epoch milliseconds. */
-  now: () => number = () => 0
-  /** Takes the day of the month for charges. */
-  knowsAnchors = true
-  /** What becomes of refunds as they are asked for. */
-  refundsBegin: 'succeeded' | 'pending' | 'failed' = 'succeeded'
-  #count = 0
-
   private constructor() {
+    super()
     this.#server = createServer((request, response) => void this.#serve(request, response))
   }
 
@@ -112,11 +54,53 @@ export class StripeStandIn {
     return standIn
   }
 
-  get url(): string {
+  override get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
+  /** A service that takes the stand-in for Stripe, which tells it what happens. */
+  async startService(): Promise<RunningService> {
+    this.#service = await startService({ env: stripeSettings(this) })
+    return this.#service
+  }
+
+  /** An event that was not sent before. @param at epoch milliseconds. */
+  newEvent<Type extends StripeEventType>(type: Type, object: StripeObject<Type>, at: number): string {
+    this.#events += 1
+    return stripeEvent(type, object, { id: `evt_${this.#events}`, at })
+  }
+
+  /** Sends a body to where the service takes notices. @param signature default: Stripe's, over the body. */
+  async deliver(
+    body: string,
+    signature?: string | null,
+  ): Promise<{ readonly status: number; readonly body: ReturnType<typeof JSON.parse> }> {
+    const header =
+      signature === undefined ? stripeSignature(body, await serviceTime(this.#service!)) : signature
+    const answer = await fetch(`${this.#service!.paymentsUrl}/processor/notices`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        ...(header === null ? {} : { 'Stripe-Signature': header }),
+      },
+      body,
+    })
+    return { status: answer.status, body: await answer.json() }
+  }
+
+  /** Tells the service of an event, which it accepts. @param at default: now. @returns the body. */
+  async notify<Type extends StripeEventType>(
+    type: Type,
+    object: StripeObject<Type>,
+    at?: number,
+  ): Promise<string> {
+    const body = this.newEvent(type, object, at ?? (await serviceTime(this.#service!)))
+    expect((await this.deliver(body)).status).toBe(200)
+    return body
+  }
+
   async stop(): Promise<void> {
+    await this.#service?.stop()
     this.#server.closeAllConnections()
     await new Promise((resolve) => this.#server.close(resolve))
   }
@@ -134,17 +118,6 @@ export class StripeStandIn {
     this.#answered.clear()
   }
 
-  /** What becomes of a refund later. */
-  settleRefund(id: string, status: 'succeeded' | 'failed'): void {
-    this.refunds.set(id, { ...found(this.refunds, id, 'id'), status })
-  }
-
-  /** Makes a payment method, of nobody yet unless said. */
-  method(id: string, customer: string | null = null): string {
-    this.methods.set(id, { id, object: 'payment_method', customer })
-    return id
-  }
-
   /** Requests of a method and path, without those that only read. */
   sent(path: RegExp): readonly SentRequest[] {
     return this.requests.filter((request) => request.method !== 'GET' && path.test(request.path))
@@ -157,6 +130,7 @@ export class StripeStandIn {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { pathname: path, searchParams } = new URL(request.url!, this.url)
     const text = request.method === 'GET' ? String(searchParams) : Buffer.concat(chunks).toString()
+    await this.meanwhile?.(request.method ?? '', path)
     const fault = this.#takeFault(request, path)
     if (fault === 'unreachable') {
       request.socket.destroy()
@@ -165,7 +139,7 @@ export class StripeStandIn {
     const { status, body, headers } = this.#answer(request, path, text, fault)
     if (fault === 'lost') request.socket.destroy()
     if (fault === 'lost' || fault === 'silent') return
-    const own = { 'Content-Type': 'application/json', 'Request-Id': `req_${this.#count}` }
+    const own = { 'Content-Type': 'application/json', 'Request-Id': `req_${this.requests.length}` }
     response.writeHead(status, { ...own, ...headers })
     response.end(JSON.stringify(body))
   }
@@ -193,7 +167,9 @@ export class StripeStandIn {
       }
       const params = nested(text)
       const key = header('idempotency-key')
-      this.requests.push({ method, path, params, key })
+      // that is asked in the background
+      if (path === '/v1/events') this.listings += 1
+      else this.requests.push({ method, path, params, key })
       if (fault === 429) throw new Refusal(429, { type: 'invalid_request_error', code: 'rate_limit' })
       if (method === 'POST' && key === null) throw new Error('A POST without an idempotency key')
       const asked = `${method} ${path} ${text}`
@@ -217,206 +193,13 @@ export class StripeStandIn {
     const failed: Answer = { ...failure, headers: { 'Stripe-Should-Retry': 'false' } }
     if (fault === 500) return failed
     try {
-      const answer = this.#carryOut(method, path, params, fault === 'declined')
+      const answer = this.carryOut(method, path, params, fault === 'declined')
       return fault === 'broken' ? failed : answer
     } catch (error) {
       if (error instanceof Refusal && error.message !== 'parameter_unknown') return error.answer
       throw error
     }
   }
-
-  #carryOut(method: string, path: string, params: Params, isDeclined: boolean): Answer {
-    const [, , resource, id, verb] = path.split('/')
-    const does = [method, resource, id === undefined ? '' : '{id}', verb ?? ''].filter(Boolean).join(' ')
-    const decline = () => new Refusal(402, { type: 'card_error', code: 'card_declined' })
-    switch (does) {
-      case 'POST customers':
-        return ok(this.#createCustomer(only(params, CUSTOMER)))
-      case 'POST customers {id}':
-        return ok(this.#updateCustomer(id!, only(params, CUSTOMER)))
-      case 'POST products':
-        return ok(this.#createProduct(only(params, PRODUCT)))
-      case 'POST payment_links':
-        return ok(this.#createLink(only(params, LINK)))
-      case 'POST payment_links {id}': {
-        const link = found(this.links, id!, 'payment_link')
-        const changed = { ...link, active: only(params, LINK_CHANGE).active === 'true' }
-        this.links.set(id!, changed)
-        return ok(changed)
-      }
-      case 'GET payment_methods {id}':
-        return ok(found(this.methods, id!, 'payment_method'))
-      case 'POST payment_methods {id} attach': {
-        if (isDeclined) throw decline()
-        found(this.methods, id!, 'payment_method')
-        const customer = String(only(params, ATTACH).customer)
-        // as the real one: methods for tests are copied
-        const attached = this.method(id!.startsWith('pm_card_') ? this.#id('pm') : id!, customer)
-        return ok(this.methods.get(attached))
-      }
-      case 'POST refunds': {
-        const { amount, payment_intent, metadata } = only(params, REFUND)
-        if (isDeclined) throw new Refusal(400, { type: 'invalid_request_error', code: 'charge_disputed' })
-        const refund: Refund = {
-          ...{ id: this.#id('re'), object: 'refund', amount: Number(amount) },
-          ...{ payment_intent: String(payment_intent), status: this.refundsBegin },
-          metadata: (metadata ?? {}) as Stripe.Metadata,
-        }
-        this.refunds.set(refund.id, refund)
-        return ok(refund)
-      }
-      case 'GET refunds': {
-        const { payment_intent } = only(params, REFUNDS)
-        return listed(this.refunds, (one) => one.payment_intent === payment_intent)
-      }
-      case 'POST subscriptions':
-        return ok(this.#createSubscription(only(params, SUBSCRIPTION)))
-      case 'GET subscriptions': {
-        const { customer, status } = only(params, SUBSCRIPTIONS)
-        // as the real one: those that have ended only when they are asked for
-        return listed(
-          this.subscriptions,
-          (one) => one.customer === customer && (status === 'all' || one.status !== 'canceled'),
-        )
-      }
-      case 'GET subscriptions {id}':
-        return ok(found(this.subscriptions, id!, 'id'))
-      case 'DELETE subscriptions {id}': {
-        const one = found(this.subscriptions, id!, 'id')
-        // as the real one: what has ended cannot be ended again
-        if (one.status === 'canceled') throw missing('id')
-        const canceled = { ...one, status: 'canceled' as const }
-        this.subscriptions.set(id!, canceled)
-        return ok(canceled)
-      }
-      case 'GET invoices {id}':
-        return ok(found(this.invoices, id!, 'invoice'))
-      case 'POST invoices {id} pay': {
-        const invoice = found(this.invoices, id!, 'invoice')
-        if (invoice.status === 'paid') {
-          throw new Refusal(400, { type: 'invalid_request_error', code: 'invoice_already_paid' })
-        }
-        if (isDeclined) throw decline()
-        const paid = { ...invoice, status: 'paid' as const }
-        this.invoices.set(id!, paid)
-        const one = this.subscriptions.get(invoice.subscription)!
-        this.subscriptions.set(one.id, { ...one, status: 'active' })
-        return ok(paid)
-      }
-      default:
-        throw new Error(`The stand-in for Stripe does not do ${does}`)
-    }
-  }
-
-  #createCustomer(params: Params): Customer {
-    const customer: Customer = {
-      ...{ id: this.#id('cus'), object: 'customer', name: null, email: null },
-      metadata: (params.metadata ?? {}) as Stripe.Metadata,
-    }
-    this.customers.set(customer.id, { ...customer, defaultMethod: null })
-    return customer
-  }
-
-  #updateCustomer(id: string, { name, email, invoice_settings }: Params): Customer {
-    const customer = found(this.customers, id, 'customer')
-    const settings = invoice_settings as { default_payment_method?: string } | undefined
-    const method = settings?.default_payment_method
-    if (method !== undefined && this.methods.get(method)?.customer !== id)
-      throw missing('default_payment_method')
-    const changed = {
-      ...customer,
-      name: (name as string | undefined) ?? customer.name ?? null,
-      email: (email as string | undefined) ?? customer.email ?? null,
-      defaultMethod: method ?? customer.defaultMethod,
-    }
-    this.customers.set(id, changed)
-    return changed
-  }
-
-  #createProduct({ id }: Params): Pick<Stripe.Product, 'id' | 'object'> {
-    if (this.#products.has(String(id))) {
-      throw new Refusal(400, { type: 'invalid_request_error', code: 'resource_already_exists' })
-    }
-    this.#products.add(String(id))
-    return { id: String(id), object: 'product' }
-  }
-
-  #createLink(asked: Params): Link {
-    const id = this.#id('plink')
-    const metadata = asked.metadata as Stripe.Metadata
-    const link: Link = { id, object: 'payment_link', url: `${this.url}/pay/${id}`, active: true, metadata }
-    this.links.set(id, { ...link, asked })
-    return link
-  }
-
-  #createSubscription(asked: Params): Subscription {
-    const { customer, metadata, trial_end, cancel_at, items, default_payment_method: method } = asked
-    found(this.customers, String(customer), 'customer')
-    if (method !== undefined && this.methods.get(String(method))?.customer !== customer) {
-      throw missing('default_payment_method')
-    }
-    const { product, unit_amount } = (items as [{ price_data: Record<string, string> }])[0].price_data
-    if (!this.#products.has(product!)) throw missing('items[0][price_data][product]')
-    const id = this.#id('sub')
-    const isTrial = trial_end !== undefined
-    const isAnchored = asked.billing_cycle_anchor_config !== undefined
-    if (isAnchored && (isTrial || !this.knowsAnchors)) {
-      throw new Refusal(400, { type: 'invalid_request_error', param: 'billing_cycle_anchor_config' })
-    }
-    // as the real one: not before now, nor now
-    if (isTrial && Number(trial_end) * 1000 <= this.now()) {
-      throw new Refusal(400, { type: 'invalid_request_error', param: 'trial_end' })
-    }
-    const isLater = isTrial || isAnchored
-    const invoice = this.#id('in')
-    this.invoices.set(invoice, {
-      ...{ id: invoice, object: 'invoice', status: isLater ? 'paid' : 'open' },
-      ...{ amount_due: isLater ? 0 : Number(unit_amount), subscription: id },
-    })
-    const subscription: Subscription = {
-      ...{ id, object: 'subscription', status: isTrial ? 'trialing' : isLater ? 'active' : 'incomplete' },
-      ...{ customer: String(customer), metadata: metadata as Stripe.Metadata, latest_invoice: invoice },
-      trial_end: isTrial ? Number(trial_end) : null,
-      cancel_at: cancel_at === undefined ? null : Number(cancel_at),
-    }
-    this.subscriptions.set(id, { ...subscription, asked })
-    return subscription
-  }
-
-  #id(kind: string): string {
-    this.#count += 1
-    return `${kind}_${String(this.#count).padStart(4, '0')}`
-  }
-}
-
-function ok(body: unknown): Answer {
-  return { status: 200, body }
-}
-
-/** A page of what a list answers, newest first. */
-function listed<Kind>(all: ReadonlyMap<string, Kind>, matches: (one: Kind) => boolean): Answer {
-  return ok({
-    object: 'list',
-    data: [...all.values()].filter(matches).reverse(),
-    has_more: false,
-    url: '/v1',
-  })
-}
-
-function found<Kind>(all: ReadonlyMap<string, Kind>, id: string, param: string): Kind {
-  const one = all.get(id)
-  if (one === undefined) throw missing(param)
-  return one
-}
-
-/** The parameters of a request, all of which must be known. */
-function only(params: Params, names: readonly string[]): Params {
-  for (const name of Object.keys(params)) {
-    if (!names.includes(name)) {
-      throw new Refusal(400, { type: 'invalid_request_error', code: 'parameter_unknown', param: name })
-    }
-  }
-  return params
 }
 
 /** `a[b][0][c]=x` as `{ a: { b: [{ c: 'x' }] } }`. */
@@ -434,38 +217,6 @@ function nested(text: string): Params {
     }
   }
   return root
-}
-
-// ---- events
-
-type Deep<T> = { readonly [Key in keyof T]?: T[Key] extends object | null ? Deep<T[Key]> | null : T[Key] }
-export type StripeEventType = Stripe.Event['type']
-/** As much of the object of an event as a test is about. */
-export type StripeObject<Type extends StripeEventType> = Deep<
-  Extract<Stripe.Event, { type: Type }>['data']['object']
->
-
-/** An event of Stripe about an object, as its body. @param at when it happened, epoch milliseconds. */
-export function stripeEvent<Type extends StripeEventType>(
-  type: Type,
-  object: StripeObject<Type>,
-  { id, at }: { readonly id: string; readonly at: number },
-): string {
-  const event: Omit<Stripe.EventBase, 'data' | 'type'> & { readonly type: string; readonly data: unknown } = {
-    ...{ id, object: 'event', api_version: STRIPE_API_VERSION, created: Math.floor(at / 1000) },
-    ...{ livemode: true, pending_webhooks: 1, request: null, type, data: { object } },
-  }
-  return JSON.stringify(event)
-}
-
-/** The header that Stripe signs a body with. @param at epoch milliseconds. */
-export function stripeSignature(
-  payload: string,
-  at: number,
-  secret: string = STRIPE_KEYS.webhookSecret,
-): string {
-  const timestamp = Math.floor(at / 1000)
-  return new Stripe(STRIPE_KEYS.apiKey).webhooks.generateTestHeaderString({ payload, secret, timestamp })
 }
 
 /** The settings of a service that takes the stand-in for Stripe. */

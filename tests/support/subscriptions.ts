@@ -1,48 +1,22 @@
 import { expect } from 'vitest'
-import { allEvents, type ShownEvent } from './core.ts'
-import { type Answer, operate, type SeedableService, type SeededTenant, seedTenant, send } from './seed.ts'
+import { serviceTime } from './core.ts'
+import { newLink, partner, webhookEvents } from './payments.ts'
+import { operate, type SeedableService, type SeededTenant, seedTenant } from './seed.ts'
+import { subscriptionInvoice } from './stripe-events.ts'
+import type { StripeStandIn } from './stripe-stand-in.ts'
 
-/** A service with a host for payments. */
-export type PaymentsService = SeedableService & { readonly paymentsUrl: string }
-
-type Headers = Readonly<Record<string, string>>
+type PaymentsService = SeedableService & { readonly paymentsUrl: string }
 /** What tests read of answers. */
 export type Json = ReturnType<typeof JSON.parse>
 
-/** Calls the payments API as a partner. */
-export function asPartner(
-  service: PaymentsService,
-  headers: Headers,
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<Answer> {
-  return send(`${service.paymentsUrl}/api/v1${path}`, {
-    method,
-    headers: { ...headers },
-    ...(body === undefined ? {} : { body }),
-  })
-}
-
-/** Creates a payment link, of 105 dollars unless overridden. @returns what is answered. */
-export async function createLink(
+/** Creates a payment link, of 105 dollars and sent by no e-mail unless overridden. @returns what is answered. */
+export function createLink(
   service: PaymentsService,
   tenant: SeededTenant,
   overrides: Readonly<Record<string, unknown>> = {},
 ): Promise<Json> {
-  const answer = await asPartner(service, tenant.clientHeaders, 'POST', '/payment-links', {
-    employer_id: tenant.employerId,
-    carrier_id: tenant.carrierId,
-    policy_id: tenant.policyId,
-    premium_cents: 10_500,
-    payment_type: 'ONE_TIME',
-    payment_context: 'premium_due',
-    customer: { name: 'Rosen Masonry LLC', email: 'billing@rosen-masonry.example' },
-    delivery: { email: false },
-    ...overrides,
-  })
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
-  return answer.body.data
+  const terms = { premium_cents: 10_500, fee_cents: 0, payment_context: 'premium_due' }
+  return newLink(service, tenant, { ...terms, delivery: { email: false }, ...overrides })
 }
 
 /** A tenant whose employer has a customer at the card processor. */
@@ -77,9 +51,22 @@ export async function subscribe(
   overrides: Readonly<Record<string, unknown>> = {},
 ): Promise<Json> {
   const body = subscriptionBody(tenant, overrides)
-  const answer = await asPartner(service, tenant.clientHeaders, 'POST', '/subscriptions', body)
+  const answer = await partner(service, tenant.clientHeaders, 'POST', '/subscriptions', body)
   expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
   return answer.body.data
+}
+
+/** A live subscription at Stripe whose first payment came. @returns it, as it was answered. */
+export async function subscribeAtStripe(
+  service: PaymentsService,
+  stripe: StripeStandIn,
+  tenant: SeededTenant,
+): Promise<Json> {
+  const made = await subscribe(service, tenant, { payment_method_id: stripe.method() })
+  await operate(service, 'POST', '/drain')
+  const first = subscriptionInvoice(made._id, `in_first_${made._id}`, await serviceTime(service))
+  await stripe.notify('invoice.paid', first)
+  return made
 }
 
 /** A subscription as its partner reads it. */
@@ -88,7 +75,7 @@ export async function subscriptionOf(
   tenant: SeededTenant,
   id: string,
 ): Promise<Json> {
-  const answer = await asPartner(service, tenant.clientHeaders, 'GET', `/subscriptions/${id}`)
+  const answer = await partner(service, tenant.clientHeaders, 'GET', `/subscriptions/${id}`)
   expect([answer.status, answer.text]).toEqual([200, expect.any(String)])
   return answer.body.data
 }
@@ -116,12 +103,9 @@ export async function told(
   service: PaymentsService,
   tenantId: string,
 ): Promise<readonly (readonly [string, Json])[]> {
-  await operate(service, 'POST', '/drain')
-  const events = await allEvents(service, 'WebhookEventRaised')
+  const events = await webhookEvents(service, tenantId)
   return events
-    .map(({ data }: ShownEvent) => data as { tenant_id: string; event_type: string; payload: Json })
-    .filter(({ tenant_id, event_type }) => tenant_id === tenantId && !event_type.startsWith('payment.'))
-    .map(({ event_type, payload }) => [event_type, payload] as const)
+    .filter(([type]) => !type.startsWith('payment.'))
     .sort(([one, of], [other, by]) => placeOf(one, of) - placeOf(other, by))
 }
 

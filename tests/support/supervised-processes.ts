@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { EventStoreServer } from './eventstoredb.ts'
 import type { Installation } from './many-processes.ts'
 import type { RunningService } from './service.ts'
 
 /** Between two attempts to start a process, in milliseconds. */
 const START_AGAIN_MS = 500
 const LAST_LINES = 15
+/** Starts of a server that may fail before it is given up. */
+const SERVER_STARTS = 5
 
 interface Place {
   readonly roles: string
@@ -20,12 +23,12 @@ export class SupervisedProcesses {
   readonly complaints = new Map<string, number>()
   /** Starts that were refused, because a server was away. */
   refusedStarts = 0
-  readonly #installation: Installation
+  readonly #installation: Pick<Installation, 'start'>
   readonly #places: Place[]
   readonly #restarts = new Set<Promise<void>>()
   #ending = false
 
-  constructor(installation: Installation, roles: readonly string[]) {
+  constructor(installation: Pick<Installation, 'start'>, roles: readonly string[]) {
     this.#installation = installation
     this.#places = roles.map((each) => ({ roles: each, service: null, frozen: false }))
   }
@@ -124,5 +127,22 @@ export class SupervisedProcesses {
   #remember(work: Promise<void>): void {
     const kept: Promise<void> = work.finally(() => this.#restarts.delete(kept))
     this.#restarts.add(kept)
+  }
+}
+
+/**
+ * Restarts a server that was killed: one that does not come up is killed and started again.
+ * @returns how long that took, in milliseconds.
+ */
+export async function insistOnRestart(server: Pick<EventStoreServer, 'restart' | 'kill'>): Promise<number> {
+  const began = performance.now()
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await server.restart()
+      return Math.round(performance.now() - began)
+    } catch (error) {
+      if (attempt === SERVER_STARTS) throw error
+      await server.kill()
+    }
   }
 }

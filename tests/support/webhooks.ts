@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { advanceClock } from '../../application/operations/advance-clock.ts'
 import type { WebhookSender } from '../../application/ports/webhooks.ts'
-import type { ProcessManagerRunner } from '../../application/process-managers/runner.ts'
+import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
 import { webhookDeliveries } from '../../application/process-managers/webhook-deliveries.ts'
 import { raiseWebhookEvent } from '../../application/webhooks/raise.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -126,7 +126,13 @@ export class WebhookBench {
 
   /** Raises an event. @returns its id. */
   raise(
-    options: { of?: string; carrierId?: string | null; employerId?: string | null; tenantId?: string } = {},
+    options: {
+      of?: string
+      carrierId?: string | null
+      employerId?: string | null
+      tenantId?: string
+      commandId?: string
+    } = {},
   ): Promise<string> {
     const { of = newId(), carrierId = null, employerId = null, tenantId = this.tenantId } = options
     return raiseWebhookEvent(
@@ -138,7 +144,7 @@ export class WebhookBench {
           ...{ currency: 'usd', paid_at: '2026-01-02T03:04:05.678Z' },
         },
       },
-      this.#context(),
+      { ...this.#context(), ...(options.commandId === undefined ? {} : { commandId: options.commandId }) },
     )
   }
 

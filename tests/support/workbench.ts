@@ -8,13 +8,13 @@ import type { Faults } from '../../application/ports/faults.ts'
 import type { Leases } from '../../application/ports/leases.ts'
 import type { Notices } from '../../application/ports/notices.ts'
 import type { WorkQueue } from '../../application/ports/work-queue.ts'
-import type { ProcessManager } from '../../application/process-managers/process-manager.ts'
+import type { ProcessManager } from '../../application/process-managers/runtime/process-manager.ts'
 import {
   ProcessManagerRunner,
   type RunnerOptions,
   type RunnerParts,
-} from '../../application/process-managers/runner.ts'
-import type { WorkStore, WorkToStore } from '../../application/process-managers/work-store.ts'
+} from '../../application/process-managers/runtime/runner.ts'
+import type { WorkStore, WorkToStore } from '../../application/process-managers/runtime/work-store.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Aggregate } from '../../domain/kernel/decider.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'

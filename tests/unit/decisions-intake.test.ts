@@ -7,6 +7,7 @@ import {
   IntakeCompleted,
   IntakeReceived,
   IntakeRefused,
+  IntakeUnfinished,
   intake,
 } from '../../domain/policies/intake.ts'
 import { decisions } from '../support/decider-spec.ts'
@@ -27,6 +28,7 @@ const complete = { type: 'Complete', employerId: TWO, policyId: THREE } as const
 const completed = IntakeCompleted.of({ intake_id: ONE, employer_id: TWO, policy_id: THREE })
 const refuse = { type: 'Refuse', commandId: 'c1', reason: 'fein_conflict' } as const
 const refused = IntakeRefused.of({ intake_id: ONE, reason: 'fein_conflict' })
+const unfinished = IntakeUnfinished.of({ intake_id: ONE, employer_id: TWO })
 const missing = { kind: 'not_found', code: 'intake_not_found' } as const
 
 decisions(intake, [
@@ -41,6 +43,11 @@ decisions(intake, [
   ['that is complete is not refused', [received, completed], refuse, []],
   ['that is unknown is not refused', [], refuse, missing],
   ['that was refused is received again', [received, refused], other, [IntakeReceived.of(other.data)]],
+  ['that broke off is told of', [received], { type: 'RecordUnfinished' }, [unfinished]],
+  ['that broke off is told of once', [received, unfinished], { type: 'RecordUnfinished' }, []],
+  ['that broke off is completed', [received, unfinished], complete, [completed]],
+  ['that is complete is not told of', [received, completed], { type: 'RecordUnfinished' }, []],
+  ['that was refused is not told of', [received, refused], { type: 'RecordUnfinished' }, []],
   ['that was refused is not completed', [received, refused], complete, missing],
 ])
 

@@ -1,4 +1,5 @@
 import { ProcessorCustomerCreated, processorCustomer } from '../../domain/payments/processor-customer.ts'
+import { ProcessorNoticesCaughtUp, processorNotices } from '../../domain/payments/processor-notices.ts'
 import { type SubscriptionCommand, subscription } from '../../domain/payments/subscription.ts'
 import {
   SubscriptionCancellationRequested,
@@ -8,6 +9,7 @@ import {
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
   SubscriptionHeldUp,
+  SubscriptionPaymentDiffered,
   SubscriptionStarted,
   SubscriptionStatusReported,
 } from '../../domain/payments/subscription-events.ts'
@@ -37,6 +39,19 @@ decisions(processorCustomer, [
     recordCustomer('cus_3', 'simulated'),
     [],
   ],
+])
+
+const caughtUp = (hours: number) =>
+  ProcessorNoticesCaughtUp.of({
+    processor: 'stripe',
+    until: new Date(hours * 3_600_000).toISOString(),
+  })
+const catchUp = (hours: number) =>
+  ({ type: 'CaughtUp', processor: 'stripe', until: hours * 3_600_000 }) as const
+decisions(processorNotices, [
+  ['are caught up with', [], catchUp(1), [caughtUp(1)]],
+  ['are kept in steps of a day', [caughtUp(1)], catchUp(24.9), []],
+  ['go on', [caughtUp(1)], catchUp(25), [caughtUp(25)]],
 ])
 
 const ANCHOR = '2026-01-31T17:00:00.000Z'
@@ -140,10 +155,17 @@ decisions(subscription, [
     [paid(1, 91), ended('completed', 91)],
   ],
   [
-    'that has ended still takes what was paid',
+    'that has ended still takes what was paid, and tells that it was not owed',
     [standalone, ended('never_paid', 32)],
     pay(ANCHOR, 33),
-    [paid(1, 33)],
+    [paid(1, 33), SubscriptionPaymentDiffered.of({ ...charge(1, 33), asked_cents: 0 })],
+  ],
+
+  [
+    'that has ended as nobody paid was not owed what was paid before, and is told late',
+    [standalone, ended('never_paid', 32)],
+    pay(ANCHOR, 31),
+    [paid(1, 31), SubscriptionPaymentDiffered.of({ ...charge(1, 31), asked_cents: 0 })],
   ],
 
   ['fails', [standalone], fail(ANCHOR, 31), [failed(1, 31)]],
@@ -238,6 +260,17 @@ decisions(subscription, [
   ],
   ['waits for its processor', [plan], { type: 'RecordHeldUp', work: 'cancel', since: at, at }, [heldUp]],
   ['waits once', [plan, heldUp], { type: 'RecordHeldUp', work: 'cancel', since: at, at }, []],
+
+  [
+    'takes another amount than agreed, which is told',
+    [started],
+    { type: 'Paid', ...told(FEBRUARY, 60), amountCents: 4_000 },
+    [
+      SubscriptionChargePaid.of({ ...charge(2, 60), amount_cents: 4_000 }),
+      SubscriptionPaymentDiffered.of({ ...charge(2, 60), amount_cents: 4_000, asked_cents: 5_000 }),
+    ],
+  ],
+  ['takes money of before its end', [started, ended('requested', 61)], pay(FEBRUARY, 60), [paid(2, 60)]],
 
   ['expires unpaid', [standalone, failed(1, 31)], { type: 'Expire', at }, [ended('never_paid', 5)]],
   ['does not expire when paid', [standalone, paid(1, 31)], { type: 'Expire', at }, []],

@@ -40,6 +40,7 @@ import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
+import { processorNotices } from '../../domain/payments/processor-notices.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
 import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { intake } from '../../domain/policies/intake.ts'
@@ -343,7 +344,7 @@ test('there is no other aggregate', () => {
   // payroll-file.test.ts and decisions-<context>.test.ts have theirs
   const elsewhere = [
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
-    ...[processorCustomer, subscription, paymentLink, checkoutSettings],
+    ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
   ].map(({ category }) => category)
   expect(new Set([...decided, ...elsewhere])).toEqual(new Set(aggregates.map(({ category }) => category)))
 })

@@ -12,3 +12,10 @@ test('projections that are not known take away their own parked streams, not tho
   expect(await shown()).toEqual(['compstream_parked_streams{reader="integration-events"} 1'])
   expect(await metrics.text()).not.toContain('projection="employers"')
 })
+
+test('what becomes of webhooks is counted from 0, so that the first dropped one is an increase', async () => {
+  const text = await new Metrics({ process: false }).text()
+  for (const outcome of ['dropped', 'missed']) {
+    expect(text).toContain(`compstream_webhook_deliveries_total{outcome="${outcome}"} 0`)
+  }
+})

@@ -8,7 +8,7 @@ import {
   perform,
   processManager,
   work,
-} from '../../application/process-managers/process-manager.ts'
+} from '../../application/process-managers/runtime/process-manager.ts'
 import { eventType } from '../../domain/kernel/event-type.ts'
 
 const Sent = eventType({ name: 'Sent', schema: z.object({ parcel: z.string(), weight: z.number() }) })

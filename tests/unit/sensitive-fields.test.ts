@@ -217,6 +217,7 @@ describe('the events', () => {
       'SubscriptionChargeFailed.processor_payment_id',
       'SubscriptionChargePaid.processor_payment_id',
       'SubscriptionChargePaidAgain.processor_payment_id',
+      'SubscriptionPaymentDiffered.processor_payment_id',
       'SubscriptionStarted.customer_id',
       'SubscriptionStarted.metadata.*',
       'SubscriptionStarted.payment_method_id',

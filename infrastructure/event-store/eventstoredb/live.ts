@@ -36,6 +36,7 @@ export class Live {
   #isRunning = false
   /** Where the feed stood at the beat before, when the log was ahead of it. */
   #stoodAt: bigint | undefined
+  #isBeating = false
 
   constructor(
     parts: {
@@ -54,9 +55,17 @@ export class Live {
     this.feed = new LiveFeed(head, (after, types) =>
       this.#reader.page({ after, maxCount: FEED_PAGE, ...(types && { types }) }),
     )
-    const beat = setInterval(() => void this.#beat(), BEAT_MS).unref()
+    const beats = setInterval(() => {
+      if (this.#isBeating) return
+      this.#isBeating = true
+      void this.#beat().finally(() => {
+        this.#isBeating = false
+        // a server that was away answers late: two looks in a row tell nothing
+        beats.refresh()
+      })
+    }, BEAT_MS).unref()
     this.#closing.addEventListener('abort', () => {
-      clearInterval(beat)
+      clearInterval(beats)
       this.#subscription?.end()
       this.feed.close()
     })
@@ -103,9 +112,11 @@ export class Live {
       try {
         // as for every read: what a restarted server has not indexed yet is not there
         const isComplete = await this.#reader.complete()
+        const from = await this.#reader.beginningFor(this.feed.to)
         if (this.#closing.aborted || this.feed.isResting) break
+        // meanwhile the feed may have read on, and more be wanted
         subscription = new Subscription(this.#connection.client, {
-          ...{ after: this.feed.to, types: this.feed.types, near: true },
+          ...{ after: this.feed.to, from, types: this.feed.types, near: true },
           stored: (resolved) => storedEvent(resolved, this.#sent.take(resolved.event!.id)),
         })
         this.#subscription = subscription
@@ -157,8 +168,8 @@ export class Live {
   /** A subscription can be silent while the log goes on, such as at a node that leads no more. */
   async #beat(): Promise<void> {
     if (this.feed.isResting) return
-    const { to } = this.feed
     const head = await this.#reader.head().catch(() => undefined)
+    const { to } = this.feed
     if (head === undefined || head <= to || this.feed.isResting) {
       this.#stoodAt = undefined
       return

@@ -127,11 +127,13 @@ export class LogReader {
     { types, pageSize, signal }: PagesOptions,
   ): AsyncGenerator<LogPage, void, undefined> {
     const isComplete = await this.#completeness.confirmed()
-    const subscription = new Subscription(this.#connection.client, { after, types })
-    const end = () => subscription.end()
-    signal.addEventListener('abort', end)
+    let end: () => void = () => undefined
     try {
-      for (let checkpoint = after; checkpoint < upTo; ) {
+      const from = await this.beginningFor(after)
+      const subscription = new Subscription(this.#connection.client, { after, from, types })
+      end = () => subscription.end()
+      signal.addEventListener('abort', end)
+      for (let checkpoint = after; checkpoint < upTo && !signal.aborted; ) {
         const silence = setTimeout(end, SILENCE_LIMIT_MS)
         const stretch = await subscription.next(pageSize).finally(() => clearTimeout(silence))
         if (signal.aborted) return
@@ -148,8 +150,25 @@ export class LogReader {
       throw error
     } finally {
       signal.removeEventListener('abort', end)
-      subscription.end()
+      end()
     }
+  }
+
+  /**
+   * Where a {@link Subscription} from after a position has the server begin. Asked to go on after a position, it leaves
+   * out the first event that it shows from there on, whether that one stands there or further on; and what it writes itself
+   * at each start, where it tells of checkpoints too, it does not show. So it goes on after an event that it shows: the last
+   * one before the position. Tries once.
+   */
+  async beginningFor(after: bigint): Promise<bigint> {
+    if (after === LOG_START) return LOG_START
+    const fromPosition = placeOf(after)
+    const [before] = await this.#collect(
+      this.#connection.client.readAll({
+        ...{ direction: BACKWARDS, fromPosition, maxCount: 1, requiresLeader: true },
+      }),
+    )
+    return before?.position ?? LOG_START
   }
 
   /** @throws UnknownPosition when no event stands there. */

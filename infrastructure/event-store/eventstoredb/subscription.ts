@@ -40,6 +40,7 @@ export class Subscription {
   #state: 'catching up' | 'live' | 'failed' | 'ended' = 'catching up'
   readonly #subscription: AllStreamSubscription
   readonly #stored: (event: ResolvedEvent) => StoredEvent
+  readonly #after: bigint
   #events: StoredEvent[] = []
   #characters = 0
   #checkpoint: bigint
@@ -52,6 +53,7 @@ export class Subscription {
   #wake: () => void = () => undefined
 
   /**
+   * @param options.from where the server begins: at the start or after an event before `after`, as the reader finds it.
    * @param options.types all where none are given; the server's own events are left out.
    * @param options.near whether to hear of every event that passes by, for readers near the head.
    * @param options.stored what is made of an event.
@@ -60,12 +62,14 @@ export class Subscription {
     client: EventStoreDBClient,
     options: {
       after: bigint
+      from: bigint
       types?: readonly string[] | undefined
       near?: boolean
       stored?: (event: ResolvedEvent) => StoredEvent
     },
   ) {
-    const { after, types, near = false } = options
+    const { after, from, types, near = false } = options
+    this.#after = after
     this.#checkpoint = after
     this.#told = after
     this.#stored = options.stored ?? storedEvent
@@ -78,7 +82,7 @@ export class Subscription {
       checkpointReached: (_, { commit }) => this.#inOrder(() => this.#reach(commit)),
     }
     this.#subscription = client.subscribeToAll(
-      { fromPosition: placeOf(after), filter, requiresLeader: true },
+      { fromPosition: placeOf(from), filter, requiresLeader: true },
       { highWaterMark: CLIENT_BUFFER },
     )
     this.#subscription
@@ -136,17 +140,21 @@ export class Subscription {
 
   #take(resolved: ResolvedEvent): void {
     if (this.#state === 'ended') return
-    const event = this.#stored(resolved)
-    this.#events.push(event)
-    this.#characters += sizeOf(event)
-    this.#reach(event.position)
-    if (this.#isFull()) this.#subscription.pause()
+    // the server begins before it
+    if (resolved.event!.position!.commit > this.#after) this.#keep(this.#stored(resolved))
     if (this.#marks.length === 0) return
     for (const mark of this.#marks) {
       mark.left -= 1
       if (mark.left === 0) mark.hear()
     }
     this.#marks = this.#marks.filter(({ left }) => left > 0)
+  }
+
+  #keep(event: StoredEvent): void {
+    this.#events.push(event)
+    this.#characters += sizeOf(event)
+    this.#reach(event.position)
+    if (this.#isFull()) this.#subscription.pause()
   }
 
   /** Hears what the server said when the events before it have been taken. */

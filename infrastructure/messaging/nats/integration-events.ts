@@ -38,7 +38,7 @@ const STREAM: Partial<StreamConfig> & { name: string } = {
 }
 
 /** The subject of an event: `compstream.<environment>.<tenant_id>.<event word>`. */
-export function subjectOf(event: Pick<IntegrationEvent, 'environment' | 'tenantId' | 'type'>): string {
+function subjectOf(event: Pick<IntegrationEvent, 'environment' | 'tenantId' | 'type'>): string {
   return `compstream.${event.environment}.${event.tenantId}.${event.type}`
 }
 

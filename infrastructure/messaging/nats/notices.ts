@@ -8,7 +8,7 @@ const TOPICS: readonly Topic[] = ['work', 'position', 'progress']
 const GAP_MS = 2
 
 /** The subject of a topic; messages are empty. */
-export function noticeSubject(topic: Topic): string {
+function noticeSubject(topic: Topic): string {
   return `compstream.notices.${topic}`
 }
 

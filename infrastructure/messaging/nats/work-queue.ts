@@ -16,7 +16,7 @@ import type { WorkHint, WorkQueue } from '../../../application/ports/work-queue.
 import type { Nats } from './connection.ts'
 
 export const WORK_STREAM = 'COMPSTREAM_WORK'
-export const WORK_CONSUMER = 'workers'
+const WORK_CONSUMER = 'workers'
 
 const SUBJECT = 'compstream.work'
 const REQUEST_MS = 2_000

@@ -270,7 +270,7 @@ export class StripeCardProcessor implements CardProcessor {
   async *noticesSince(since: number): AsyncGenerator<ListedNotices> {
     const now = this.#now()
     for (let from = Math.max(since, now - EVENTS_KEPT_MS); ; from += DAY_MS) {
-      const isLast = from + DAY_MS > now
+      const isLast = from + DAY_MS >= now
       const created = { gte: seconds(from), ...(isLast ? {} : { lt: seconds(from + DAY_MS) }) }
       const notices: ProcessorNotice[] = []
       let newest = from

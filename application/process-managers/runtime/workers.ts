@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { describeError } from '../following/describe-error.ts'
-import { Heartbeat } from '../ownership/heartbeat.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Leases } from '../ports/leases.ts'
-import type { Notices } from '../ports/notices.ts'
-import { isAway } from '../ports/unavailable.ts'
-import type { WorkHint, WorkQueue } from '../ports/work-queue.ts'
+import { describeError } from '../../following/describe-error.ts'
+import { Heartbeat } from '../../ownership/heartbeat.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Leases } from '../../ports/leases.ts'
+import type { Notices } from '../../ports/notices.ts'
+import { isAway } from '../../ports/unavailable.ts'
+import type { WorkHint, WorkQueue } from '../../ports/work-queue.ts'
 import { itemOf, LeaseLost, orGivenUp, TimeLimitExceeded } from './attempt.ts'
 import { type BackoffOptions, backoffMs, ClaimEnds, type Ended, type EndedWork } from './claim-ends.ts'
-import { type ProcessManager, triesOf } from './process-manager.ts'
+import { type ProcessManager, triesOf, type WorkItem } from './process-manager.ts'
 import { fitPayload, UnfitPayload } from './reactions.ts'
 import { KindSlots, kindName } from './slots.ts'
 import type { ClaimedWork, WorkStore, WorkToStore } from './work-store.ts'
@@ -131,8 +131,8 @@ export class Workers {
   /** Tells the workers of all processes of work that was stored. */
   stored(work: readonly WorkToStore[]): void {
     if (work.length === 0) return
-    // what falls due later needs its timer
-    if (work.some(({ isLater }) => isLater)) this.poll()
+    const later = work.filter(({ isLater }) => isLater).map(({ dueAt }) => dueAt)
+    if (later.length > 0) this.#pollAtDue(Math.min(...later))
     void this.#offer(work.filter(({ isLater, kind }) => !isLater && !kind.startsWith('$')))
   }
 
@@ -249,7 +249,15 @@ export class Workers {
     const { store, notices, report, onEnded } = this.#parts
     const begun = performance.now()
     if (this.#stopping.signal.aborted) abort.abort(new Stopping())
-    const ended = await this.#attempt(claim, slots, abort)
+    let isKeyFree = false
+    const freeKey = (isDone: boolean | null, ms = performance.now() - begun) => {
+      if (!isKeyFree) slots.freeKey(claim, isDone, ms)
+      isKeyFree = true
+    }
+    const ended = await this.#attempt(claim, slots, abort, (isDone) => {
+      freeKey(isDone)
+      this.#wakeLoop()
+    })
     const { end } = ended
     const took = performance.now() - begun
     running.isEnding = true
@@ -264,11 +272,12 @@ export class Workers {
     } finally {
       this.#running.delete(running)
       this.#heartbeat.drop(running)
-      slots.released(claim, ended.as === null ? null : ended.as === 'done', took)
+      freeKey(ended.as === null ? null : ended.as === 'done', took)
+      slots.released()
     }
     if (end.end === 'retry' || end.end === 'again') {
-      if (end.afterMs === undefined) this.poll()
-      else this.#pollAfter(end.afterMs)
+      if (end.at === undefined) this.#pollAfter(end.afterMs ?? 0)
+      else this.#pollAtDue(end.at)
     }
     this.#slotIsFree()
     this.#wakeLoop()
@@ -276,7 +285,12 @@ export class Workers {
   }
 
   /** Does a piece of work once. @returns how that ends its claim, and what it is told as. */
-  async #attempt(claim: ClaimedWork, slots: KindSlots, abort: AbortController): Promise<Ended> {
+  async #attempt(
+    claim: ClaimedWork,
+    slots: KindSlots,
+    abort: AbortController,
+    freeKey: WorkItem['freeKey'],
+  ): Promise<Ended> {
     const { signal } = abort
     const { retry, timeLimitMs } = slots.declared
     const timeLimit = setTimeout(
@@ -288,7 +302,10 @@ export class Workers {
       // tries that ended neither well nor badly took their workers with them
       if (claim.attempt > triesOf(retry)) return this.#ends.retry(claim, retry, 'every try was cut short')
       const { payload } = fitPayload(slots.declared, claim.kind, claim.payload)
-      const outcome = await orGivenUp(slots.declared.run(itemOf(claim, slots, payload, signal)), signal)
+      const outcome = await orGivenUp(
+        slots.declared.run(itemOf(claim, slots, { payload, signal, freeKey })),
+        signal,
+      )
       this.#isAway = false
       return this.#ends.of(claim, retry, outcome)
     } catch (error) {
@@ -318,6 +335,11 @@ export class Workers {
     if (clock.kind === 'virtual') return Number.POSITIVE_INFINITY
     const due = await store.nextDue(now)
     return due === null ? Number.POSITIVE_INFINITY : Math.max(1, due - clock.now())
+  }
+
+  /** @param at in service-clock milliseconds; a clock that is moved tells so itself. */
+  #pollAtDue(at: number): void {
+    this.#pollAfter(at - this.#parts.clock.now())
   }
 
   #pollAfter(ms: number): void {

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import type { EventOf, EventType } from '../../domain/kernel/event-type.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
-import type { RecordedEvent } from '../event-registry.ts'
-import type { FaultPoint } from '../ports/faults.ts'
+import type { EventOf, EventType } from '../../../domain/kernel/event-type.ts'
+import type { CommandContext } from '../../command-handling/command-context.ts'
+import type { RecordedEvent } from '../../event-registry.ts'
+import type { FaultPoint } from '../../ports/faults.ts'
 
 /**
  * A process manager reacts to the log and does what must happen next. Reactions are pure and yield intents; they are
@@ -122,6 +122,11 @@ export interface WorkItem<Payload = unknown> {
   readonly environment: 'live' | 'sandbox' | null
   /** Aborts when the time is up, the lease is lost or the service stops; stop at the next safe point by throwing its reason. */
   readonly signal: AbortSignal
+  /**
+   * Frees the slot of its key before the work has ended: what the key stands for (a host, a tenant) is not used any more,
+   * only what came of it is to be stored. @param isDone whether that went well: see {@link SlotsPerKey.growth}.
+   */
+  freeKey(isDone: boolean): void
 }
 
 /** What the commands of a piece of work run with: its process manager gives them, and they may come again. */

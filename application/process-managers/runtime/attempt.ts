@@ -1,4 +1,4 @@
-import { derivedId } from '../event-registry.ts'
+import { derivedId } from '../../event-registry.ts'
 import { triesOf, type WorkItem, type WorkOutcome } from './process-manager.ts'
 import type { KindSlots } from './slots.ts'
 import type { ClaimedWork } from './work-store.ts'
@@ -17,14 +17,13 @@ export class LeaseLost extends Error {
 export function itemOf(
   claim: ClaimedWork,
   { declared }: KindSlots,
-  payload: unknown,
-  signal: AbortSignal,
+  given: Pick<WorkItem, 'payload' | 'signal' | 'freeKey'>,
 ): WorkItem {
   const { processManager, kind, key, attempt, dueAt } = claim
   const { correlationId, causationId, tenantId, environment } = claim
   const commandId = derivedId(`${processManager}/${kind}/${key}/${causationId}`, 'work')
   return {
-    ...{ processManager, kind, key, commandId, payload, attempt, dueAt, signal },
+    ...{ processManager, kind, key, commandId, attempt, dueAt, ...given },
     isLastTry: attempt >= triesOf(declared.retry),
     ...{ correlationId, causationId, tenantId, environment },
   }

@@ -1,6 +1,6 @@
-import type { Environment } from '../../domain/kernel/ids.ts'
-import type { FaultPoint } from '../ports/faults.ts'
-import { SafeError } from '../safe-error.ts'
+import type { Environment } from '../../../domain/kernel/ids.ts'
+import type { FaultPoint } from '../../ports/faults.ts'
+import { SafeError } from '../../safe-error.ts'
 
 /** A kind of work, and whose. */
 export interface KindOfWork {

@@ -75,11 +75,15 @@ export class KindSlots {
     return taken
   }
 
-  /** A piece has ended. @param isDone null when nothing can be said of it. @param ms how long it took. */
-  released(claim: ClaimedWork, isDone: boolean | null, ms: number): void {
-    this.#taken -= 1
+  /** The slot of a piece's key is free. @param isDone null when nothing can be said of it. @param ms how long it was taken. */
+  freeKey(claim: ClaimedWork, isDone: boolean | null, ms: number): void {
     // claims have passed by what waits for this key, or what another claim had locked for its own choice
     if (this.#keys) this.#wanted += this.#keys.free(claim, isDone, ms)
+  }
+
+  /** A piece has ended. */
+  released(): void {
+    this.#taken -= 1
   }
 }
 

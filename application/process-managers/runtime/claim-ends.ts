@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { Clock } from '../ports/clock.ts'
+import type { Clock } from '../../ports/clock.ts'
 import { type Retry, triesOf, type WorkOutcome } from './process-manager.ts'
 import { fitPayload } from './reactions.ts'
 import { type KindSlots, kindName } from './slots.ts'

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { processorNotices } from '../../domain/payments/processor-notices.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { whileOwned } from '../ownership/while-owned.ts'
+import type { CardProcessor } from '../ports/card-processor.ts'
+import type { Leases } from '../ports/leases.ts'
+import { isAway } from '../ports/unavailable.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+import { applyNotice } from './processor-notices.ts'
+
+/**
+ * Notices of a card processor that never got here: the service was away for longer than they are sent, or refused them.
+ * One process at a time lists what was told, and carries it out as if it had come by itself. What had come changes
+ * nothing. All pauses are real milliseconds, as the processor's clock is real.
+ */
+
+/** Between two looks. */
+export const LOOK_EVERY_MS = 10 * 60_000
+/** Until another process may take over, or a look that failed is repeated. */
+const PAUSE_MS = 10_000
+/** What is listed once more, milliseconds of the processor's clock: a notice may appear after later ones. */
+const OVERLAP_MS = 60 * 60_000
+
+interface Parts {
+  readonly leases: Leases
+  /** Told of a notice that could not be carried out, or of a look that failed; the next look comes by itself. */
+  readonly failed: (error: unknown) => void
+}
+
+/** Looks now and every 10 minutes once there are live sales, in whichever process has the lease; resolves when `stopping` aborts. */
+export async function followNotices(
+  app: Application,
+  teller: CardProcessor,
+  { leases, failed }: Parts,
+  stopping: AbortSignal,
+): Promise<void> {
+  await whileOwned({
+    ...{ leases, name: `processor-notices/${teller.kind}`, stopping, failed },
+    ...{ pauseMs: PAUSE_MS, longestPauseMs: LOOK_EVERY_MS },
+    async run(_lease, ended, progressed) {
+      const pause = (ms: number) => delay(ms, null, { signal: ended }).catch(() => undefined)
+      let since = (await app.commands.load(processorNotices, teller.kind)).state.until ?? 0
+      while (!ended.aborted) {
+        // nobody is asked about nothing
+        const isAwaited = await hasLiveSales(app)
+        if (isAwaited) since = await catchUp(app, teller, since, { ended, failed })
+        progressed()
+        await pause(isAwaited ? LOOK_EVERY_MS : PAUSE_MS)
+      }
+    },
+  })
+}
+
+const LIVE = { environment: 'live', limit: 1 } as const
+interface Live {
+  readonly environment: Environment
+  readonly limit: number
+}
+const LIVE_LINKS = statement('any-live-link', (db, $: Parameter<Live>) =>
+  db.selectFrom('payment_links').select('seq').where('environment', '=', $('environment')).limit($('limit')),
+)
+const LIVE_SUBSCRIPTIONS = statement('any-live-subscription', (db, $: Parameter<Live>) =>
+  db.selectFrom('subscriptions').select('seq').where('environment', '=', $('environment')).limit($('limit')),
+)
+
+/** Whether a card processor may have something to tell: before the first live sale there is nothing. */
+async function hasLiveSales({ read }: Pick<Application, 'read'>): Promise<boolean> {
+  const any = async (kind: typeof LIVE_LINKS) => (await read.query(kind, LIVE)).length > 0
+  return (await any(LIVE_LINKS)) || (await any(LIVE_SUBSCRIPTIONS))
+}
+
+/**
+ * Carries out what a processor told since a time. A notice that cannot be carried out holds up no other, and is listed
+ * again the next time.
+ * @param since epoch milliseconds of the processor's clock.
+ * @returns from when on there is more to list. @throws ProviderUnavailable, and where log or database are away.
+ */
+export async function catchUp(
+  app: Application,
+  teller: CardProcessor,
+  since: number,
+  { ended, failed }: { readonly ended: AbortSignal; readonly failed: (error: unknown) => void },
+): Promise<number> {
+  const of = { environment: 'live', processor: teller.kind } as const
+  const context: CommandContext = {
+    actor: { type: 'system', id: 'card-processor' },
+    ...{ tenantId: null, environment: null, correlationId: app.randomness.id() },
+    commandId: app.randomness.commandId(),
+  }
+  let done = since
+  let isWhole = true
+  for await (const { notices, until } of teller.noticesSince!(Math.max(0, since - OVERLAP_MS))) {
+    for (const notice of notices) {
+      if (ended.aborted) break
+      try {
+        await applyNotice(app, of, notice, context)
+      } catch (error) {
+        if (isAway(error)) throw error
+        isWhole = false
+        failed(error)
+      }
+    }
+    if (ended.aborted) return done
+    if (isWhole) done = Math.max(done, until)
+  }
+  const command = { type: 'CaughtUp', processor: teller.kind, until: done } as const
+  const outcome = await app.commands.execute(processorNotices, teller.kind, command, context)
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return done
+}
