@@ -85,7 +85,12 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Match | nu
   }
   await app.readModels.reached(['bank-debits'], await app.log.head())
   const { from, to } = effectiveDatesOf(bank_date)
-  const found = await app.read.query(CANDIDATES, { carrierId: carrier_id, amountCents: amount_cents, from, to })
+  const found = await app.read.query(CANDIDATES, {
+    carrierId: carrier_id,
+    amountCents: amount_cents,
+    from,
+    to,
+  })
   const [oldest, ...others] = found
   if (!oldest) return null
   return { legId: oldest.leg_id, confidence: others.length === 0 ? 'medium' : 'low' }

@@ -41,7 +41,11 @@ export async function createDebit(
       ...{ leg_id: legId, tenant_id, environment, employer_id, carrier_id, policy_id },
       ...{ source: isInstalment ? ('instalment' as const) : ('session' as const), payment_session_id },
       ...{ installment_number: installmentNumber, amount_cents: amountCents },
-      payment_purpose: isInstalment ? ('installment' as const) : plan ? ('down_payment' as const) : ('extra_payment' as const),
+      payment_purpose: isInstalment
+        ? ('installment' as const)
+        : plan
+          ? ('down_payment' as const)
+          : ('extra_payment' as const),
       ...{ description: session.description, account: await accountOf(app, session), settlement_type },
       cancellation_deadline: isInstalment ? isoTime(nextClose(now)) : null,
       created_at: isoTime(now),

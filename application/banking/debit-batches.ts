@@ -15,14 +15,16 @@ export interface BatchRun {
   readonly scheduled: number
 }
 
-const PENDING = statement('pending-bank-debits', (db, $: Parameter<Pick<PagePart, 'limit'> & { after: string }>) =>
-  db
-    .selectFrom('bank_debits')
-    .select(['leg_id', 'seq'])
-    .where('status', '=', 'pending')
-    .where('seq', '>', $('after') as never)
-    .orderBy('seq')
-    .limit($('limit')),
+const PENDING = statement(
+  'pending-bank-debits',
+  (db, $: Parameter<Pick<PagePart, 'limit'> & { after: string }>) =>
+    db
+      .selectFrom('bank_debits')
+      .select(['leg_id', 'seq'])
+      .where('status', '=', 'pending')
+      .where('seq', '>', $('after') as never)
+      .orderBy('seq')
+      .limit($('limit')),
 )
 
 /** Puts every debit that waits into the batch that closes next. A debit is put into one batch, whatever runs beside it. */
@@ -34,7 +36,10 @@ export async function runBatch(app: Application, context: CommandContext): Promi
     const outcomes = await Promise.all(
       page.map(async ({ leg_id }) => {
         const { state } = await app.commands.load(bankDebit, leg_id)
-        const own = { ...within(context, state!), commandId: derivedId(context.commandId, `schedule/${leg_id}`) }
+        const own = {
+          ...within(context, state!),
+          commandId: derivedId(context.commandId, `schedule/${leg_id}`),
+        }
         return app.commands.execute(bankDebit, leg_id, { type: 'Schedule', at: app.clock.now() }, own)
       }),
     )

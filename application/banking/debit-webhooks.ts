@@ -16,16 +16,21 @@ export function mintedPayload(debit: BankDebit): NewWebhookEvent<'payment.debit_
 /** The money was found in the account that receives it. */
 export function clearedPayload(
   debit: BankDebit,
-  { bank_date, confidence, matcher_version }: Pick<
-    BankDebitData<'BankDebitMatched'>,
-    'bank_date' | 'confidence' | 'matcher_version'
-  >,
+  {
+    bank_date,
+    confidence,
+    matcher_version,
+  }: Pick<BankDebitData<'BankDebitMatched'>, 'bank_date' | 'confidence' | 'matcher_version'>,
 ): NewWebhookEvent<'payment.debit_cleared'> {
   return {
     ...ownerOf(debit),
     type: 'payment.debit_cleared',
     payload: {
-      ...{ ...debitOf(debit), payment_session_id: debit.payment_session_id!, settlement_source: 'bank' as const },
+      ...{
+        ...debitOf(debit),
+        payment_session_id: debit.payment_session_id!,
+        settlement_source: 'bank' as const,
+      },
       ...{ bank_date, matched_cents: debit.amount_cents, confidence, matcher_version },
     },
   }

@@ -94,4 +94,3 @@ export async function listTransactions(
   const loaded = await Promise.all(items.map(({ leg_id }) => app.commands.load(bankDebit, leg_id)))
   return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
 }
-

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { ID_PATTERN } from '../../domain/kernel/ids.ts'
+import { isId } from '../../domain/kernel/ids.ts'
 import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 
@@ -31,7 +31,7 @@ export async function sessionByToken(
 ): Promise<PaymentSession | null> {
   if (!TOKEN.test(token)) return null
   const id = Buffer.from(token, 'base64url').toString('hex').slice(0, 24)
-  if (!ID_PATTERN.test(id)) return null
+  if (!isId(id)) return null
   const { state } = await commands.load(paymentSession, id)
   if (!state?.token_hash) return null
   return timingSafeEqual(Buffer.from(state.token_hash), Buffer.from(hashOf(token))) ? state : null

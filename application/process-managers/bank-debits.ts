@@ -10,9 +10,9 @@ import {
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
 import { runBatch } from '../banking/debit-batches.ts'
 import { clearedPayload, mintedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
@@ -55,7 +55,13 @@ export function bankDebits(app: Application, intervalMs: number) {
         return { outcome: 'done' }
       }),
       process: work({ ...kind, payload: nothing }, async (item) => {
-        const after = await changed(app, bankDebit, item.key, { type: 'Process', at: item.dueAt }, contextOf(item))
+        const after = await changed(
+          app,
+          bankDebit,
+          item.key,
+          { type: 'Process', at: item.dueAt },
+          contextOf(item),
+        )
         return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
       }),
       'tell-minted': work({ ...kind, payload: nothing }, async (item) => {

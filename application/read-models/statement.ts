@@ -134,7 +134,7 @@ export function equalsIfGiven<Table extends keyof ReadModels>(
 }
 
 /** Holds where a column has one of the values of a parameter, or the parameter is null. */
-function inIfGiven<Table extends keyof ReadModels>(
+export function inIfGiven<Table extends keyof ReadModels>(
   eb: ExpressionBuilder<ReadModels, Table>,
   column: StringReference<ReadModels, Table>,
   parameter: Expression<readonly string[] | null>,

@@ -29,13 +29,16 @@ export const BankCreditMatched = eventType({
   schema: z.object({ credit_id: id(), leg_id: id(), confidence, at: time() }),
 })
 
+type Received = EventOf<typeof BankCreditReceived>['data']
+type Matched = EventOf<typeof BankCreditMatched>['data']
+
 export type BankCreditEvent = EventOf<typeof BankCreditReceived | typeof BankCreditMatched>
-export interface BankCredit extends EventOf<typeof BankCreditReceived>['data'] {
-  readonly matched: Omit<EventOf<typeof BankCreditMatched>['data'], 'credit_id'> | null
+export interface BankCredit extends Received {
+  readonly matched: Omit<Matched, 'credit_id'> | null
 }
 
 export type BankCreditCommand =
-  | { readonly type: 'Receive'; readonly data: EventOf<typeof BankCreditReceived>['data'] }
+  | { readonly type: 'Receive'; readonly data: Received }
   | {
       readonly type: 'RecordMatch'
       readonly legId: string
@@ -70,7 +73,10 @@ export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCredi
 }
 
 /** The days of effect of debits whose money a credit of a day may be. */
-export function effectiveDatesOf(bankDate: CalendarDate): { readonly from: CalendarDate; readonly to: CalendarDate } {
+export function effectiveDatesOf(bankDate: CalendarDate): {
+  readonly from: CalendarDate
+  readonly to: CalendarDate
+} {
   const from = new Date(Date.parse(`${bankDate}T00:00:00Z`) - WINDOW_DAYS * DAY_MS)
   return { from: from.toISOString().slice(0, 10), to: bankDate }
 }

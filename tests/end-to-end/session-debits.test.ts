@@ -40,7 +40,10 @@ const account = {
   ...{ account_holder_name: 'Tidewater Joinery LLC', routing_number: '021000021' },
   ...{ account_number: '000123456789', account_type: 'checking', authorized: true },
 }
-async function arranged(of: { carrierId: string; policyId: string }, overrides: Record<string, unknown> = {}) {
+async function arranged(
+  of: { carrierId: string; policyId: string },
+  overrides: Record<string, unknown> = {},
+) {
   const created = await newSession(service, tenant, {
     ...{ carrier_id: of.carrierId, policy_id: of.policyId, ...overrides },
   })
@@ -59,7 +62,11 @@ async function submitted(of: Awaited<ReturnType<typeof carrierOf>>, overrides = 
 describe('a debit of a session', () => {
   test('goes through its batch, and is listed', async () => {
     const { leg } = await arranged(await carrierOf('direct'), { description: 'Policy 2026' })
-    expect(await transaction(leg)).toMatchObject({ status: 'pending', amount_cents: 10_500, account_last4: '6789' })
+    expect(await transaction(leg)).toMatchObject({
+      status: 'pending',
+      amount_cents: 10_500,
+      account_last4: '6789',
+    })
     await ops('/debit-batches')
     const { status, effective_date } = await transaction(leg)
     expect([status, effective_date]).toEqual(['Scheduled', expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/)])
@@ -144,7 +151,10 @@ describe('the instalments of a plan', () => {
     const [first, ...more] = await minted()
     expect([first.amount_cents, more]).toEqual([40_000, []])
     expect(first.cancellation_deadline).toMatch(/T2[12]:00:00\.000Z$/)
-    expect(await transaction(first.leg_id)).toMatchObject({ installment_number: 1, payment_purpose: 'installment' })
+    expect(await transaction(first.leg_id)).toMatchObject({
+      installment_number: 1,
+      payment_purpose: 'installment',
+    })
     await ops('/clock/advance', { seconds: 32 * 86_400 })
     expect((await minted()).map(({ amount_cents }) => amount_cents)).toEqual([40_000, 40_000])
     expect((await shown(id)).status).toBe('scheduled')
@@ -158,4 +168,3 @@ describe('the instalments of a plan', () => {
     expect(minted.filter(({ payment_session_id }) => payment_session_id === id)).toEqual([])
   })
 })
-

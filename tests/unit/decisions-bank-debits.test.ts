@@ -43,7 +43,7 @@ const afterClose = BankDebitScheduled.of({
   ...{ ...leg, batch_closes_at: '2026-11-25T22:00:00.000Z', effective_date: '2026-11-27' },
   at: '2026-11-24T22:00:00.000Z',
 })
-const submitted = BankDebitSubmitted.of({ ...leg, at })
+const submitted = BankDebitSubmitted.of({ ...leg, effective_date: '2026-11-25', at })
 const word = { processor_status: null, transmission_date: null, effective_date: null }
 const reported = (told: Partial<typeof reportedWith>) => BankDebitReported.of({ ...reportedWith, ...told })
 const reportedWith: ReturnType<typeof BankDebitReported.of>['data'] = {

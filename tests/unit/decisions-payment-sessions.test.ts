@@ -77,9 +77,17 @@ const account = {
   ...({ account_type: 'checking', bank_name: null } as const),
 }
 const arranged = PaymentSessionDebitArranged.of({
-  ...{ ...session, leg_id: LEG, account, scheduled_at: isoTime(EARLY) },
+  ...{ ...session, leg_id: LEG, account, instalments: [], scheduled_at: isoTime(EARLY) },
 })
-const authorised = PaymentSessionDebitArranged.of({ ...arranged.data, leg_id: null })
+/** The second and last one of the plan takes what division leaves over. */
+const arrangedPlan = PaymentSessionDebitArranged.of({
+  ...arranged.data,
+  instalments: [
+    { number: 1, amount_cents: 4_000, due_at: '2026-02-01T17:00:00.000Z' },
+    { number: 2, amount_cents: 4_001, due_at: '2026-03-01T17:00:00.000Z' },
+  ],
+})
+const authorised = PaymentSessionDebitArranged.of({ ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
 const stopped = PaymentSessionPlanStopped.of({
@@ -170,6 +178,7 @@ decisions(paymentSession, [
   ['is declined no more when it is closed', [created, begun, cancelled], fail(LATE), []],
 
   ['arranges a debit', [created, opened], arrange(EARLY), [arranged]],
+  ['arranges the debits of a plan', [withPlan, opened], arrange(EARLY), [arrangedPlan]],
   ['arranges one debit', [created, arranged], arrange(EARLY), conflict('session_not_payable')],
   ['arranges no debit when its time is over', [created], arrange(OVER), conflict('session_not_payable')],
   ['arranges no debit beside an open checkout', [created, begun], arrange(EARLY), conflict('checkout_open')],
