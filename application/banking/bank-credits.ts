@@ -9,7 +9,7 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
-import { type Parameter, statement } from '../read-models/statement.ts'
+import { inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
 
 /** Money that a bank shows in a carrier's collection account. Amounts are cents. */
 export interface NewBankCredit {
@@ -86,10 +86,8 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Match | nu
   await app.readModels.reached(['bank-debits'], await app.log.head())
   const { from, to } = effectiveDatesOf(bank_date)
   const found = await app.read.query(CANDIDATES, {
-    carrierId: carrier_id,
-    amountCents: amount_cents,
-    from,
-    to,
+    ...{ carrierId: carrier_id, amountCents: amount_cents, from, to },
+    ...{ statuses: ['submitted', 'processed'], limit: 2 },
   })
   const [oldest, ...others] = found
   if (!oldest) return null
@@ -105,6 +103,8 @@ const CANDIDATES = statement(
       readonly amountCents: number
       readonly from: string
       readonly to: string
+      readonly statuses: readonly string[]
+      readonly limit: number
     }>,
   ) =>
     db
@@ -112,10 +112,10 @@ const CANDIDATES = statement(
       .select('leg_id')
       .where('carrier_id', '=', $('carrierId'))
       .where('amount_cents', '=', $('amountCents'))
-      .where('awaits_credit', '=', true)
-      .where('status', 'in', ['submitted', 'processed'])
+      .where(({ eb }) => eb('awaits_credit', '=', eb.lit(true)))
+      .where((eb) => inIfGiven(eb, 'status', $('statuses')))
       .where('effective_date', '>=', $('from'))
       .where('effective_date', '<=', $('to'))
       .orderBy('seq')
-      .limit(2),
+      .limit($('limit')),
 )

@@ -17,11 +17,11 @@ export interface BatchRun {
 
 const PENDING = statement(
   'pending-bank-debits',
-  (db, $: Parameter<Pick<PagePart, 'limit'> & { after: string }>) =>
+  (db, $: Parameter<Pick<PagePart, 'limit'> & { after: string; status: 'pending' }>) =>
     db
       .selectFrom('bank_debits')
       .select(['leg_id', 'seq'])
-      .where('status', '=', 'pending')
+      .where('status', '=', $('status'))
       .where('seq', '>', $('after') as never)
       .orderBy('seq')
       .limit($('limit')),
@@ -32,7 +32,7 @@ export async function runBatch(app: Application, context: CommandContext): Promi
   await app.readModels.reached(['bank-debits'], await app.log.head())
   let scheduled = 0
   for (let after = '0'; ; ) {
-    const page = await app.read.query(PENDING, { limit: PAGE, after })
+    const page = await app.read.query(PENDING, { limit: PAGE, after, status: 'pending' })
     const outcomes = await Promise.all(
       page.map(async ({ leg_id }) => {
         const { state } = await app.commands.load(bankDebit, leg_id)
