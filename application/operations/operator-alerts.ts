@@ -11,6 +11,12 @@ import {
   PaymentLinkRefundFailed,
 } from '../../domain/payments/payment-link-events.ts'
 import {
+  PaymentSessionAmountDiffered,
+  PaymentSessionPaid,
+  PaymentSessionPaidAgain,
+  PaymentSessionPlanStopped,
+} from '../../domain/payments/payment-session-events.ts'
+import {
   SubscriptionChargePaidAgain,
   SubscriptionEnded,
   SubscriptionHeldUp,
@@ -115,6 +121,30 @@ export const ALERTS = {
       payment_link_id,
       ...(processor_payment_id !== null && { processor_payment_id }),
     }),
+  ),
+  payment_session_paid_again: raisedBy(
+    PaymentSessionPaidAgain,
+    'The card processor took money for a payment session that had been paid and is to be paid once: refund it there',
+    ({ payment_session_id, processor_payment_id, is_wanted }) =>
+      is_wanted ? null : { payment_session_id, processor_payment_id },
+  ),
+  payment_session_paid_twice: raisedBy(
+    PaymentSessionPaid,
+    'A payment session was paid by card while a bank debit for it is on its way: refund one of both',
+    ({ payment_session_id, processor_payment_id, debit_leg_id }) =>
+      debit_leg_id === null ? null : { payment_session_id, processor_payment_id, leg_id: debit_leg_id },
+  ),
+  payment_session_amount_differs: raisedBy(
+    PaymentSessionAmountDiffered,
+    'The card processor took another amount for a payment session than it asks for; it counts. Compare it with the ' +
+      'payment there, and see to the difference',
+    ({ payment_session_id, processor_payment_id }) => ({ payment_session_id, processor_payment_id }),
+  ),
+  down_payment_returned: raisedBy(
+    PaymentSessionPlanStopped,
+    'The down payment of a payment plan was returned by the bank: its further instalments are not collected. Agree with ' +
+      'the partner on how the policy is paid',
+    ({ payment_session_id }) => ({ payment_session_id }),
   ),
   plan_not_started: raisedBy(
     PaymentLinkPlanNotStarted,

@@ -105,6 +105,8 @@ export const PaymentSessionPaid = eventType({
     ...payment,
     /** It came when the session could not be paid any more. */
     late: z.boolean(),
+    /** A debit of the same money that is on its way. */
+    debit_leg_id: id().nullable(),
   }),
 })
 /** The card processor took money for a session that had been paid. */

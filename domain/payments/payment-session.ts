@@ -390,7 +390,8 @@ function pay(
   }
   // money counts in every state
   const late = !isAwaited(sessionStatusAt(state, now))
-  return [PaymentSessionPaid.of({ ...payment, late }), ...differed]
+  const debit_leg_id = state.debit?.leg_id ?? null
+  return [PaymentSessionPaid.of({ ...payment, late, debit_leg_id }), ...differed]
 }
 
 function cancel(at: number, state: PaymentSession): readonly PaymentSessionEvent[] | Rejection {

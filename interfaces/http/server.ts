@@ -111,7 +111,9 @@ export function createHost(settings: HostSettings): express.Express {
       writeError(response, 503, null, passing.message)
       return
     }
-    onFailure(error, { id: requestIdOf(response), method: request.method, path: request.path })
+    // the route, as a path may hold the token of a page
+    const path = (response.locals.route as string | undefined) ?? '(none)'
+    onFailure(error, { id: requestIdOf(response), method: request.method, path })
     if (response.headersSent) response.destroy()
     else writeError(response, 500, null, 'The service failed to handle the request')
   }

@@ -65,8 +65,8 @@ const payment = (processor_payment_id: string, at: number, amount_cents = 10_500
   ...{ ...session, payment_id: PAYMENT, checkout_id: CHECKOUT, processor_payment_id },
   ...{ amount_cents, paid_at: isoTime(at) },
 })
-const paid = PaymentSessionPaid.of({ ...payment('pi_1', EARLY), late: false })
-const paidLate = (at: number) => PaymentSessionPaid.of({ ...payment('pi_1', at), late: true })
+const paid = PaymentSessionPaid.of({ ...payment('pi_1', EARLY), late: false, debit_leg_id: null })
+const paidLate = (at: number) => PaymentSessionPaid.of({ ...payment('pi_1', at), late: true, debit_leg_id: null })
 const paidAgain = (is_wanted: boolean) => PaymentSessionPaidAgain.of({ ...payment('pi_2', EARLY), is_wanted })
 const differed = PaymentSessionAmountDiffered.of({ ...payment('pi_1', EARLY, 9_000), asked_cents: 10_500 })
 const failed = PaymentSessionPaymentFailed.of({
@@ -159,7 +159,12 @@ decisions(paymentSession, [
   ['is paid late when it has expired', [created, begun, expired], pay('pi_1', LATE), [paidLate(LATE)]],
   ['is paid late when nobody noticed that', [created, begun], pay('pi_1', OVER), [paidLate(OVER)]],
   ['is late when that is heard late', [created, begun], pay('pi_1', EARLY, { now: OVER }), [paidLate(EARLY)]],
-  ['is paid late while a debit is on its way', [created, arranged], pay('pi_1', EARLY), [paidLate(EARLY)]],
+  [
+    'is paid late while a debit is on its way',
+    [created, arranged],
+    pay('pi_1', EARLY),
+    [PaymentSessionPaid.of({ ...paidLate(EARLY).data, debit_leg_id: LEG })],
+  ],
   ['is paid twice against its will', [created, begun, paid], pay('pi_2', EARLY), [paidAgain(false)]],
   ['may be paid more than once', [forMany, begun, paid], pay('pi_2', EARLY), [paidAgain(true)]],
   [
@@ -172,7 +177,7 @@ decisions(paymentSession, [
     'takes another amount as it comes',
     [created, begun],
     pay('pi_1', EARLY, { amountCents: 9_000 }),
-    [PaymentSessionPaid.of({ ...payment('pi_1', EARLY, 9_000), late: false }), differed],
+    [PaymentSessionPaid.of({ ...payment('pi_1', EARLY, 9_000), late: false, debit_leg_id: null }), differed],
   ],
   ['can be declined', [created, begun], fail(EARLY), [failed]],
   ['is declined no more when it is closed', [created, begun, cancelled], fail(LATE), []],
