@@ -12,6 +12,7 @@ import { NO_FAULTS } from '../application/ports/faults.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
+import { policyCancellations } from '../application/process-managers/policy-cancellations.ts'
 import { policyIntakes } from '../application/process-managers/policy-intakes.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runtime/runner.ts'
 import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
@@ -201,7 +202,8 @@ async function compose(
     },
     [
       ...[payrollPipeline(patient), erasure(patient)],
-      ...[policyIntakes(patient), paymentLinks(patient), subscriptions(patient)],
+      ...[policyIntakes(patient), paymentLinks(patient)],
+      ...[subscriptions(patient), policyCancellations(patient)],
       simulatedCardProcessor(patient),
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
