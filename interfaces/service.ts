@@ -14,6 +14,7 @@ import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { paymentSessions } from '../application/process-managers/payment-sessions.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
+import { policyCancellations } from '../application/process-managers/policy-cancellations.ts'
 import { policyIntakes } from '../application/process-managers/policy-intakes.ts'
 import { ProcessManagerRunner } from '../application/process-managers/runtime/runner.ts'
 import { simulatedCardProcessor } from '../application/process-managers/simulated-card-processor.ts'
@@ -203,7 +204,8 @@ async function compose(
     },
     [
       ...[payrollPipeline(patient), erasure(patient)],
-      ...[policyIntakes(patient), paymentLinks(patient), subscriptions(patient)],
+      ...[policyIntakes(patient), paymentLinks(patient)],
+      ...[subscriptions(patient), policyCancellations(patient)],
       simulatedCardProcessor(patient),
       ...[paymentSessions(patient), bankDebits(patient, config.debitBatchIntervalSeconds * 1_000)],
       webhookDeliveries({

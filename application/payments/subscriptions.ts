@@ -3,7 +3,6 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Subscription, subscription } from '../../domain/payments/subscription.ts'
-import type { CancellationReason } from '../../domain/payments/subscription-events.ts'
 import { namedPolicy } from '../access/named-policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
@@ -123,7 +122,7 @@ export async function subscriptionOfClient(
 }
 
 /**
- * Ends a subscription at the processor and here. That it was asked for is kept first: should the processor's notice of
+ * Ends a subscription at the processor and here, as a partner wishes. That it was asked for is kept first: should the processor's notice of
  * the end come before its answer, or the answer never, it is known why. Again it changes nothing.
  * @throws ProviderUnavailable, ProviderRefused: then it goes on as before, unless what became of it is not known; that is
  * found out by itself after a while.
@@ -131,7 +130,6 @@ export async function subscriptionOfClient(
 export async function cancelSubscription(
   app: Application,
   state: Subscription,
-  reason: CancellationReason,
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
   const { subscription_id, ended } = state
@@ -143,27 +141,27 @@ export async function cancelSubscription(
   const requested = await app.commands.execute(
     subscription,
     subscription_id,
-    { type: 'RequestCancellation', reason, at: app.clock.now() },
+    { type: 'RequestCancellation', reason: 'requested', at: app.clock.now() },
     scoped,
   )
   if (isRejection(requested)) return requested
-  return finishCancellation(app, state, { reason, isFirstCall: requested.events.length > 0 }, scoped)
+  return finishCancellation(app, state, { isFirstCall: requested.events.length > 0 }, scoped)
 }
 
 /**
- * Has a cancellation that was asked for done at the processor. It is withdrawn where it certainly was not done there: a
- * processor refuses none that an earlier call has done, but may not be there when it is asked again.
+ * Has a cancellation that was asked for done at the processor. A partner's is withdrawn where it certainly was not done
+ * there: a processor refuses none that an earlier call has done, but may not be there when it is asked again.
  * @throws ProviderUnavailable, ProviderRefused.
  */
 export async function finishCancellation(
   app: Application,
   state: Subscription,
-  { reason, isFirstCall }: { readonly reason: CancellationReason; readonly isFirstCall: boolean },
+  { isFirstCall }: { readonly isFirstCall: boolean },
   context: CommandContext,
 ): Promise<Subscription | Rejection> {
   const { subscription_id, processor_subscription_id } = state
   const record = (type: 'Cancel' | 'WithdrawCancellation') =>
-    app.commands.execute(subscription, subscription_id, { type, reason, at: app.clock.now() }, context)
+    app.commands.execute(subscription, subscription_id, { type, at: app.clock.now() }, context)
   try {
     const key = `cancel-${subscription_id}`
     await processorOf(app, state).cancelSubscription(processor_subscription_id, key)

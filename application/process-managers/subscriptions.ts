@@ -9,15 +9,13 @@ import {
   SubscriptionEnded,
   SubscriptionStarted,
 } from '../../domain/payments/subscription-events.ts'
-import { PolicyCancelled, policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import type { RecordedEvent } from '../event-registry.ts'
 import { dayOf, recordSubscriptionHeldUp, type SubscriptionWork } from '../payments/held-up.ts'
-import { plansOfPolicy } from '../payments/plan-subscriptions.ts'
 import { processorOf } from '../payments/processor-of.ts'
 import { paymentId } from '../payments/show-subscriptions.ts'
-import { cancelSubscription, finishCancellation } from '../payments/subscriptions.ts'
+import { finishCancellation } from '../payments/subscriptions.ts'
 import { ProviderRefused } from '../ports/provider.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import {
@@ -28,7 +26,6 @@ import {
   perform,
   processManager,
   type WorkItem,
-  type WorkOutcome,
   work,
 } from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, waiting } from './through-outages.ts'
@@ -39,12 +36,9 @@ const HOUR_MS = 60 * MINUTE_MS
 export const FIRST_PAYMENT_MS = 23 * HOUR_MS
 /** How long the request for a cancellation has to finish it itself, in service-clock milliseconds. */
 const CANCELLING_MS = 15 * MINUTE_MS
-/** Real milliseconds until it is asked again whether a plan can be read. */
-const LOOK_AGAIN_MS = 1_000
 
 const nothing = z.object({})
 const told = z.object({ number: z.int(), amount_cents: z.int(), at: z.string(), is_paid: z.boolean() })
-const ofPolicy = waiting.extend({ position: z.string() })
 const telling = { retry: backoff(), timeLimitMs: 60_000 }
 
 /** Takes the first payments of subscriptions, ends those that nobody pays, and tells partners what became of them. */
@@ -52,29 +46,22 @@ export function subscriptions(app: Application) {
   /** What the processor of a subscription is to do. */
   const atProcessor = (
     name: SubscriptionWork,
-    run: (item: WorkItem, state: Subscription) => Promise<unknown>,
+    run: (item: WorkItem, state: Subscription, heldUp: (since: number) => Promise<void>) => Promise<unknown>,
   ) =>
-    work({ ...ofProvider, payload: waiting }, (item) =>
-      throughOutages(
-        app,
-        item,
-        async () => run(item, await load(app, item)),
-        async (since) =>
-          recordSubscriptionHeldUp(app, await load(app, item), { work: name, since }, contextOf(item)),
-      ),
-    )
+    work({ ...ofProvider, payload: waiting }, (item) => {
+      const heldUp = async (since: number) =>
+        recordSubscriptionHeldUp(app, await load(app, item), { work: name, since }, contextOf(item))
+      return throughOutages(app, item, async () => run(item, await load(app, item), heldUp), heldUp)
+    })
   return processManager({
     name: 'subscriptions',
     startAt: 'beginning',
     on: [
-      // whichever comes later of a plan and the cancellation of its policy
-      on(PolicyCancelled, ({ data, position }) => [endPlansOf(data.policy_id, position)]),
-      on(SubscriptionStarted, ({ data, position }) => {
-        const { subscription_id, policy_id, source, first_charge_paid, started_at } = data
+      on(SubscriptionStarted, ({ data }) => {
+        const { subscription_id, source, first_charge_paid, started_at } = data
         const at = Date.parse(started_at) + FIRST_PAYMENT_MS
         return [
           perform('tell-created', subscription_id, {}),
-          ...(source === 'plan' ? [endPlansOf(policy_id, position)] : []),
           ...(source === 'api' && !first_charge_paid
             ? [perform('charge-first', subscription_id, {}), perform('expire', subscription_id, {}, { at })]
             : []),
@@ -85,8 +72,10 @@ export function subscriptions(app: Application) {
         tellCharge(event, true),
       ]),
       on(SubscriptionChargeFailed, (event) => [tellCharge(event, false)]),
-      on(SubscriptionCancellationRequested, ({ data: { subscription_id, at } }) => [
-        perform('finish-cancellation', subscription_id, {}, { at: Date.parse(at) + CANCELLING_MS }),
+      on(SubscriptionCancellationRequested, ({ data: { subscription_id, reason, at } }) => [
+        reason === 'policy_cancelled'
+          ? perform('finish-cancellation', subscription_id, {})
+          : perform('finish-cancellation', subscription_id, {}, { at: Date.parse(at) + CANCELLING_MS }),
       ]),
       on(SubscriptionCancellationWithdrawn, ({ data: { subscription_id } }) => [
         cancel('finish-cancellation', subscription_id),
@@ -114,12 +103,18 @@ export function subscriptions(app: Application) {
         const { processor_subscription_id: id } = state
         await unlessRefused(processorOf(app, state).cancelSubscription(id, `end-${item.key}`))
       }),
-      'finish-cancellation': atProcessor('finish-cancellation', async (item, state) => {
-        const { ended, cancellation: reason } = state
-        if (ended || reason === null) return
-        await finishCancellation(app, state, { reason, isFirstCall: false }, within(contextOf(item), state))
+      'finish-cancellation': atProcessor('finish-cancellation', async (item, state, heldUp) => {
+        const { ended, cancellation } = state
+        if (ended || cancellation === null) return
+        try {
+          await finishCancellation(app, state, { isFirstCall: false }, within(contextOf(item), state))
+        } catch (error) {
+          // its policy is cancelled, and it is charged on until somebody sees to it
+          const isToEnd = error instanceof ProviderRefused && cancellation === 'policy_cancelled'
+          if (isToEnd) await heldUp(dayOf(app.clock.now()))
+          throw error
+        }
       }),
-      'end-plans': work({ ...ofProvider, payload: ofPolicy }, (item) => endPlans(app, item)),
       expire: work({ payload: nothing, ...telling }, async (item) => {
         const command = { type: 'Expire', at: item.dueAt } as const
         const context = within(contextOf(item), await load(app, item))
@@ -165,43 +160,6 @@ export function subscriptions(app: Application) {
         },
       ),
     },
-  })
-}
-
-function endPlansOf(policyId: string, position: bigint) {
-  return perform('end-plans', policyId, { position: String(position) })
-}
-
-/** Ends the plans of a policy if it is cancelled, each whatever becomes of the others. */
-async function endPlans(
-  app: Application,
-  item: WorkItem<z.output<typeof ofPolicy>>,
-): Promise<WorkOutcome<z.output<typeof ofPolicy>>> {
-  if ((await app.commands.load(policy, item.key)).state?.status !== 'cancelled') return { outcome: 'done' }
-  const isKnown = await app.readModels.reached(['subscriptions'], BigInt(item.payload.position))
-  if (!isKnown) return { outcome: 'again', afterMs: LOOK_AGAIN_MS }
-  const plans = await plansOfPolicy(app, item.key)
-  const heldUp = (state: Subscription, since: number) =>
-    recordSubscriptionHeldUp(app, state, { work: 'cancel', since }, contextOf(item))
-  const cancelAll = async () => {
-    const failures: unknown[] = []
-    for (const state of plans) {
-      try {
-        await cancelSubscription(app, state, 'policy_cancelled', contextOf(item))
-      } catch (error) {
-        failures.push(error)
-        // it is charged on until somebody sees to it
-        if (error instanceof ProviderRefused) await heldUp(state, dayOf(app.clock.now()))
-      }
-    }
-    // what helps to ask again comes first
-    failures.sort(
-      (one, other) => Number(one instanceof ProviderRefused) - Number(other instanceof ProviderRefused),
-    )
-    if (failures.length > 0) throw failures[0]
-  }
-  return throughOutages(app, item, cancelAll, async (since) => {
-    for (const state of await plansOfPolicy(app, item.key)) await heldUp(state, since)
   })
 }
 

@@ -89,7 +89,7 @@ export const SubscriptionCancellationRequested = eventType({
   upcasters: { 1: (raw) => ({ ...(raw as object), reason: 'requested' }) },
   schema: z.object({ subscription_id: id(), reason: cancellationReason, at: time() }),
 })
-/** The processor did not do it, and is not asked again by itself: the subscription goes on. */
+/** The processor did not do what a partner asked for, and is not asked again by itself: the subscription goes on. */
 export const SubscriptionCancellationWithdrawn = eventType({
   name: 'SubscriptionCancellationWithdrawn',
   schema: z.object({ subscription_id: id(), at: time() }),

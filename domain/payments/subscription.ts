@@ -65,8 +65,9 @@ export type SubscriptionCommand =
   | ({ readonly type: 'Failed'; readonly failureCode: string | null } & ToldCharge)
   | { readonly type: 'Report'; readonly status: SubscriptionStatus; readonly at: number }
   | { readonly type: 'RequestCancellation'; readonly reason: CancellationReason; readonly at: number }
+  /** Of a partner's wish; one that follows from the cancellation of its policy stands. */
   | { readonly type: 'WithdrawCancellation'; readonly at: number }
-  | { readonly type: 'Cancel'; readonly reason: CancellationReason; readonly at: number }
+  | { readonly type: 'Cancel'; readonly at: number }
   | {
       readonly type: 'RecordHeldUp'
       readonly work: z.output<typeof SubscriptionHeldUp.schema>['work']
@@ -82,6 +83,10 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
   initialState: null,
   evolve(before, event) {
     if (event.type === 'SubscriptionStarted') return started(event.data)
+    if (event.type === 'SubscriptionHeldUp') {
+      const { work, since } = event.data
+      return { ...before!, held_up: [...before!.held_up, `${work}@${since}`] }
+    }
     const state = {
       ...before!,
       ...statusAfter(before!, event),
@@ -109,10 +114,6 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
         return { ...state, cancellation: event.data.reason }
       case 'SubscriptionCancellationWithdrawn':
         return { ...state, cancellation: null }
-      case 'SubscriptionHeldUp': {
-        const { work, since } = event.data
-        return { ...state, held_up: [...state.held_up, `${work}@${since}`] }
-      }
       case 'SubscriptionEnded': {
         const { reason, at } = event.data
         return { ...state, ended: { reason, at } }
@@ -143,13 +144,13 @@ export const subscription: Decider<Subscription | null, SubscriptionCommand, Sub
         return [SubscriptionStatusReported.of({ subscription_id, status, at })]
       }
       case 'RequestCancellation':
-        if (state.ended || state.cancellation !== null) return []
+        if (state.ended || !isNewWish(command.reason, state.cancellation)) return []
         return [SubscriptionCancellationRequested.of({ subscription_id, reason: command.reason, at })]
       case 'WithdrawCancellation':
-        if (state.ended || state.cancellation === null) return []
+        if (state.ended || state.cancellation !== 'requested') return []
         return [SubscriptionCancellationWithdrawn.of({ subscription_id, at })]
       case 'Cancel':
-        return state.ended ? [] : ended(state.cancellation ?? command.reason)
+        return state.ended ? [] : ended(state.cancellation ?? 'requested')
       case 'RecordHeldUp': {
         const { work } = command
         const since = isoTime(command.since)
@@ -215,6 +216,11 @@ function toldAs({ processorPaymentId, amountCents, at }: ToldCharge, state: Subs
     ...{ subscription_id, number, processor_payment_id: processorPaymentId },
     ...{ amount_cents: amountCents, at: isoTime(at) },
   }
+}
+
+/** The cancellation of its policy takes the place of a partner's wish: what was paid is to be settled. */
+function isNewWish(reason: CancellationReason, before: CancellationReason | null): boolean {
+  return before === null || (before === 'requested' && reason === 'policy_cancelled')
 }
 
 function whyCanceled(state: Subscription): Ended['reason'] {

@@ -123,9 +123,7 @@ export const subscriptionEndpoints = [
     async handle(call) {
       const { host, caller, params } = call
       const state = accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id))
-      return showSubscription(
-        accepted(await cancelSubscription(host.app, state, 'requested', contextOf(call))),
-      )
+      return showSubscription(accepted(await cancelSubscription(host.app, state, contextOf(call))))
     },
   }),
 ]

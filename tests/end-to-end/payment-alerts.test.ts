@@ -1,7 +1,9 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serviceTime } from '../support/core.ts'
+import { createInstallation } from '../support/many-processes.ts'
 import { partner } from '../support/payments.ts'
-import { operate, type SeededTenant } from '../support/seed.ts'
+import { operate, type SeededTenant, send } from '../support/seed.ts'
 import type { RunningService } from '../support/service.ts'
 import { subscriptionInvoice as invoiceOf } from '../support/stripe-events.ts'
 import { StripeStandIn } from '../support/stripe-stand-in.ts'
@@ -151,10 +153,9 @@ describe('a notice of a payment', () => {
 })
 
 describe('a plan whose down payment is paid', () => {
-  const newPlan = async (tenant: SeededTenant): Promise<string> => {
-    const terms = { payment_type: 'DIRECT_BILLING', total_installments: 3, down_payment_months: 1 }
-    return (await createLink(service, tenant, { ...terms, premium_cents: 60_000 }))._id
-  }
+  const terms = { payment_type: 'DIRECT_BILLING', total_installments: 3, down_payment_months: 1 }
+  const newPlan = async (tenant: SeededTenant): Promise<string> =>
+    (await createLink(service, tenant, { ...terms, premium_cents: 60_000 }))._id
   const subscriptionsOf = async (tenant: SeededTenant) =>
     (await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.data
   const about = (tenant: SeededTenant, payment_link_id: string) => ({
@@ -175,7 +176,7 @@ describe('a plan whose down payment is paid', () => {
       const id = await newPlan(tenant)
       await paid(id, 20_000, stripe.method(`pm_plan_${id}`))
       await drain()
-      const [plan] = await subscriptionsOf(tenant)
+      const plan = (await subscriptionsOf(tenant)).find((one: Json) => one.payment_link_id === id)
       return { plan, atStripe: () => stripe.subscriptions.get(plan.processor_subscription_id)! }
     }
     const cancelPolicy = async (tenant: SeededTenant) => {
@@ -231,16 +232,89 @@ describe('a plan whose down payment is paid', () => {
       expect(atStripe().status).toBe('canceled')
     })
 
-    test('unless the processor refuses: the operator is told', async () => {
+    test('unless the processor refuses: the operator is told, and ends it there', async () => {
       const tenant = await tenantWithCustomer(service)
       const { plan, atStripe } = await startedPlan(tenant)
-      const before = atStripe()
-      stripe.subscriptions.delete(before.id)
+      stripe.subscriptions.delete(atStripe().id)
       await cancelPolicy(tenant)
-      expect(await alertsOf(tenant)).toEqual([
-        ['subscription_held_up', { subscription_id: plan._id, work: 'cancel' }],
-      ])
-      expect((await read(tenant, plan._id))[0]).toBe('active')
+      const heldUp = ['subscription_held_up', { subscription_id: plan._id, work: 'finish-cancellation' }]
+      expect(await alertsOf(tenant)).toEqual([heldUp])
+      const shown = await subscriptionOf(service, tenant, plan._id)
+      expect(shown).toMatchObject({ status: 'active', cancellation_reason: null })
+      await deleted(plan._id)
+      expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
+      expect(await alertsOf(tenant)).toEqual([['plan_cancelled', { subscription_id: plan._id }], heldUp])
+      expect((await types(tenant)).filter((type) => type === 'subscription.cancelled')).toHaveLength(1)
+      const { failed } = await operate(service, 'GET', '/work')
+      expect(failed.filter(({ key }: Json) => key === plan._id)).toEqual([])
+    })
+
+    test('whatever became of the wish of a partner before', async () => {
+      const tenant = await tenantWithCustomer(service)
+      const { plan, atStripe } = await startedPlan(tenant)
+      stripe.fail('lost', { times: 3, path: /subscriptions\/sub/ })
+      const answer = await partner(service, tenant.clientHeaders, 'DELETE', `/subscriptions/${plan._id}`)
+      expect([answer.status, (await read(tenant, plan._id))[0]]).toEqual([502, 'active'])
+      stripe.fail('lost', { times: 0 })
+      await cancelPolicy(tenant)
+      expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
+      expect(atStripe().status).toBe('canceled')
+      expect(await alertsOf(tenant)).toEqual([['plan_cancelled', { subscription_id: plan._id }]])
+      expect((await types(tenant)).filter((type) => type === 'subscription.cancelled')).toHaveLength(1)
+    })
+
+    test('while the processor has not answered about another of its plans', async () => {
+      const tenant = await tenantWithCustomer(service)
+      const [first, second] = [await startedPlan(tenant), await startedPlan(tenant)]
+      const asked: string[] = []
+      let secondAsked = () => {}
+      const untilSecond = new Promise<void>((resolve) => {
+        secondAsked = resolve
+      })
+      stripe.meanwhile = async (method, path) => {
+        const id = path.split('/').at(-1)!
+        if (method !== 'DELETE') return
+        asked.push(id)
+        if (id === second.atStripe().id) secondAsked()
+        else await untilSecond
+      }
+      await cancelPolicy(tenant)
+      stripe.meanwhile = null
+      expect(asked.sort()).toEqual([first.atStripe().id, second.atStripe().id].sort())
+      for (const { plan } of [first, second])
+        expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
+    })
+
+    test('that was cancelled before an upgrade to a release that ends plans', async () => {
+      const installation = await createInstallation()
+      try {
+        const before = await installation.start('api,projector,worker')
+        const tenant = await tenantWithCustomer(before)
+        const { _id } = await createLink(before, tenant, { ...terms, premium_cents: 60_000 })
+        await operate(before, 'POST', `/card-processor/${_id}/succeed`)
+        await operate(before, 'POST', '/drain')
+        await before.stop({ keepData: true })
+        const alone = await installation.start('api')
+        await operate(alone, 'POST', `/policies/${tenant.policyId}/cancel`, {})
+        const { head } = (await send(`${alone.opsUrl}/readyz`)).body.checks
+        await alone.stop({ keepData: true })
+        // the release before it read all events, and ended nothing
+        const database = new pg.Client(installation.databaseUrl)
+        await database.connect()
+        const read = 'UPDATE runtime.process_managers SET position = $1'
+        expect((await database.query(read, [head])).rowCount).toBeGreaterThan(0)
+        await database.query("DELETE FROM runtime.process_managers WHERE name = 'policy-cancellations'")
+        await database.end()
+
+        const after = await installation.start('api,projector,worker')
+        await operate(after, 'POST', '/drain')
+        const answer = await partner(after, tenant.clientHeaders, 'GET', '/subscriptions')
+        expect(answer.body.data).toMatchObject([
+          { payment_link_id: _id, status: 'canceled', cancellation_reason: 'policy_cancelled' },
+        ])
+      } finally {
+        await installation.stop()
+      }
     })
   })
 

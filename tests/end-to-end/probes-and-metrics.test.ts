@@ -114,6 +114,7 @@ const PROCESS_MANAGERS = [
   'policy-intakes',
   'payment-links',
   'subscriptions',
+  'policy-cancellations',
   'simulated-card-processor',
   'webhook-deliveries',
 ]

@@ -95,13 +95,15 @@ test('what is at Stripe waits there while its keys are not set, and goes on with
   expect([await refunds(), stripe.refunds.size]).toMatchObject([[{ status: 'pending' }], 1])
 
   const known = stripe.requests.length
+  const { updated_at } = await subscriptionOf(subscriptionId)
   await start()
+  await advance(service, { seconds: 60 })
   const away = { status: 502, body: { message: expect.stringContaining('not configured any more (stripe)') } }
   expect(await ask('DELETE', `/payment-links/${open._id}`)).toMatchObject(away)
   expect(await ask('POST', `/payment-links/${paid._id}/refund`, { amount_cents: 700 })).toMatchObject(away)
   expect(await ask('DELETE', `/subscriptions/${subscriptionId}`)).toMatchObject(away)
   expect((await linkOf(service, tenant, open._id)).status).toBe('created')
-  expect((await subscriptionOf(subscriptionId)).status).toBe('incomplete')
+  expect(await subscriptionOf(subscriptionId)).toMatchObject({ status: 'incomplete', updated_at })
   // its own timer asks for it as well
   await advance(service, { seconds: 15 * 60 })
   expect(await refunds()).toMatchObject([{ amount_cents: 700, status: 'pending' }])

@@ -13,6 +13,7 @@ const PROCESS_MANAGERS = [
   'erasure',
   'payment-links',
   'payroll-pipeline',
+  'policy-cancellations',
   'policy-intakes',
   'simulated-card-processor',
   'subscriptions',

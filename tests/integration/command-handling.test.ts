@@ -151,7 +151,7 @@ describe('a command', () => {
     expect((await one.commands.load(tenant, id)).state).toBeNull()
     const reads = vi.spyOn(one.log, 'readStream')
     const loaded = await Promise.all(Array.from({ length: 20 }, () => one.commands.load(tenant, id)))
-    expect(loaded).toEqual(Array(20).fill({ state: null, revision: -1 }))
+    expect(loaded).toMatchObject(Array(20).fill({ state: null, revision: -1 }))
     expect(reads).not.toHaveBeenCalled()
     reads.mockRestore()
     const register = { type: 'Register', data: { tenant_id: id, name: 'Elsewhere' } } as const

@@ -1,3 +1,5 @@
+import { expect, test } from 'vitest'
+import { fold } from '../../domain/kernel/decider.ts'
 import { ProcessorCustomerCreated, processorCustomer } from '../../domain/payments/processor-customer.ts'
 import { ProcessorNoticesCaughtUp, processorNotices } from '../../domain/payments/processor-notices.ts'
 import { type SubscriptionCommand, subscription } from '../../domain/payments/subscription.ts'
@@ -231,8 +233,8 @@ decisions(subscription, [
     { type: 'WithdrawCancellation', at },
     [],
   ],
-  ['is cancelled', [started, wanted], { type: 'Cancel', reason: 'requested', at }, [ended('requested', 5)]],
-  ['is cancelled once', [started, ended('requested', 5)], { type: 'Cancel', reason: 'requested', at }, []],
+  ['is cancelled', [started, wanted], { type: 'Cancel', at }, [ended('requested', 5)]],
+  ['is cancelled once', [started, ended('requested', 5)], { type: 'Cancel', at }, []],
   [
     'need not be asked after its end',
     [started, ended('completed', 5)],
@@ -247,17 +249,42 @@ decisions(subscription, [
     [ended('policy_cancelled', 5)],
   ],
   [
-    'ends for the reason that came first',
+    'is to end with its policy',
+    [plan],
+    { type: 'RequestCancellation', reason: 'policy_cancelled', at },
+    [wantedByPolicy],
+  ],
+  [
+    'is to end with its policy once',
     [plan, wantedByPolicy],
-    { type: 'Cancel', reason: 'requested', at },
+    { type: 'RequestCancellation', reason: 'policy_cancelled', at },
+    [],
+  ],
+  [
+    'is to end with its policy, whatever a partner wished before',
+    [plan, wanted],
+    { type: 'RequestCancellation', reason: 'policy_cancelled', at },
+    [wantedByPolicy],
+  ],
+  [
+    'is to end with its policy, whatever a partner wishes later',
+    [plan, wantedByPolicy],
+    { type: 'RequestCancellation', reason: 'requested', at },
+    [],
+  ],
+  [
+    'ends with its policy where a partner wished it before',
+    [plan, wanted, wantedByPolicy],
+    { type: 'Cancel', at },
     [ended('policy_cancelled', 5)],
   ],
   [
-    'ends with its policy',
-    [plan],
-    { type: 'Cancel', reason: 'policy_cancelled', at },
-    [ended('policy_cancelled', 5)],
+    'is still to end with its policy when that was not done',
+    [plan, wanted, wantedByPolicy],
+    { type: 'WithdrawCancellation', at },
+    [],
   ],
+  ['ends with its policy', [plan, wantedByPolicy], { type: 'Cancel', at }, [ended('policy_cancelled', 5)]],
   ['waits for its processor', [plan], { type: 'RecordHeldUp', work: 'cancel', since: at, at }, [heldUp]],
   ['waits once', [plan, heldUp], { type: 'RecordHeldUp', work: 'cancel', since: at, at }, []],
 
@@ -275,3 +302,8 @@ decisions(subscription, [
   ['expires unpaid', [standalone, failed(1, 31)], { type: 'Expire', at }, [ended('never_paid', 5)]],
   ['does not expire when paid', [standalone, paid(1, 31)], { type: 'Expire', at }, []],
 ])
+
+test('a subscription that waits for its processor looks as before to partners', () => {
+  const later = SubscriptionHeldUp.of({ ...heldUp.data, at: day(40) })
+  expect(fold(subscription, [plan, later])!.updated_at).toBe(ANCHOR)
+})
