@@ -24,7 +24,8 @@ const RULES: Readonly<Record<string, RegExp>> = {
   pushPayroll: /^pay_period\.end_date lies before/,
   issuePolicy: /^expiration_date must lie after|^rates|^class_codes|^states|^locations/,
   changePolicy: /^rates|^class_codes|^states|^locations/,
-  advanceClock: /^seconds (or to is required|and to cannot be given together)/,
+  advanceClock:
+    /^seconds (or to is required|and to cannot be given together)|^(seconds|to) must be a time that exists/,
   redriveWork: /^(process_manager|kind|key) is required/,
   discardWork: /^(process_manager|kind|key) is required/,
   injectFault: /^mode is required/,
