@@ -66,7 +66,8 @@ const payment = (processor_payment_id: string, at: number, amount_cents = 10_500
   ...{ amount_cents, paid_at: isoTime(at) },
 })
 const paid = PaymentSessionPaid.of({ ...payment('pi_1', EARLY), late: false, debit_leg_id: null })
-const paidLate = (at: number) => PaymentSessionPaid.of({ ...payment('pi_1', at), late: true, debit_leg_id: null })
+const paidLate = (at: number) =>
+  PaymentSessionPaid.of({ ...payment('pi_1', at), late: true, debit_leg_id: null })
 const paidAgain = (is_wanted: boolean) => PaymentSessionPaidAgain.of({ ...payment('pi_2', EARLY), is_wanted })
 const differed = PaymentSessionAmountDiffered.of({ ...payment('pi_1', EARLY, 9_000), asked_cents: 10_500 })
 const failed = PaymentSessionPaymentFailed.of({
