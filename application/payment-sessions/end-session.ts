@@ -11,10 +11,11 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
+import { isSecretGone } from '../idempotency/secret-gone.ts'
 import { closeCheckouts } from './checkouts.ts'
 import { type Customer, type HandedOutSession, issueSession } from './create-session.ts'
 import type { Invitation } from './invite.ts'
-import { refuseCheckout } from './page-host.ts'
+import { pageHost, refuseCheckout } from './page-host.ts'
 import { showSession } from './show-sessions.ts'
 
 /**
@@ -71,6 +72,8 @@ export async function reissueSession(
   const checkout = (await app.commands.load(checkoutSettings, tenant_id)).state
   const disabled = refuseCheckout(checkout)
   if (disabled) return disabled
+  const host = session.mode === 'link' ? pageHost(checkout, portalUrl) : null
+  if (isRejection(host)) return host
   const { customer } = await showSession(app, session)
   const invitations = invitationsTo(customer)
   if (isRejection(invitations)) return invitations
@@ -79,7 +82,14 @@ export async function reissueSession(
     if (isRejection(replaced)) return replaced
   }
   const details = { ...session, customer, replaces: payment_session_id }
-  return issueSession(app, { id, details, checkout, ttlMinutes, invitations, portalUrl }, context)
+  const issued = await issueSession(
+    app,
+    { id, details, checkout, ttlMinutes, invitations, portalUrl },
+    context,
+  )
+  // of two at once the other one was faster
+  const isOthers = isRejection(issued) && isSecretGone(issued)
+  return isOthers ? refuseReplacing({ ...session, replaced_by: id })! : issued
 }
 
 type Command = Parameters<typeof paymentSession.decide>[0]

@@ -268,8 +268,14 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const refusal = refuseReplacing(state)
         if (refusal) return refusal
         if (openCheckouts(state).length > 0) return checkoutsOpen()
-        const replaced_at = isoTime(at)
-        return [PaymentSessionReplaced.of({ payment_session_id, replaced_by, replaced_at })]
+        const replaced = PaymentSessionReplaced.of({
+          ...{ payment_session_id, replaced_by, replaced_at: isoTime(at) },
+        })
+        // one whose time is over stays expired, whether or not that was recorded
+        const isOver = isAwaited(state.status) && sessionStatusAt(state, at) === 'expired'
+        if (!isOver) return [replaced]
+        const { expires_at: expired_at } = state
+        return [PaymentSessionExpired.of({ payment_session_id, expired_at }), replaced]
       }
     }
   },

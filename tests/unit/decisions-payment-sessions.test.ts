@@ -234,6 +234,7 @@ decisions(paymentSession, [
   ],
   ['is replaced when it was cancelled', [created, cancelled], replace(LATE), [replacedAt(LATE)]],
   ['is replaced when it has expired', [created, expired], replace(LATE), [replacedAt(LATE)]],
+  ['expires before it is replaced', [created], replace(LATE), [expired, replacedAt(LATE)]],
   [
     'is not replaced when it is paid',
     [created, begun, paid],
