@@ -25,6 +25,7 @@ import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { VirtualClock } from '../infrastructure/clock/virtual-clock.ts'
 import type { Config } from '../infrastructure/config/config.ts'
+import { ConfigError } from '../infrastructure/config-error.ts'
 import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
 import { prepareDataDirectory } from '../infrastructure/installation/data-directory.ts'
 import { findLogTooShort } from '../infrastructure/installation/log-pairing.ts'
@@ -36,6 +37,7 @@ import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
+import { SimulatedBankRail } from '../infrastructure/providers/bank/simulated.ts'
 import { MessagesByChannel } from '../infrastructure/providers/messages/messages.ts'
 import { RecordedOutbox } from '../infrastructure/providers/messages/recorded-outbox.ts'
 import { SystemRandomness } from '../infrastructure/randomness.ts'
@@ -78,6 +80,11 @@ export interface Service {
  *   LogTooShort, NatsUnavailable or CannotListen with one clear line.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
+  if (config.bankRail.kind !== 'simulated') {
+    throw new ConfigError(
+      `BANK_RAIL is "${config.bankRail.kind}", which this release does not have: expected simulated`,
+    )
+  }
   for (const warning of config.warnings) logger.warn('setting', { text: warning })
   const closers: (() => Promise<void>)[] = []
   const closeAll = async () => {
@@ -179,6 +186,7 @@ async function compose(
     readModels: projections,
     lastUsed,
     faults,
+    bankRail: new SimulatedBankRail({ faults }),
     messages: new MessagesByChannel(config, outbox, faults),
     ...(await cardProcessors(config, { faults, personalData }, addresses)),
     webhooks: {

@@ -12,6 +12,7 @@ import {
   PaymentSessionDebitConfirmed,
   type PaymentSessionEvent,
   PaymentSessionExpired,
+  PaymentSessionInstalmentMinted,
   PaymentSessionInvited,
   PaymentSessionOpened,
   PaymentSessionPaid,
@@ -46,6 +47,8 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null
   /** Who said that the debit's money is there. */
   readonly confirmed_by: readonly ('bank' | 'processor')[]
+  /** Numbers of the instalments whose debits are created. */
+  readonly minted: readonly number[]
   readonly plan_stopped: boolean
   readonly paid_late: boolean
   /** When a card was declined, last; null: never. */
@@ -95,6 +98,12 @@ export type PaymentSessionCommand =
       readonly type: 'ArrangeDebit'
       readonly legId: string
       readonly account: NonNullable<PaymentSession['debit']>['account']
+      readonly at: number
+    }
+  | {
+      readonly type: 'MintInstalment'
+      readonly number: number
+      readonly legId: string
       readonly at: number
     }
   | {
@@ -183,6 +192,10 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const { payment_session_id: _session, ...debit } = event.data
         return { ...before, status: 'scheduled', debit, updated_at: debit.scheduled_at }
       }
+      case 'PaymentSessionInstalmentMinted': {
+        const { number, at } = event.data
+        return { ...before, minted: [...before.minted, number], updated_at: at }
+      }
       case 'PaymentSessionDebitConfirmed':
         return confirmed(before, event.data)
       case 'PaymentSessionPlanStopped':
@@ -245,6 +258,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const arranged = { payment_session_id, leg_id, account, scheduled_at: isoTime(at) }
         return [PaymentSessionDebitArranged.of({ ...arranged, instalments: owed(state) })]
       }
+      case 'MintInstalment':
+        return mint(command, state)
       case 'ConfirmDebit': {
         const { legId: leg_id, by, at } = command
         if (state.debit?.leg_id !== leg_id || state.confirmed_by.includes(by)) return []
@@ -340,7 +355,7 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
   return {
     ...data,
     status: 'pending',
-    ...{ invitations: [], checkouts: [], payments: [], confirmed_by: [] },
+    ...{ invitations: [], checkouts: [], payments: [], minted: [], confirmed_by: [] },
     ...{ debit: null, plan_stopped: false, paid_late: false, replaced_by: null },
     ...{ last_failed_at: null, opened_at: null, paid_at: null, cancelled_at: null },
     updated_at: data.created_at,
@@ -361,6 +376,20 @@ function withPayment(
 ): PaymentSession {
   const payments = [...before.payments, { payment_id, processor_payment_id }]
   return withClosed({ ...before, payments }, checkout_id)
+}
+
+/** Decided here, so that of a cancellation and an instalment at the same moment one comes first. */
+function mint(
+  { number, legId: leg_id, at }: Extract<PaymentSessionCommand, { type: 'MintInstalment' }>,
+  state: PaymentSession,
+): readonly PaymentSessionEvent[] | Rejection {
+  const { payment_session_id, status, debit, minted, plan_stopped } = state
+  const owed = debit?.instalments.find((one) => one.number === number)
+  if (!owed || at < Date.parse(owed.due_at)) {
+    return reject('conflict', 'instalment_not_due', `Instalment ${number} is not due`)
+  }
+  if (minted.includes(number) || status === 'cancelled' || plan_stopped) return []
+  return [PaymentSessionInstalmentMinted.of({ payment_session_id, number, leg_id, at: isoTime(at) })]
 }
 
 /** A plan stays scheduled for its life, and what was cancelled stays so. */
