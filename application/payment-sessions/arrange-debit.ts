@@ -1,13 +1,17 @@
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import {
+  isAwaited,
+  notPayable,
+  type PaymentSession,
+  sessionStatusAt,
+} from '../../domain/payments/payment-session.ts'
 import { PaymentSessionDebitArranged } from '../../domain/payments/payment-session-events.ts'
 import type { Application } from '../application.ts'
 import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
-import { closeCheckouts } from './checkouts.ts'
+import { onceClosed } from './checkouts.ts'
 
 /** The bank account that a payer gives, in plain text. */
 export interface PayersAccount {
@@ -34,9 +38,11 @@ export async function arrangeDebit(
   account: PayersAccount,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
-  const closed = await closeCheckouts(app, session, context)
-  if (isRejection(closed)) return closed
   const { payment_session_id, employer_id } = session
+  const refusal = isAwaited(sessionStatusAt(session, app.clock.now()))
+    ? null
+    : notPayable(session, app.clock.now())
+  if (refusal) return refusal
   const sealedAccount = await sealFields(
     app.personalData,
     PaymentSessionDebitArranged,
@@ -53,19 +59,9 @@ export async function arrangeDebit(
     },
     () => employerSubject(app.personalData, employer_id),
   )
-  const command = {
-    type: 'ArrangeDebit',
-    legId: legOf(payment_session_id),
-    account: sealedAccount.account,
-    at: app.clock.now(),
-  } as const
-  const outcome = await app.commands.execute(
-    paymentSession,
-    payment_session_id,
-    command,
-    within(context, session),
-  )
-  const arranged = await readable(app, paymentSession, outcome)
+  const debit = { legId: legOf(payment_session_id), account: sealedAccount.account }
+  const arrange = (at: number) => ({ type: 'ArrangeDebit', ...debit, at }) as const
+  const arranged = await onceClosed(app, session, 'arrange-debit', arrange, context)
   if (isRejection(arranged) || arranged.debit?.leg_id == null) return arranged
   await createDebit(app, arranged, signingDebit(arranged, arranged.debit.leg_id), context)
   return arranged

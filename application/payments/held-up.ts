@@ -2,6 +2,7 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { PaymentLinkCommand } from '../../domain/payments/payment-link.ts'
+import type { PaymentSessionCommand } from '../../domain/payments/payment-session.ts'
 import type { SubscriptionCommand } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -24,6 +25,7 @@ type WorkOf<Command> =
   Extract<Command, { readonly type: 'RecordHeldUp' }> extends { readonly work: infer Work } ? Work : never
 export type LinkWork = WorkOf<PaymentLinkCommand>
 export type SubscriptionWork = WorkOf<SubscriptionCommand>
+export type SessionWork = WorkOf<PaymentSessionCommand>
 
 /**
  * Records that what a processor is to do waits, once for a work and a time.

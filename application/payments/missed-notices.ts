@@ -65,11 +65,18 @@ const LIVE_LINKS = statement('any-live-link', (db, $: Parameter<Live>) =>
 const LIVE_SUBSCRIPTIONS = statement('any-live-subscription', (db, $: Parameter<Live>) =>
   db.selectFrom('subscriptions').select('seq').where('environment', '=', $('environment')).limit($('limit')),
 )
+const LIVE_SESSIONS = statement('any-live-session', (db, $: Parameter<Live>) =>
+  db
+    .selectFrom('payment_sessions')
+    .select('seq')
+    .where('environment', '=', $('environment'))
+    .limit($('limit')),
+)
 
 /** Whether a card processor may have something to tell: before the first live sale there is nothing. */
 async function hasLiveSales({ read }: Pick<Application, 'read'>): Promise<boolean> {
   const any = async (kind: typeof LIVE_LINKS) => (await read.query(kind, LIVE)).length > 0
-  return (await any(LIVE_LINKS)) || (await any(LIVE_SUBSCRIPTIONS))
+  return (await any(LIVE_LINKS)) || (await any(LIVE_SUBSCRIPTIONS)) || (await any(LIVE_SESSIONS))
 }
 
 /**

@@ -89,6 +89,10 @@ async function applyToSession(
       return completeSession(app, notice, context)
     case 'checkout_failed':
       return failSession(app, notice, context)
+    case 'checkout_processing': {
+      const command = { type: 'RecordPaymentProcessing', checkoutId, at } as const
+      return changed(app, paymentSession, sessionId, command, context)
+    }
     case 'checkout_expired': {
       const command = { type: 'RecordCheckoutClosed', checkoutId, at } as const
       return changed(app, paymentSession, sessionId, command, context)
