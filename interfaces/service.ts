@@ -7,7 +7,7 @@ import { type DrainParts, drain } from '../application/operations/drain.ts'
 import { openAlerts } from '../application/operations/operator-alerts.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
 import { followNotices } from '../application/payments/missed-notices.ts'
-import { tellers } from '../application/payments/processor-notices.ts'
+import { noticeSenders } from '../application/payments/processor-notices.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { bankDebits } from '../application/process-managers/bank-debits.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
@@ -249,10 +249,10 @@ async function compose(
     closers.push(async () => integrationEvents?.stop())
     const failed = (error: unknown) => logger.warn('webhook history not pruned', {}, error)
     closers.push(keepHistory({ records, clock, days: config.webhookHistoryDays, failed }))
-    for (const teller of tellers(app)) {
+    for (const sender of noticeSenders(app)) {
       const stopping = new AbortController()
       const missed = (error: unknown) => logger.warn('notices of the card processor missed', {}, error)
-      const following = followNotices(patient, teller, { leases, failed: missed }, stopping.signal)
+      const following = followNotices(patient, sender, { leases, failed: missed }, stopping.signal)
       closers.push(async () => {
         stopping.abort()
         await following

@@ -10,10 +10,9 @@ import type { Application } from '../application.ts'
 import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
 import { keepAccount } from '../banking/payer-accounts.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import type { BankAccount } from '../ports/bank-rail.ts'
-import { closeCheckouts } from './checkouts.ts'
+import { onceClosed } from './checkouts.ts'
 
 /** The id of the debit of a session: the same in every attempt, and under every name. */
 export function legOf(sessionId: string): string {
@@ -38,27 +37,20 @@ export async function arrangeDebit(
 ): Promise<PaymentSession | Rejection> {
   const now = app.clock.now()
   if (!isAwaited(sessionStatusAt(session, now))) return notPayable(session, now)
-  const closed = await closeCheckouts(app, session, context)
-  if (isRejection(closed)) return closed
   const { payment_session_id } = session
   const kept = await keepAccount(app, payment_session_id, account)
-  const command = {
-    type: 'ArrangeDebit',
-    legId: legOf(payment_session_id),
-    account: kept,
-    at: app.clock.now(),
-  } as const
-  const outcome = await app.commands.execute(
-    paymentSession,
-    payment_session_id,
-    command,
-    within(context, session),
-  )
-  const arranged = await readable(app, paymentSession, outcome)
-  if (isRejection(arranged)) {
-    await app.vault.remove(kept.account_ref)
-    return arranged
+  const debit = { legId: legOf(payment_session_id), account: kept }
+  const arrange = (at: number) => ({ type: 'ArrangeDebit', ...debit, at }) as const
+  let arranged: PaymentSession | Rejection | null = null
+  try {
+    arranged = await onceClosed(app, session, 'arrange-debit', arrange, context)
+  } finally {
+    // of what was not arranged, or was before, the vault keeps nothing
+    const isUsed =
+      arranged !== null && !isRejection(arranged) && arranged.debit?.account.account_ref === kept.account_ref
+    if (!isUsed) await app.vault.remove(kept.account_ref)
   }
+  if (isRejection(arranged)) return arranged
   const { leg_id } = arranged.debit!
   if (leg_id !== null) await createDebit(app, arranged, signingDebit(arranged, leg_id), context)
   return arranged
@@ -76,7 +68,7 @@ export async function mintInstalment(
   number: number,
   context: CommandContext,
 ): Promise<void> {
-  const legId = derivedId(sessionId, `instalment/${number}`)
+  const legId = instalmentLegOf(sessionId, number)
   const command = { type: 'MintInstalment', number, legId, at: app.clock.now() } as const
   const outcome = await app.commands.execute(paymentSession, sessionId, command, context)
   if (isRejection(outcome)) throw new Error(outcome.message)

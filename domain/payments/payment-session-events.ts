@@ -97,6 +97,14 @@ const payment = {
   amount_cents: cents(),
   paid_at: time(),
 }
+/**
+ * The customer paid at the checkout in a way whose outcome comes days later: a bank debit by the card processor. Nobody can pay
+ * there any more, and the money may come.
+ */
+export const PaymentSessionPaymentProcessing = eventType({
+  name: 'PaymentSessionPaymentProcessing',
+  schema: z.object({ ...session, checkout_id: id(), at: time() }),
+})
 /** The card processor took the money: by card, or from a bank account where it offers that. */
 export const PaymentSessionPaid = eventType({
   name: 'PaymentSessionPaid',
@@ -115,6 +123,8 @@ export const PaymentSessionPaidAgain = eventType({
     ...payment,
     /** False: the session may be paid once only, and somebody has to give the money back. */
     is_wanted: z.boolean(),
+    /** It came when the session could not be paid any more. */
+    late: z.boolean().optional(),
   }),
 })
 /** The card processor took another amount than the session asks for: somebody has to see to the difference. */
@@ -124,7 +134,16 @@ export const PaymentSessionAmountDiffered = eventType({
 })
 export const PaymentSessionPaymentFailed = eventType({
   name: 'PaymentSessionPaymentFailed',
-  schema: z.object({ ...session, failure_id: id(), failure_message: z.string(), failed_at: time() }),
+  schema: z.object({
+    ...session,
+    failure_id: id(),
+    failure_message: z.string(),
+    failed_at: time(),
+    /** Where it was tried. */
+    checkout_id: id().optional(),
+    /** The checkout is over: it failed there days later. A declined attempt leaves it open. */
+    ends_checkout: z.boolean().optional(),
+  }),
 })
 /** The customer chose to pay from a bank account, now or by the instalments of the plan. Nothing is collected yet. */
 export const PaymentSessionDebitArranged = eventType({
@@ -161,6 +180,16 @@ export const PaymentSessionPlanStopped = eventType({
   name: 'PaymentSessionPlanStopped',
   schema: z.object({ ...session, reason: z.enum(['down_payment_returned']), at: time() }),
 })
+/** What the card processor is to do waits: it has been away for hours, or is not configured any more. */
+export const PaymentSessionHeldUp = eventType({
+  name: 'PaymentSessionHeldUp',
+  schema: z.object({
+    ...session,
+    work: z.enum(['checkout', 'arrange-debit', 'cancel', 'reissue', 'expire']),
+    since: time(),
+    at: time(),
+  }),
+})
 export const PaymentSessionCancelled = eventType({
   name: 'PaymentSessionCancelled',
   schema: z.object({ ...session, cancelled_at: time() }),
@@ -181,6 +210,7 @@ export const paymentSessionEvents = [
   PaymentSessionOpened,
   PaymentSessionCheckoutBegun,
   PaymentSessionCheckoutClosed,
+  PaymentSessionPaymentProcessing,
   PaymentSessionPaid,
   PaymentSessionPaidAgain,
   PaymentSessionAmountDiffered,
@@ -189,6 +219,7 @@ export const paymentSessionEvents = [
   PaymentSessionInstalmentMinted,
   PaymentSessionDebitConfirmed,
   PaymentSessionPlanStopped,
+  PaymentSessionHeldUp,
   PaymentSessionCancelled,
   PaymentSessionExpired,
   PaymentSessionReplaced,

@@ -1,10 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  BankCreditMatched,
-  BankCreditReceived,
-  bankCredit,
-  effectiveDatesOf,
-} from '../../domain/banking/bank-credit.ts'
+import { effectiveDatesOf } from '../../domain/banking/bank-credit.ts'
 import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
   BankDebitCreated,
@@ -180,21 +175,6 @@ decisions(bankDebit, [
     conflict('debit_returned'),
   ],
   ['cannot come back before it went', [created], comeBack(), conflict('debit_pending')],
-])
-
-const creditReceived = BankCreditReceived.of({
-  ...{ credit_id: ID, tenant_id: ID, carrier_id: ID, bank_transaction_id: 'txn-1' },
-  ...{ bank_date: '2026-11-30', amount_cents: 10_500, reference: null, received_at: at },
-})
-const creditMatched = BankCreditMatched.of({ credit_id: ID, leg_id: M1, confidence: 'medium', at })
-const receive = { type: 'Receive', data: creditReceived.data } as const
-const take = (legId: string) => ({ type: 'RecordMatch', legId, confidence: 'medium', at: NOW }) as const
-decisions(bankCredit, [
-  ['is received', [], receive, [creditReceived]],
-  ['is received once', [creditReceived], receive, []],
-  ['is matched', [creditReceived], take(M1), [creditMatched]],
-  ['is matched once', [creditReceived, creditMatched], take(M2), []],
-  ['is not there before', [], take(M1), { kind: 'not_found', code: 'bank_credit_not_found' }],
 ])
 
 test('a credit is looked for among debits that took effect in the two weeks before it', () => {
