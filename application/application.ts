@@ -7,6 +7,7 @@ import type { EventLog } from './ports/event-log.ts'
 import type { Faults } from './ports/faults.ts'
 import type { LastUsed } from './ports/last-used.ts'
 import type { Messages } from './ports/messages.ts'
+import type { OutsideWeb } from './ports/outside-web.ts'
 import type { PersonalData, SecretVault } from './ports/personal-data.ts'
 import type { Randomness } from './ports/randomness.ts'
 import type { ReadDatabase } from './ports/read-database.ts'
@@ -31,5 +32,6 @@ export interface Application {
   /** Others that can still be asked about what is there: live links and subscriptions of before a change. */
   readonly formerProcessors: readonly CardProcessor[]
   readonly messages: Messages
+  readonly outsideWeb: OutsideWeb
   readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }
 }

@@ -654,7 +654,11 @@ describe('checkout settings', () => {
     const first = await put(all)
     expect([first.status, first.body.data]).toEqual([
       200,
-      { tenant_id: tenant.tenantId, ...all, config_version: 1, web_address_verified: false },
+      {
+        ...{ tenant_id: tenant.tenantId, ...all, config_version: 1, web_address_verified: false },
+        web_address_challenge: { dns: expect.anything(), file: expect.anything() },
+        ...{ logo_copied: false, logo_problem: null },
+      },
     ])
     expect((await put(all)).body.data.config_version).toBe(1)
     expect((await put({ ...all, enabled: false })).body.data).toMatchObject({

@@ -10,6 +10,7 @@ import type { RunningService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
 const PROCESS_MANAGERS = [
+  'checkout-settings',
   'erasure',
   'payment-links',
   'payroll-pipeline',

@@ -38,6 +38,7 @@ import {
 import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { logo } from '../../domain/payments/logo.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import { processorNotices } from '../../domain/payments/processor-notices.ts'
@@ -344,7 +345,7 @@ test('there is no other aggregate', () => {
   // payroll-file.test.ts and decisions-<context>.test.ts have theirs
   const elsewhere = [
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
-    ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
+    ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings, logo],
   ].map(({ category }) => category)
   expect(new Set([...decided, ...elsewhere])).toEqual(new Set(aggregates.map(({ category }) => category)))
 })
