@@ -634,6 +634,14 @@ describe('a receiver of payment.completed', () => {
   })
 })
 
+describe('metadata', () => {
+  test('of a name that cannot be kept is refused', async () => {
+    const body = { ...linkBody(tenant), metadata: JSON.parse('{"a":"b","__proto__":"c"}') }
+    const { status, body: answer } = await ask('POST', '/payment-links', body)
+    expect([status, answer.message]).toEqual([400, expect.stringContaining('metadata.__proto__')])
+  })
+})
+
 describe('checkout settings', () => {
   const path = () => `${service.opsUrl}/ops/v1/tenants/${tenant.tenantId}/checkout`
   const put = (body: unknown) =>
