@@ -8,6 +8,7 @@ import type { EventLog } from './ports/event-log.ts'
 import type { Faults } from './ports/faults.ts'
 import type { LastUsed } from './ports/last-used.ts'
 import type { Messages } from './ports/messages.ts'
+import type { OutsideWeb } from './ports/outside-web.ts'
 import type { PersonalData, SecretVault } from './ports/personal-data.ts'
 import type { Randomness } from './ports/randomness.ts'
 import type { ReadDatabase } from './ports/read-database.ts'
@@ -34,5 +35,6 @@ export interface Application {
   /** What moves bank debits. */
   readonly bankRail: BankRail
   readonly messages: Messages
+  readonly outsideWeb: OutsideWeb
   readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }
 }

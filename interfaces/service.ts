@@ -10,6 +10,7 @@ import { followNotices } from '../application/payments/missed-notices.ts'
 import { noticeSenders } from '../application/payments/processor-notices.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { bankDebits } from '../application/process-managers/bank-debits.ts'
+import { checkoutSettings } from '../application/process-managers/checkout-settings.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { paymentSessions } from '../application/process-managers/payment-sessions.ts'
@@ -35,6 +36,7 @@ import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-
 import { JetStreamIntegrationEvents } from '../infrastructure/messaging/nats/integration-events.ts'
 import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
+import { GuardedWeb } from '../infrastructure/outside-web/guarded-web.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
 import { SimulatedBankRail } from '../infrastructure/providers/bank/simulated.ts'
@@ -56,7 +58,7 @@ import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
 import { cardProcessors } from './card-processors.ts'
-import { type Addresses, createHosts, type HostName, listenOnAll } from './hosts.ts'
+import { type Addresses, createHosts, type HostName, listenOnAll, portalHosts } from './hosts.ts'
 import type { Listener } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
 import { openNats } from './messaging.ts'
@@ -188,6 +190,7 @@ async function compose(
     faults,
     bankRail: new SimulatedBankRail({ faults }),
     messages: new MessagesByChannel(config, outbox, faults),
+    outsideWeb: new GuardedWeb(config.webhookTargets),
     ...(await cardProcessors(config, { faults, personalData }, addresses)),
     webhooks: {
       sender: new HttpsWebhookSender(config.webhookTargets),
@@ -211,7 +214,7 @@ async function compose(
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
     [
-      ...[payrollPipeline(patient), erasure(patient)],
+      ...[payrollPipeline(patient), erasure(patient), checkoutSettings(patient)],
       ...[policyIntakes(patient), paymentLinks(patient)],
       ...[subscriptions(patient), policyCancellations(patient)],
       simulatedCardProcessor(patient),
@@ -290,6 +293,7 @@ async function compose(
     operator: {
       patientLog: log,
       outbox,
+      portalHosts: () => portalHosts(config, addresses),
       projections,
       work: {
         overview: () => readiness.workOverview(),

@@ -82,8 +82,10 @@ const MEANINGS: Readonly<
     'Delivers e-mail; `?from=` names the sender where a tenant has none. Without it e-mails are recorded, not sent',
   SMS_URL:
     'Delivers texts as Twilio does: account and token as user and password, `?from=` the number. Without it texts are recorded, not sent',
-  WEBHOOK_ALLOW_CIDRS: 'Ranges that webhook targets may lie in although they are not public',
-  WEBHOOK_EXTRA_CA_FILE: 'Further CA certificates for webhook targets',
+  WEBHOOK_ALLOW_CIDRS:
+    'Ranges that webhook targets, logos and web addresses of partners may lie in although they are not public',
+  WEBHOOK_EXTRA_CA_FILE: 'Further CA certificates for the same',
+  DNS_SERVERS: ["the machine's", 'Name servers that are asked about the same'],
   WEBHOOK_HISTORY_DAYS:
     'Days after which deliveries of webhooks, with the bodies that were sent, leave the history',
   FORWARD_CUTOFF: [

@@ -111,6 +111,7 @@ describe('metrics', () => {
 const PROCESS_MANAGERS = [
   'payroll-pipeline',
   'erasure',
+  'checkout-settings',
   'policy-intakes',
   'payment-links',
   'subscriptions',

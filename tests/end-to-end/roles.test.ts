@@ -11,6 +11,7 @@ import { until } from '../support/workbench.ts'
 
 const PROCESS_MANAGERS = [
   'bank-debits',
+  'checkout-settings',
   'erasure',
   'payment-links',
   'payment-sessions',

@@ -2,14 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import {
-  type CheckoutSettings,
-  CheckoutSettingsChanged,
-  checkoutSettings,
-  DEFAULT_CHECKOUT,
-  WebAddressUnverified,
-  WebAddressVerified,
-} from '../../domain/payments/checkout-settings.ts'
 import { paymentLink, statusAt } from '../../domain/payments/payment-link.ts'
 import {
   PaymentLinkAmountDiffered,
@@ -279,42 +271,6 @@ decisions(paymentLink, [
     [requested(R2, 10_500)],
   ],
   ['settles no other refund', [created, paid], settle(R1), { kind: 'not_found', code: 'refund_not_found' }],
-])
-
-const settings: CheckoutSettings = { ...DEFAULT_CHECKOUT, enabled: true }
-const changed = (config_version: number, to: CheckoutSettings) =>
-  CheckoutSettingsChanged.of({ tenant_id: ID, config_version, settings: to })
-const set = (to: CheckoutSettings) => ({ type: 'Set', tenantId: ID, settings: to }) as const
-const ADDRESS = 'https://pay.partner.example'
-const own = { web_address: ADDRESS, link_format: '/pay/{token}' }
-const hosted = changed(1, { ...settings, ...own })
-const looked = { tenant_id: ID, web_address: ADDRESS, at: isoTime(EARLY) }
-const verified = WebAddressVerified.of({ ...looked, by: 'dns' })
-const unverified = WebAddressUnverified.of(looked)
-const look = (webAddress: string, provenBy: 'dns' | 'file' | 'operator' | null) =>
-  ({ type: 'RecordLook', tenantId: ID, webAddress, provenBy, at: EARLY }) as const
-decisions(checkoutSettings, [
-  ['are set', [], set(settings), [changed(1, settings)]],
-  ['are set to the defaults, too', [], set(DEFAULT_CHECKOUT), [changed(1, DEFAULT_CHECKOUT)]],
-  ['are changed', [changed(1, settings)], set(DEFAULT_CHECKOUT), [changed(2, DEFAULT_CHECKOUT)]],
-  ['stay as they are', [changed(1, settings)], set(settings), []],
-  ['verify the address', [hosted], look(ADDRESS, 'dns'), [verified]],
-  ['verify it once', [hosted, verified], look(ADDRESS, 'file'), []],
-  ['have nothing to take back', [hosted], look(ADDRESS, null), []],
-  ['take it back', [hosted, verified], look(ADDRESS, null), [unverified]],
-  ['pass over a look at another address', [hosted], look('https://former.example', 'dns'), []],
-  [
-    'keep the address verified while it stays',
-    [hosted, verified, changed(2, { ...settings, ...own, display_name: 'Acme' })],
-    look(ADDRESS, 'dns'),
-    [],
-  ],
-  [
-    'ask for proof of another address',
-    [hosted, verified, changed(2, settings), changed(3, { ...settings, ...own })],
-    look(ADDRESS, 'dns'),
-    [verified],
-  ],
 ])
 
 describe('the state of a payment link', () => {

@@ -40,6 +40,7 @@ import {
 import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { logo } from '../../domain/payments/logo.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
@@ -348,7 +349,7 @@ test('there is no other aggregate', () => {
   const elsewhere = [
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
     ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
-    ...[paymentSession, bankDebit, bankCredit],
+    ...[logo, paymentSession, bankDebit, bankCredit],
   ].map(({ category }) => category)
   expect(new Set([...decided, ...elsewhere])).toEqual(new Set(aggregates.map(({ category }) => category)))
 })
