@@ -5,6 +5,7 @@ import type { CardProcessor } from './ports/card-processor.ts'
 import type { Clock } from './ports/clock.ts'
 import type { EventLog } from './ports/event-log.ts'
 import type { Faults } from './ports/faults.ts'
+import type { FinancingProvider } from './ports/financing-provider.ts'
 import type { LastUsed } from './ports/last-used.ts'
 import type { Messages } from './ports/messages.ts'
 import type { PersonalData, SecretVault } from './ports/personal-data.ts'
@@ -30,6 +31,8 @@ export interface Application {
   readonly processors: Readonly<Record<Environment, CardProcessor>>
   /** Others that can still be asked about what is there: live links and subscriptions of before a change. */
   readonly formerProcessors: readonly CardProcessor[]
+  /** The financing test path never leaves the service's own simulator. */
+  readonly financing: FinancingProvider
   readonly messages: Messages
   readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }
 }

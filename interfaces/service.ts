@@ -11,6 +11,7 @@ import { tellers } from '../application/payments/processor-notices.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { bankDebits } from '../application/process-managers/bank-debits.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
+import { financingSessions } from '../application/process-managers/financing-sessions.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { paymentSessions } from '../application/process-managers/payment-sessions.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
@@ -36,6 +37,7 @@ import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
+import { SimulatedFinancingProvider } from '../infrastructure/providers/financing/simulated.ts'
 import { MessagesByChannel } from '../infrastructure/providers/messages/messages.ts'
 import { RecordedOutbox } from '../infrastructure/providers/messages/recorded-outbox.ts'
 import { SystemRandomness } from '../infrastructure/randomness.ts'
@@ -179,6 +181,7 @@ async function compose(
     readModels: projections,
     lastUsed,
     faults,
+    financing: new SimulatedFinancingProvider(faults),
     messages: new MessagesByChannel(config, outbox, faults),
     ...(await cardProcessors(config, { faults, personalData }, addresses)),
     webhooks: {
@@ -208,6 +211,7 @@ async function compose(
       ...[subscriptions(patient), policyCancellations(patient)],
       simulatedCardProcessor(patient),
       ...[paymentSessions(patient), bankDebits(patient, config.debitBatchIntervalSeconds * 1_000)],
+      financingSessions(patient),
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
         sender: app.webhooks.sender,
