@@ -116,7 +116,7 @@ export const FinancingHeld = eventType({
 /** The provider's quotes. None of them is accepted or paid. */
 export const FinancingQuotesReceived = eventType({
   name: 'FinancingQuotesReceived',
-  schema: z.object({ ...session, quotes: z.array(quoteSchema).min(1), received_at: time() }),
+  schema: z.object({ ...session, quotes: z.array(quoteSchema), received_at: time() }),
 })
 /** Its time is over, or the provider's is. */
 export const FinancingExpired = eventType({

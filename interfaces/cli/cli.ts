@@ -25,6 +25,7 @@ const OPERATOR = {
   work: 'work of the process managers',
   alerts: 'what calls for a person',
   'card-processor': 'plays payers and the processor; with the simulated card processor only',
+  financing: 'plays the simulated financing provider of the test path',
   outbox: 'e-mails and texts that no provider delivers',
   faults: 'injected faults; with the virtual clock only',
   streams: 'single streams of the log',

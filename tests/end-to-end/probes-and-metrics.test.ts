@@ -116,6 +116,7 @@ const PROCESS_MANAGERS = [
   'subscriptions',
   'policy-cancellations',
   'simulated-card-processor',
+  'financing-sessions',
   'webhook-deliveries',
 ]
 

@@ -11,6 +11,7 @@ import { until } from '../support/workbench.ts'
 
 const PROCESS_MANAGERS = [
   'erasure',
+  'financing-sessions',
   'payment-links',
   'payroll-pipeline',
   'policy-cancellations',

@@ -16,6 +16,8 @@ import {
   inboundConnection,
 } from '../../domain/access/inbound-connection.ts'
 import { aggregates } from '../../domain/catalogue.ts'
+import { financingSession } from '../../domain/financing/financing-session.ts'
+import { financingSettings } from '../../domain/financing/financing-settings.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { dataSubject, PersonalDataErased } from '../../domain/operations/data-subject.ts'
 import { installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
@@ -343,6 +345,7 @@ decisions(virtualClock, [
 test('there is no other aggregate', () => {
   // payroll-file.test.ts and decisions-<context>.test.ts have theirs
   const elsewhere = [
+    ...[financingSession, financingSettings],
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
     ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
   ].map(({ category }) => category)
