@@ -43,8 +43,8 @@ export interface FinancingCheckout {
   readonly accessToken: string
 }
 
-/** How long an answer waits for the provider to take the request, and how often it looks, in real milliseconds. */
-const SENDING = { mostMs: 2_000, everyMs: 25 } as const
+/** How long an answer waits for what is on its way, and how often it looks, in real milliseconds. */
+const UNDER_WAY = { mostMs: 2_000, everyMs: 25 } as const
 
 /**
  * Asks for quotes, once for a key, and tells how that stands; the session is created where the key has none yet.
@@ -84,22 +84,29 @@ export async function financingCheckout(
     const refusal = (await refuseAccount(app, client, found.checkout)) ?? notInvited
     if (refusal) return refusal
   }
-  session = await sentOrHeld(app, session)
+  // the provider takes the request, or will not
+  session = await onceSettled(app, session, (one) => isUnsent(one, app.clock.now()))
   if (session.cancelled_at !== null) return sessionClosed()
   if (request.inviteTo !== null) {
     const invited = await inviteOnce(app, session, { ...invitation, to: request.inviteTo }, context)
     if (isRejection(invited)) return invited
     session = invited
   }
+  // of two at once, the other one sends the invitation
+  session = await onceSettled(app, session, ({ invitation }) => invitation?.status === null)
   return shown(app, session)
 }
 
-/** The session once the provider has its request, or will not get it; as it is when that takes long. */
-async function sentOrHeld(app: Application, session: FinancingSession): Promise<FinancingSession> {
-  const deadline = performance.now() + SENDING.mostMs
+/** The session once nothing is under way any more; as it is when that takes long. */
+async function onceSettled(
+  app: Application,
+  session: FinancingSession,
+  isUnderWay: (session: FinancingSession) => boolean,
+): Promise<FinancingSession> {
+  const deadline = performance.now() + UNDER_WAY.mostMs
   let current = session
-  while (isUnsent(current, app.clock.now()) && performance.now() < deadline) {
-    await delay(SENDING.everyMs)
+  while (isUnderWay(current) && performance.now() < deadline) {
+    await delay(UNDER_WAY.everyMs)
     current = (await app.commands.load(financingSession, session.financing_session_id)).state!
   }
   return current

@@ -12,7 +12,7 @@ import { type Checkout, senderOf } from '../../domain/payments/checkout-settings
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
-import { pageHost } from '../payment-sessions/page-host.ts'
+import { type PageHost, pageHost } from '../payment-sessions/page-host.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
 import { tokenOf } from './financing-sessions.ts'
@@ -42,7 +42,7 @@ export async function refuseInvitation(
   if (begun) {
     const isSame =
       begun.to_fingerprint === fingerprint &&
-      (isRejection(host) || begun.page_address === host.urlOf('{token}'))
+      (isRejection(host) || begun.page_address === addressOf(host))
     if (isSame) return null
     const why = 'An invitation to another recipient, or to a page at another address, was sent already'
     return reject('conflict', 'invitation_changed', why, 'deliver')
@@ -77,7 +77,7 @@ export async function inviteOnce(
   const dataSubject = employerSubject(app.personalData, employer_id)
   const draft = {
     ...{ financing_session_id: id, to, to_fingerprint: recipientFingerprint(app, to) },
-    page_address: host.urlOf('{token}'),
+    page_address: addressOf(host),
   }
   const invitation = await sealFields(app.personalData, FinancingInvitationBegun, draft, () => dataSubject)
   const begin = { type: 'BeginInvitation', invitation, at: app.clock.now() } as const
@@ -101,6 +101,11 @@ export async function inviteOnce(
   const end = { type: 'EndInvitation', status, at: app.clock.now() } as const
   const ended = await app.commands.execute(financingSession, id, end, scoped)
   return isRejection(ended) ? ended : ended.state!
+}
+
+/** The address of the page without its token; the service's own pages are where the service is. */
+function addressOf({ isCustom, urlOf }: PageHost): string {
+  return isCustom ? urlOf('{token}') : '/pay/{token}'
 }
 
 /** What was not taken over for certain counts as failed. */

@@ -143,7 +143,7 @@ export const FinancingInvitationBegun = eventType({
     to: recipient(),
     /** Keyed fingerprint of the recipient. */
     to_fingerprint: secret(),
-    /** Where the page is, with `{token}` for the token. */
+    /** Where the page is, with `{token}` for the token; on the service's own host, its path. */
     page_address: z.string(),
     begun_at: time(),
   }),
