@@ -166,7 +166,7 @@ function takesKey({ parameters }: Operation): boolean {
 }
 
 function bodySchemaOf({ requestBody }: Operation): JsonSchema | undefined {
-  return requestBody?.content['application/json'].schema
+  return requestBody?.content['application/json']?.schema
 }
 
 /** A part of a path: what exists, what may, and any text; the last two are not looked for where a body is refused first. */
