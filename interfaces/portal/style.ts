@@ -54,6 +54,7 @@ svg{fill:none;stroke:currentColor;stroke-width:2;stroke-linecap:round;stroke-lin
 .note strong{display:block}
 .note ul{margin:.25rem 0 0;padding-left:1.25rem}
 .note a{color:inherit}
+.note+form{margin-top:1rem}
 .pill{display:inline-block;border-radius:1rem;padding:0 .5rem;font-size:.8125rem;font-weight:600;white-space:nowrap}
 .way{border:1px solid var(--edge);border-radius:.75rem;margin-top:.75rem;background:var(--card)}
 .way[open]{border-color:var(--accent-text);box-shadow:0 0 0 1px var(--accent-text)}
