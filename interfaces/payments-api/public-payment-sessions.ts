@@ -39,7 +39,7 @@ const Page = z
     mode: z.enum(['link', 'embedded']),
     seller: z.object({
       display_name: z.string().nullable(),
-      logo_url: z.string().nullable(),
+      logo_url: z.string().nullable().describe('Of the copy that hosted pages show'),
       accent_color: z.string().nullable(),
       support_email: z.string().nullable(),
     }),
@@ -66,7 +66,13 @@ export const publicPaymentSessionEndpoints = [
     params,
     answers: { 200: Page },
     errors: NONE,
-    handle: (call) => openPage(call.host.app, call.params.token, payerContext(call)),
+    async handle(call) {
+      const { app, portalUrl } = call.host
+      const { seller, ...page } = accepted(await openPage(app, call.params.token, payerContext(call)))
+      const [base, { logo_url }] = [portalUrl(), seller]
+      const logo = base === null || logo_url === null ? null : `${base}${logo_url}`
+      return { ...page, seller: { ...seller, logo_url: logo } }
+    },
   }),
   publicEndpoint({
     operation: 'showPaymentPlan',

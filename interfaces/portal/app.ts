@@ -8,19 +8,26 @@ import { limitAddress } from '../http/rate-limit.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
 import { html } from './html.ts'
 import { linkPageHtml } from './link-page.ts'
+import { logoRoute } from './logos.ts'
 import { writePage } from './page.ts'
 import { nowhere, showSessionPage, takeSessionPost } from './session-pages.ts'
+
+import { locatePages } from './tenant-hosts.ts'
 
 interface PortalSettings extends Omit<HostSettings, 'routes' | 'writeError'> {
   /** Base address under which payers reach the host. */
   readonly url: () => string
+  /** Hosts under which it shows pages of everybody, with their ports. */
+  readonly ownHosts: () => readonly string[]
 }
 
 /** The host of hosted pages; what goes wrong is a page that says so. */
-export function createPortalApp(app: Application, { url, ...settings }: PortalSettings): Express {
+export function createPortalApp(app: Application, { url, ownHosts, ...settings }: PortalSettings): Express {
   return createHost({
     ...settings,
+    locate: locatePages(app, ownHosts),
     routes: [
+      logoRoute(app, settings.addresses),
       {
         method: 'GET',
         path: '/pay/:id',
