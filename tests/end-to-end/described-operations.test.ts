@@ -40,6 +40,8 @@ const RULES: Readonly<Record<string, RegExp>> = {
   arrangeBankDebit: /^routing_number /,
   createSubscription: /^policy_id names|^payment_method_id /,
   takeInPolicy: /^employer\.fein |^policy\.effective_date /,
+  checkoutFinancing:
+    /^(amount|premium|fee)_cents |^fee_breakdown |^The total must be|^insured\.business_name must be the name|^policy\.\w+ must be the \w+ of|^policy_id names|^The recipient of the invitation/,
   simulateCompletion: /^Completion can be simulated/,
   refundPaymentLink: /^amount_cents /,
   registerWebhook: /^url /,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { enableCheckout } from './payment-sessions.ts'
 import { partner } from './payments.ts'
 import { type Answer, operate, type SeedableService, type SeededTenant } from './seed.ts'
 
@@ -30,6 +31,18 @@ export function checkoutBody(
     zip_code: '89501',
   }
   return financingBody(tenant, { insured, ...overrides })
+}
+
+/** A request for quotes for a policy, whose account sells from now on. */
+export async function sellableCheckout(
+  service: SeedableService,
+  policyId: string,
+): Promise<Record<string, unknown>> {
+  const policy = await operate(service, 'GET', `/policies/${policyId}`)
+  const { employer_id: employerId, carrier_id: carrierId, tenant_id: tenantId } = policy
+  const { legal_name: employerName } = await operate(service, 'GET', `/employers/${employerId}`)
+  await enableCheckout(service, { tenantId })
+  return checkoutBody({ policyId, employerId, carrierId, employerName })
 }
 
 /** Asks for quotes, or how that stands. */
