@@ -542,12 +542,16 @@ test('a customer who was erased is no longer shown, and is not invited again', a
   const of = (method: string, path: string, body?: unknown) =>
     partner(service, other.clientHeaders, method, path, body)
   const created = await newSession(service, other, { deliver: { email: true } })
-  await operate(service, 'POST', '/erasures', { subject: `employer/${other.employerId}` })
+  const { data_subject } = await operate(service, 'GET', `/employers/${other.employerId}`)
+  await operate(service, 'POST', '/erasures', { subject: data_subject })
   const read = (await of('GET', `/payment-sessions/${created.id}`)).body.data
   expect(read.customer).toEqual({ name: '(erased)', email: '(erased)', phone: null })
   expect(read.delivery[0].to).toBe('(erased)')
   const again = await of('POST', `/payment-sessions/${created.id}/reissue`, { deliver: { email: true } })
-  expect([again.status, again.body.ok]).toEqual([409, false])
+  expect(refusalOf(again)).toEqual(conflict('erased'))
+  expect((await of('GET', `/payment-sessions/${created.id}`)).body.data.status).toBe('pending')
+  expect((await page(tokenOf(created))).status).toBe(200)
+  expect((await arrange(tokenOf(created))).status).toBe(200)
 })
 
 test('without a host of pages links are refused, and embedded sessions are not', async () => {
