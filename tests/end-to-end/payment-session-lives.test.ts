@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents } from '../support/core.ts'
 import {
@@ -555,22 +558,31 @@ test('a customer who was erased is no longer shown, and is not invited again', a
 })
 
 test('without a host of pages links are refused, and embedded sessions are not', async () => {
-  const other = await startService({ env: { PORTAL_URL: 'off' } })
+  const dataDir = await mkdtemp(join(tmpdir(), 'compstream-pages-'))
+  const first = await startService({ dataDir })
+  const seller = await seedTenant(first)
+  await enableCheckout(first, seller)
+  const link = await newSession(first, seller)
+  await first.stop({ keepData: true })
+  const other = await startService({ dataDir, env: { PORTAL_URL: 'off' } })
   try {
-    const seller = await seedTenant(other)
-    await enableCheckout(other, seller)
-    const of = (path: string, body: unknown) => partner(other, seller.clientHeaders, 'POST', path, body)
+    const of = (method: string, path: string, body?: unknown) =>
+      partner(other, seller.clientHeaders, method, `/payment-sessions${path}`, body)
+    const none = [503, false, 'No Payment Page Host', expect.any(String)]
     for (const overrides of [{}, { mode: 'link' }, { total_installments: 3 }]) {
-      expect(refusalOf(await of('/payment-sessions', sessionBody(seller, overrides)))).toEqual([
-        ...[503, false, 'No Payment Page Host', expect.any(String)],
-      ])
+      expect(refusalOf(await of('POST', '', sessionBody(seller, overrides)))).toEqual(none)
     }
-    const { status, body } = await of('/payment-sessions', sessionBody(seller, { mode: 'embedded' }))
+    // one that cannot be issued anew stays as it is
+    expect(refusalOf(await of('POST', `/${link.id}/reissue`, {}))).toEqual(none)
+    expect((await of('GET', `/${link.id}`)).body.data).toMatchObject({ status: 'pending' })
+    const { status, body } = await of('POST', '', sessionBody(seller, { mode: 'embedded' }))
     expect(status).toBe(201)
-    const again = await of(`/payment-sessions/${body.data.id}/reissue`, {})
+    const again = await of('POST', `/${body.data.id}/reissue`, {})
     expect([again.status, again.body.data.replaces]).toEqual([201, body.data.id])
     await operate(other, 'POST', `/card-processor/${again.body.data.id}/succeed`, {})
+    expect((await of('GET', `/${again.body.data.id}`)).body.data.status).toBe('paid')
   } finally {
     await other.stop()
+    await rm(dataDir, { recursive: true, force: true })
   }
 })
