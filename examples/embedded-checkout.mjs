@@ -37,6 +37,7 @@ const page = ({ id, client_secret }) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>Your policy</title>
 <h1>Your policy</h1>
 <p id="state" role="status">Waiting for your payment.</p>
@@ -53,7 +54,7 @@ const page = ({ id, client_secret }) => `<!doctype html>
 </script>
 `
 
-createServer(async (request, response) => {
+const server = createServer(async (request, response) => {
   if (request.url !== '/') {
     response.writeHead(404).end()
     return
@@ -67,4 +68,7 @@ createServer(async (request, response) => {
   } catch (error) {
     response.writeHead(502, { 'Content-Type': 'text/plain' }).end(error.message)
   }
-}).listen(port, '127.0.0.1', () => process.stdout.write(`Listening on http://localhost:${port}\n`))
+})
+server.listen(port, '127.0.0.1', () =>
+  process.stdout.write(`Listening on http://localhost:${server.address().port}\n`),
+)

@@ -23,6 +23,11 @@ export function legOf(sessionId: string): string {
   return derivedId(sessionId, 'leg')
 }
 
+/** The id of the debit of an instalment. @param number from 1. */
+export function instalmentLegOf(sessionId: string, number: number): string {
+  return derivedId(sessionId, `instalment/${number}`)
+}
+
 /**
  * Arranges the bank debit of a session, which the payer authorised: now, and for the instalments of a plan. What the card
  * processor could take is ended first; money that it had taken wins.

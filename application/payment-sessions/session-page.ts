@@ -14,6 +14,19 @@ import { changed } from '../command-handling/verbs.ts'
 import { logoPath } from '../payments/logos.ts'
 import { sessionByToken } from './tokens.ts'
 
+/** Whoever has a token acts in the name of the customer: nobody knows more of who it is. */
+export function contextOfPayer(
+  { randomness }: Pick<Application, 'randomness'>,
+  requestId: string,
+): CommandContext {
+  return {
+    actor: { type: 'payer', id: 'payer' },
+    ...{ tenantId: null, environment: null },
+    correlationId: requestId,
+    commandId: randomness.commandId(),
+  }
+}
+
 /** What the page of a session shows: nothing of it is about the customer. */
 export type SessionPage = Exclude<Awaited<ReturnType<typeof openPage>>, Rejection>
 

@@ -13,8 +13,7 @@ import {
 } from '../../domain/payments/payment-session-events.ts'
 import type { Application } from '../application.ts'
 import { createDebit } from '../banking/create-debit.ts'
-import { derivedId } from '../event-registry.ts'
-import { signingDebit } from '../payment-sessions/arrange-debit.ts'
+import { instalmentLegOf, signingDebit } from '../payment-sessions/arrange-debit.ts'
 import { expireSession } from '../payment-sessions/end-session.ts'
 import { completedPayload, failedPayload } from '../payment-sessions/session-webhooks.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
@@ -87,7 +86,7 @@ export function paymentSessions(app: Application) {
         const session = await load(app, payment_session_id)
         if (session.status === 'cancelled' || session.plan_stopped) return { outcome: 'done' }
         const debit = {
-          legId: derivedId(payment_session_id, `instalment/${number}`),
+          legId: instalmentLegOf(payment_session_id, number),
           ...{ amountCents: amount_cents, installmentNumber: number },
         }
         await createDebit(app, session, debit, contextOf(item))

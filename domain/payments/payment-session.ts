@@ -48,6 +48,8 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   readonly confirmed_by: readonly ('bank' | 'processor')[]
   readonly plan_stopped: boolean
   readonly paid_late: boolean
+  /** When a card was declined, last; null: never. */
+  readonly last_failed_at: string | null
   readonly replaced_by: string | null
   readonly opened_at: string | null
   readonly paid_at: string | null
@@ -176,7 +178,7 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       case 'PaymentSessionAmountDiffered':
         return before
       case 'PaymentSessionPaymentFailed':
-        return { ...before, updated_at: event.data.failed_at }
+        return { ...before, last_failed_at: event.data.failed_at, updated_at: event.data.failed_at }
       case 'PaymentSessionDebitArranged': {
         const { payment_session_id: _session, ...debit } = event.data
         return { ...before, status: 'scheduled', debit, updated_at: debit.scheduled_at }
@@ -334,7 +336,7 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
     status: 'pending',
     ...{ invitations: [], checkouts: [], payments: [], confirmed_by: [] },
     ...{ debit: null, plan_stopped: false, paid_late: false, replaced_by: null },
-    ...{ opened_at: null, paid_at: null, cancelled_at: null },
+    ...{ last_failed_at: null, opened_at: null, paid_at: null, cancelled_at: null },
     updated_at: data.created_at,
   }
 }

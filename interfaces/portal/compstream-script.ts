@@ -97,6 +97,8 @@ export const SHOWN_SCRIPT = `
     for (const origin of told) parent.postMessage({ ...message, session }, origin)
   }
   tell({ type: 'compstream:shown', status, proof })
+  // as high as what it shows, not as its window
+  document.body.style.minHeight = '0'
   new ResizeObserver(() => tell({ type: 'compstream:resized', height: document.body.offsetHeight }))
     .observe(document.body)
 }
