@@ -11,7 +11,7 @@ import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
-import { onceClosed } from './checkouts.ts'
+import { closeCheckouts, onceClosed } from './checkouts.ts'
 
 /** The bank account that a payer gives, in plain text. */
 export interface PayersAccount {
@@ -38,11 +38,11 @@ export async function arrangeDebit(
   account: PayersAccount,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
+  const now = app.clock.now()
+  if (!isAwaited(sessionStatusAt(session, now))) return notPayable(session, now)
+  const closed = await closeCheckouts(app, session, 'arrange-debit', context)
+  if (isRejection(closed)) return closed
   const { payment_session_id, employer_id } = session
-  const refusal = isAwaited(sessionStatusAt(session, app.clock.now()))
-    ? null
-    : notPayable(session, app.clock.now())
-  if (refusal) return refusal
   const sealedAccount = await sealFields(
     app.personalData,
     PaymentSessionDebitArranged,
@@ -61,7 +61,7 @@ export async function arrangeDebit(
   )
   const debit = { legId: legOf(payment_session_id), account: sealedAccount.account }
   const arrange = (at: number) => ({ type: 'ArrangeDebit', ...debit, at }) as const
-  const arranged = await onceClosed(app, session, 'arrange-debit', arrange, context)
+  const arranged = await onceClosed(app, closed, 'arrange-debit', arrange, context)
   if (isRejection(arranged) || arranged.debit?.leg_id == null) return arranged
   await createDebit(app, arranged, signingDebit(arranged, arranged.debit.leg_id), context)
   return arranged

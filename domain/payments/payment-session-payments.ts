@@ -108,6 +108,7 @@ export function afterPayment(before: PaymentSession, { type, data }: PaymentEven
       const { checkout_id, failed_at, ends_checkout } = data
       const after = {
         ...(checkout_id === undefined ? before : withCheckout(before, checkout_id, { failed_at })),
+        last_failed_at: failed_at,
         updated_at: failed_at,
       }
       if (!ends_checkout || checkout_id === undefined) return after

@@ -277,7 +277,7 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
     status: 'pending',
     ...{ invitations: [], checkouts: [], payments: [], confirmed_by: [] },
     ...{ debit: null, plan_stopped: false, held_up: [], paid_late: false, replaced_by: null },
-    ...{ opened_at: null, paid_at: null, cancelled_at: null },
+    ...{ last_failed_at: null, opened_at: null, paid_at: null, cancelled_at: null },
     updated_at: data.created_at,
   }
 }
