@@ -4,6 +4,69 @@ import type { Operation } from './calls.ts'
 
 export interface components {
     schemas: {
+        AchTransaction: {
+            transaction_id: string;
+            leg_id: string;
+            payment_session_id?: string;
+            installment_number?: number;
+            employer_id: string;
+            carrier_id: string;
+            policy_id: string;
+            /** @enum {string} */
+            status: "pending" | "Scheduled" | "submitted" | "processed" | "returned";
+            reason: string | null;
+            return_code: string | null;
+            amount_cents: number;
+            /** @constant */
+            currency: "usd";
+            payment_purpose: string;
+            description: string | null;
+            account_last4: string;
+            /** @description When it takes effect; null until it is in a batch */
+            effective_date: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        ArrangedBankDebit: {
+            /** @constant */
+            status: "scheduled";
+            /** @description The debit; absent where nothing is paid now */
+            leg_id?: string;
+        };
+        CancelledSession: {
+            id: string;
+            /** @constant */
+            status: "cancelled";
+        };
+        Checkout: {
+            /** @description Mounts the checkout */
+            client_secret: string;
+            publishable_key: string;
+        };
+        CreatedEmbeddedSession: {
+            id: string;
+            /** @description Mounts the checkout; shown once */
+            client_secret: string;
+            publishable_key: string;
+            /** @enum {string} */
+            status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
+            config_version: number;
+            replaces?: string;
+        };
+        CreatedFinancingSession: {
+            id: string;
+            session_id: string;
+            /** @enum {string} */
+            status: "pending" | "cancelled" | "expired";
+            /** @constant */
+            environment: "sandbox";
+            /** @constant */
+            mode: "embedded";
+            /** Format: date-time */
+            expires_at: string;
+        };
         CreatedPaymentLink: {
             _id: string;
             processor_payment_link_id: string;
@@ -18,6 +81,90 @@ export interface components {
             link_amount_cents: number;
             installment_plan: components["schemas"]["InstallmentPlan"] | null;
         };
+        CreatedPaymentSession: {
+            id: string;
+            /** @description The page; shown once, and whoever has it may pay */
+            url: string;
+            token_prefix: string;
+            /** @enum {string} */
+            mode: "link" | "embedded";
+            /** @enum {string} */
+            status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
+            /** @description What is charged now: the total, or the down payment of a plan */
+            amount_cents: number;
+            /** @description What the total is made of */
+            line_items: {
+                label: string;
+                amount_cents: number;
+            }[];
+            /** Format: date-time */
+            expires_at: string;
+            single_use: boolean;
+            /** @description The page is on the partner’s own address */
+            host_is_custom: boolean;
+            /** @description Of the checkout settings */
+            config_version: number;
+            delivery: components["schemas"]["InvitationDelivery"][];
+            /** @description Every invitation was handed over */
+            delivery_ok: boolean;
+            replaces?: string;
+        };
+        FinancingCheckout: {
+            session_id: string;
+            /** @constant */
+            environment: "sandbox";
+            /** @enum {string} */
+            status: "ready" | "pending" | "on_hold" | "expired" | "payment_reported";
+            /** @description Opens the financing component; only of what is `ready` */
+            checkout_token?: string;
+            /** @description Opens the page `/pay/{finance_access_token}` */
+            finance_access_token: string;
+            /** Format: date-time */
+            expires_at: string;
+            /** @description Once an invitation was attempted */
+            delivery?: {
+                /** @constant */
+                channel: "email";
+                to: string;
+                /** @enum {string} */
+                status: "sent" | "failed";
+                /** Format: date-time */
+                at: string;
+                error?: string;
+            }[];
+            delivery_ok?: boolean;
+        };
+        FinancingPage: {
+            id: string;
+            seller: {
+                display_name: string | null;
+                logo_url: string | null;
+                accent_color: string | null;
+                support_email: string | null;
+            };
+            /** @constant */
+            currency: "usd";
+            amount_cents: number;
+            line_items: {
+                label: string;
+                amount_cents: number;
+            }[];
+            description: string | null;
+            finance: {
+                /** @enum {string} */
+                status: "not_started" | "pending" | "quote_ready" | "on_hold" | "expired" | "payment_reported";
+                quote_count?: number;
+                /** Format: date-time */
+                expires_at: string;
+            };
+        };
+        FinancingStatus: {
+            session_id: string;
+            /** @enum {string} */
+            status: "not_started" | "pending" | "quote_ready" | "on_hold" | "expired" | "payment_reported";
+            /** @description Only while the status is `quote_ready` */
+            quote_count?: number;
+        };
         InstallmentPlan: {
             total_installments: number;
             down_payment_percentage: number;
@@ -28,6 +175,17 @@ export interface components {
         Intake: {
             employer_id: string;
             policy_id: string;
+        };
+        InvitationDelivery: {
+            /** @enum {string} */
+            channel: "email" | "sms";
+            to: string;
+            /** @enum {string} */
+            status: "sent" | "failed";
+            /** Format: date-time */
+            at: string;
+            /** @description Why it was not sent */
+            reason?: string;
         };
         Payment: {
             payment_id: string;
@@ -139,6 +297,113 @@ export interface components {
             processor_url: string | null;
             /** @description Where the payer goes on, once it is paid */
             after_completion_url: string | null;
+        };
+        PaymentPlan: {
+            /** @constant */
+            currency: "usd";
+            total_cents: number;
+            down_payment_cents: number;
+            /** @description After the down payment */
+            total_installments: number;
+            /** @description Of all but the last */
+            per_installment_cents: number;
+            last_installment_cents: number;
+            installments: {
+                number: number;
+                amount_cents: number;
+                /** Format: date-time */
+                due_at: string;
+            }[];
+        };
+        PaymentSession: {
+            id: string;
+            token_prefix: string | null;
+            /**
+             * @description Of financing test sessions
+             * @constant
+             */
+            billing_method?: "PREMIUM_FINANCE";
+            /** @enum {string} */
+            mode: "link" | "embedded";
+            /** @enum {string} */
+            status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
+            /** @description What is charged now: the total, or the down payment of a plan */
+            amount_cents: number;
+            /** @description What the total is made of */
+            line_items: {
+                label: string;
+                amount_cents: number;
+            }[];
+            /** Format: date-time */
+            expires_at: string;
+            single_use: boolean;
+            /** @description The page is on the partner’s own address */
+            host_is_custom: boolean;
+            /** @description Of the checkout settings */
+            config_version: number;
+            delivery: components["schemas"]["InvitationDelivery"][];
+            /** @description Every invitation was handed over */
+            delivery_ok: boolean;
+            employer_id: string;
+            policy_id: string;
+            carrier_id: string;
+            premium_cents: number;
+            fee_cents: number;
+            description: string | null;
+            customer: {
+                /** @description `(erased)` after an erasure, as the rest */
+                name: string;
+                email: string;
+                phone: string | null;
+            };
+            created_by: string | null;
+            /** @description The bank debit, once it is arranged */
+            leg_id?: string;
+            /**
+             * @description The money came when it could not be paid any more
+             * @constant
+             */
+            late_payment?: true;
+            replaces?: string;
+            replaced_by?: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            opened_at: string | null;
+            scheduled_at: string | null;
+            paid_at: string | null;
+            cancelled_at: string | null;
+        };
+        PaymentSessionPage: {
+            id: string;
+            /** @enum {string} */
+            status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
+            /** @enum {string} */
+            mode: "link" | "embedded";
+            seller: {
+                display_name: string | null;
+                logo_url: string | null;
+                accent_color: string | null;
+                support_email: string | null;
+            };
+            /** @constant */
+            currency: "usd";
+            /** @description What is charged now */
+            amount_cents: number;
+            line_items: {
+                label: string;
+                amount_cents: number;
+            }[];
+            description: string | null;
+            plan: components["schemas"]["PaymentPlan"] | null;
+            /** @description Whether a card can be charged now */
+            takes_cards: boolean;
+            /** @description Of the bank account that is debited */
+            account_last4: string | null;
+            /** Format: date-time */
+            expires_at: string;
+            paid_at: string | null;
         };
         Refund: {
             refund_id: string;
@@ -547,6 +812,495 @@ export interface operations {
                         /** @constant */
                         ok: true;
                         data: components["schemas"]["SimulatedCompletion"];
+                    };
+                };
+            };
+        };
+    };
+    /** Ask for financing quotes, and tell how that stands */
+    checkoutFinancing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    billing_method: "PREMIUM_FINANCE";
+                    /** @description Of the account: the same request again is about the same session; another one is 409 */
+                    idempotency_key: string;
+                    employer_id: string;
+                    policy_id: string;
+                    /** @description Required unless the key is for exactly one carrier */
+                    carrier_id?: string | null;
+                    /** @description The whole total; required without premium_cents */
+                    amount_cents?: number | null;
+                    /** @description The premium alone */
+                    premium_cents?: number | null;
+                    /** @description Fees on top of the premium */
+                    fee_cents?: number | null;
+                    /** @description The fees one by one, as the page shows them; they sum to fee_cents */
+                    fee_breakdown?: {
+                        label: string;
+                        amount_cents: number;
+                    }[] | null;
+                    /** @default usd */
+                    currency?: string | null;
+                    /** @description Shown to the customer */
+                    description?: string | null;
+                    customer: {
+                        name: string;
+                        email: string;
+                        phone?: string | null;
+                    };
+                    /** @default embedded */
+                    mode?: "embedded" | null;
+                    /** @description How long it can be paid; default as configured */
+                    ttl_minutes?: number | null;
+                    /** @description Default as configured */
+                    single_use?: boolean | null;
+                    created_by?: string | null;
+                    /** @description Refused */
+                    total_installments?: unknown;
+                    /** @description Refused */
+                    down_payment_percent?: unknown;
+                    /** @description Refused */
+                    down_payment_cents?: unknown;
+                    /** @description Refused */
+                    down_payment_months?: unknown;
+                    insured: {
+                        /** @description The name of the employer */
+                        business_name: string;
+                        address: string;
+                        city: string;
+                        state: string;
+                        zip_code: string;
+                    };
+                    /** @description What the stored policy must be */
+                    policy?: {
+                        effective_date?: string | null;
+                        expiration_date?: string | null;
+                        policy_number?: string | null;
+                    } | null;
+                    deliver?: {
+                        /**
+                         * @description Invite by e-mail once the checkout is ready
+                         * @default false
+                         */
+                        email?: boolean | null;
+                        /** @description On the list of test recipients; default: customer.email */
+                        email_to?: string | null;
+                        /** @description Refused */
+                        sms?: unknown;
+                        /** @description Refused */
+                        sms_to?: unknown;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["FinancingCheckout"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show how the financing of a session stands */
+    showFinancing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the financing session */
+                payment_session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["FinancingStatus"];
+                    };
+                };
+            };
+        };
+    };
+    /** Download the agreement of a quote */
+    downloadFinancingAgreement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the financing session */
+                payment_session_id: string;
+                /** @description Of a quote that is stored with the session */
+                quote_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                };
+            };
+        };
+    };
+    /** List payment sessions, newest first */
+    listPaymentSessions: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+                employer_id?: string;
+                policy_id?: string;
+                carrier_id?: string;
+                status?: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PaymentSession"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Invite a customer to pay, on a page of yours or embedded in your application */
+    createPaymentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    employer_id: string;
+                    policy_id: string;
+                    /** @description Required unless the key is for exactly one carrier */
+                    carrier_id?: string | null;
+                    /** @description The whole total; required without premium_cents */
+                    amount_cents?: number | null;
+                    /** @description The premium alone */
+                    premium_cents?: number | null;
+                    /** @description Fees on top of the premium */
+                    fee_cents?: number | null;
+                    /** @description The fees one by one, as the page shows them; they sum to fee_cents */
+                    fee_breakdown?: {
+                        label: string;
+                        amount_cents: number;
+                    }[] | null;
+                    /** @description Shown to the customer */
+                    description?: string | null;
+                    customer: {
+                        name: string;
+                        email: string;
+                        phone?: string | null;
+                    };
+                    /** @default link */
+                    mode?: ("link" | "embedded") | null;
+                    /** @description How long it can be paid; default as configured */
+                    ttl_minutes?: number | null;
+                    /** @description Default as configured */
+                    single_use?: boolean | null;
+                    deliver?: {
+                        /**
+                         * @description Send the invitation by e-mail now
+                         * @default false
+                         */
+                        email?: boolean | null;
+                        /**
+                         * @description Send the invitation by text now
+                         * @default false
+                         */
+                        sms?: boolean | null;
+                        /** @description Default: customer.email */
+                        email_to?: string | null;
+                        /** @description Default: customer.phone */
+                        sms_to?: string | null;
+                    } | null;
+                    created_by?: string | null;
+                    /** @description Sells a payment plan: monthly instalments after the down payment */
+                    total_installments?: number | null;
+                    /** @description Of the total; only of a plan */
+                    down_payment_percent?: number | null;
+                    /** @description Wins over the percentage; only of a plan */
+                    down_payment_cents?: number | null;
+                    /** @description Refused */
+                    down_payment_months?: unknown;
+                } | {
+                    /** @enum {string} */
+                    billing_method: "PREMIUM_FINANCE";
+                    /** @description Of the account: the same request again is about the same session; another one is 409 */
+                    idempotency_key: string;
+                    employer_id: string;
+                    policy_id: string;
+                    /** @description Required unless the key is for exactly one carrier */
+                    carrier_id?: string | null;
+                    /** @description The whole total; required without premium_cents */
+                    amount_cents?: number | null;
+                    /** @description The premium alone */
+                    premium_cents?: number | null;
+                    /** @description Fees on top of the premium */
+                    fee_cents?: number | null;
+                    /** @description The fees one by one, as the page shows them; they sum to fee_cents */
+                    fee_breakdown?: {
+                        label: string;
+                        amount_cents: number;
+                    }[] | null;
+                    /** @default usd */
+                    currency?: string | null;
+                    /** @description Shown to the customer */
+                    description?: string | null;
+                    customer: {
+                        name: string;
+                        email: string;
+                        phone?: string | null;
+                    };
+                    /** @default embedded */
+                    mode?: "embedded" | null;
+                    /** @description How long it can be paid; default as configured */
+                    ttl_minutes?: number | null;
+                    /** @description Default as configured */
+                    single_use?: boolean | null;
+                    created_by?: string | null;
+                    /** @description Refused */
+                    total_installments?: unknown;
+                    /** @description Refused */
+                    down_payment_percent?: unknown;
+                    /** @description Refused */
+                    down_payment_cents?: unknown;
+                    /** @description Refused */
+                    down_payment_months?: unknown;
+                    /** @description Refused */
+                    deliver?: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["CreatedFinancingSession"];
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["CreatedPaymentSession"] | components["schemas"]["CreatedEmbeddedSession"] | components["schemas"]["CreatedFinancingSession"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show a payment session */
+    showPaymentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment session */
+                payment_session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PaymentSession"];
+                    };
+                };
+            };
+        };
+    };
+    /** Cancel a payment session that is not paid; cancelling again changes nothing */
+    cancelPaymentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment session */
+                payment_session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["CancelledSession"];
+                    };
+                };
+            };
+        };
+    };
+    /** Issue a payment session anew; the old one is cancelled first */
+    reissuePaymentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the payment session */
+                payment_session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description How long it can be paid; default as configured */
+                    ttl_minutes?: number | null;
+                    deliver?: {
+                        /**
+                         * @description Send the invitation by e-mail now
+                         * @default false
+                         */
+                        email?: boolean | null;
+                        /**
+                         * @description Send the invitation by text now
+                         * @default false
+                         */
+                        sms?: boolean | null;
+                        /** @description Default: customer.email */
+                        email_to?: string | null;
+                        /** @description Default: customer.phone */
+                        sms_to?: string | null;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["CreatedPaymentSession"] | components["schemas"]["CreatedEmbeddedSession"];
+                    };
+                };
+            };
+        };
+    };
+    /** List bank debits, newest first unless sorted otherwise */
+    listAchTransactions: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+                carrier_id?: string;
+                employer_id?: string;
+                policy_id?: string;
+                status?: string;
+                /** @description Created at or after; a date or a time */
+                from_date?: string;
+                /** @description Created at or before; of a date its whole day, UTC */
+                to_date?: string;
+                sort_by?: "created_at" | "amount_cents" | "status" | "effective_date";
+                sort_order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchTransaction"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
                     };
                 };
             };
@@ -1188,6 +1942,163 @@ export interface operations {
             };
         };
     };
+    /** What the page of a payment session shows; the first look opens it */
+    showPaymentSessionPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token in the address of the page */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PaymentSessionPage"];
+                    };
+                };
+            };
+        };
+    };
+    /** The schedule of a payment plan */
+    showPaymentPlan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token in the address of the page */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["PaymentPlan"];
+                    };
+                };
+            };
+        };
+    };
+    /** Begin to pay by card; the checkout that is open already is answered again */
+    checkoutPaymentSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token in the address of the page */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["Checkout"];
+                    };
+                };
+            };
+        };
+    };
+    /** Pay from a bank account, now and by the instalments of a plan */
+    arrangeBankDebit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token in the address of the page */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    account_holder_name: string;
+                    routing_number: string;
+                    account_number: string;
+                    /** @enum {string} */
+                    account_type: "checking" | "savings";
+                    bank_name?: string | null;
+                    /** @constant */
+                    authorized: true;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["ArrangedBankDebit"];
+                    };
+                };
+            };
+        };
+    };
+    /** What the page of a financing session shows; nothing can be paid by it */
+    showFinancingPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token in the address of the page */
+                finance_access_token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["FinancingPage"];
+                    };
+                };
+            };
+        };
+    };
 }
 
 /** How the operations are called, by name. */
@@ -1239,6 +2150,79 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "takesKey": false,
     "wrapped": true,
     "pagedBy": null
+  },
+  "checkoutFinancing": {
+    "method": "POST",
+    "path": "/api/v1/payment-sessions/financing-checkout",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showFinancing": {
+    "method": "GET",
+    "path": "/api/v1/payment-sessions/{payment_session_id}/financing",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "downloadFinancingAgreement": {
+    "method": "GET",
+    "path": "/api/v1/payment-sessions/{payment_session_id}/financing/agreements/{quote_key}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": false,
+    "pagedBy": null,
+    "produces": "application/pdf"
+  },
+  "createPaymentSession": {
+    "method": "POST",
+    "path": "/api/v1/payment-sessions",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listPaymentSessions": {
+    "method": "GET",
+    "path": "/api/v1/payment-sessions",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showPaymentSession": {
+    "method": "GET",
+    "path": "/api/v1/payment-sessions/{payment_session_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "cancelPaymentSession": {
+    "method": "DELETE",
+    "path": "/api/v1/payment-sessions/{payment_session_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "reissuePaymentSession": {
+    "method": "POST",
+    "path": "/api/v1/payment-sessions/{payment_session_id}/reissue",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listAchTransactions": {
+    "method": "GET",
+    "path": "/api/v1/ach/transactions",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
   },
   "createSubscription": {
     "method": "POST",
@@ -1371,6 +2355,46 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
   "showPaymentLinkPage": {
     "method": "GET",
     "path": "/public/payment-links/{payment_link_id}",
+    "credentials": "none",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showPaymentSessionPage": {
+    "method": "GET",
+    "path": "/public/payment-sessions/{token}",
+    "credentials": "none",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showPaymentPlan": {
+    "method": "GET",
+    "path": "/public/payment-sessions/{token}/plan",
+    "credentials": "none",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "checkoutPaymentSession": {
+    "method": "POST",
+    "path": "/public/payment-sessions/{token}/checkout",
+    "credentials": "none",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "arrangeBankDebit": {
+    "method": "POST",
+    "path": "/public/payment-sessions/{token}/bank-debit",
+    "credentials": "none",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showFinancingPage": {
+    "method": "GET",
+    "path": "/public/financing-checkouts/{finance_access_token}",
     "credentials": "none",
     "takesKey": false,
     "wrapped": true,

@@ -3,6 +3,8 @@ import { apiClient } from './access/api-client.ts'
 import { inboundConnection } from './access/inbound-connection.ts'
 import { bankCredit } from './banking/bank-credit.ts'
 import { bankDebit } from './banking/bank-debit.ts'
+import { financingSession } from './financing/financing-session.ts'
+import { financingSettings } from './financing/financing-settings.ts'
 import type { Aggregate } from './kernel/decider.ts'
 import { dataSubject } from './operations/data-subject.ts'
 import { installation } from './operations/installation.ts'
@@ -15,6 +17,7 @@ import { employer } from './parties/employer.ts'
 import { payrollCompany } from './parties/payroll-company.ts'
 import { tenant } from './parties/tenant.ts'
 import { checkoutSettings } from './payments/checkout-settings.ts'
+import { logo } from './payments/logo.ts'
 import { paymentLink } from './payments/payment-link.ts'
 import { paymentSession } from './payments/payment-session.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
@@ -44,10 +47,13 @@ export const aggregates: readonly Aggregate[] = [
   processorCustomer,
   processorNotices,
   checkoutSettings,
+  logo,
   paymentLink,
   paymentSession,
   bankDebit,
   bankCredit,
+  financingSettings,
+  financingSession,
   webhookSubscriptions,
   webhookEvent,
   subscription,

@@ -10,10 +10,11 @@ import {
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
+import { isSecretGone } from '../idempotency/secret-gone.ts'
 import { closeCheckouts, onceClosed } from './checkouts.ts'
 import { type Customer, type HandedOutSession, issueSession } from './create-session.ts'
 import type { Invitation } from './invite.ts'
-import { refuseCheckout } from './page-host.ts'
+import { pageHost, refuseCheckout } from './page-host.ts'
 import { showSession } from './show-sessions.ts'
 
 /**
@@ -74,6 +75,8 @@ export async function reissueSession(
   const checkout = (await app.commands.load(checkoutSettings, tenant_id)).state
   const disabled = refuseCheckout(checkout)
   if (disabled) return disabled
+  const host = session.mode === 'link' ? pageHost(checkout, portalUrl) : null
+  if (isRejection(host)) return host
   const { customer } = await showSession(app, session)
   const invitations = invitationsTo(customer)
   if (isRejection(invitations)) return invitations
@@ -83,5 +86,12 @@ export async function reissueSession(
     if (isRejection(replaced)) return replaced
   }
   const details = { ...session, customer, replaces: payment_session_id }
-  return issueSession(app, { id, details, checkout, ttlMinutes, invitations, portalUrl }, context)
+  const issued = await issueSession(
+    app,
+    { id, details, checkout, ttlMinutes, invitations, portalUrl },
+    context,
+  )
+  // of two at once the other one was faster
+  const isOthers = isRejection(issued) && isSecretGone(issued)
+  return isOthers ? refuseReplacing({ ...session, replaced_by: id })! : issued
 }

@@ -29,14 +29,25 @@ export async function sessionByToken(
   { commands }: Pick<Application, 'commands'>,
   token: string,
 ): Promise<PaymentSession | null> {
-  if (!TOKEN.test(token)) return null
-  const id = Buffer.from(token, 'base64url').toString('hex').slice(0, 24)
-  if (!isId(id)) return null
+  const id = idInToken(token)
+  if (id === null) return null
   const { state } = await commands.load(paymentSession, id)
-  if (!state?.token_hash) return null
-  return timingSafeEqual(Buffer.from(state.token_hash), Buffer.from(hashOf(token))) ? state : null
+  return state?.token_hash && isHashOf(state.token_hash, token) ? state : null
 }
 
-function hashOf(token: string): string {
+/** The id that a token names; null for any other text. */
+export function idInToken(token: string): string | null {
+  if (!TOKEN.test(token)) return null
+  const id = Buffer.from(token, 'base64url').toString('hex').slice(0, 24)
+  return isId(id) ? id : null
+}
+
+/** Whether a stored hash is a token's. */
+export function isHashOf(stored: string, token: string): boolean {
+  return timingSafeEqual(Buffer.from(stored), Buffer.from(hashOf(token)))
+}
+
+/** SHA-256 of a token, hexadecimal. */
+export function hashOf(token: string): string {
   return hash('sha256', token, 'hex')
 }

@@ -49,8 +49,8 @@ export async function play(
   return isRejection(after) ? after : { kind: 'subscription', alreadyPaid: false }
 }
 
-/** Plays the customer at the checkout that is open, else at a fresh one. */
-async function playSession(
+/** Plays the customer at the checkout that is open, else at a fresh one. @param failureCode null: the payment succeeds. */
+export async function playSession(
   app: Application,
   session: PaymentSession,
   failureCode: string | null,

@@ -54,13 +54,14 @@ export interface CardProcessor {
   cancelSubscription(processorSubscriptionId: string, key: string): Promise<void>
   /**
    * The notices in a request of the processor, in our words; those that are about nothing of ours are left out.
-   * @returns null when the signature is wrong or too old: then nothing of it is believed.
+   * @returns null when the signature is wrong or too old: then nothing of it is believed; `unreadable` when what is
+   *   signed is no notice.
    */
   readNotices(request: {
     readonly body: Buffer
     readonly headers: Readonly<Record<string, string | string[] | undefined>>
     readonly now: number
-  }): readonly ProcessorNotice[] | null
+  }): readonly ProcessorNotice[] | 'unreadable' | null
   /**
    * What was told since a time, whether or not it was received, oldest first, and in parts, each with how far it goes.
    * Absent where nothing is told by notices. A processor keeps its notices for a while only.

@@ -13,8 +13,7 @@ import {
 } from '../../domain/payments/payment-session-events.ts'
 import type { Application } from '../application.ts'
 import { createDebit } from '../banking/create-debit.ts'
-import { derivedId } from '../event-registry.ts'
-import { signingDebit } from '../payment-sessions/arrange-debit.ts'
+import { mintInstalment, signingDebit } from '../payment-sessions/arrange-debit.ts'
 import { expireSession } from '../payment-sessions/end-session.ts'
 import { completedPayload, failedPayload } from '../payment-sessions/session-webhooks.ts'
 import { recordHeldUp } from '../payments/held-up.ts'
@@ -23,7 +22,9 @@ import { backoff, cancel, contextOf, on, perform, processManager, work } from '.
 import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 const ofSession = z.object({ payment_session_id: z.string() })
-const instalment = ofSession.extend({ number: z.int(), amount_cents: z.int() })
+const instalment = ofSession.extend({ number: z.int() })
+/** Instalments that fall due at one moment are worked on together. */
+const MINTED_AT_ONCE = 32
 const charge = ofSession.extend({
   payment_id: z.string(),
   amount_cents: z.int(),
@@ -55,11 +56,11 @@ export function paymentSessions(app: Application) {
         cancel('expire', payment_session_id),
         // whoever arranged it creates it as well, unless it died
         ...(leg_id === null ? [] : [perform('create-debit', leg_id, { payment_session_id })]),
-        ...instalments.map(({ number, amount_cents, due_at }) =>
+        ...instalments.map(({ number, due_at }) =>
           perform(
             'mint',
             `${payment_session_id}/${number}`,
-            { payment_session_id, number, amount_cents },
+            { payment_session_id, number },
             { at: Date.parse(due_at) },
           ),
         ),
@@ -89,15 +90,9 @@ export function paymentSessions(app: Application) {
         await createDebit(app, session, signingDebit(session, item.key), contextOf(item))
         return { outcome: 'done' }
       }),
-      mint: work({ ...kind, payload: instalment }, async (item) => {
-        const { payment_session_id, number, amount_cents } = item.payload
-        const session = await load(app, payment_session_id)
-        if (session.status === 'cancelled' || session.plan_stopped) return { outcome: 'done' }
-        const debit = {
-          legId: derivedId(payment_session_id, `instalment/${number}`),
-          ...{ amountCents: amount_cents, installmentNumber: number },
-        }
-        await createDebit(app, session, debit, contextOf(item))
+      // the session says whether it still is to be, and the debit's id derives from it: whoever repeats it repeats nothing
+      mint: work({ ...kind, slots: MINTED_AT_ONCE, payload: instalment }, async (item) => {
+        await mintInstalment(app, item.payload.payment_session_id, item.payload.number, contextOf(item))
         return { outcome: 'done' }
       }),
       'tell-completed': work({ ...kind, payload: charge }, async (item) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { debitedAccount } from '../banking/debited-account.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { sealContext, sealed, secret } from '../kernel/sealed.ts'
@@ -18,11 +19,9 @@ const personal = (eventName: string) =>
   })
 const payer = () => personal('PaymentSessionCreated')
 const recipient = () => personal('PaymentSessionInvited')
-const account = () => personal('PaymentSessionDebitArranged')
 
 export const sessionMode = z.enum(['link', 'embedded'])
 export type SessionMode = z.output<typeof sessionMode>
-export const accountType = z.enum(['checking', 'savings'])
 
 export const PaymentSessionCreated = eventType({
   name: 'PaymentSessionCreated',
@@ -153,18 +152,16 @@ export const PaymentSessionDebitArranged = eventType({
     ...session,
     /** The debit; null where nothing is paid at signing. */
     leg_id: id().nullable(),
-    account: z.object({
-      holder_name: account(),
-      routing_number: account(),
-      account_number: account(),
-      account_last4: z.string().regex(/^\d{4}$/),
-      account_type: accountType,
-      bank_name: account().nullable(),
-    }),
+    account: debitedAccount,
     /** What the customer authorised for later; those of 0 cents are left out. */
     instalments: z.array(z.object({ number: z.int().min(1), amount_cents: z.int().min(1), due_at: time() })),
     scheduled_at: time(),
   }),
+})
+/** An instalment fell due, and its debit is created: what ends the session from now on leaves it. */
+export const PaymentSessionInstalmentMinted = eventType({
+  name: 'PaymentSessionInstalmentMinted',
+  schema: z.object({ ...session, number: z.int().min(1), leg_id: id(), at: time() }),
 })
 /** The debit was matched in the bank account that received it, or the processor reports it settled. */
 export const PaymentSessionDebitConfirmed = eventType({
@@ -219,6 +216,7 @@ export const paymentSessionEvents = [
   PaymentSessionAmountDiffered,
   PaymentSessionPaymentFailed,
   PaymentSessionDebitArranged,
+  PaymentSessionInstalmentMinted,
   PaymentSessionDebitConfirmed,
   PaymentSessionPlanStopped,
   PaymentSessionHeldUp,

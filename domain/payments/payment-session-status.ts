@@ -17,6 +17,8 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null
   /** Who said that the debit's money is there. */
   readonly confirmed_by: readonly ('bank' | 'processor')[]
+  /** Numbers of the instalments whose debits are created. */
+  readonly minted: readonly number[]
   readonly plan_stopped: boolean
   /** What was told of that waits for the card processor, and since when. */
   readonly held_up: readonly string[]

@@ -12,6 +12,7 @@ import {
   type PaymentSessionEvent,
   PaymentSessionExpired,
   PaymentSessionHeldUp,
+  PaymentSessionInstalmentMinted,
   PaymentSessionInvited,
   PaymentSessionOpened,
   PaymentSessionPlanStopped,
@@ -62,6 +63,12 @@ export type PaymentSessionCommand =
       readonly type: 'ArrangeDebit'
       readonly legId: string
       readonly account: NonNullable<PaymentSession['debit']>['account']
+      readonly at: number
+    }
+  | {
+      readonly type: 'MintInstalment'
+      readonly number: number
+      readonly legId: string
       readonly at: number
     }
   | {
@@ -122,6 +129,10 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       case 'PaymentSessionDebitArranged': {
         const { payment_session_id: _session, ...debit } = event.data
         return { ...before, status: 'scheduled', debit, updated_at: debit.scheduled_at }
+      }
+      case 'PaymentSessionInstalmentMinted': {
+        const { number, at } = event.data
+        return { ...before, minted: [...before.minted, number], updated_at: at }
       }
       case 'PaymentSessionDebitConfirmed':
         return confirmed(before, event.data)
@@ -186,6 +197,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const arranged = { payment_session_id, leg_id, account, scheduled_at: isoTime(at) }
         return [PaymentSessionDebitArranged.of({ ...arranged, instalments: owed(state) })]
       }
+      case 'MintInstalment':
+        return mint(command, state)
       case 'ConfirmDebit': {
         const { legId: leg_id, by, at } = command
         if (state.debit?.leg_id !== leg_id || state.confirmed_by.includes(by)) return []
@@ -211,8 +224,14 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const refusal = refuseReplacing(state)
         if (refusal) return refusal
         if (openCheckouts(state).length > 0) return checkoutsOpen()
-        const replaced_at = isoTime(at)
-        return [PaymentSessionReplaced.of({ payment_session_id, replaced_by, replaced_at })]
+        const replaced = PaymentSessionReplaced.of({
+          ...{ payment_session_id, replaced_by, replaced_at: isoTime(at) },
+        })
+        // one whose time is over stays expired, whether or not that was recorded
+        const isOver = isAwaited(state.status) && sessionStatusAt(state, at) === 'expired'
+        if (!isOver) return [replaced]
+        const { expires_at: expired_at } = state
+        return [PaymentSessionExpired.of({ payment_session_id, expired_at }), replaced]
       }
     }
   },
@@ -275,11 +294,25 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
   return {
     ...data,
     status: 'pending',
-    ...{ invitations: [], checkouts: [], payments: [], confirmed_by: [] },
+    ...{ invitations: [], checkouts: [], payments: [], minted: [], confirmed_by: [] },
     ...{ debit: null, plan_stopped: false, held_up: [], paid_late: false, replaced_by: null },
     ...{ last_failed_at: null, opened_at: null, paid_at: null, cancelled_at: null },
     updated_at: data.created_at,
   }
+}
+
+/** Decided here, so that of a cancellation and an instalment at the same moment one comes first. */
+function mint(
+  { number, legId: leg_id, at }: Extract<PaymentSessionCommand, { type: 'MintInstalment' }>,
+  state: PaymentSession,
+): readonly PaymentSessionEvent[] | Rejection {
+  const { payment_session_id, status, debit, minted, plan_stopped } = state
+  const owed = debit?.instalments.find((one) => one.number === number)
+  if (!owed || at < Date.parse(owed.due_at)) {
+    return reject('conflict', 'instalment_not_due', `Instalment ${number} is not due`)
+  }
+  if (minted.includes(number) || status === 'cancelled' || plan_stopped) return []
+  return [PaymentSessionInstalmentMinted.of({ payment_session_id, number, leg_id, at: isoTime(at) })]
 }
 
 /** A plan stays scheduled for its life, and what was cancelled stays so. */

@@ -21,6 +21,7 @@ interface Signed {
 const processor: Access<PaymentsHost, Signed> = {
   security: [],
   errors: {
+    400: 'What is signed is no notice',
     401: 'The signature is missing, wrong or too old',
     404: 'No card processor that sends notices is configured',
   },
@@ -40,6 +41,7 @@ const processor: Access<PaymentsHost, Signed> = {
       const why = 'The request carries no valid signature of the card processor'
       throw refused({ limits }, received, new HttpError(401, null, why), body.length)
     }
+    if (notices === 'unreadable') throw new HttpError(400, null, 'What is signed is no notice')
     caller.notices = notices
   },
 }

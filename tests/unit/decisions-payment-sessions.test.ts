@@ -14,6 +14,7 @@ import {
   type PaymentSessionEvent,
   PaymentSessionExpired,
   PaymentSessionHeldUp,
+  PaymentSessionInstalmentMinted,
   PaymentSessionInvited,
   PaymentSessionOpened,
   PaymentSessionPaid,
@@ -85,8 +86,8 @@ const processing = PaymentSessionPaymentProcessing.of({
 const heldUp = (since: number) =>
   PaymentSessionHeldUp.of({ ...session, work: 'cancel', since: isoTime(since), at: isoTime(LATE) })
 const account = {
-  ...{ holder_name: text, routing_number: text, account_number: text, account_last4: '6789' },
-  ...({ account_type: 'checking', bank_name: null } as const),
+  ...{ account_ref: `payer-account/${ID}/1`, fingerprint: ID, account_last4: '6789' },
+  account_type: 'checking' as const,
 }
 const arranged = PaymentSessionDebitArranged.of({
   ...{ ...session, leg_id: LEG, account, instalments: [], scheduled_at: isoTime(EARLY) },
@@ -99,6 +100,11 @@ const arrangedPlan = PaymentSessionDebitArranged.of({
     { number: 2, amount_cents: 4_001, due_at: '2026-03-01T17:00:00.000Z' },
   ],
 })
+/** When the first one is due. */
+const DUE = Date.UTC(2026, 1, 1, 17)
+const mintedAt = (at: number) =>
+  PaymentSessionInstalmentMinted.of({ ...session, number: 1, leg_id: OTHER, at: isoTime(at) })
+const mint = (at: number, number = 1) => ({ type: 'MintInstalment', number, legId: OTHER, at }) as const
 const authorised = PaymentSessionDebitArranged.of({ ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
@@ -305,6 +311,20 @@ decisions(paymentSession, [
     [arranged],
   ],
   ['needs no debit where nothing is paid at signing', [nothingDown], arrange(EARLY), [authorised]],
+  ['mints an instalment at its time', [withPlan, arrangedPlan], mint(DUE), [mintedAt(DUE)]],
+  ['mints an instalment late', [withPlan, arrangedPlan], mint(DUE + HOUR), [mintedAt(DUE + HOUR)]],
+  ['mints an instalment where nothing was paid down', [nothingDown, authorised], mint(DUE), [mintedAt(DUE)]],
+  [
+    'mints no instalment before its time',
+    [withPlan, arrangedPlan],
+    mint(DUE - 1),
+    conflict('instalment_not_due'),
+  ],
+  ['mints no other instalment', [withPlan, arrangedPlan], mint(DUE, 3), conflict('instalment_not_due')],
+  ['mints nothing that nobody authorised', [withPlan, opened], mint(DUE, 1), conflict('instalment_not_due')],
+  ['mints an instalment once', [withPlan, arrangedPlan, mintedAt(DUE)], mint(DUE + HOUR), []],
+  ['mints no instalment once it was cancelled', [withPlan, arrangedPlan, cancelled], mint(DUE), []],
+  ['mints no instalment once its plan was stopped', [withPlan, arrangedPlan, stopped], mint(DUE), []],
   ['is confirmed by the bank', [created, arranged], confirm('bank'), [confirmedBy('bank')]],
   ['is confirmed once by each', [created, arranged, confirmedBy('bank')], confirm('bank'), []],
   [
@@ -344,6 +364,7 @@ decisions(paymentSession, [
   ],
   ['is replaced when it was cancelled', [created, cancelled], replace(LATE), [replacedAt(LATE)]],
   ['is replaced when it has expired', [created, expired], replace(LATE), [replacedAt(LATE)]],
+  ['expires before it is replaced', [created], replace(LATE), [expired, replacedAt(LATE)]],
   [
     'is not replaced when it is paid',
     [created, begun, paid],

@@ -1,4 +1,5 @@
 import type { Stripe } from 'stripe'
+import { z } from 'zod'
 import type {
   CheckoutNotice,
   LinkNotice,
@@ -20,6 +21,31 @@ export const NOTICE_TYPES = [
   ...(['invoice.paid', 'invoice.payment_failed'] as const),
   ...(['customer.subscription.updated', 'customer.subscription.deleted'] as const),
 ] satisfies readonly Stripe.Event['type'][]
+
+/**
+ * {@link noticeOf} an event that anybody may have made who signs as Stripe does.
+ * @throws Error for what is no event, or lacks what such an event has.
+ */
+export function readNotice(event: unknown): ProcessorNotice | null {
+  const whole = EVENT.parse(event)
+  const notice = noticeOf(whole as unknown as Stripe.Event)
+  for (const [name, value] of Object.entries(notice ?? {})) {
+    const isRight = NUMBERS.has(name)
+      ? Number.isSafeInteger(value)
+      : value === null || typeof value === 'string'
+    if (!isRight) throw new Error(`The ${whole.type} has no ${name}`)
+  }
+  return notice
+}
+
+const EVENT = z.object({
+  id: z.string().min(1),
+  type: z.string(),
+  created: z.int(),
+  data: z.object({ object: z.looseObject({}) }),
+})
+/** Fields of notices that are no text. */
+const NUMBERS: ReadonlySet<string> = new Set(['at', 'dueAt', 'amountCents'])
 
 /** What an event of Stripe tells about links, checkouts and subscriptions of this service, null when it tells nothing of them. */
 export function noticeOf(event: Stripe.Event): ProcessorNotice | null {

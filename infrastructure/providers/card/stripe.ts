@@ -14,7 +14,7 @@ import { ProviderRefused, ProviderUnavailable } from '../../../application/ports
 import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
-import { NOTICE_TYPES, noticeOf, refundStatusOf, statusOf } from './stripe-notices.ts'
+import { NOTICE_TYPES, noticeOf, readNotice, refundStatusOf, statusOf } from './stripe-notices.ts'
 
 /** The version of Stripe's API that is spoken here; the endpoint for notices must be of the same. */
 export const STRIPE_API_VERSION = '2026-10-28.endive'
@@ -247,9 +247,8 @@ export class StripeCardProcessor implements CardProcessor {
   readNotices({ body, headers, now }: Parameters<CardProcessor['readNotices']>[0]) {
     const signature = headers['stripe-signature']
     if (typeof signature !== 'string') return null
-    let event: Stripe.Event
     try {
-      event = this.#stripe.webhooks.constructEvent(
+      const event = this.#stripe.webhooks.constructEvent(
         body,
         signature,
         this.#webhookSecret,
@@ -257,11 +256,11 @@ export class StripeCardProcessor implements CardProcessor {
         undefined,
         now,
       )
-    } catch {
-      return null
+      const notice = readNotice(event)
+      return notice === null ? [] : [notice]
+    } catch (error) {
+      return error instanceof Stripe.errors.StripeSignatureVerificationError ? null : 'unreadable'
     }
-    const notice: ProcessorNotice | null = noticeOf(event)
-    return notice === null ? [] : [notice]
   }
 
   /** A day at a time. Stripe lists events of the last 30 days, those of a day newest first. */
