@@ -292,7 +292,7 @@ decisions(paymentSession, [
     'is replaced once that has failed',
     [created, begun, processing, failedLate(LATE)],
     replace(LATE),
-    [replacedAt(LATE)],
+    [expired, replacedAt(LATE)],
   ],
 
   ['waits for its processor', [created, begun], holdUp(EARLY), [heldUp(EARLY)]],
