@@ -11,7 +11,6 @@ import { linkPageHtml } from './link-page.ts'
 import { logoRoute } from './logos.ts'
 import { writePage } from './page.ts'
 import { nowhere, showSessionPage, takeSessionPost } from './session-pages.ts'
-
 import { locatePages } from './tenant-hosts.ts'
 
 interface PortalSettings extends Omit<HostSettings, 'routes' | 'writeError'> {
