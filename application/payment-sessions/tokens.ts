@@ -37,6 +37,7 @@ export async function sessionByToken(
   return timingSafeEqual(Buffer.from(state.token_hash), Buffer.from(hashOf(token))) ? state : null
 }
 
-function hashOf(token: string): string {
+/** SHA-256, hexadecimal: what is kept of a token, and of the client secret of an embedded session. */
+export function hashOf(token: string): string {
   return hash('sha256', token, 'hex')
 }
