@@ -1,6 +1,7 @@
 import type { Environment } from '../domain/kernel/ids.ts'
 import type { CommandHandler } from './command-handling/command-handler.ts'
 import type { EventRegistry } from './event-registry.ts'
+import type { BankRail } from './ports/bank-rail.ts'
 import type { CardProcessor } from './ports/card-processor.ts'
 import type { Clock } from './ports/clock.ts'
 import type { EventLog } from './ports/event-log.ts'
@@ -31,6 +32,8 @@ export interface Application {
   readonly processors: Readonly<Record<Environment, CardProcessor>>
   /** Others that can still be asked about what is there: live links and subscriptions of before a change. */
   readonly formerProcessors: readonly CardProcessor[]
+  /** What moves bank debits. */
+  readonly bankRail: BankRail
   readonly messages: Messages
   readonly outsideWeb: OutsideWeb
   readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }

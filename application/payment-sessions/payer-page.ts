@@ -65,6 +65,8 @@ export async function payerPageOf(app: Application, session: PaymentSession) {
     /** No money moves. */
     is_test: session.environment === 'sandbox' || processor === 'simulated',
     takes_cards: takesCards(session, now),
+    /** When a card was declined, last; null: never. */
+    last_failed_at: session.last_failed_at,
     takes_debits: isAwaited(status),
     /** Null: none was arranged, or nothing is paid by it at signing. */
     debit: debit?.leg_id ? await debitOf(app, debit.leg_id) : null,

@@ -69,7 +69,8 @@ const MEANINGS: Readonly<
   PLAID_CLIENT_ID: 'Required with `BANKCONNECT=plaid`',
   PLAID_SECRET: 'Required with `BANKCONNECT=plaid`',
   PLAID_BASE_URL: 'With `BANKCONNECT=plaid`',
-  BANK_RAIL: `Bank rail; ${later}`,
+  BANK_RAIL:
+    'Bank rail, see [payments API](../payments-api.md#bank-debits); `nacha` is refused in this release',
   NACHA_OUTBOX_DIR: 'Required with `BANK_RAIL=nacha`',
   NACHA_INBOX_DIR: 'Required with `BANK_RAIL=nacha`',
   NACHA_DESTINATION_ROUTING: 'Required with `BANK_RAIL=nacha`',
@@ -91,7 +92,7 @@ const MEANINGS: Readonly<
     '`2026-04-27T00:00:00Z`',
     `Debits whose source was accepted earlier are not collected; ${later}`,
   ],
-  DEBIT_BATCH_INTERVAL_SECONDS: `How often the debit batch worker runs; ${later}`,
+  DEBIT_BATCH_INTERVAL_SECONDS: 'How often the debit batch worker runs while debits wait',
 }
 
 /** A value that no setting takes, but those that take any text. */

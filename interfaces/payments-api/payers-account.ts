@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { PayersAccount } from '../../application/payment-sessions/arrange-debit.ts'
+import type { BankAccount } from '../../application/ports/bank-rail.ts'
 import { isRoutingNumber } from '../../domain/banking/routing-number.ts'
 import { optional, text, word } from '../endpoints/fields.ts'
 
@@ -15,7 +15,7 @@ export const payersAccountRequest = z.object({
   authorized: z.literal(true, 'must be true: the account is debited only with your authorisation'),
 })
 
-export function payersAccount(request: z.output<typeof payersAccountRequest>): PayersAccount {
+export function payersAccount(request: z.output<typeof payersAccountRequest>): BankAccount {
   return {
     holderName: request.account_holder_name,
     routingNumber: request.routing_number,

@@ -42,10 +42,9 @@ function testForm(amountCents: number, proof: string): Html {
 <button>Pay ${dollars(amountCents)} by card</button></form>`
 }
 
-/** The processor's form needs its script, which is loaded once the option is chosen. */
+/** The processor's form needs its script, which is loaded once the option is chosen; until then the page says so. */
 function mounted(proof: string, hasOther: boolean): Html {
   const other = hasOther ? 'Turn it on, or pay from a bank account.' : 'Turn it on to pay.'
   return html`<form method="post" id="checkout" hidden><input type="hidden" name="proof" value="${proof}"><input type="hidden" name="option" value="checkout"></form>
-<div id="card-form"></div><p id="card-state" role="status" class="soft"></p>
-<noscript><p class="soft">Paying by card needs JavaScript. ${other}</p></noscript>`
+<div id="card-form"></div><p id="card-state" role="status" class="soft">Paying by card needs JavaScript. ${other}</p>`
 }

@@ -83,7 +83,7 @@ function said({ notice }: SessionView): Html | null {
   return notice && note('bad', notice.title, html`<span>${notice.text}</span>`, 'alert')
 }
 
-function failed({ session: { last_failed_at } }: PayerPage, { notice }: SessionView): Html | null {
+function failed({ last_failed_at }: PayerPage, { notice }: SessionView): Html | null {
   if (last_failed_at === null || notice) return null
   const text = html`<span>On ${moment(last_failed_at)}. Nothing was charged. Try again, use another card, or pay from a bank account.</span>`
   return note('bad', 'The last card payment was declined', text, 'alert')
@@ -93,7 +93,7 @@ function ways(page: PayerPage, { proof, typed, faults, notice }: SessionView): H
   const { session, brand, processor, takes_cards, total_cents } = page
   const { amount_cents: amountCents, plan } = session
   const later = total_cents - amountCents
-  const wasTried = session.last_failed_at !== null || notice !== null
+  const wasTried = page.last_failed_at !== null || notice !== null
   const card = takes_cards
     ? cardOption({
         ...{ processor, amountCents, proof, hasOther: page.takes_debits },

@@ -32,7 +32,7 @@ h2{font-size:1.125rem;font-weight:650;line-height:1.35}
 table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums}
 caption{text-align:left;font-weight:600;padding-bottom:.375rem}
 th,td{text-align:left;font-weight:400;padding:.5rem 0;vertical-align:top;border-top:1px solid var(--line)}
-th+td,td+td{padding-left:.75rem}
+th+th,th+td,td+td{padding-left:.75rem}
 .num{text-align:right;white-space:nowrap}
 thead th{color:var(--soft);font-size:.875rem;border-top:0;padding-top:0}
 tfoot tr:first-child>*{font-weight:650}

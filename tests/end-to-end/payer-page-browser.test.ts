@@ -19,6 +19,7 @@ import { enableCheckout, newSession } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
 import { operate, type SeededTenant, seedPolicy, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
+import { StripeStandIn } from '../support/stripe-stand-in.ts'
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 
 /** The hosted pages of sessions in a real browser. Pictures of them are kept in node_modules/.cache/payer-pages. */
@@ -424,6 +425,82 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
         expect(await page.locator('tbody .pill').allInnerTexts()).toEqual(['Paid', 'Paid', 'Paid'])
         expect(await faultsOf(page)).toEqual([])
       })
+    })
+  })
+
+  describe('whose cards are taken by Stripe', () => {
+    let stripe: StripeStandIn
+    let url: string
+    beforeAll(async () => {
+      stripe = await StripeStandIn.start()
+      const own = await stripe.startService()
+      const seller = await seedTenant(own)
+      await enableCheckout(own, seller)
+      url = (await newSession(own, seller)).url
+      return () => stripe.stop()
+    })
+
+    /** Stands in for Stripe's script, and for what the checkout is answered with. */
+    async function withScript(page: Page, script: string): Promise<void> {
+      await page.route('https://js.stripe.com/**', (route) =>
+        route.fulfill({ contentType: 'text/javascript', body: script }),
+      )
+    }
+    const SCRIPT = `window.Stripe = (key) => ({
+      createEmbeddedCheckoutPage: async ({ fetchClientSecret, onComplete }) => {
+        const secret = await fetchClientSecret()
+        window.complete = onComplete
+        return {
+          mount: (at) => { document.querySelector(at).textContent = 'Stripe form of ' + key + ' for ' + secret },
+          destroy: () => { document.querySelector('#card-form').textContent = '' },
+        }
+      },
+    })`
+
+    test('loads the script of others once card is chosen, and mounts the checkout', async () => {
+      const opened = await browser.open(url)
+      const { page, asked, complaints } = opened
+      const foreign = () => asked.filter((one) => !one.startsWith(url) && !one.startsWith('data:'))
+      expect(await page.getByText('Test mode').count()).toBe(0)
+      await withScript(page, SCRIPT)
+      await page.locator('#bank > summary').click()
+      expect(foreign()).toEqual([])
+      await page.route(url, async (route) => {
+        if (route.request().method() !== 'POST') return route.continue()
+        const body = new URLSearchParams(route.request().postData()!)
+        expect([body.get('option'), body.get('proof')]).toEqual([
+          'checkout',
+          expect.stringMatching(/^\w{24}$/),
+        ])
+        return route.fulfill({ json: { client_secret: 'cs_1_secret_2', publishable_key: 'pk_test_1' } })
+      })
+      await page.locator('#card > summary').click()
+      await page.getByText('Stripe form of pk_test_1 for cs_1_secret_2').waitFor()
+      expect(foreign()).toEqual(['https://js.stripe.com/endive/stripe.js'])
+      expect(await faultsOf(page)).toEqual([])
+      expect(complaints).toEqual([])
+      await page.evaluate('complete()')
+      await page.getByText('Waiting for it to be confirmed').waitFor()
+      await picture(page, 'stripe confirming-desktop')
+      await opened.close()
+    })
+
+    test('says so where the script cannot be had, or nothing can be asked', async () => {
+      const opened = await browser.open(url)
+      await opened.page.route('https://js.stripe.com/**', (route) => route.abort())
+      await opened.page.locator('#card > summary').click()
+      await opened.page.getByText('The card form could not be loaded').waitFor()
+      await opened.close()
+      await on(
+        url,
+        async ({ page }) => {
+          await page.locator('#card > summary').click()
+          expect(await page.getByText('Paying by card needs JavaScript').isVisible()).toBe(true)
+          await picture(page, 'stripe without scripts-desktop')
+        },
+        'desktop',
+        { javaScriptEnabled: false },
+      )
     })
   })
 })

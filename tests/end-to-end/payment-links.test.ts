@@ -464,7 +464,7 @@ describe('refunds', () => {
   test('sent at the same time never exceed what was paid', async () => {
     const id = await paidLink()
     const answers = await Promise.all(
-      [4_000, 4_000, 4_000, 2_500].map((amount_cents) => refund(id, { amount_cents })),
+      [4_000, 4_000, 4_000, 2_000].map((amount_cents) => refund(id, { amount_cents })),
     )
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 400])
     const { refunded_cents, refunds } = await shown(id)

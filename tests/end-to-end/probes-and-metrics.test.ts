@@ -117,6 +117,8 @@ const PROCESS_MANAGERS = [
   'subscriptions',
   'policy-cancellations',
   'simulated-card-processor',
+  'payment-sessions',
+  'bank-debits',
   'webhook-deliveries',
 ]
 

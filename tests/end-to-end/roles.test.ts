@@ -10,9 +10,11 @@ import type { RunningService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
 const PROCESS_MANAGERS = [
+  'bank-debits',
   'checkout-settings',
   'erasure',
   'payment-links',
+  'payment-sessions',
   'payroll-pipeline',
   'policy-cancellations',
   'policy-intakes',

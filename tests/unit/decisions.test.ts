@@ -15,6 +15,8 @@ import {
   InboundConnectionOpened,
   inboundConnection,
 } from '../../domain/access/inbound-connection.ts'
+import { bankCredit } from '../../domain/banking/bank-credit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { dataSubject, PersonalDataErased } from '../../domain/operations/data-subject.ts'
@@ -40,6 +42,7 @@ import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import { logo } from '../../domain/payments/logo.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import { processorNotices } from '../../domain/payments/processor-notices.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
@@ -345,7 +348,8 @@ test('there is no other aggregate', () => {
   // payroll-file.test.ts and decisions-<context>.test.ts have theirs
   const elsewhere = [
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
-    ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings, logo],
+    ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
+    ...[logo, paymentSession, bankDebit, bankCredit],
   ].map(({ category }) => category)
   expect(new Set([...decided, ...elsewhere])).toEqual(new Set(aggregates.map(({ category }) => category)))
 })
