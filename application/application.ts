@@ -6,6 +6,7 @@ import type { CardProcessor } from './ports/card-processor.ts'
 import type { Clock } from './ports/clock.ts'
 import type { EventLog } from './ports/event-log.ts'
 import type { Faults } from './ports/faults.ts'
+import type { FinancingProvider } from './ports/financing-provider.ts'
 import type { LastUsed } from './ports/last-used.ts'
 import type { Messages } from './ports/messages.ts'
 import type { OutsideWeb } from './ports/outside-web.ts'
@@ -34,6 +35,8 @@ export interface Application {
   readonly formerProcessors: readonly CardProcessor[]
   /** What moves bank debits. */
   readonly bankRail: BankRail
+  /** The financing test path never leaves the service's own simulator. */
+  readonly financing: FinancingProvider
   readonly messages: Messages
   readonly outsideWeb: OutsideWeb
   readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }

@@ -14,6 +14,8 @@ export interface Operation {
   readonly wrapped: boolean
   /** The query parameter that chooses the part of a list; null where an answer is whole. */
   readonly pagedBy: 'page' | 'from' | null
+  /** The media type of its answers, where they are bytes instead of JSON. */
+  readonly produces?: string
 }
 
 /** How to reach the service, and as whom. */
@@ -108,7 +110,7 @@ export async function call(
     const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit
     const started = performance.now()
     const headers = {
-      Accept: 'application/json',
+      Accept: ['application/json', operation.produces].filter(Boolean).join(', '),
       ...credentialsOf(operation, client, body ?? ''),
       ...(body === null ? {} : { 'Content-Type': 'application/json' }),
       ...(idempotencyKey === null ? {} : { 'Idempotency-Key': idempotencyKey }),
@@ -117,7 +119,11 @@ export async function call(
     let answer: Answer | null = null
     let problem: ApiError | NoAnswerError
     try {
-      answer = await exchange(address, { method: operation.method, headers, body, signal })
+      answer = await exchange(
+        address,
+        { method: operation.method, headers, body, signal },
+        operation.produces !== undefined,
+      )
       if (answer.status < 400 && answer.body !== null) return answer.body
       problem = new ApiError(answer, failed)
     } catch (cause) {
@@ -152,10 +158,12 @@ function waitBefore(tries: number, answer: Answer | null): number {
   return most / 2 + (Math.random() * most) / 2
 }
 
-async function exchange(address: string, init: RequestInit): Promise<Answer> {
+/** @param hasBytes its successes are bytes, as they are. */
+async function exchange(address: string, init: RequestInit, hasBytes: boolean): Promise<Answer> {
   // secrets go nowhere else
   const response = await fetch(address, { ...init, redirect: 'error' })
   const { status, headers } = response
+  if (hasBytes && response.ok) return { status, headers, body: new Uint8Array(await response.arrayBuffer()) }
   return { status, headers, body: parsed(await response.text()) }
 }
 

@@ -24,15 +24,17 @@ export type RequestOf<Types extends OperationTypes> = Given<Types['parameters'][
   Given<Types['parameters']['query']> &
   BodyOf<Types>
 
-type JsonOf<Responses> = {
+type BodiesOf<Responses> = {
   [Status in keyof Responses]: Responses[Status] extends { content: { 'application/json': infer Body } }
     ? Body
-    : never
+    : Responses[Status] extends { content: object }
+      ? Uint8Array
+      : never
 }[keyof Responses]
 
 /** What a call of an operation resolves with. */
 export type ResultOf<Types extends OperationTypes> =
-  JsonOf<Types['responses']> extends { ok: true; data: infer Data } ? Data : JsonOf<Types['responses']>
+  BodiesOf<Types['responses']> extends { ok: true; data: infer Data } ? Data : BodiesOf<Types['responses']>
 
 /** One element of the list that an operation answers with. */
 export type ItemOf<Types extends OperationTypes> =

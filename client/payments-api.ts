@@ -14,13 +14,18 @@ export interface components {
             policy_id: string;
             /** @enum {string} */
             status: "pending" | "Scheduled" | "submitted" | "processed" | "returned";
+            /** @enum {string} */
+            status_group: "in_flight" | "money_landed" | "failed";
             reason: string | null;
+            failure_reason: string | null;
             return_code: string | null;
             amount_cents: number;
             /** @constant */
             currency: "usd";
             payment_purpose: string;
             description: string | null;
+            /** @description Null: the account that a payer gave is no account of the API */
+            bank_account_id: string | null;
             account_last4: string;
             /** @description When it takes effect; null until it is in a batch */
             effective_date: string | null;
@@ -54,6 +59,18 @@ export interface components {
             status: "pending" | "opened" | "scheduled" | "paid" | "cancelled" | "expired";
             config_version: number;
             replaces?: string;
+        };
+        CreatedFinancingSession: {
+            id: string;
+            session_id: string;
+            /** @enum {string} */
+            status: "pending" | "cancelled" | "expired";
+            /** @constant */
+            environment: "sandbox";
+            /** @constant */
+            mode: "embedded";
+            /** Format: date-time */
+            expires_at: string;
         };
         CreatedPaymentLink: {
             _id: string;
@@ -96,6 +113,62 @@ export interface components {
             /** @description Every invitation was handed over */
             delivery_ok: boolean;
             replaces?: string;
+        };
+        FinancingCheckout: {
+            session_id: string;
+            /** @constant */
+            environment: "sandbox";
+            /** @enum {string} */
+            status: "ready" | "pending" | "on_hold" | "expired" | "payment_reported";
+            /** @description Opens the financing component; only of what is `ready` */
+            checkout_token?: string;
+            /** @description Opens the page `/pay/{finance_access_token}` */
+            finance_access_token: string;
+            /** Format: date-time */
+            expires_at: string;
+            /** @description Once an invitation was attempted */
+            delivery?: {
+                /** @constant */
+                channel: "email";
+                to: string;
+                /** @enum {string} */
+                status: "sent" | "failed";
+                /** Format: date-time */
+                at: string;
+                error?: string;
+            }[];
+            delivery_ok?: boolean;
+        };
+        FinancingPage: {
+            id: string;
+            seller: {
+                display_name: string | null;
+                logo_url: string | null;
+                accent_color: string | null;
+                support_email: string | null;
+            };
+            /** @constant */
+            currency: "usd";
+            amount_cents: number;
+            line_items: {
+                label: string;
+                amount_cents: number;
+            }[];
+            description: string | null;
+            finance: {
+                /** @enum {string} */
+                status: "not_started" | "pending" | "quote_ready" | "on_hold" | "expired" | "payment_reported";
+                quote_count?: number;
+                /** Format: date-time */
+                expires_at: string;
+            };
+        };
+        FinancingStatus: {
+            session_id: string;
+            /** @enum {string} */
+            status: "not_started" | "pending" | "quote_ready" | "on_hold" | "expired" | "payment_reported";
+            /** @description Only while the status is `quote_ready` */
+            quote_count?: number;
         };
         InstallmentPlan: {
             total_installments: number;
@@ -250,6 +323,11 @@ export interface components {
         PaymentSession: {
             id: string;
             token_prefix: string | null;
+            /**
+             * @description Of financing test sessions
+             * @constant
+             */
+            billing_method?: "PREMIUM_FINANCE";
             /** @enum {string} */
             mode: "link" | "embedded";
             /** @enum {string} */
@@ -745,6 +823,160 @@ export interface operations {
             };
         };
     };
+    /** Ask for financing quotes, and tell how that stands */
+    checkoutFinancing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    billing_method: "PREMIUM_FINANCE";
+                    /** @description Of the account: the same request again is about the same session; another one is 409 */
+                    idempotency_key: string;
+                    employer_id: string;
+                    policy_id: string;
+                    /** @description Required unless the key is for exactly one carrier */
+                    carrier_id?: string | null;
+                    /** @description The whole total; required without premium_cents */
+                    amount_cents?: number | null;
+                    /** @description The premium alone */
+                    premium_cents?: number | null;
+                    /** @description Fees on top of the premium */
+                    fee_cents?: number | null;
+                    /** @description The fees one by one, as the page shows them; they sum to fee_cents */
+                    fee_breakdown?: {
+                        label: string;
+                        amount_cents: number;
+                    }[] | null;
+                    /** @default usd */
+                    currency?: string | null;
+                    /** @description Shown to the customer */
+                    description?: string | null;
+                    customer: {
+                        name: string;
+                        email: string;
+                        phone?: string | null;
+                    };
+                    /** @default embedded */
+                    mode?: "embedded" | null;
+                    /** @description How long it can be paid; default as configured */
+                    ttl_minutes?: number | null;
+                    /** @description Default as configured */
+                    single_use?: boolean | null;
+                    created_by?: string | null;
+                    /** @description Refused */
+                    total_installments?: unknown;
+                    /** @description Refused */
+                    down_payment_percent?: unknown;
+                    /** @description Refused */
+                    down_payment_cents?: unknown;
+                    /** @description Refused */
+                    down_payment_months?: unknown;
+                    insured: {
+                        /** @description The name of the employer */
+                        business_name: string;
+                        address: string;
+                        city: string;
+                        state: string;
+                        zip_code: string;
+                    };
+                    /** @description What the stored policy must be */
+                    policy?: {
+                        effective_date?: string | null;
+                        expiration_date?: string | null;
+                        policy_number?: string | null;
+                    } | null;
+                    deliver?: {
+                        /**
+                         * @description Invite by e-mail once the checkout is ready
+                         * @default false
+                         */
+                        email?: boolean | null;
+                        /** @description On the list of test recipients; default: customer.email */
+                        email_to?: string | null;
+                        /** @description Refused */
+                        sms?: unknown;
+                        /** @description Refused */
+                        sms_to?: unknown;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["FinancingCheckout"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show how the financing of a session stands */
+    showFinancing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the financing session */
+                payment_session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["FinancingStatus"];
+                    };
+                };
+            };
+        };
+    };
+    /** Download the agreement of a quote */
+    downloadFinancingAgreement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the financing session */
+                payment_session_id: string;
+                /** @description Of a quote that is stored with the session */
+                quote_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                };
+            };
+        };
+    };
     /** List payment sessions, newest first */
     listPaymentSessions: {
         parameters: {
@@ -849,10 +1081,69 @@ export interface operations {
                     down_payment_cents?: number | null;
                     /** @description Refused */
                     down_payment_months?: unknown;
+                } | {
+                    /** @enum {string} */
+                    billing_method: "PREMIUM_FINANCE";
+                    /** @description Of the account: the same request again is about the same session; another one is 409 */
+                    idempotency_key: string;
+                    employer_id: string;
+                    policy_id: string;
+                    /** @description Required unless the key is for exactly one carrier */
+                    carrier_id?: string | null;
+                    /** @description The whole total; required without premium_cents */
+                    amount_cents?: number | null;
+                    /** @description The premium alone */
+                    premium_cents?: number | null;
+                    /** @description Fees on top of the premium */
+                    fee_cents?: number | null;
+                    /** @description The fees one by one, as the page shows them; they sum to fee_cents */
+                    fee_breakdown?: {
+                        label: string;
+                        amount_cents: number;
+                    }[] | null;
+                    /** @default usd */
+                    currency?: string | null;
+                    /** @description Shown to the customer */
+                    description?: string | null;
+                    customer: {
+                        name: string;
+                        email: string;
+                        phone?: string | null;
+                    };
+                    /** @default embedded */
+                    mode?: "embedded" | null;
+                    /** @description How long it can be paid; default as configured */
+                    ttl_minutes?: number | null;
+                    /** @description Default as configured */
+                    single_use?: boolean | null;
+                    created_by?: string | null;
+                    /** @description Refused */
+                    total_installments?: unknown;
+                    /** @description Refused */
+                    down_payment_percent?: unknown;
+                    /** @description Refused */
+                    down_payment_cents?: unknown;
+                    /** @description Refused */
+                    down_payment_months?: unknown;
+                    /** @description Refused */
+                    deliver?: unknown;
                 };
             };
         };
         responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["CreatedFinancingSession"];
+                    };
+                };
+            };
             /** @description Created */
             201: {
                 headers: {
@@ -862,7 +1153,7 @@ export interface operations {
                     "application/json": {
                         /** @constant */
                         ok: true;
-                        data: components["schemas"]["CreatedPaymentSession"] | components["schemas"]["CreatedEmbeddedSession"];
+                        data: components["schemas"]["CreatedPaymentSession"] | components["schemas"]["CreatedEmbeddedSession"] | components["schemas"]["CreatedFinancingSession"];
                     };
                 };
             };
@@ -1786,6 +2077,34 @@ export interface operations {
             };
         };
     };
+    /** What the page of a financing session shows; nothing can be paid by it */
+    showFinancingPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token in the address of the page */
+                finance_access_token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["FinancingPage"];
+                    };
+                };
+            };
+        };
+    };
 }
 
 /** How the operations are called, by name. */
@@ -1837,6 +2156,31 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "takesKey": false,
     "wrapped": true,
     "pagedBy": null
+  },
+  "checkoutFinancing": {
+    "method": "POST",
+    "path": "/api/v1/payment-sessions/financing-checkout",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showFinancing": {
+    "method": "GET",
+    "path": "/api/v1/payment-sessions/{payment_session_id}/financing",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "downloadFinancingAgreement": {
+    "method": "GET",
+    "path": "/api/v1/payment-sessions/{payment_session_id}/financing/agreements/{quote_key}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": false,
+    "pagedBy": null,
+    "produces": "application/pdf"
   },
   "createPaymentSession": {
     "method": "POST",
@@ -2049,6 +2393,14 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
   "arrangeBankDebit": {
     "method": "POST",
     "path": "/public/payment-sessions/{token}/bank-debit",
+    "credentials": "none",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showFinancingPage": {
+    "method": "GET",
+    "path": "/public/financing-checkouts/{finance_access_token}",
     "credentials": "none",
     "takesKey": false,
     "wrapped": true,

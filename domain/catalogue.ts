@@ -3,6 +3,8 @@ import { apiClient } from './access/api-client.ts'
 import { inboundConnection } from './access/inbound-connection.ts'
 import { bankCredit } from './banking/bank-credit.ts'
 import { bankDebit } from './banking/bank-debit.ts'
+import { financingSession } from './financing/financing-session.ts'
+import { financingSettings } from './financing/financing-settings.ts'
 import type { Aggregate } from './kernel/decider.ts'
 import { dataSubject } from './operations/data-subject.ts'
 import { installation } from './operations/installation.ts'
@@ -50,6 +52,8 @@ export const aggregates: readonly Aggregate[] = [
   paymentSession,
   bankDebit,
   bankCredit,
+  financingSettings,
+  financingSession,
   webhookSubscriptions,
   webhookEvent,
   subscription,

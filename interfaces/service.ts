@@ -12,6 +12,7 @@ import { NO_FAULTS } from '../application/ports/faults.ts'
 import { bankDebits } from '../application/process-managers/bank-debits.ts'
 import { checkoutSettings } from '../application/process-managers/checkout-settings.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
+import { financingSessions } from '../application/process-managers/financing-sessions.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { paymentSessions } from '../application/process-managers/payment-sessions.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
@@ -40,6 +41,7 @@ import { GuardedWeb } from '../infrastructure/outside-web/guarded-web.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
 import { SimulatedBankRail } from '../infrastructure/providers/bank/simulated.ts'
+import { SimulatedFinancingProvider } from '../infrastructure/providers/financing/simulated.ts'
 import { MessagesByChannel } from '../infrastructure/providers/messages/messages.ts'
 import { RecordedOutbox } from '../infrastructure/providers/messages/recorded-outbox.ts'
 import { SystemRandomness } from '../infrastructure/randomness.ts'
@@ -189,6 +191,7 @@ async function compose(
     lastUsed,
     faults,
     bankRail: new SimulatedBankRail({ faults }),
+    financing: new SimulatedFinancingProvider(faults),
     messages: new MessagesByChannel(config, outbox, faults),
     outsideWeb: new GuardedWeb(config.webhookTargets),
     ...(await cardProcessors(config, { faults, personalData }, addresses)),
@@ -219,6 +222,7 @@ async function compose(
       ...[subscriptions(patient), policyCancellations(patient)],
       simulatedCardProcessor(patient),
       ...[paymentSessions(patient), bankDebits(patient, config.debitBatchIntervalSeconds * 1_000)],
+      financingSessions(patient),
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
         sender: app.webhooks.sender,

@@ -30,3 +30,11 @@ export async function authenticateClient(
     ? client
     : 'invalid_client_secret'
 }
+
+/** Whether a client may call at all. */
+export async function isClientActive(
+  { commands }: Pick<Application, 'commands'>,
+  clientId: string,
+): Promise<boolean> {
+  return (await commands.load(apiClient, clientId)).state?.status === 'active'
+}

@@ -29,12 +29,22 @@ export async function sessionByToken(
   { commands }: Pick<Application, 'commands'>,
   token: string,
 ): Promise<PaymentSession | null> {
+  const id = idInToken(token)
+  if (id === null) return null
+  const { state } = await commands.load(paymentSession, id)
+  return state?.token_hash && isHashOf(state.token_hash, token) ? state : null
+}
+
+/** The id that a token names; null for any other text. */
+export function idInToken(token: string): string | null {
   if (!TOKEN.test(token)) return null
   const id = Buffer.from(token, 'base64url').toString('hex').slice(0, 24)
-  if (!isId(id)) return null
-  const { state } = await commands.load(paymentSession, id)
-  if (!state?.token_hash) return null
-  return timingSafeEqual(Buffer.from(state.token_hash), Buffer.from(hashOf(token))) ? state : null
+  return isId(id) ? id : null
+}
+
+/** Whether a stored hash is that of a text. */
+export function isHashOf(stored: string, text: string): boolean {
+  return timingSafeEqual(Buffer.from(stored), Buffer.from(hashOf(text)))
 }
 
 /** SHA-256, hexadecimal: what is kept of a token, and of the client secret of an embedded session. */

@@ -6,6 +6,7 @@ import { hostOfWebAddress, tokenIn, webBase } from '../../domain/payments/web-ad
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
+import { financingByToken } from '../financing/financing-page.ts'
 import { embeddedSession } from '../payment-sessions/embedded.ts'
 import { sessionByToken } from '../payment-sessions/tokens.ts'
 import { OutsideWebFailed } from '../ports/outside-web.ts'
@@ -162,5 +163,6 @@ export async function tenantOfPage(
 ): Promise<string | null> {
   if (at === 'embed') return (await embeddedSession(app, idOrToken))?.tenant_id ?? null
   if (isId(idOrToken)) return (await app.commands.load(paymentLink, idOrToken)).state?.tenant_id ?? null
-  return (await sessionByToken(app, idOrToken))?.tenant_id ?? null
+  const session = (await sessionByToken(app, idOrToken)) ?? (await financingByToken(app, idOrToken))
+  return session?.tenant_id ?? null
 }

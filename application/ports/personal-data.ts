@@ -36,6 +36,8 @@ export interface SecretVault {
   put(ref: string, secret: string): Promise<void>
   /** @returns null when there is no such reference. */
   get(ref: string): Promise<string | null>
+  /** The secret under a reference; where there is none, the one that `make` returns is stored. Of two at once the first counts. */
+  getOrPut(ref: string, make: () => string): Promise<string>
   /** Forgets a secret that nothing names any more. Idempotent. */
   remove(ref: string): Promise<void>
 }

@@ -28,6 +28,7 @@ const OPERATOR = {
   'debit-batches': 'the batch worker of bank debits',
   'bank-rail': 'plays what a bank reports of debits; with the simulated bank rail only',
   'bank-credits': 'money that came into the accounts of carriers',
+  financing: 'plays the simulated financing provider of the test path',
   outbox: 'e-mails and texts that no provider delivers',
   faults: 'injected faults; with the virtual clock only',
   streams: 'single streams of the log',

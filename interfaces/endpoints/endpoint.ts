@@ -123,11 +123,18 @@ export interface Declaration<
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
+  /**
+   * Where `body` is a union: which of its schemas a request is held against, by its caller and what was sent.
+   * @throws HttpError for callers that none of them is for.
+   */
+  readonly bodyFor?: (caller: Caller, sent: Readonly<Record<string, unknown>>) => z.ZodType
   /** Payroll rows, or the like, that a body brings: large calls cost their caller more. */
   readonly rows?: (sent: Readonly<Record<string, unknown>>) => number
   /** Takes an `Idempotency-Key`; says how a repetition is answered, in one sentence. */
   readonly idempotent?: string
   readonly answers: As
+  /** The media type of what is answered where that is no JSON: then the data are bytes, and there is no envelope. */
+  readonly produces?: string
   /** The part of a list that an answer shows, where it shows one. */
   readonly pagination?: z.ZodType
   /** The fields of the data stand beside it, too, outside the envelope. */
@@ -154,13 +161,14 @@ export interface Command {
 export interface Endpoint<Host>
   extends Omit<
     Declaration<Host, unknown, Answers, undefined, undefined, undefined>,
-    'params' | 'query' | 'body' | 'access' | 'handle'
+    'params' | 'query' | 'body' | 'bodyFor' | 'access' | 'handle'
   > {
   readonly api: Api
   readonly access: Access<Host, unknown>
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
+  readonly bodyFor?: (caller: unknown, sent: Readonly<Record<string, unknown>>) => z.ZodType
   readonly handle: (call: Call<Host, unknown, unknown, unknown, unknown>) => Promise<unknown>
 }
 

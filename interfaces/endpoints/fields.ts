@@ -102,6 +102,14 @@ export function withDefault<Schema extends z.ZodType, const Value extends z.outp
     .meta({ default: value })
 }
 
+/** Bytes, of an answer that is no JSON. */
+export function bytes() {
+  return z
+    .unknown()
+    .refine((value) => value instanceof Uint8Array)
+    .meta({ override: { type: 'string', format: 'binary' } })
+}
+
 interface Bounds {
   readonly min: number
   readonly max?: number

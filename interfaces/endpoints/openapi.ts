@@ -43,7 +43,8 @@ interface Reference {
   readonly $ref: string
 }
 
-type Content = Readonly<Record<'application/json', { readonly schema: JsonSchema }>>
+/** By media type. */
+type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>
 
 interface Response {
   readonly description: string
@@ -208,7 +209,7 @@ function parametersOf(
 }
 
 function answersOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record<string, Response>> {
-  const { answers, idempotent } = endpoint
+  const { answers, idempotent, produces } = endpoint
   const successes = Object.entries(answers).filter(([status]) => Number(status) < 400)
   return Object.fromEntries(
     successes.map(([status, schema]) => [
@@ -216,7 +217,10 @@ function answersOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record
       {
         description: STATUS_CODES[status]!,
         headers: headersOf(['X-Request-Id', ...(idempotent === undefined ? [] : ['Idempotent-Replayed'])]),
-        content: json(schemas.of(bodyOf(endpoint, schema), 'output')),
+        content:
+          produces === undefined
+            ? json(schemas.of(bodyOf(endpoint, schema), 'output'))
+            : { [produces]: { schema: schemas.of(schema, 'output') } },
       },
     ]),
   )

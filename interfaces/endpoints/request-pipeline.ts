@@ -2,7 +2,7 @@ import type express from 'express'
 import type { z } from 'zod'
 import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { requestIdOf, sendJson } from '../http/answers.ts'
+import { requestIdOf, sendBytes, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
 import { sendJsonInSlices } from '../http/json-text.ts'
@@ -57,7 +57,7 @@ async function run<Host>(
   const sent = endpoint.body ? await parsedBody(endpoint, bytes, costs) : {}
   const params = checked(endpoint, endpoint.params, request.params)
   const query = checked(endpoint, endpoint.query, endpoint.query && Object.fromEntries(queryOf(request)))
-  const body = checked(endpoint, endpoint.body, sent)
+  const body = checked(endpoint, endpoint.bodyFor?.(caller, sent) ?? endpoint.body, sent)
   const { requestId } = received
   const call = {
     ...{ host, caller, params, query, body, sent, key, requestId },
@@ -70,6 +70,9 @@ async function run<Host>(
   if (textBytes !== undefined) await costs.measure({ bytes: textBytes })
   if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')
   const answer = await shown(endpoint, status, data)
+  if (endpoint.produces !== undefined) {
+    return sendBytes(response, status, endpoint.produces, answer as Buffer)
+  }
   const whole = api.envelope.wrap(answer, options.pagination)
   if (textBytes !== undefined) return sendJsonInSlices(response, status, whole)
   const said = endpoint.alsoBare ? { ...(whole as object), ...(answer as object) } : whole

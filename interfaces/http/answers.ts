@@ -17,6 +17,15 @@ export function sendJsonText(response: ServerResponse, status: number, text: str
   response.end(text)
 }
 
+/** Answers with bytes, for whoever asked alone. */
+export function sendBytes(response: ServerResponse, status: number, mediaType: string, bytes: Buffer): void {
+  if (response.headersSent) return
+  response.statusCode = status
+  response.setHeader('Content-Type', mediaType)
+  response.setHeader('Content-Length', bytes.length)
+  response.end(bytes)
+}
+
 /** Answers without a body. */
 export function sendEmpty(response: ServerResponse, status: number): void {
   if (response.headersSent) return

@@ -10,6 +10,7 @@ import { drainEndpoints } from './drain.ts'
 import { employerEndpoints } from './employers.ts'
 import { erasureEndpoints } from './erasures.ts'
 import { faultEndpoints } from './faults.ts'
+import { financingEndpoints } from './financing.ts'
 import { inboundConnectionEndpoints } from './inbound-connections.ts'
 import { outboxEndpoints } from './outbox.ts'
 import { payrollCompanyEndpoints } from './payroll-companies.ts'
@@ -40,6 +41,7 @@ export const operatorEndpoints = [
   ...faultEndpoints,
   ...bankRailEndpoints,
   ...cardProcessorEndpoints,
+  ...financingEndpoints,
   ...streamEndpoints,
   ...auditEndpoints,
   ...erasureEndpoints,

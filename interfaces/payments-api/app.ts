@@ -9,6 +9,7 @@ import { rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
 import { achTransactionEndpoints } from './ach-transactions.ts'
 import type { PaymentsHost } from './api.ts'
+import { financingEndpoints, publicFinancingEndpoints } from './financing.ts'
 import { intakeEndpoints } from './intake.ts'
 import { paymentLinkEndpoints, publicPaymentLinkEndpoints } from './payment-links.ts'
 import { paymentSessionEndpoints } from './payment-sessions.ts'
@@ -28,6 +29,7 @@ export interface PaymentsSettings extends SharedSettings, Pick<PaymentsHost, 'po
 /** All endpoints of the payments API. */
 export const paymentsEndpoints = [
   ...paymentLinkEndpoints,
+  ...financingEndpoints,
   ...paymentSessionEndpoints,
   ...achTransactionEndpoints,
   ...subscriptionEndpoints,
@@ -36,6 +38,7 @@ export const paymentsEndpoints = [
   ...sandboxEndpoints,
   ...publicPaymentLinkEndpoints,
   ...publicPaymentSessionEndpoints,
+  ...publicFinancingEndpoints,
 ]
 
 /** The payments API: payment links, subscriptions, policy intake, webhooks. */

@@ -148,6 +148,7 @@ export const ShownPaymentSession = z
   .object({
     id: id(),
     token_prefix: z.string().nullable(),
+    billing_method: z.literal('PREMIUM_FINANCE').optional().describe('Of financing test sessions'),
     ...shared,
     employer_id: id(),
     policy_id: id(),

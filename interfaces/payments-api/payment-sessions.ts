@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { cancelFinancingSession } from '../../application/financing/cancel-session.ts'
+import { showFinancingSession } from '../../application/financing/show-session.ts'
 import { createSession, type HandedOutSession } from '../../application/payment-sessions/create-session.ts'
 import { cancelSession, reissueSession } from '../../application/payment-sessions/end-session.ts'
 import { listSessions, sessionOf } from '../../application/payment-sessions/sessions.ts'
@@ -9,7 +11,9 @@ import { create, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, idOf, word } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, keyed, type PaymentsHost, partnerIn } from './api.ts'
+import { contextOf, endpoint, keyed, type PaymentsHost, partner, partnerIn } from './api.ts'
+import { createFinanced, financedSession, NO_SANDBOX, sessionRequestFor } from './financing.ts'
+import { CreatedFinancingSession, newFinancingSession, showAsPaymentSession } from './financing-schemas.ts'
 import {
   asksForDelivery,
   CreatedSession,
@@ -28,11 +32,7 @@ const OFF = {
   403: 'The key does not open this API or reach what is named, or custom checkout is off or lacks a setting',
   503: 'No host serves the payment page',
 } as const
-const seller = partnerIn(
-  'live',
-  'Payment sessions have no sandbox: use payment links for sandbox testing',
-  400,
-)
+const seller = partnerIn('live', NO_SANDBOX, 400)
 
 export const paymentSessionEndpoints = [
   endpoint({
@@ -42,14 +42,19 @@ export const paymentSessionEndpoints = [
     summary: 'Invite a customer to pay, on a page of yours or embedded in your application',
     description:
       'The address, or the client secret, is shown once. With `total_installments` the page sells a payment plan by ' +
-      'bank debit: `amount_cents` is its down payment then.',
-    access: seller,
-    body: newPaymentSession,
-    idempotent: REPEATED.secret,
-    answers: { 201: CreatedSession },
+      'bank debit: `amount_cents` is its down payment then. Sandbox keys create financing test sessions, and nothing else.',
+    access: partner,
+    body: z.union([newPaymentSession, newFinancingSession]),
+    bodyFor: sessionRequestFor,
+    idempotent: `${REPEATED.secret}. A financing session is answered again`,
+    answers: {
+      201: z.union([...CreatedSession.options, CreatedFinancingSession]),
+      200: CreatedFinancingSession,
+    },
     errors: { ...AWAY, ...OFF, 404: 'Employer, policy or carrier is not there; the message names which' },
     handle(call) {
       const { host, caller, body } = call
+      if ('billing_method' in body) return createFinanced(call, body)
       const { customer, deliver } = body
       const invitations = accepted(invitationsOf(deliver, customer))
       const input = {
@@ -109,11 +114,15 @@ export const paymentSessionEndpoints = [
     method: 'GET',
     path: '/payment-sessions/{payment_session_id}',
     summary: 'Show a payment session',
-    access: seller,
+    description: 'With a sandbox key, a financing test session.',
+    access: partner,
     params,
     answers: { 200: ShownPaymentSession },
     errors: NONE,
-    async handle({ host: { app }, caller, params }) {
+    async handle({ host, caller, params }) {
+      const { app } = host
+      const financed = await financedSession({ host, caller }, params.payment_session_id)
+      if (financed) return showAsPaymentSession(await showFinancingSession(app, financed))
       const session = accepted(await sessionOf(app, caller.client, params.payment_session_id))
       return showPaymentSession(await showSession(app, session))
     },
@@ -124,13 +133,21 @@ export const paymentSessionEndpoints = [
     path: '/payment-sessions/{payment_session_id}',
     summary: 'Cancel a payment session that is not paid; cancelling again changes nothing',
     description:
-      'A bank debit that was arranged goes its way; instalments that are not yet created are not collected.',
-    access: seller,
+      'A bank debit that was arranged goes its way; instalments that are not yet created are not collected. With a ' +
+      'sandbox key, of a financing test session.',
+    access: partner,
     params,
     answers: { 200: z.object({ id: id(), status: z.literal('cancelled') }).meta({ id: 'CancelledSession' }) },
     errors: { ...NONE, ...AWAY, 409: 'The session is paid, or has expired' },
     async handle(call) {
       const { app } = call.host
+      const financed = await financedSession(call, call.params.payment_session_id)
+      if (financed) {
+        const { financing_session_id } = accepted(
+          await cancelFinancingSession(app, financed, contextOf(call)),
+        )
+        return { id: financing_session_id, status: 'cancelled' as const }
+      }
       const session = accepted(await sessionOf(app, call.caller.client, call.params.payment_session_id))
       const { payment_session_id } = accepted(await cancelSession(app, session, contextOf(call)))
       return { id: payment_session_id, status: 'cancelled' as const }

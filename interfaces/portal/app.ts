@@ -1,5 +1,6 @@
 import type { Express, Request, Response } from 'express'
 import type { Application } from '../../application/application.ts'
+import { financingByToken, financingPage } from '../../application/financing/financing-page.ts'
 import { linkPage } from '../../application/payments/link-page.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -7,6 +8,7 @@ import { generalWord } from '../http/errors.ts'
 import { limitAddress } from '../http/rate-limit.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
 import { embeddedRoutes } from './embedded-pages.ts'
+import { financingPageHtml } from './financing-page.ts'
 import { html } from './html.ts'
 import { linkPageHtml } from './link-page.ts'
 import { logoRoute } from './logos.ts'
@@ -37,7 +39,7 @@ export function createPortalApp(app: Application, { url, ownHosts, ...settings }
           const id = String(request.params.id)
           // ids of links are told apart from tokens by their form
           if (isId(id)) await showLinkPage(app, id, `${url()}/pay/${id}`, response)
-          else await showSessionPage(app, request, response)
+          else if (!(await showFinancing(app, id, response))) await showSessionPage(app, request, response)
         },
       },
       {
@@ -66,4 +68,11 @@ async function showLinkPage(
   const page = await linkPage(app, linkId)
   if (isRejection(page)) throw nowhere()
   writePage(response, 200, linkPageHtml(page, ownAddress))
+}
+
+/** @returns whether the token was one of financing. */
+async function showFinancing(app: Application, token: string, response: Response): Promise<boolean> {
+  const session = await financingByToken(app, token)
+  if (session) writePage(response, 200, financingPageHtml(await financingPage(app, session)))
+  return session !== null
 }

@@ -103,7 +103,8 @@ function answersOf({ responses }) {
   const texts = new Map()
   for (const [status, response] of Object.entries(responses)) {
     if (Number(status) >= 400) continue
-    const text = bodyText('', jsonOf(response))
+    const [produced] = Object.keys(response.content)
+    const text = produced === JSON_TYPE ? bodyText('', jsonOf(response)) : `: \`${produced}\``
     texts.set(text, [...(texts.get(text) ?? []), status])
   }
   return [...texts].map(([text, statuses]) => `Answer ${statuses.join(' or ')}${text}`)
@@ -123,8 +124,10 @@ function paginationOf({ properties }) {
     .join(', ')}.`
 }
 
+const JSON_TYPE = 'application/json'
+
 function jsonOf({ content }) {
-  return content['application/json'].schema
+  return content[JSON_TYPE].schema
 }
 
 /** The fields of an object, with those of objects in it, as a table. */

@@ -120,7 +120,9 @@ function readable(types, operations) {
 function callOf({ path, method, operation }) {
   const { parameters, responses, security } = operation
   const schemes = new Set(security.flatMap((one) => Object.keys(one)))
-  const success = Object.values(responses)[0].content['application/json'].schema
+  const { content } = Object.values(responses)[0]
+  const json = content['application/json']
+  const success = json?.schema ?? {}
   const { ok, pagination } = success.properties ?? {}
   const pagedBy = pagination && ['page', 'from'].find((name) => parameters.some((one) => one.name === name))
   return {
@@ -130,5 +132,6 @@ function callOf({ path, method, operation }) {
     takesKey: parameters.some(({ $ref }) => $ref?.endsWith('/Idempotency-Key')),
     wrapped: ok !== undefined,
     pagedBy: pagedBy ?? null,
+    ...(json ? {} : { produces: Object.keys(content)[0] }),
   }
 }

@@ -40,6 +40,8 @@ const RULES: Readonly<Record<string, RegExp>> = {
   arrangeBankDebit: /^routing_number /,
   createSubscription: /^policy_id names|^payment_method_id /,
   takeInPolicy: /^employer\.fein |^policy\.effective_date /,
+  checkoutFinancing:
+    /^(amount|premium|fee)_cents |^fee_breakdown |^The total must be|^insured\.business_name must be the name|^policy\.\w+ must be the \w+ of|^policy_id names|^The recipient of the invitation/,
   simulateCompletion: /^Completion can be simulated/,
   refundPaymentLink: /^amount_cents /,
   registerWebhook: /^url /,
@@ -166,7 +168,7 @@ function takesKey({ parameters }: Operation): boolean {
 }
 
 function bodySchemaOf({ requestBody }: Operation): JsonSchema | undefined {
-  return requestBody?.content['application/json'].schema
+  return requestBody?.content['application/json']?.schema
 }
 
 /** A part of a path: what exists, what may, and any text; the last two are not looked for where a body is refused first. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { paymentsEndpoints } from '../../interfaces/payments-api/app.ts'
 import { logHead } from '../support/core.ts'
+import { sellableCheckout } from '../support/financing.ts'
 import { intakeBody, newClient, payInFull } from '../support/intake.ts'
 import { BANK_ACCOUNT, enableCheckout, sessionBody, tokenOf } from '../support/payment-sessions.ts'
 import {
@@ -25,9 +26,10 @@ interface Asked {
 /**
  * What a request is about. `one`: a thing of an account, environment, carrier and employer, by its id. `creation`: it
  * names such things. `list`: it shows those that the key reaches. `open`: whatever it is about is of the key's own
- * account, and any key of it may ask. `elsewhere`: no partner asks, its key makes no difference.
+ * account, and any key of it may ask. `elsewhere`: no partner asks, its key makes no difference. `download`: its answer is no
+ * JSON, and `financing-agreements.test.ts` has it.
  */
-type About = 'one' | 'creation' | 'list' | 'open' | 'elsewhere'
+type About = 'one' | 'creation' | 'list' | 'open' | 'elsewhere' | 'download'
 
 interface Row {
   readonly about: About
@@ -138,6 +140,11 @@ const newSubscription = async () => {
 const subscription = async () => (await made('/subscriptions', await newSubscription()))._id!
 let urls = 0
 const newUrl = () => `${receiver.url}/${urls++}`
+const quotes = () => sellableCheckout(service, ids().policy_id)
+const financing = async () => {
+  const { insured: _, ...body } = await quotes()
+  return made('/payment-sessions', body)
+}
 const webhook = async () => (await made('/webhooks', { url: newUrl() })).id!
 
 const newSession = () => sessionBody(live.tenant, { total_installments: 2, down_payment_percent: 50 })
@@ -260,6 +267,25 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /processor/notices': {
     about: 'elsewhere',
     ask: () => ({ path: '/processor/notices', body: {} }),
+  },
+
+  'POST /payment-sessions/financing-checkout': {
+    about: 'creation',
+    sandboxOnly: true,
+    ask: async () => ({ path: '/api/v1/payment-sessions/financing-checkout', body: await quotes() }),
+  },
+  'GET /payment-sessions/{}/financing': {
+    about: 'one',
+    sandboxOnly: true,
+    ask: by(
+      async () => (await financing()).id!,
+      (id) => `/payment-sessions/${id}/financing`,
+    ),
+  },
+  'GET /payment-sessions/{}/financing/agreements/{}': { about: 'download', ask: () => ({ path: '' }) },
+  'GET /public/financing-checkouts/{}': {
+    about: 'elsewhere',
+    ask: () => ({ path: `/public/financing-checkouts/${'a'.repeat(59)}` }),
   },
 
   'POST /intake/policies': {

@@ -119,6 +119,7 @@ const PROCESS_MANAGERS = [
   'simulated-card-processor',
   'payment-sessions',
   'bank-debits',
+  'financing-sessions',
   'webhook-deliveries',
 ]
 

@@ -13,6 +13,7 @@ const PROCESS_MANAGERS = [
   'bank-debits',
   'checkout-settings',
   'erasure',
+  'financing-sessions',
   'payment-links',
   'payment-sessions',
   'payroll-pipeline',

@@ -66,7 +66,9 @@ function faultOf(api: DescribedApi, method: string, path: string, answer: Descri
   if (headers.has('idempotent-replayed') && !('Idempotent-Replayed' in response.headers)) {
     return 'with Idempotent-Replayed, which is not described'
   }
-  if (!headers.get('content-type')?.startsWith('application/json')) return 'and not as JSON'
+  const produced = Object.keys(response.content)[0]!
+  if (!headers.get('content-type')?.startsWith(produced)) return `and not as ${produced}`
+  if (produced !== 'application/json') return null
   const validate = validatorOf(
     `${api} closed`,
     `${pointer}/responses/${status}/content/application~1json/schema`,

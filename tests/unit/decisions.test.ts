@@ -18,6 +18,8 @@ import {
 import { bankCredit } from '../../domain/banking/bank-credit.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { aggregates } from '../../domain/catalogue.ts'
+import { financingSession } from '../../domain/financing/financing-session.ts'
+import { financingSettings } from '../../domain/financing/financing-settings.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { dataSubject, PersonalDataErased } from '../../domain/operations/data-subject.ts'
 import { installation, KeyCheckValueRecorded } from '../../domain/operations/installation.ts'
@@ -347,6 +349,7 @@ decisions(virtualClock, [
 test('there is no other aggregate', () => {
   // payroll-file.test.ts and decisions-<context>.test.ts have theirs
   const elsewhere = [
+    ...[financingSession, financingSettings],
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
     ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
     ...[logo, paymentSession, bankDebit, bankCredit],

@@ -80,7 +80,7 @@ describe('texts in an answer', () => {
 
   test('are described as the objects that they are', () => {
     const answer = openApiOf([endpoint], '1').paths['/api/v1/things']!.get!.responses['200']!
-    const { data } = answer.content['application/json'].schema.properties as Record<string, never>
+    const { data } = answer.content['application/json']!.schema.properties as Record<string, never>
     expect(data).toMatchObject({
       items: { properties: { payload: { type: 'object', description: 'What was sent' } } },
     })

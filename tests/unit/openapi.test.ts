@@ -89,7 +89,7 @@ const make = document.paths['/api/v1/things/{thing_id}']!.post!
 const list = document.paths['/api/v1/things']!.get!
 
 function bodyOf({ responses }: OpenApi['paths'][string][string], status: number) {
-  return responses[status]!.content['application/json'].schema
+  return responses[status]!.content['application/json']!.schema
 }
 
 describe('the description of an API', () => {

@@ -1,0 +1,188 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ApiClient } from '../../domain/access/api-client.ts'
+import {
+  type FinancingSession,
+  financingSession,
+  financingStatusAt,
+  otherRequest,
+  sessionClosed,
+  sessionStatusAt,
+} from '../../domain/financing/financing-session.ts'
+import { FinancingRequested } from '../../domain/financing/financing-session-events.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import type { Checkout } from '../../domain/payments/checkout-settings.ts'
+import { policy } from '../../domain/policies/policy.ts'
+import type { NamedPolicy } from '../access/named-policy.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { requestHash } from '../idempotency/request-hash.ts'
+import type { Insured } from '../ports/financing-provider.ts'
+import { employerSubject, sealFields } from '../sealing.ts'
+import { draftSession, findSession, type NewFinancingSession, refuseAccount } from './create-session.ts'
+import { tokenOf } from './financing-sessions.ts'
+import { inviteOnce, refuseInvitation } from './invite.ts'
+
+/** A request for quotes; what is left out is null. */
+export interface FinancingCheckoutRequest {
+  readonly session: NewFinancingSession
+  readonly insured: Insured
+  /** What the stored policy must be, where it is said. */
+  readonly policy: Readonly<Record<'effective_date' | 'expiration_date' | 'policy_number', string | null>>
+  /** Who is to be invited; null: nobody. */
+  readonly inviteTo: string | null
+}
+
+/** A checkout as its partner sees it. */
+export interface FinancingCheckout {
+  readonly session: FinancingSession
+  readonly status: 'ready' | 'pending' | 'on_hold' | 'expired' | 'payment_reported'
+  /** Of a checkout that is ready. */
+  readonly checkoutToken: string | null
+  readonly accessToken: string
+}
+
+/** How long an answer waits for what is on its way, and how often it looks, in real milliseconds. */
+const UNDER_WAY = { mostMs: 2_000, everyMs: 25 } as const
+
+/**
+ * Asks for quotes, once for a key, and tells how that stands; the session is created where the key has none yet.
+ * @param portalUrl base address of the service's pages; null when it has none.
+ */
+export async function financingCheckout(
+  app: Application,
+  client: ApiClient,
+  request: FinancingCheckoutRequest,
+  portalUrl: string | null,
+  context: CommandContext,
+): Promise<FinancingCheckout | Rejection> {
+  const found = await findSession(app, client, request.session)
+  if (isRejection(found)) return found
+  const { id } = found
+  if (found.session?.cancelled_at) return sessionClosed()
+  const invitation = { to: request.inviteTo, portalUrl, checkout: found.checkout }
+  const notInvited = await refuseInvitation(app, client, found.session, invitation)
+  if (notInvited?.kind === 'invalid') return notInvited
+  const fingerprint = await fingerprintOf(app, id, request)
+
+  let session = found.session
+  if (!session?.request) {
+    const create = session
+      ? await refuseStored(app, client, session, request, found.checkout)
+      : await draftSession(app, client, request.session, found, (named) => refuseDetails(named, request))
+    if (isRejection(create)) return create
+    if (notInvited) return notInvited
+    const insured = await sealedInsured(app, id, request)
+    const ask = { type: 'Request', fingerprint, insured, at: app.clock.now() } as const
+    const commands = create ? [create, ask] : [ask]
+    const outcome = await app.commands.execute(financingSession, id, commands, within(context, client))
+    if (isRejection(outcome)) return outcome
+    session = outcome.state!
+  } else {
+    if (session.request.request_fingerprint !== fingerprint) return otherRequest()
+    const refusal = (await refuseAccount(app, client, found.checkout)) ?? notInvited
+    if (refusal) return refusal
+  }
+  // the provider takes the request, or will not
+  session = await onceSettled(app, session, (one) => isUnsent(one, app.clock.now()))
+  if (session.cancelled_at !== null) return sessionClosed()
+  if (request.inviteTo !== null) {
+    const invited = await inviteOnce(app, session, { ...invitation, to: request.inviteTo }, context)
+    if (isRejection(invited)) return invited
+    session = invited
+  }
+  // of two at once, the other one sends the invitation
+  session = await onceSettled(app, session, ({ invitation }) => invitation?.status === null)
+  return shown(app, session)
+}
+
+/** The session once nothing is under way any more; as it is when that takes long. */
+async function onceSettled(
+  app: Application,
+  session: FinancingSession,
+  isUnderWay: (session: FinancingSession) => boolean,
+): Promise<FinancingSession> {
+  const deadline = performance.now() + UNDER_WAY.mostMs
+  let current = session
+  while (isUnderWay(current) && performance.now() < deadline) {
+    await delay(UNDER_WAY.everyMs)
+    current = (await app.commands.load(financingSession, session.financing_session_id)).state!
+  }
+  return current
+}
+
+function isUnsent(session: FinancingSession, now: number): boolean {
+  const { request } = session
+  const isPending = request?.status === 'pending' && sessionStatusAt(session, now) === 'pending'
+  return isPending && request.provider_request_id === null
+}
+
+async function shown(app: Application, session: FinancingSession): Promise<FinancingCheckout> {
+  const { financing_session_id } = session
+  const standing = financingStatusAt(session, app.clock.now())
+  // nothing is asked for in a session whose time was over before
+  const status =
+    standing === 'quote_ready' ? 'ready' : standing === 'not_started' ? ('pending' as const) : standing
+  const { token: accessToken } = await tokenOf(app, financing_session_id, 'access')
+  const checkout = status === 'ready' ? await tokenOf(app, financing_session_id, 'checkout') : null
+  return { session, status, checkoutToken: checkout?.token ?? null, accessToken }
+}
+
+async function fingerprintOf(
+  { personalData }: Pick<Application, 'personalData'>,
+  id: string,
+  { insured, policy }: FinancingCheckoutRequest,
+): Promise<string> {
+  return personalData.fingerprint('financing_request', `${id}|${await requestHash({ insured, policy })}`)
+}
+
+/** Why nothing is asked for in a session that is there already. */
+async function refuseStored(
+  app: Application,
+  client: ApiClient,
+  { employer_id, policy_id }: FinancingSession,
+  request: FinancingCheckoutRequest,
+  checkout: Checkout,
+): Promise<Rejection | null> {
+  const named = {
+    employer: (await app.commands.load(employer, employer_id)).state!,
+    policy: (await app.commands.load(policy, policy_id)).state!,
+  }
+  return refuseDetails(named, request) ?? refuseAccount(app, client, checkout)
+}
+
+/** Why what a request says of employer and policy is not as they are stored; null when it is. */
+function refuseDetails(
+  named: Pick<NamedPolicy, 'employer' | 'policy'>,
+  { insured, policy: said }: FinancingCheckoutRequest,
+): Rejection | null {
+  if (written(insured.business_name) !== written(named.employer.legal_name)) {
+    return mismatch('insured.business_name', 'the name of the employer')
+  }
+  for (const name of ['effective_date', 'expiration_date', 'policy_number'] as const) {
+    const wanted = said[name]
+    if (wanted !== null && wanted !== named.policy[name]) {
+      return mismatch(`policy.${name}`, `the ${name} of the policy`)
+    }
+  }
+  return null
+}
+
+function written(name: string): string {
+  return name.trim().replaceAll(/\s+/g, ' ').toLowerCase()
+}
+
+function mismatch(field: string, what: string): Rejection {
+  return reject('invalid', 'financing_details_mismatch', `${field} must be ${what}`, field)
+}
+
+async function sealedInsured(
+  { personalData }: Pick<Application, 'personalData'>,
+  financing_session_id: string,
+  { session, insured }: FinancingCheckoutRequest,
+) {
+  const draft = { financing_session_id, insured: { ...insured } }
+  const subject = employerSubject(personalData, session.employerId)
+  return (await sealFields(personalData, FinancingRequested, draft, () => subject)).insured
+}

@@ -1,0 +1,150 @@
+import type { ApiClient } from '../../domain/access/api-client.ts'
+import {
+  type FinancingSession,
+  financingSession,
+  otherRequest,
+} from '../../domain/financing/financing-session.ts'
+import { FinancingSessionCreated } from '../../domain/financing/financing-session-events.ts'
+import { financingSettings } from '../../domain/financing/financing-settings.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { type Checkout, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { type AskedAmounts, sessionAmounts } from '../../domain/payments/session-amounts.ts'
+import { carrierIdOf, type NamedPolicy, namedPolicy } from '../access/named-policy.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { requestHash } from '../idempotency/request-hash.ts'
+import { refuseCheckout } from '../payment-sessions/page-host.ts'
+import { employerSubject, sealFields } from '../sealing.ts'
+import { ownSession, refuseScope, sessionIdOf, tokenOf } from './financing-sessions.ts'
+import { refuseSetup } from './financing-settings.ts'
+
+const MINUTE_MS = 60_000
+
+/** A request for a financing session; what is left out is null. */
+export interface NewFinancingSession {
+  readonly key: string
+  readonly employerId: string
+  readonly carrierId: string | null
+  readonly policyId: string
+  readonly amounts: Omit<AskedAmounts, 'totalInstallments' | 'downPaymentPercent' | 'downPaymentCents'>
+  readonly description: string | null
+  readonly customer: { readonly name: string; readonly email: string; readonly phone: string | null }
+  readonly ttlMinutes: number | null
+  readonly singleUse: boolean | null
+  readonly createdBy: string | null
+}
+
+/** What a request stands for, once it was checked. */
+export interface FoundSession {
+  readonly id: string
+  readonly fingerprint: string
+  /** Null: there is none yet. */
+  readonly session: FinancingSession | null
+  readonly checkout: Checkout
+}
+
+/**
+ * The session that a request's key stands for.
+ * @returns a rejection when the key stands for another request, or for a session outside the scope of the client.
+ */
+export async function findSession(
+  app: Application,
+  client: ApiClient,
+  input: NewFinancingSession,
+): Promise<FoundSession | Rejection> {
+  const carrierId = carrierIdOf(client, input.carrierId)
+  if (typeof carrierId !== 'string') return carrierId
+  const { key, ...asked } = input
+  const id = sessionIdOf(app, client, key)
+  const hash = await requestHash({ ...asked, carrierId })
+  const fingerprint = app.personalData.fingerprint('financing_request', `${id}|${hash}`)
+  const session = await ownSession(app, client, id)
+  if (session) {
+    const refusal = refuseScope(client, session)
+    if (refusal) return refusal
+    if (session.request_fingerprint !== fingerprint) return otherRequest()
+  }
+  const checkout = (await app.commands.load(checkoutSettings, client.tenant_id)).state
+  return { id, fingerprint, session, checkout }
+}
+
+/** Why nothing is begun with the account as it is set up. */
+export async function refuseAccount(
+  { commands }: Pick<Application, 'commands'>,
+  { tenant_id }: Pick<ApiClient, 'tenant_id'>,
+  checkout: Checkout,
+): Promise<Rejection | null> {
+  const off = refuseCheckout(checkout)
+  if (off) return reject('conflict', 'checkout_unavailable', off.message)
+  return refuseSetup((await commands.load(financingSettings, tenant_id)).state)
+}
+
+/**
+ * The command that creates a session, once the request was checked; what it holds is sealed. Nothing but the tokens is
+ * stored by that.
+ * @param refuse what else is wrong with the request, given what it names.
+ */
+export async function draftSession(
+  app: Application,
+  client: ApiClient,
+  input: NewFinancingSession,
+  { id, fingerprint, checkout }: FoundSession,
+  refuse: (named: NamedPolicy) => Rejection | null = () => null,
+) {
+  const noPlan = { totalInstallments: null, downPaymentPercent: null, downPaymentCents: null }
+  const amounts = sessionAmounts({ ...input.amounts, ...noPlan })
+  if (isRejection(amounts)) return amounts
+  const named = await namedPolicy(app, client, input)
+  if (isRejection(named)) return named
+  const refusal = refuse(named) ?? (await refuseAccount(app, client, checkout))
+  if (refusal) return refusal
+  const { settings, config_version } = checkout
+  const { amount_cents, premium_cents, fee_cents, line_items } = amounts
+  const now = app.clock.now()
+  const access = await tokenOf(app, id, 'access')
+  const forComponent = await tokenOf(app, id, 'checkout')
+  const data = await sealFields(
+    app.personalData,
+    FinancingSessionCreated,
+    {
+      financing_session_id: id,
+      ...{ tenant_id: client.tenant_id, environment: client.environment, client_id: client.client_id },
+      ...{ employer_id: named.employer.employer_id, carrier_id: named.carrier.carrier_id },
+      ...{ policy_id: named.policy.policy_id, amount_cents, premium_cents, fee_cents },
+      ...{ line_items: [...line_items], description: input.description, customer: { ...input.customer } },
+      single_use: input.singleUse ?? settings.single_use,
+      ...{ config_version, created_by: input.createdBy, request_fingerprint: fingerprint },
+      ...{ access_token_hash: access.hash, checkout_token_hash: forComponent.hash },
+      created_at: isoTime(now),
+      expires_at: isoTime(now + (input.ttlMinutes ?? settings.link_ttl_minutes!) * MINUTE_MS),
+    },
+    () => employerSubject(app.personalData, input.employerId),
+  )
+  return { type: 'Create', data } as const
+}
+
+/**
+ * Creates a financing session, once for a key. Nobody is asked for quotes by that.
+ * @returns the session as it stands, and whether it is new.
+ */
+export async function createFinancingSession(
+  app: Application,
+  client: ApiClient,
+  input: NewFinancingSession,
+  context: CommandContext,
+): Promise<{ readonly session: FinancingSession; readonly isNew: boolean } | Rejection> {
+  const found = await findSession(app, client, input)
+  if (isRejection(found)) return found
+  if (found.session) {
+    const off = refuseSetup((await app.commands.load(financingSettings, client.tenant_id)).state)
+    return off ?? { session: found.session, isNew: false }
+  }
+  const draft = await draftSession(app, client, input, found)
+  if (isRejection(draft)) return draft
+  const scoped = within(context, client)
+  const outcome = await app.commands.execute(financingSession, found.id, draft, scoped)
+  if (isRejection(outcome)) return outcome
+  return { session: outcome.state!, isNew: outcome.events.length > 0 }
+}

@@ -1,0 +1,234 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { checkout, checkoutBody, financingBody, play } from '../support/financing.ts'
+import { newClient } from '../support/intake.ts'
+import { enableCheckout } from '../support/payment-sessions.ts'
+import { partner } from '../support/payments.ts'
+import { operate, type SeededTenant, seedEmployer, seedTenant } from '../support/seed.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
+
+let service: SharedService
+let tenant: SeededTenant
+
+beforeAll(async () => {
+  service = await sharedService()
+  tenant = await seedTenant(service, { environment: 'sandbox' })
+  await enableCheckout(service, tenant)
+})
+
+type Headers = Readonly<Record<string, string>>
+const ask = (path: string, headers: Headers = tenant.clientHeaders, method = 'GET') =>
+  partner(service, headers, method, path)
+const pathOf = (id: string, quoteKey: string) => `/payment-sessions/${id}/financing/agreements/${quoteKey}`
+const fault = (mode: string, times = 1) =>
+  operate(service, 'POST', '/faults', { point: 'financing', mode, times })
+async function ready(overrides: Record<string, unknown> = {}) {
+  const { data } = (await checkout(service, tenant, checkoutBody(tenant, overrides))).body
+  const { quotes } = await play(service, data.session_id, 'quotes')
+  return { id: data.session_id as string, quoteKey: quotes[1].quote_key as string }
+}
+
+/** The texts of a PDF, once its table of contents was held against where its objects are. */
+function textsOf(pdf: Buffer): readonly string[] {
+  const file = pdf.toString('latin1')
+  expect([file.slice(0, 8), file.slice(-6)]).toEqual(['%PDF-1.4', '%%EOF\n'])
+  const table = Number(/startxref\n(\d+)\n/.exec(file)![1])
+  const [, size] = /^xref\n0 (\d+)\n/.exec(file.slice(table))!
+  const offsets = [...file.slice(table).matchAll(/(\d{10}) 00000 n \n/g)].map(([, offset]) => Number(offset))
+  expect(offsets).toHaveLength(Number(size) - 1)
+  for (const [index, offset] of offsets.entries()) {
+    expect(file.slice(offset)).toMatch(new RegExp(`^${index + 1} 0 obj\n`))
+  }
+  for (const [, length, content] of file.matchAll(/<< \/Length (\d+) >>\nstream\n([\s\S]*?)\nendstream/g)) {
+    expect(content!.length).toBe(Number(length))
+  }
+  return [...file.matchAll(/<([0-9a-f]+)> Tj/g)].map(([, hex]) => Buffer.from(hex!, 'hex').toString('latin1'))
+}
+
+/** The bytes of an agreement, past what tests usually send with: that reads texts. */
+async function download(path: string): Promise<{ readonly headers: Headers; readonly bytes: Buffer }> {
+  const response = await fetch(`${service.paymentsUrl}/api/v1${path}`, { headers: tenant.clientHeaders })
+  expect(response.status).toBe(200)
+  return {
+    headers: Object.fromEntries(response.headers),
+    bytes: Buffer.from(await response.arrayBuffer()),
+  }
+}
+
+describe('an agreement', () => {
+  test('is a PDF with the figures of its quote, and nobody keeps it', async () => {
+    const { id, quoteKey } = await ready()
+    const { headers, bytes } = await download(pathOf(id, quoteKey))
+    expect(headers).toMatchObject({
+      'content-type': 'application/pdf',
+      'cache-control': 'no-store',
+      'content-length': String(bytes.length),
+    })
+    const texts = textsOf(bytes)
+    for (const text of [
+      'Premium finance agreement',
+      tenant.employerName,
+      `Policy ${tenant.policyNumber}`,
+      'Total premium and fees: $1,050.00',
+      'Down payment: $210.00',
+      expect.stringContaining('TEST'),
+      expect.stringContaining('neither a signed agreement nor a receipt'),
+    ]) {
+      expect(texts).toContainEqual(text)
+    }
+    expect((await download(pathOf(id, quoteKey))).bytes.equals(bytes)).toBe(true)
+    expect((await ask(pathOf(id, quoteKey))).status).toBe(200)
+  })
+
+  test('of long names in other letters is a whole PDF as well', async () => {
+    const legal_name = `Łódź “Bakery” – ${'É 世界 '.repeat(20)}(a\\b)`
+    const { tenantId, carrierId } = tenant
+    const { employerId } = await seedEmployer(service, { tenantId, environment: 'sandbox' }, { legal_name })
+    const policy = { employer_id: employerId, carrier_id: carrierId, policy_number: 'WC-Ö-1', ...TERMS }
+    const { policy_id: policyId } = await operate(service, 'POST', '/policies', policy)
+    const theirs = { ...tenant, employerId, policyId, employerName: legal_name }
+    const { data } = (await checkout(service, tenant, checkoutBody(theirs))).body
+    const { quotes } = await play(service, data.session_id, 'quotes')
+    const texts = textsOf((await download(pathOf(data.session_id, quotes[0].quote_key))).bytes)
+    expect(texts).toContain('Policy WC-Ö-1')
+    // what the fonts do not have loses its accents, or is a question mark
+    expect(texts.some((text) => text.startsWith('?ódz \x93Bakery\x94 \x96 É ?? É ??'))).toBe(true)
+  })
+
+  test('is of a stored quote of a session of the account', async () => {
+    const { id, quoteKey } = await ready()
+    const other = await ready()
+    for (const [path, status] of [
+      [pathOf(id, 'q_none'), 404],
+      [pathOf(id, other.quoteKey), 404],
+      [pathOf('f'.repeat(24), quoteKey), 404],
+      [pathOf('x', quoteKey), 404],
+    ] as const) {
+      expect([path, (await ask(path)).status]).toEqual([path, status])
+    }
+    const unquoted = (await checkout(service, tenant, checkoutBody(tenant))).body.data
+    expect((await ask(pathOf(unquoted.session_id, quoteKey))).status).toBe(404)
+  })
+
+  test('is a conflict once session or request is closed', async () => {
+    const cancelled = await ready()
+    await ask(`/payment-sessions/${cancelled.id}`, tenant.clientHeaders, 'DELETE')
+    const expired = await ready()
+    await play(service, expired.id, 'expire')
+    for (const { id, quoteKey } of [cancelled, expired]) {
+      const { status, body } = await ask(pathOf(id, quoteKey))
+      expect([status, body.error]).toEqual([409, 'Conflict'])
+    }
+    const paid = await ready()
+    await play(service, paid.id, 'down-payment-notice')
+    expect((await ask(pathOf(paid.id, paid.quoteKey))).status).toBe(200)
+  })
+
+  test('is not there while the provider does not hand it over, or the account has none', async () => {
+    const { id, quoteKey } = await ready()
+    for (const mode of ['unreachable', 'timeout', 'decline']) {
+      await fault(mode)
+      const { status, body } = await ask(pathOf(id, quoteKey))
+      expect([mode, status, body.error]).toEqual([mode, 502, 'Bad Gateway'])
+    }
+    for (const settings of [{ agreements_enabled: false }, { enabled: false }]) {
+      await operate(service, 'PUT', `/tenants/${tenant.tenantId}/financing`, settings)
+      expect((await ask(pathOf(id, quoteKey))).status).toBe(503)
+    }
+    await operate(service, 'PUT', `/tenants/${tenant.tenantId}/financing`, {})
+    expect((await ask(pathOf(id, quoteKey))).status).toBe(200)
+  })
+
+  test('is lost where session, request or key end while it is retrieved', async () => {
+    const ends: readonly ((id: string, clientId: string) => Promise<unknown>)[] = [
+      (id) => ask(`/payment-sessions/${id}`, tenant.clientHeaders, 'DELETE'),
+      (id) => play(service, id, 'expire'),
+      (_, clientId) => operate(service, 'POST', `/api-clients/${clientId}/deactivate`),
+    ]
+    for (const end of ends) {
+      // nobody sees when it has got to the provider: it had not where it is refused, and begins anew
+      for (let patienceMs = 50; ; patienceMs *= 2) {
+        const { id, quoteKey } = await ready()
+        const { clientId, headers } = await newClient(service, tenant.tenantId, { environment: 'sandbox' })
+        await fault('hold')
+        const lost = ask(pathOf(id, quoteKey), headers)
+        await delay(patienceMs)
+        await end(id, clientId)
+        await fault('hold', 0)
+        const { status, body } = await lost
+        if ((status === 409 || status === 401) && patienceMs < 5_000) continue
+        expect([status, body.error]).toEqual([502, 'Bad Gateway'])
+        break
+      }
+    }
+  })
+})
+
+const TERMS = {
+  ...{ status: 'active', effective_date: '2020-01-01', expiration_date: '2099-12-31' },
+  ...{ class_codes: ['8810'], states: ['CA'], locations: [], rates: [], payroll_frequency: 'WEEKLY' },
+  ...{ fees: [], billing_type: 'DIRECT_BILLING', overtime_exclusion: false },
+}
+
+describe('who may ask', () => {
+  test('keys of the account, within their scope', async () => {
+    const { tenantId, carrierId } = tenant
+    const environment = 'sandbox'
+    const body = checkoutBody(tenant)
+    const { data } = (await checkout(service, tenant, body)).body
+    const id = data.session_id
+    const { quotes } = await play(service, id, 'quotes')
+    const carrier = { tenant_id: tenantId, name: 'Second', settlement_type: null }
+    const second = (await operate(service, 'POST', '/carriers', carrier)).carrier_id
+    const { employerId } = await seedEmployer(service, { tenantId, environment })
+    const scope = (overrides: Record<string, unknown>, of = tenantId) =>
+      newClient(service, of, { environment, ...overrides }).then(({ headers }) => headers)
+    const other = await seedTenant(service, { environment })
+    await enableCheckout(service, other)
+    const live = await seedTenant(service)
+    await enableCheckout(service, live)
+    const liveKey = await newClient(service, tenantId, { environment: 'live' })
+    const { clientId, headers: deactivated } = await newClient(service, tenantId, { environment })
+    await operate(service, 'POST', `/api-clients/${clientId}/deactivate`)
+    const create = (headers: Headers, key?: string) =>
+      partner(
+        service,
+        headers,
+        'POST',
+        '/payment-sessions',
+        financingBody(tenant, key ? { idempotency_key: key } : {}),
+      )
+    const statuses = async (headers: Headers) => [
+      (await ask(`/payment-sessions/${id}/financing`, headers)).status,
+      (await ask(pathOf(id, quotes[0].quote_key), headers)).status,
+      (await partner(service, headers, 'POST', '/payment-sessions/financing-checkout', body)).status,
+      (await create(headers)).status,
+    ]
+    const within = await scope({ carrier_ids: [carrierId], employer_ids: [tenant.employerId] })
+    expect(await statuses(within)).toEqual([200, 200, 200, 201])
+    for (const out of [
+      { carrier_ids: [second] },
+      { carrier_ids: [] },
+      { employer_ids: [employerId] },
+      { employer_ids: [] },
+    ]) {
+      const refused = await statuses(await scope(out))
+      expect([out, refused]).toEqual([out, [403, 403, 403, 403]])
+      const cancelled = await ask(`/payment-sessions/${id}`, await scope(out), 'DELETE')
+      expect(cancelled.status).toBe(403)
+      // the key of a request that exists tells them nothing
+      expect((await create(await scope(out), String(body.idempotency_key))).status).toBe(403)
+    }
+    expect(await statuses(other.clientHeaders)).toEqual([404, 404, 404, 404])
+    expect(await statuses(live.clientHeaders)).toEqual([403, 403, 403, 403])
+    expect(await statuses(liveKey.headers)).toEqual([403, 403, 403, 403])
+    expect(await statuses(deactivated)).toEqual([401, 401, 401, 401])
+    expect(await statuses({})).toEqual([401, 401, 401, 401])
+    expect(await statuses(await scope({ products: ['payroll'] }))).toEqual([403, 403, 403, 403])
+    // what does not exist is not found, whoever asks
+    for (const none of ['f'.repeat(24), 'x', tenant.employerId]) {
+      expect((await ask(`/payment-sessions/${none}/financing`)).status).toBe(404)
+    }
+    expect((await ask(`/payment-sessions/${id}/financing`)).body.data.status).toBe('quote_ready')
+  })
+})
