@@ -47,8 +47,8 @@ const OWN_INSTALLATION = [
   endToEnd('image'),
 ]
 
-/** Has events refused at the worst moment, which nothing but a trigger in PostgreSQL can. */
-const ON_TRIGGERS = [endToEnd('retry-after-lost-answer')]
+/** Have events refused or held back at the worst moment, which nothing but a trigger in PostgreSQL can. */
+const ON_TRIGGERS = ['retry-after-lost-answer', 'payment-session-crash'].map(endToEnd)
 
 /** Integration suites of what stands in PostgreSQL whatever holds the log, or that start what they need themselves. */
 const WITHOUT_LOG = [

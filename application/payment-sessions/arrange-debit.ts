@@ -8,10 +8,12 @@ import {
 } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
+import { mintedPayload } from '../banking/debit-webhooks.ts'
 import { keepAccount } from '../banking/payer-accounts.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
 import type { BankAccount } from '../ports/bank-rail.ts'
+import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import { closeCheckouts, onceClosed } from './checkouts.ts'
 
 /** The id of the debit of a session: the same in every attempt, and under every name. */
@@ -58,7 +60,10 @@ export function signingDebit({ amount_cents }: PaymentSession, legId: string): D
   return { legId, amountCents: amount_cents, installmentNumber: null }
 }
 
-/** Creates the debit of an instalment that is due, once; of a session that was cancelled, or whose plan was stopped, none. */
+/**
+ * Creates the debit of an instalment that is due, once, and tells partners of it; of a session that was cancelled, or whose
+ * plan was stopped, there is none.
+ */
 export async function mintInstalment(
   app: Application,
   sessionId: string,
@@ -72,5 +77,6 @@ export async function mintInstalment(
   const session = outcome.state!
   if (!session.minted.includes(number)) return
   const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!
-  await createDebit(app, session, { legId, amountCents, installmentNumber: number }, context)
+  const debit = await createDebit(app, session, { legId, amountCents, installmentNumber: number }, context)
+  await raiseWebhookEvent(app, mintedPayload(debit), context)
 }

@@ -13,6 +13,7 @@ import { schedule } from '../../domain/payments/session-plan.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { logoPath } from '../payments/logos.ts'
 import { instalmentLegOf } from './arrange-debit.ts'
 import { sessionOfToken } from './session-page.ts'
 
@@ -24,6 +25,8 @@ export interface Brand {
   readonly name: string
   /** `#rrggbb`. */
   readonly accent: string | null
+  /** Path of the copy of its logo on the host of hosted pages; null: the name stands alone. */
+  readonly logo: string | null
   readonly supportEmail: string | null
   /** Origins that may show the page in a frame. */
   readonly embedOrigins: readonly string[]
@@ -74,8 +77,9 @@ export async function payerPageOf(app: Application, session: PaymentSession) {
 
 /** How a tenant is shown to those who pay. */
 export async function brandOf({ commands }: Pick<Application, 'commands'>, tenantId: string): Promise<Brand> {
-  const { settings } = (await commands.load(checkoutSettings, tenantId)).state
+  const { settings, logo_id } = (await commands.load(checkoutSettings, tenantId)).state
   return {
+    logo: logo_id === null ? null : logoPath(logo_id),
     name: settings.display_name ?? 'Payment',
     accent: settings.accent_color,
     supportEmail: settings.support_email,

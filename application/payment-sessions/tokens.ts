@@ -47,7 +47,7 @@ export function isHashOf(stored: string, token: string): boolean {
   return timingSafeEqual(Buffer.from(stored), Buffer.from(hashOf(token)))
 }
 
-/** SHA-256 of a token, hexadecimal. */
+/** SHA-256, hexadecimal: what is kept of a token, and of the client secret of an embedded session. */
 export function hashOf(token: string): string {
   return hash('sha256', token, 'hex')
 }

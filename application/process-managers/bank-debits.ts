@@ -15,7 +15,7 @@ import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { matchCredit } from '../banking/bank-credits.ts'
 import { runBatch, submitBatch } from '../banking/debit-batches.ts'
-import { clearedPayload, mintedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
+import { clearedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
@@ -48,16 +48,13 @@ export function bankDebits(app: Application, intervalMs: number) {
     name: 'bank-debits',
     startAt: 'beginning',
     on: [
-      on(BankDebitCreated, ({ data: { leg_id, created_at, cancellation_deadline } }) => {
+      on(BankDebitCreated, ({ data: { created_at } }) => {
         const createdAt = Date.parse(created_at)
         const tick = (Math.floor(createdAt / intervalMs) + 1) * intervalMs
         // it goes with the batch that was open when it was created
         const at = Math.min(tick, nextClose(createdAt) - 1)
-        return [
-          // one run for all that wait by then
-          perform('run-batch', String(at), {}, { at }),
-          ...(cancellation_deadline === null ? [] : [perform('tell-minted', leg_id, {})]),
-        ]
+        // one run for all that wait by then
+        return [perform('run-batch', String(at), {}, { at })]
       }),
       on(BankDebitScheduled, ({ data: { batch_closes_at } }) => [
         perform('submit-batch', batch_closes_at, {}, { at: Date.parse(batch_closes_at) }),
@@ -94,10 +91,6 @@ export function bankDebits(app: Application, intervalMs: number) {
           contextOf(item),
         )
         return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
-      }),
-      'tell-minted': work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
-        await raiseWebhookEvent(app, mintedPayload(await load(app, item.key)), contextOf(item))
-        return { outcome: 'done' }
       }),
       // the processor's word counts where the carrier settles into its own bank, and for the session's own debit
       settle: work(

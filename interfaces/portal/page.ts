@@ -27,6 +27,8 @@ export interface Page {
   readonly script?: string
   /** What is told apart by the script when the page is loaded again. */
   readonly state?: string
+  /** What scripts are told beside it. */
+  readonly data?: Readonly<Record<string, string>>
   readonly policy?: Partial<Policy>
 }
 
@@ -50,14 +52,15 @@ const coloursOf = kept((accent: string) => {
 
 /** Writes a page. Nothing of it is kept by browsers, and no address of it is told to anybody. */
 export function writePage(response: ServerResponse, status: number, page: Page): void {
-  const { title, body, brand, script, policy = {}, isTest = false, isWide = false, state = '' } = page
+  const { title, body, brand, script, policy = {}, isTest = false, isWide = false } = page
+  const data = Object.entries({ state: page.state ?? '', ...page.data })
   const colours = coloursOf(brand?.accent ?? '')
   const text = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex, nofollow"><meta name="color-scheme" content="light dark"><title>${html`${title}`.text}</title><link rel="icon" href="data:,"><style>${STYLE}</style><style>${colours.css}</style></head>
 <body class="${isWide ? 'wide' : 'narrow'}">
 ${header(brand, isTest).text}
-<main${isWide ? ' class="two"' : ''} data-state="${html`${state}`.text}">${body.text}</main>
+<main${isWide ? ' class="two"' : ''}${data.map(([name, value]) => html` data-${name}="${value}"`.text).join('')}>${body.text}</main>
 ${footer(brand).text}
 ${script === undefined ? '' : `<script>${script}</script>\n`}</body>
 </html>
