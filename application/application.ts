@@ -1,6 +1,7 @@
 import type { Environment } from '../domain/kernel/ids.ts'
 import type { CommandHandler } from './command-handling/command-handler.ts'
 import type { EventRegistry } from './event-registry.ts'
+import type { BankRail } from './ports/bank-rail.ts'
 import type { CardProcessor } from './ports/card-processor.ts'
 import type { Clock } from './ports/clock.ts'
 import type { EventLog } from './ports/event-log.ts'
@@ -8,6 +9,7 @@ import type { Faults } from './ports/faults.ts'
 import type { FinancingProvider } from './ports/financing-provider.ts'
 import type { LastUsed } from './ports/last-used.ts'
 import type { Messages } from './ports/messages.ts'
+import type { OutsideWeb } from './ports/outside-web.ts'
 import type { PersonalData, SecretVault } from './ports/personal-data.ts'
 import type { Randomness } from './ports/randomness.ts'
 import type { ReadDatabase } from './ports/read-database.ts'
@@ -31,8 +33,11 @@ export interface Application {
   readonly processors: Readonly<Record<Environment, CardProcessor>>
   /** Others that can still be asked about what is there: live links and subscriptions of before a change. */
   readonly formerProcessors: readonly CardProcessor[]
+  /** What moves bank debits. */
+  readonly bankRail: BankRail
   /** The financing test path never leaves the service's own simulator. */
   readonly financing: FinancingProvider
   readonly messages: Messages
+  readonly outsideWeb: OutsideWeb
   readonly webhooks: { readonly sender: WebhookSender; readonly deliveries: WebhookDeliveries }
 }

@@ -17,6 +17,7 @@ import { employer } from './parties/employer.ts'
 import { payrollCompany } from './parties/payroll-company.ts'
 import { tenant } from './parties/tenant.ts'
 import { checkoutSettings } from './payments/checkout-settings.ts'
+import { logo } from './payments/logo.ts'
 import { paymentLink } from './payments/payment-link.ts'
 import { paymentSession } from './payments/payment-session.ts'
 import { processorCustomer } from './payments/processor-customer.ts'
@@ -46,6 +47,7 @@ export const aggregates: readonly Aggregate[] = [
   processorCustomer,
   processorNotices,
   checkoutSettings,
+  logo,
   paymentLink,
   paymentSession,
   bankDebit,

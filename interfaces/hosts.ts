@@ -93,6 +93,7 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
           ...common('portal'),
           addresses: rateLimits(rateLimitRps).addresses,
           url: () => config.urls.portal ?? addresses.portal ?? '',
+          ownHosts: () => portalHosts(config, addresses),
         }),
       )
     }
@@ -108,6 +109,11 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
     }),
   )
   return hosts
+}
+
+/** Hosts under which the service shows hosted pages itself, with their ports. */
+export function portalHosts({ urls }: Pick<Config, 'urls'>, { portal }: Addresses): readonly string[] {
+  return [urls.portal, portal].flatMap((url) => (url ? [new URL(url).host] : []))
 }
 
 /**

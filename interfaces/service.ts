@@ -7,9 +7,10 @@ import { type DrainParts, drain } from '../application/operations/drain.ts'
 import { openAlerts } from '../application/operations/operator-alerts.ts'
 import { discardWork } from '../application/operations/unknown-work.ts'
 import { followNotices } from '../application/payments/missed-notices.ts'
-import { tellers } from '../application/payments/processor-notices.ts'
+import { noticeSenders } from '../application/payments/processor-notices.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
 import { bankDebits } from '../application/process-managers/bank-debits.ts'
+import { checkoutSettings } from '../application/process-managers/checkout-settings.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { financingSessions } from '../application/process-managers/financing-sessions.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
@@ -26,6 +27,7 @@ import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { VirtualClock } from '../infrastructure/clock/virtual-clock.ts'
 import type { Config } from '../infrastructure/config/config.ts'
+import { ConfigError } from '../infrastructure/config-error.ts'
 import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
 import { prepareDataDirectory } from '../infrastructure/installation/data-directory.ts'
 import { findLogTooShort } from '../infrastructure/installation/log-pairing.ts'
@@ -35,8 +37,10 @@ import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-
 import { JetStreamIntegrationEvents } from '../infrastructure/messaging/nats/integration-events.ts'
 import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
 import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
+import { GuardedWeb } from '../infrastructure/outside-web/guarded-web.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
+import { SimulatedBankRail } from '../infrastructure/providers/bank/simulated.ts'
 import { SimulatedFinancingProvider } from '../infrastructure/providers/financing/simulated.ts'
 import { MessagesByChannel } from '../infrastructure/providers/messages/messages.ts'
 import { RecordedOutbox } from '../infrastructure/providers/messages/recorded-outbox.ts'
@@ -56,7 +60,7 @@ import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
 import { cardProcessors } from './card-processors.ts'
-import { type Addresses, createHosts, type HostName, listenOnAll } from './hosts.ts'
+import { type Addresses, createHosts, type HostName, listenOnAll, portalHosts } from './hosts.ts'
 import type { Listener } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
 import { openNats } from './messaging.ts'
@@ -80,6 +84,11 @@ export interface Service {
  *   LogTooShort, NatsUnavailable or CannotListen with one clear line.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
+  if (config.bankRail.kind !== 'simulated') {
+    throw new ConfigError(
+      `BANK_RAIL is "${config.bankRail.kind}", which this release does not have: expected simulated`,
+    )
+  }
   for (const warning of config.warnings) logger.warn('setting', { text: warning })
   const closers: (() => Promise<void>)[] = []
   const closeAll = async () => {
@@ -181,8 +190,10 @@ async function compose(
     readModels: projections,
     lastUsed,
     faults,
+    bankRail: new SimulatedBankRail({ faults }),
     financing: new SimulatedFinancingProvider(faults),
     messages: new MessagesByChannel(config, outbox, faults),
+    outsideWeb: new GuardedWeb(config.webhookTargets),
     ...(await cardProcessors(config, { faults, personalData }, addresses)),
     webhooks: {
       sender: new HttpsWebhookSender(config.webhookTargets),
@@ -206,7 +217,7 @@ async function compose(
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
     [
-      ...[payrollPipeline(patient), erasure(patient)],
+      ...[payrollPipeline(patient), erasure(patient), checkoutSettings(patient)],
       ...[policyIntakes(patient), paymentLinks(patient)],
       ...[subscriptions(patient), policyCancellations(patient)],
       simulatedCardProcessor(patient),
@@ -245,10 +256,10 @@ async function compose(
     closers.push(async () => integrationEvents?.stop())
     const failed = (error: unknown) => logger.warn('webhook history not pruned', {}, error)
     closers.push(keepHistory({ records, clock, days: config.webhookHistoryDays, failed }))
-    for (const teller of tellers(app)) {
+    for (const sender of noticeSenders(app)) {
       const stopping = new AbortController()
       const missed = (error: unknown) => logger.warn('notices of the card processor missed', {}, error)
-      const following = followNotices(patient, teller, { leases, failed: missed }, stopping.signal)
+      const following = followNotices(patient, sender, { leases, failed: missed }, stopping.signal)
       closers.push(async () => {
         stopping.abort()
         await following
@@ -286,6 +297,7 @@ async function compose(
     operator: {
       patientLog: log,
       outbox,
+      portalHosts: () => portalHosts(config, addresses),
       projections,
       work: {
         overview: () => readiness.workOverview(),

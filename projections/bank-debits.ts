@@ -30,8 +30,8 @@ export const bankDebits = projection({
     }),
     on(BankDebitScheduled, {
       reads: ofLeg,
-      apply: ({ data: { leg_id, effective_date } }, { bank_debits }) =>
-        bank_debits.change([leg_id], { status: 'Scheduled', effective_date }),
+      apply: ({ data: { leg_id, batch_closes_at, effective_date } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status: 'Scheduled', batch_closes_at, effective_date }),
     }),
     on(BankDebitSubmitted, {
       reads: ofLeg,

@@ -7,6 +7,8 @@ import {
   PaymentSessionExpired,
   PaymentSessionOpened,
   PaymentSessionPaid,
+  PaymentSessionPaymentFailed,
+  PaymentSessionPaymentProcessing,
   PaymentSessionReplaced,
 } from '../domain/payments/payment-session-events.ts'
 import { projection } from './runtime/projection.ts'
@@ -42,6 +44,21 @@ export const paymentSessions = projection({
       reads: ofSession,
       apply: ({ data }, { payment_sessions }) =>
         payment_sessions.change([data.payment_session_id], { status: 'paid', open: false }),
+    }),
+    // a bank debit by the card processor is on its way
+    on(PaymentSessionPaymentProcessing, {
+      reads: ofSession,
+      apply({ data: { payment_session_id } }, { payment_sessions }) {
+        if (!payment_sessions.get(payment_session_id)?.open) return
+        payment_sessions.change([payment_session_id], { status: 'scheduled', open: false })
+      },
+    }),
+    on(PaymentSessionPaymentFailed, {
+      reads: ofSession,
+      apply({ data: { payment_session_id, ends_checkout } }, { payment_sessions }) {
+        if (!ends_checkout || payment_sessions.get(payment_session_id)?.status !== 'scheduled') return
+        payment_sessions.change([payment_session_id], { status: 'opened', open: true })
+      },
     }),
     on(PaymentSessionDebitArranged, {
       reads: ofSession,

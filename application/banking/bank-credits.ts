@@ -1,6 +1,10 @@
-import { type BankCredit, bankCredit, effectiveDatesOf } from '../../domain/banking/bank-credit.ts'
+import {
+  type BankCredit,
+  bankCredit,
+  type CreditMatch,
+  effectiveDatesOf,
+} from '../../domain/banking/bank-credit.ts'
 import { awaitsCredit, type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
-import type { Confidence } from '../../domain/banking/bank-debit-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -10,6 +14,7 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { debitsAsOfNow } from './debit-batches.ts'
 
 /** Money that a bank shows in a carrier's collection account. Amounts are cents. */
 export interface NewBankCredit {
@@ -22,59 +27,81 @@ export interface NewBankCredit {
   readonly reference: string | null
 }
 
-interface Match {
-  readonly legId: string
-  readonly confidence: Confidence
-}
-
 /**
- * Records a credit and the debit whose money it is: the one that its reference names, else one of its amount. The amount
- * is always the debit's, to the cent; the same transaction of the bank again changes nothing.
+ * Records a credit and the debit whose money it is. The same transaction of the bank again changes nothing.
+ * @throws ReadModelsLate: the credit is recorded, and matched later.
  */
 export async function receiveCredit(
   app: Application,
   { carrierId, bankTransactionId, bankDate, amountCents, reference }: NewBankCredit,
   context: CommandContext,
-): Promise<BankCredit | Rejection> {
+): Promise<{ readonly credit: BankCredit; readonly isNew: boolean } | Rejection> {
   const owner = isId(carrierId) ? (await app.commands.load(carrier, carrierId)).state : null
   if (!owner) return reject('not_found', 'carrier_not_found', 'There is no such carrier', 'carrier_id')
   const credit_id = derivedId(carrierId, `bank-credit/${bankTransactionId}`)
   const { tenant_id } = owner
-  const scoped = { ...within(context, { tenant_id }), mayRepeat: true }
   const data = {
     ...{ credit_id, tenant_id, carrier_id: carrierId, bank_transaction_id: bankTransactionId },
     ...{ bank_date: bankDate, amount_cents: amountCents, reference },
     received_at: isoTime(app.clock.now()),
   }
-  const received = await app.commands.execute(bankCredit, credit_id, { type: 'Receive', data }, scoped)
+  const command = { type: 'Receive', data } as const
+  const received = await app.commands.execute(bankCredit, credit_id, command, within(context, { tenant_id }))
   if (isRejection(received)) return received
-  const credit = received.state!
-  if (credit.matched) return credit
-  const match = await matchOf(app, credit)
-  if (!match) return credit
-  const matched = await app.commands.execute(
-    bankDebit,
-    match.legId,
-    {
-      ...({ type: 'Match', matchId: derivedId(credit_id, match.legId) } as const),
-      ...{ bankTransactionId, bankDate: credit.bank_date, confidence: match.confidence },
-      at: app.clock.now(),
-    },
-    { ...scoped, commandId: derivedId(credit_id, 'match') },
-  )
-  // another credit was faster
-  if (isRejection(matched)) return credit
-  const told = await readable(app, bankDebit, matched)
-  if (isRejection(told)) return told
-  const command = { type: 'RecordMatch', ...match, at: app.clock.now() } as const
-  const recorded = await app.commands.execute(bankCredit, credit_id, command, scoped)
-  return isRejection(recorded) ? recorded : recorded.state!
+  return { credit: await matchCredit(app, credit_id, context), isNew: received.events.length > 0 }
 }
 
-async function matchOf(app: Application, credit: BankCredit): Promise<Match | null> {
+/**
+ * Finds the debit whose money a credit is: the one that its reference names, else one of its amount, to the cent. What is
+ * chosen is recorded before the debit is told, so that whoever died in between is finished with the same one.
+ * @throws ReadModelsLate when it cannot be told which debits there are.
+ */
+export async function matchCredit(
+  app: Application,
+  creditId: string,
+  context: CommandContext,
+): Promise<BankCredit> {
+  const decided = async (match: CreditMatch | null, refusedBy: string | null) => {
+    const command = { type: 'Decide', match, refusedBy, at: app.clock.now() } as const
+    // each choice is a step of its own
+    const commandId = derivedId(context.commandId, `${creditId}/${match?.legId}/${refusedBy}`)
+    const outcome = await app.commands.execute(bankCredit, creditId, command, {
+      ...within(context, credit),
+      commandId,
+    })
+    if (isRejection(outcome)) throw new Error(outcome.message)
+    return outcome.state!
+  }
+  let credit = (await app.commands.load(bankCredit, creditId)).state!
+  if (!credit.isDecided) credit = await decided(await matchOf(app, credit), null)
+  while (credit.match !== null && !(await isTakenBy(app, credit, credit.match, context))) {
+    // another credit was faster
+    credit = await decided(await matchOf(app, credit), credit.match.legId)
+  }
+  return credit
+}
+
+/** Tells a debit that a credit is its money. @returns false when it would not have it. */
+async function isTakenBy(
+  app: Application,
+  credit: BankCredit,
+  { legId, confidence }: CreditMatch,
+  context: CommandContext,
+): Promise<boolean> {
+  const command = {
+    ...({ type: 'Match', matchId: derivedId(credit.credit_id, legId), confidence } as const),
+    ...{ bankTransactionId: credit.bank_transaction_id, bankDate: credit.bank_date },
+    at: app.clock.now(),
+  }
+  const { state } = await app.commands.load(bankDebit, legId)
+  const outcome = await app.commands.execute(bankDebit, legId, command, within(context, state!))
+  return !isRejection(await readable(app, bankDebit, outcome))
+}
+
+async function matchOf(app: Application, credit: BankCredit): Promise<CreditMatch | null> {
   const { reference, carrier_id, amount_cents, bank_date } = credit
-  const fits = (debit: BankDebit | null): debit is BankDebit =>
-    debit?.carrier_id === carrier_id &&
+  const fits = (debit: BankDebit) =>
+    debit.carrier_id === carrier_id &&
     debit.settlement_type === 'fbo' &&
     debit.amount_cents === amount_cents &&
     awaitsCredit(debit)
@@ -83,7 +110,7 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Match | nu
     // what names a debit is that debit's money or nobody's
     if (named) return fits(named) ? { legId: reference, confidence: 'high' } : null
   }
-  await app.readModels.reached(['bank-debits'], await app.log.head())
+  await debitsAsOfNow(app)
   const { from, to } = effectiveDatesOf(bank_date)
   const found = await app.read.query(CANDIDATES, {
     ...{ carrierId: carrier_id, amountCents: amount_cents, from, to },

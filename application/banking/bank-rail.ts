@@ -1,21 +1,11 @@
 import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
-import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import type { RailReport } from '../ports/bank-rail.ts'
 
-/** What a bank, or the processor between, reports of a debit. */
-export type RailReport =
-  | { readonly verb: 'acknowledge' }
-  | {
-      readonly verb: 'settle'
-      readonly processorStatus: string | null
-      readonly transmissionDate: string | null
-      readonly effectiveDate: string | null
-    }
-  | { readonly verb: 'return'; readonly returnCode: string }
-
-/** Records a report. One that does not fit how the debit stands is refused, and changes nothing. */
+/** Records what is reported of a debit. A report that does not fit how the debit stands is refused, and changes nothing. */
 export function tellDebit(
   app: Application,
   legId: string,
@@ -36,10 +26,4 @@ function commandOf(report: RailReport, at: number): Parameters<typeof bankDebit.
     case 'return':
       return { type: 'Return', returnCode: report.returnCode, at }
   }
-}
-
-/** Why the rail does not move a debit by verbs. */
-export function refuseUnlessSimulated(kind: 'simulated' | 'nacha'): Rejection | null {
-  if (kind === 'simulated') return null
-  return reject('conflict', 'rail_not_simulated', 'The bank rail is not the simulated one')
 }

@@ -1,5 +1,10 @@
 import type { ApiClient } from '../../domain/access/api-client.ts'
-import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import {
+  type BankDebit,
+  bankDebit,
+  DEBIT_STATUSES,
+  type DebitStatus,
+} from '../../domain/banking/bank-debit.ts'
 import type { Application } from '../application.ts'
 import {
   type KeyScope,
@@ -22,19 +27,31 @@ import {
 export const SORTS = ['created_at', 'amount_cents', 'status', 'effective_date'] as const
 export type Sort = (typeof SORTS)[number]
 
-/** The groups of statuses by the words that a filter takes, lower case; any other word is a status itself. */
-const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  pending: ['pending', 'Scheduled'],
-  in_flight: ['pending', 'Scheduled'],
-  completed: ['submitted', 'processed'],
-  money_landed: ['submitted', 'processed'],
-  failed: ['returned'],
-  returned: ['returned'],
+/** What a status says of the money. */
+export const STATUS_GROUPS = ['in_flight', 'money_landed', 'failed'] as const
+const GROUP_OF: Readonly<Record<DebitStatus, (typeof STATUS_GROUPS)[number]>> = {
+  pending: 'in_flight',
+  Scheduled: 'in_flight',
+  submitted: 'money_landed',
+  processed: 'money_landed',
+  returned: 'failed',
+}
+/** Groups by further words that a filter takes, lower case; any other word is a status itself. */
+const GROUP_WORDS = new Map([
+  ['pending', 'in_flight'],
+  ['completed', 'money_landed'],
+])
+
+/** The group of a status. */
+export function groupOf(status: DebitStatus): (typeof STATUS_GROUPS)[number] {
+  return GROUP_OF[status]
 }
 
-/** The statuses that a word of a filter stands for. */
-export function statusesOf(word: string): readonly string[] {
-  return GROUPS[word.toLowerCase()] ?? [word]
+/** The statuses that a word of a filter stands for, in any case. */
+export function statusesOf(word: string): readonly DebitStatus[] {
+  const wanted = word.toLowerCase()
+  const group = GROUP_WORDS.get(wanted) ?? wanted
+  return DEBIT_STATUSES.filter((status) => GROUP_OF[status] === group || status.toLowerCase() === wanted)
 }
 
 /** What a list is narrowed to; null is everything. */

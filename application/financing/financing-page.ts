@@ -5,6 +5,7 @@ import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import { isClientActive } from '../access/client-authentication.ts'
 import type { Application } from '../application.ts'
 import { idInToken, isHashOf } from '../payment-sessions/tokens.ts'
+import { logoPath } from '../payments/logos.ts'
 import { refuseSetup } from './financing-settings.ts'
 import { showFinancingStatus } from './show-session.ts'
 
@@ -37,8 +38,9 @@ export async function financingPage(app: Application, session: FinancingSession)
 
 async function pageOf(app: Application, session: FinancingSession) {
   const { tenant_id, client_id, amount_cents, line_items, description, expires_at } = session
-  const { settings } = (await app.commands.load(checkoutSettings, tenant_id)).state
-  const { display_name, logo_url, accent_color, support_email } = settings
+  const { settings, logo_id } = (await app.commands.load(checkoutSettings, tenant_id)).state
+  const { display_name, accent_color, support_email } = settings
+  const logo_url = logo_id === null ? null : logoPath(logo_id)
   const financing = (await app.commands.load(financingSettings, tenant_id)).state
   const isActive = await isClientActive(app, client_id)
   const closed =

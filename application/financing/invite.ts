@@ -41,8 +41,7 @@ export async function refuseInvitation(
   const begun = session?.invitation
   if (begun) {
     const isSame =
-      begun.to_fingerprint === fingerprint &&
-      (isRejection(host) || begun.page_address === addressOf(host))
+      begun.to_fingerprint === fingerprint && (isRejection(host) || begun.page_address === addressOf(host))
     if (isSame) return null
     const why = 'An invitation to another recipient, or to a page at another address, was sent already'
     return reject('conflict', 'invitation_changed', why, 'deliver')

@@ -12,6 +12,7 @@ import {
 } from '../../domain/payments/payment-link-events.ts'
 import {
   PaymentSessionAmountDiffered,
+  PaymentSessionHeldUp,
   PaymentSessionPaid,
   PaymentSessionPaidAgain,
   PaymentSessionPlanStopped,
@@ -157,6 +158,12 @@ export const ALERTS = {
     'The card processor of a payment link has been away for hours, or its keys are not set any more: `work` waits for ' +
       'it. See that it can be reached and that its keys are right; what was under way then goes on by itself',
     ({ payment_link_id, work }) => ({ payment_link_id, work }),
+  ),
+  payment_session_held_up: raisedBy(
+    PaymentSessionHeldUp,
+    'The card processor of a checkout of a payment session has been away for hours, or its keys are not set any more: `work` ' +
+      'waits for it. See that it can be reached and that its keys are right; an expiry then goes on by itself',
+    ({ payment_session_id, work }) => ({ payment_session_id, work }),
   ),
   subscription_held_up: raisedBy(
     SubscriptionHeldUp,

@@ -1,26 +1,27 @@
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
-import { PaymentSessionDebitArranged } from '../../domain/payments/payment-session-events.ts'
+import {
+  isAwaited,
+  notPayable,
+  type PaymentSession,
+  paymentSession,
+  sessionStatusAt,
+} from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
+import { keepAccount } from '../banking/payer-accounts.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
-import { employerSubject, sealFields } from '../sealing.ts'
-import { closeCheckouts } from './checkouts.ts'
-
-/** The bank account that a payer gives, in plain text. */
-export interface PayersAccount {
-  readonly holderName: string
-  readonly routingNumber: string
-  readonly accountNumber: string
-  readonly accountType: 'checking' | 'savings'
-  readonly bankName: string | null
-}
+import type { BankAccount } from '../ports/bank-rail.ts'
+import { onceClosed } from './checkouts.ts'
 
 /** The id of the debit of a session: the same in every attempt, and under every name. */
 export function legOf(sessionId: string): string {
   return derivedId(sessionId, 'leg')
+}
+
+/** The id of the debit of an instalment. @param number from 1. */
+export function instalmentLegOf(sessionId: string, number: number): string {
+  return derivedId(sessionId, `instalment/${number}`)
 }
 
 /**
@@ -31,47 +32,48 @@ export function legOf(sessionId: string): string {
 export async function arrangeDebit(
   app: Application,
   session: PaymentSession,
-  account: PayersAccount,
+  account: BankAccount,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
-  const closed = await closeCheckouts(app, session, context)
-  if (isRejection(closed)) return closed
-  const { payment_session_id, employer_id } = session
-  const sealedAccount = await sealFields(
-    app.personalData,
-    PaymentSessionDebitArranged,
-    {
-      payment_session_id,
-      account: {
-        holder_name: account.holderName,
-        routing_number: account.routingNumber,
-        account_number: account.accountNumber,
-        account_last4: account.accountNumber.slice(-4),
-        account_type: account.accountType,
-        bank_name: account.bankName,
-      },
-    },
-    () => employerSubject(app.personalData, employer_id),
-  )
-  const command = {
-    type: 'ArrangeDebit',
-    legId: legOf(payment_session_id),
-    account: sealedAccount.account,
-    at: app.clock.now(),
-  } as const
-  const outcome = await app.commands.execute(
-    paymentSession,
-    payment_session_id,
-    command,
-    within(context, session),
-  )
-  const arranged = await readable(app, paymentSession, outcome)
-  if (isRejection(arranged) || arranged.debit?.leg_id == null) return arranged
-  await createDebit(app, arranged, signingDebit(arranged, arranged.debit.leg_id), context)
+  const now = app.clock.now()
+  if (!isAwaited(sessionStatusAt(session, now))) return notPayable(session, now)
+  const { payment_session_id } = session
+  const kept = await keepAccount(app, payment_session_id, account)
+  const debit = { legId: legOf(payment_session_id), account: kept }
+  const arrange = (at: number) => ({ type: 'ArrangeDebit', ...debit, at }) as const
+  let arranged: PaymentSession | Rejection | null = null
+  try {
+    arranged = await onceClosed(app, session, 'arrange-debit', arrange, context)
+  } finally {
+    // of what was not arranged, or was before, the vault keeps nothing
+    const isUsed =
+      arranged !== null && !isRejection(arranged) && arranged.debit?.account.account_ref === kept.account_ref
+    if (!isUsed) await app.vault.remove(kept.account_ref)
+  }
+  if (isRejection(arranged)) return arranged
+  const { leg_id } = arranged.debit!
+  if (leg_id !== null) await createDebit(app, arranged, signingDebit(arranged, leg_id), context)
   return arranged
 }
 
 /** What is debited at signing. */
 export function signingDebit({ amount_cents }: PaymentSession, legId: string): DebitOfSession {
   return { legId, amountCents: amount_cents, installmentNumber: null }
+}
+
+/** Creates the debit of an instalment that is due, once; of a session that was cancelled, or whose plan was stopped, none. */
+export async function mintInstalment(
+  app: Application,
+  sessionId: string,
+  number: number,
+  context: CommandContext,
+): Promise<void> {
+  const legId = instalmentLegOf(sessionId, number)
+  const command = { type: 'MintInstalment', number, legId, at: app.clock.now() } as const
+  const outcome = await app.commands.execute(paymentSession, sessionId, command, context)
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  const session = outcome.state!
+  if (!session.minted.includes(number)) return
+  const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!
+  await createDebit(app, session, { legId, amountCents, installmentNumber: number }, context)
 }

@@ -1,10 +1,11 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import {
-  type Checkout,
+  type CheckoutAtProcessor,
   notPayable,
   openCheckouts,
   type PaymentSession,
+  type PaymentSessionCommand,
   paymentSession,
   takesCards,
 } from '../../domain/payments/payment-session.ts'
@@ -12,6 +13,8 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
+import { processorToAsk, recordHeldUp, type SessionWork } from '../payments/held-up.ts'
+import { processorOf } from '../payments/processor-of.ts'
 import { completeSession } from './completions.ts'
 
 /** What mounts a checkout of the card processor in a page. */
@@ -36,7 +39,7 @@ export async function beginCheckout(
   { processors }: Pick<Application, 'processors'>,
   { payment_session_id: sessionId, environment, amount_cents: amountCents, description }: Charged,
   number: number,
-): Promise<{ readonly checkout: Omit<Checkout, 'isOpen'>; readonly handedOut: HandedOutCheckout }> {
+): Promise<{ readonly checkout: CheckoutAtProcessor; readonly handedOut: HandedOutCheckout }> {
   const processor = processors[environment]
   const checkoutId = derivedId(sessionId, `checkout/${number}`)
   const { processorCheckoutId, clientSecret } = await processor.openCheckout(
@@ -54,7 +57,8 @@ export async function beginCheckout(
 }
 
 /**
- * The checkout by which a customer pays a session by card: the one that is open, else a fresh one.
+ * The checkout by which a customer pays a session by card: the one that is open, else a fresh one. Before that, what
+ * became of the others is known: one that took money, or is about to, is the last one.
  * @throws ProviderUnavailable, ProviderRefused.
  */
 export async function checkoutOf(
@@ -62,62 +66,111 @@ export async function checkoutOf(
   session: PaymentSession,
   context: CommandContext,
 ): Promise<HandedOutCheckout | Rejection> {
-  const now = app.clock.now()
-  if (!takesCards(session, now)) return notPayable(session, now)
-  const { payment_session_id, environment, checkouts } = session
-  const processor = app.processors[environment]
-  const open = openCheckouts(session).find(({ processor: kind }) => kind === processor.kind)
-  const secret = open && (await processor.secretOf(open.processor_checkout_id))
-  if (secret) return { client_secret: secret, publishable_key: processor.publishableKey }
-  const { checkout, handedOut } = await beginCheckout(app, session, checkouts.length)
-  const command = { type: 'BeginCheckout', checkout, at: now } as const
-  const outcome = await app.commands.execute(
-    paymentSession,
-    payment_session_id,
-    command,
-    within(context, session),
-  )
-  return isRejection(outcome) ? outcome : handedOut
+  let current = session
+  for (;;) {
+    const now = app.clock.now()
+    if (!takesCards(current, now)) return notPayable(current, now)
+    const handedOut = await handedOutAgain(app, current)
+    if (handedOut) return handedOut
+    const closed = await closeCheckouts(app, current, 'checkout', context)
+    if (isRejection(closed)) return closed
+    if (!takesCards(closed, now)) return notPayable(closed, now)
+    const begun = await beginCheckout(app, closed, closed.checkouts.length)
+    const command = { type: 'BeginCheckout', checkout: begun.checkout, at: app.clock.now() } as const
+    const outcome = await app.commands.execute(
+      paymentSession,
+      session.payment_session_id,
+      command,
+      within(context, session),
+    )
+    if (isRejection(outcome)) return outcome
+    current = outcome.state!
+    // another request may have closed it, as it was begun under the same key
+    const { checkout_id } = begun.checkout
+    if (openCheckouts(current).some((one) => one.checkout_id === checkout_id)) return begun.handedOut
+  }
+}
+
+/** What mounts the checkout that is open at the card processor in use; null when there is none. */
+async function handedOutAgain(
+  { processors }: Pick<Application, 'processors'>,
+  session: PaymentSession,
+): Promise<HandedOutCheckout | null> {
+  const processor = processors[session.environment]
+  const [open, ...others] = openCheckouts(session)
+  if (open?.processor !== processor.kind || others.length > 0) return null
+  const secret = await processor.secretOf(open.processor_checkout_id)
+  return secret === null ? null : { client_secret: secret, publishable_key: processor.publishableKey }
 }
 
 /**
- * Ends what the card processor could still take money by, before something else is decided. Money that it had taken
- * already wins.
- * @returns the session after that; it is paid when money had been taken.
+ * Does something to a session once no checkout of it is open; one that is begun meanwhile is closed as well.
+ * @param work by what name operators are told of it where the card processor is not configured any more.
+ * @param commandAt what is done, at a moment in epoch milliseconds. It is rejected while a checkout is open.
+ * @throws ProviderUnavailable, ProviderRefused: then it is not done.
+ */
+export async function onceClosed(
+  app: Application,
+  session: PaymentSession,
+  work: SessionWork,
+  commandAt: (now: number) => PaymentSessionCommand,
+  context: CommandContext,
+): Promise<PaymentSession | Rejection> {
+  const { payment_session_id } = session
+  let current = session
+  for (;;) {
+    const closed = await closeCheckouts(app, current, work, context)
+    if (isRejection(closed)) return closed
+    const command = commandAt(app.clock.now())
+    const outcome = await app.commands.execute(
+      paymentSession,
+      payment_session_id,
+      command,
+      within(context, session),
+    )
+    if (!isRejection(outcome) || outcome.code !== 'checkout_open') {
+      return readable(app, paymentSession, outcome)
+    }
+    current = (await app.commands.load(paymentSession, payment_session_id)).state!
+  }
+}
+
+/**
+ * Ends what the card processor could still take money by. Money that it had taken already wins, and a payment that it is
+ * still carrying out is waited for.
+ * @returns the session after that.
  * @throws ProviderUnavailable, ProviderRefused.
  */
 export async function closeCheckouts(
   app: Application,
   session: PaymentSession,
+  work: SessionWork,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
+  const { payment_session_id: sessionId, environment } = session
   let after = session
-  for (const { checkout_id, processor_checkout_id } of openCheckouts(session)) {
-    const { payment_session_id: sessionId, environment } = session
-    const payment = await app.processors[environment].closeCheckout(
-      processor_checkout_id,
-      `close-${checkout_id}`,
-    )
-    if (payment) {
-      const completed = await completeSession(
-        app,
-        { ...payment, sessionId, checkoutId: checkout_id },
-        context,
-      )
-      if (isRejection(completed)) return completed
-    }
-    const command = { type: 'RecordCheckoutClosed', checkoutId: checkout_id, at: app.clock.now() } as const
+  for (const { checkout_id: checkoutId, processor, processor_checkout_id } of openCheckouts(session)) {
+    const tell = (since: number) => recordHeldUp(app, paymentSession, sessionId, { work, since }, context)
+    const made = { processor, environment }
+    // of a timer that waits, whoever keeps it tells
+    const at = work === 'expire' ? processorOf(app, made) : await processorToAsk(app, made, tell)
+    const closed = await at.closeCheckout(processor_checkout_id)
     const own = {
       ...within(context, session),
-      commandId: derivedId(context.commandId, `close/${checkout_id}`),
+      commandId: derivedId(context.commandId, `close/${checkoutId}`),
     }
-    const closed = await readable(
-      app,
-      paymentSession,
-      await app.commands.execute(paymentSession, sessionId, command, own),
-    )
-    if (isRejection(closed)) return closed
-    after = closed
+    if (closed.outcome === 'paid') {
+      const { outcome: _paid, ...payment } = closed
+      const found = { ...payment, sessionId, checkoutId, isFoundClosing: work !== 'checkout' }
+      const completed = await completeSession(app, found, own)
+      if (isRejection(completed)) return completed
+    }
+    const now = app.clock.now()
+    const type = closed.outcome === 'processing' ? 'RecordPaymentProcessing' : 'RecordCheckoutClosed'
+    const outcome = await app.commands.execute(paymentSession, sessionId, { type, checkoutId, at: now }, own)
+    const known = await readable(app, paymentSession, outcome)
+    if (isRejection(known)) return known
+    after = known
   }
   return after
 }

@@ -7,16 +7,23 @@ import { derivedId } from '../event-registry.ts'
 import { plain } from '../payments/completions.ts'
 
 /** What the card processor took for a session. */
-export interface SessionPayment {
+interface SessionPayment {
   readonly sessionId: string
   readonly checkoutId: string
   readonly processorPaymentId: string
   readonly amountCents: number
   /** Epoch milliseconds. */
   readonly at: number
+  /** It was found as the checkout was closed, for the session was to be paid by it no more. */
+  readonly isFoundClosing?: boolean
+  /** Nothing was taken yet: the checkout must still be open. */
+  readonly isToBeTaken?: boolean
 }
 
-/** Records that a session was paid by the card processor. Money counts in every state; the same payment counts once. */
+/**
+ * Records that a session was paid by the card processor. Money that was taken counts in every state; the same payment counts
+ * once.
+ */
 export async function completeSession(
   app: Application,
   { sessionId, ...payment }: SessionPayment,
@@ -30,15 +37,22 @@ export async function completeSession(
   return readable(app, paymentSession, outcome)
 }
 
-/** Records a declined attempt: the session stays payable. */
+/** Records an attempt that failed, at once or days later: the session can be paid again unless its time is over. */
 export function failSession(
   app: Application,
-  attempt: { readonly sessionId: string; readonly failureMessage: string; readonly at: number },
+  attempt: {
+    readonly sessionId: string
+    readonly checkoutId: string
+    readonly failureMessage: string
+    /** Epoch milliseconds. */
+    readonly at: number
+  },
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
-  const { sessionId, failureMessage, at } = attempt
+  const { sessionId, checkoutId, failureMessage, at } = attempt
   const failureId = derivedId(context.commandId, 'payment-failure')
-  const command = { type: 'RecordPaymentFailed', failureId, message: plain(failureMessage), at } as const
+  const message = plain(failureMessage)
+  const command = { type: 'RecordPaymentFailed', checkoutId, failureId, message, at } as const
   return changed(app, paymentSession, sessionId, command, context)
 }
 

@@ -142,14 +142,14 @@ export async function issueSession(
   )
   const scoped = within(context, details)
   const command = { type: 'Create', data, checkout: begun?.checkout ?? null } as const
-  const created = await readable(
-    app,
-    paymentSession,
-    await app.commands.execute(paymentSession, id, command, scoped),
-  )
-  if (isRejection(created)) {
-    return created.code === 'payment_session_exists' ? secretGone('payment session', id) : created
-  }
+  const outcome = await app.commands.execute(paymentSession, id, command, scoped)
+  // one that an earlier attempt stored has another token, which nobody knows any more
+  const isStored = isRejection(outcome)
+    ? outcome.code === 'payment_session_exists'
+    : outcome.events.length === 0
+  if (isStored) return { ...secretGone('payment session', id), ids: { id } }
+  const created = await readable(app, paymentSession, outcome)
+  if (isRejection(created)) return created
   const url = host && token && host.urlOf(token.token)
   const session = url === null ? created : await invite(app, created, { url, settings, invitations }, scoped)
   return { session, url, checkout: begun?.handedOut ?? null }

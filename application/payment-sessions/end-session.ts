@@ -9,12 +9,12 @@ import {
 } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
-import { closeCheckouts } from './checkouts.ts'
+import { isSecretGone } from '../idempotency/secret-gone.ts'
+import { closeCheckouts, onceClosed } from './checkouts.ts'
 import { type Customer, type HandedOutSession, issueSession } from './create-session.ts'
 import type { Invitation } from './invite.ts'
-import { refuseCheckout } from './page-host.ts'
+import { pageHost, refuseCheckout } from './page-host.ts'
 import { showSession } from './show-sessions.ts'
 
 /**
@@ -29,18 +29,22 @@ export async function cancelSession(
 ): Promise<PaymentSession | Rejection> {
   const refusal = refuseCancelling(session, app.clock.now())
   if (refusal) return refusal
-  return ended(app, session, (at) => ({ type: 'Cancel', at }), context)
+  return onceClosed(app, session, 'cancel', (at) => ({ type: 'Cancel', at }), context)
 }
 
-/** Records that nobody can pay a session any more because its time is over. @throws ProviderUnavailable, ProviderRefused. */
+/**
+ * Records that nobody can pay a session any more because its time is over. Of one that may be paid more than once, the
+ * checkout that is still open ends.
+ * @throws ProviderUnavailable, ProviderRefused.
+ */
 export async function expireSession(
   app: Application,
   session: PaymentSession,
   at: number,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
-  if (!isAwaited(session.status)) return session
-  return ended(app, session, () => ({ type: 'Expire', at }), context)
+  if (!isAwaited(session.status)) return closeCheckouts(app, session, 'expire', context)
+  return onceClosed(app, session, 'expire', () => ({ type: 'Expire', at }), context)
 }
 
 /** What a partner wants of the session that takes another one's place. */
@@ -71,40 +75,23 @@ export async function reissueSession(
   const checkout = (await app.commands.load(checkoutSettings, tenant_id)).state
   const disabled = refuseCheckout(checkout)
   if (disabled) return disabled
+  const host = session.mode === 'link' ? pageHost(checkout, portalUrl) : null
+  if (isRejection(host)) return host
   const { customer } = await showSession(app, session)
   const invitations = invitationsTo(customer)
   if (isRejection(invitations)) return invitations
   if (!isBegun) {
-    const replaced = await ended(app, session, (at) => ({ type: 'Replace', replacedBy: id, at }), context)
+    const replace = (at: number) => ({ type: 'Replace', replacedBy: id, at }) as const
+    const replaced = await onceClosed(app, session, 'reissue', replace, context)
     if (isRejection(replaced)) return replaced
   }
   const details = { ...session, customer, replaces: payment_session_id }
-  return issueSession(app, { id, details, checkout, ttlMinutes, invitations, portalUrl }, context)
-}
-
-type Command = Parameters<typeof paymentSession.decide>[0]
-
-/** Ends a session once no checkout of it is open; one that begins meanwhile is closed as well. */
-async function ended(
-  app: Application,
-  session: PaymentSession,
-  commandAt: (now: number) => Command,
-  context: CommandContext,
-): Promise<PaymentSession | Rejection> {
-  let current = session
-  for (;;) {
-    const closed = await closeCheckouts(app, current, context)
-    if (isRejection(closed)) return closed
-    const { payment_session_id } = session
-    const command = commandAt(app.clock.now())
-    const outcome = await app.commands.execute(
-      paymentSession,
-      payment_session_id,
-      command,
-      within(context, session),
-    )
-    if (!isRejection(outcome)) return readable(app, paymentSession, outcome)
-    if (outcome.code !== 'checkout_open') return outcome
-    current = (await app.commands.load(paymentSession, payment_session_id)).state!
-  }
+  const issued = await issueSession(
+    app,
+    { id, details, checkout, ttlMinutes, invitations, portalUrl },
+    context,
+  )
+  // of two at once the other one was faster
+  const isOthers = isRejection(issued) && isSecretGone(issued)
+  return isOthers ? refuseReplacing({ ...session, replaced_by: id })! : issued
 }

@@ -1,5 +1,6 @@
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Checkout } from '../../domain/payments/checkout-settings.ts'
+import { pageAddress } from '../../domain/payments/web-address.ts'
 
 /** Where the page of a session is served. */
 export interface PageHost {
@@ -26,13 +27,11 @@ export function refuseCheckout({ settings }: Checkout): Rejection | null {
  * @param portalUrl base address of the service's pages; null when it has none.
  */
 export function pageHost(
-  { settings: { web_address, link_format }, web_address_verified }: Checkout,
+  { settings: { web_address, link_format }, web_address_proof }: Checkout,
   portalUrl: string | null,
 ): PageHost | Rejection {
-  if (web_address !== null && web_address_verified) {
-    const path = link_format!.replace(/^\/*/, '/')
-    const base = web_address.replace(/\/+$/, '')
-    return { isCustom: true, urlOf: (token) => `${base}${path.replace('{token}', token)}` }
+  if (web_address !== null && web_address_proof !== null) {
+    return { isCustom: true, urlOf: (token) => pageAddress(web_address, link_format!, token) }
   }
   if (portalUrl === null) {
     return reject('unavailable', 'no_payment_page_host', 'No verified host serves the payment page')

@@ -1,6 +1,6 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { type Checkout, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import {
   type PaymentSession,
   paymentSession,
@@ -11,7 +11,21 @@ import { schedule } from '../../domain/payments/session-plan.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { logoPath } from '../payments/logos.ts'
 import { sessionByToken } from './tokens.ts'
+
+/** Whoever has a token acts in the name of the customer: nobody knows more of who it is. */
+export function contextOfPayer(
+  { randomness }: Pick<Application, 'randomness'>,
+  requestId: string,
+): CommandContext {
+  return {
+    actor: { type: 'payer', id: 'payer' },
+    ...{ tenantId: null, environment: null },
+    correlationId: requestId,
+    commandId: randomness.commandId(),
+  }
+}
 
 /** What the page of a session shows: nothing of it is about the customer. */
 export type SessionPage = Exclude<Awaited<ReturnType<typeof openPage>>, Rejection>
@@ -35,15 +49,11 @@ export async function openPage(app: Application, token: string, context: Command
     ? await changed(app, paymentSession, found.payment_session_id, { type: 'Open', at: now }, context)
     : found
   if (isRejection(session)) return session
-  const { settings } = (await app.commands.load(checkoutSettings, session.tenant_id)).state
-  return pageOf(session, settings, now)
+  const { state } = await app.commands.load(checkoutSettings, session.tenant_id)
+  return pageOf(session, state, now)
 }
 
-function pageOf(
-  session: PaymentSession,
-  settings: Awaited<ReturnType<typeof checkoutSettings.evolve>>['settings'],
-  now: number,
-) {
+function pageOf(session: PaymentSession, { settings, logo_id }: Checkout, now: number) {
   const status = sessionStatusAt(session, now)
   return {
     id: session.payment_session_id,
@@ -51,7 +61,8 @@ function pageOf(
     mode: session.mode,
     seller: {
       display_name: settings.display_name,
-      logo_url: settings.logo_url,
+      /** Of the copy, on the host of hosted pages. */
+      logo_url: logo_id === null ? null : logoPath(logo_id),
       accent_color: settings.accent_color,
       support_email: settings.support_email,
     },

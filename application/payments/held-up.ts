@@ -1,13 +1,12 @@
+import type { Decider } from '../../domain/kernel/decider.ts'
+import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { type PaymentLink, type PaymentLinkCommand, paymentLink } from '../../domain/payments/payment-link.ts'
-import {
-  type Subscription,
-  type SubscriptionCommand,
-  subscription,
-} from '../../domain/payments/subscription.ts'
+import type { PaymentLinkCommand } from '../../domain/payments/payment-link.ts'
+import type { PaymentSessionCommand } from '../../domain/payments/payment-session.ts'
+import type { SubscriptionCommand } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import { within } from '../command-handling/verbs.ts'
+import { type Owned, within } from '../command-handling/verbs.ts'
 import type { CardProcessor } from '../ports/card-processor.ts'
 import { ProcessorNotConfigured, processorOf } from './processor-of.ts'
 
@@ -16,34 +15,39 @@ import { ProcessorNotConfigured, processorOf } from './processor-of.ts'
 const DAY_MS = 86_400_000
 
 type Parts = Pick<Application, 'commands' | 'clock'>
+interface HeldUp {
+  readonly type: 'RecordHeldUp'
+  readonly work: unknown
+  readonly since: number
+  readonly at: number
+}
 type WorkOf<Command> =
   Extract<Command, { readonly type: 'RecordHeldUp' }> extends { readonly work: infer Work } ? Work : never
 export type LinkWork = WorkOf<PaymentLinkCommand>
 export type SubscriptionWork = WorkOf<SubscriptionCommand>
+export type SessionWork = WorkOf<PaymentSessionCommand>
 
-/** Records that something of a link waits, once for a work and a time. @param since epoch milliseconds. */
-export async function recordLinkHeldUp(
-  app: Parts,
-  link: PaymentLink,
-  { work, since }: { readonly work: LinkWork; readonly since: number },
+/**
+ * Records that what a processor is to do waits, once for a work and a time.
+ * @param work a name of work that the aggregate's own command takes.
+ * @param since epoch milliseconds.
+ */
+export async function recordHeldUp<
+  State extends Owned,
+  Command extends { readonly type: string },
+  Event extends DomainEvent,
+>(
+  { commands, clock }: Parts,
+  decider: Decider<State | null, Command, Event>,
+  id: string,
+  { work, since }: { readonly work: WorkOf<Command>; readonly since: number },
   context: CommandContext,
 ): Promise<void> {
-  const command = { type: 'RecordHeldUp', work, since, at: app.clock.now() } as const
-  const scoped = { ...within(context, link), commandId: `${context.commandId}/${since}` }
-  const outcome = await app.commands.execute(paymentLink, link.payment_link_id, command, scoped)
-  if (isRejection(outcome)) throw new Error(outcome.message)
-}
-
-/** Records that something of a subscription waits, once for a work and a time. @param since epoch milliseconds. */
-export async function recordSubscriptionHeldUp(
-  app: Parts,
-  state: Subscription,
-  { work, since }: { readonly work: SubscriptionWork; readonly since: number },
-  context: CommandContext,
-): Promise<void> {
-  const command = { type: 'RecordHeldUp', work, since, at: app.clock.now() } as const
-  const scoped = { ...within(context, state), commandId: `${context.commandId}/${since}` }
-  const outcome = await app.commands.execute(subscription, state.subscription_id, command, scoped)
+  const command: HeldUp = { type: 'RecordHeldUp', work, since, at: clock.now() }
+  const { state } = await commands.load(decider, id)
+  const scoped = { ...within(context, state!), commandId: `${context.commandId}/${since}` }
+  // whose work it is, its type says
+  const outcome = await commands.execute(decider, id, command as HeldUp & Command, scoped)
   if (isRejection(outcome)) throw new Error(outcome.message)
 }
 

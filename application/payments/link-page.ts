@@ -27,6 +27,8 @@ export async function linkPage({ commands, clock }: Pick<Application, 'commands'
     status: isPayable ? ('payable' as const) : status,
     environment: link.environment,
     seller: await sellerOf({ commands }, link, settings),
+    accent_color: settings.accent_color,
+    support_email: settings.support_email,
     description: describeContext(link.payment_context),
     amount_cents: linkAmountCents(link),
     currency: 'usd' as const,

@@ -28,7 +28,7 @@ import {
   readsStatus,
   statement,
 } from '../read-models/statement.ts'
-import { processorToAsk, recordLinkHeldUp } from './held-up.ts'
+import { processorToAsk, recordHeldUp } from './held-up.ts'
 
 type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
 
@@ -109,7 +109,7 @@ export async function cancelLink(
   const refusal = refuseUnlessOpen(status)
   if (refusal) return refusal
   const processor = await processorToAsk(app, link, (since) =>
-    recordLinkHeldUp(app, link, { work: 'cancel', since }, context),
+    recordHeldUp(app, paymentLink, payment_link_id, { work: 'cancel', since }, context),
   )
   await processor.deactivatePaymentLink(processor_payment_link_id, deactivationKey(payment_link_id))
   const cancelled = await app.commands.execute(

@@ -33,20 +33,20 @@ interface Parts {
 /** Looks now and every 10 minutes once there are live sales, in whichever process has the lease; resolves when `stopping` aborts. */
 export async function followNotices(
   app: Application,
-  teller: CardProcessor,
+  sender: CardProcessor,
   { leases, failed }: Parts,
   stopping: AbortSignal,
 ): Promise<void> {
   await whileOwned({
-    ...{ leases, name: `processor-notices/${teller.kind}`, stopping, failed },
+    ...{ leases, name: `processor-notices/${sender.kind}`, stopping, failed },
     ...{ pauseMs: PAUSE_MS, longestPauseMs: LOOK_EVERY_MS },
     async run(_lease, ended, progressed) {
       const pause = (ms: number) => delay(ms, null, { signal: ended }).catch(() => undefined)
-      let since = (await app.commands.load(processorNotices, teller.kind)).state.until ?? 0
+      let since = (await app.commands.load(processorNotices, sender.kind)).state.until ?? 0
       while (!ended.aborted) {
         // nobody is asked about nothing
         const isAwaited = await hasLiveSales(app)
-        if (isAwaited) since = await catchUp(app, teller, since, { ended, failed })
+        if (isAwaited) since = await catchUp(app, sender, since, { ended, failed })
         progressed()
         await pause(isAwaited ? LOOK_EVERY_MS : PAUSE_MS)
       }
@@ -65,11 +65,18 @@ const LIVE_LINKS = statement('any-live-link', (db, $: Parameter<Live>) =>
 const LIVE_SUBSCRIPTIONS = statement('any-live-subscription', (db, $: Parameter<Live>) =>
   db.selectFrom('subscriptions').select('seq').where('environment', '=', $('environment')).limit($('limit')),
 )
+const LIVE_SESSIONS = statement('any-live-session', (db, $: Parameter<Live>) =>
+  db
+    .selectFrom('payment_sessions')
+    .select('seq')
+    .where('environment', '=', $('environment'))
+    .limit($('limit')),
+)
 
 /** Whether a card processor may have something to tell: before the first live sale there is nothing. */
 async function hasLiveSales({ read }: Pick<Application, 'read'>): Promise<boolean> {
   const any = async (kind: typeof LIVE_LINKS) => (await read.query(kind, LIVE)).length > 0
-  return (await any(LIVE_LINKS)) || (await any(LIVE_SUBSCRIPTIONS))
+  return (await any(LIVE_LINKS)) || (await any(LIVE_SUBSCRIPTIONS)) || (await any(LIVE_SESSIONS))
 }
 
 /**
@@ -80,11 +87,11 @@ async function hasLiveSales({ read }: Pick<Application, 'read'>): Promise<boolea
  */
 export async function catchUp(
   app: Application,
-  teller: CardProcessor,
+  sender: CardProcessor,
   since: number,
   { ended, failed }: { readonly ended: AbortSignal; readonly failed: (error: unknown) => void },
 ): Promise<number> {
-  const of = { environment: 'live', processor: teller.kind } as const
+  const of = { environment: 'live', processor: sender.kind } as const
   const context: CommandContext = {
     actor: { type: 'system', id: 'card-processor' },
     ...{ tenantId: null, environment: null, correlationId: app.randomness.id() },
@@ -92,7 +99,7 @@ export async function catchUp(
   }
   let done = since
   let isWhole = true
-  for await (const { notices, until } of teller.noticesSince!(Math.max(0, since - OVERLAP_MS))) {
+  for await (const { notices, until } of sender.noticesSince!(Math.max(0, since - OVERLAP_MS))) {
     for (const notice of notices) {
       if (ended.aborted) break
       try {
@@ -106,8 +113,8 @@ export async function catchUp(
     if (ended.aborted) return done
     if (isWhole) done = Math.max(done, until)
   }
-  const command = { type: 'CaughtUp', processor: teller.kind, until: done } as const
-  const outcome = await app.commands.execute(processorNotices, teller.kind, command, context)
+  const command = { type: 'CaughtUp', processor: sender.kind, until: done } as const
+  const outcome = await app.commands.execute(processorNotices, sender.kind, command, context)
   if (isRejection(outcome)) throw new Error(outcome.message)
   return done
 }

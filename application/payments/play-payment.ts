@@ -1,6 +1,11 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
-import { type PaymentSession, paymentSession, takesCards } from '../../domain/payments/payment-session.ts'
+import {
+  openCheckouts,
+  type PaymentSession,
+  paymentSession,
+  takesCards,
+} from '../../domain/payments/payment-session.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -37,15 +42,15 @@ export async function play(
   const { state } = await app.commands.load(subscription, id)
   const made = state ?? (await app.commands.load(paymentLink, id)).state
   if (made && made.processor !== 'simulated') {
-    return reject('conflict', 'processor_not_simulated', 'It is not at the simulated card processor')
+    return notSimulated()
   }
   if (!state) return playLink(app, id, failureCode, context)
   const after = await playPayment(app, state, failureCode, context)
   return isRejection(after) ? after : { kind: 'subscription', alreadyPaid: false }
 }
 
-/** Plays the customer at the checkout that is open, else at a fresh one. */
-async function playSession(
+/** Plays the customer at the checkout that is open, else at a fresh one. @param failureCode null: the payment succeeds. */
+export async function playSession(
   app: Application,
   session: PaymentSession,
   failureCode: string | null,
@@ -53,33 +58,48 @@ async function playSession(
 ): Promise<Played | Rejection> {
   const { payment_session_id: sessionId, amount_cents: amountCents } = session
   const at = app.clock.now()
-  if (app.processors[session.environment].kind !== 'simulated') {
-    return reject('conflict', 'processor_not_simulated', 'It is not at the simulated card processor')
-  }
   if (session.status === 'paid' && !takesCards(session, at)) {
     return { kind: 'payment_session', alreadyPaid: true }
   }
-  const begun = await checkoutOf(app, session, context)
-  if (isRejection(begun)) return begun
-  const { checkouts } = (await app.commands.load(paymentSession, sessionId)).state!
-  const checkoutId = checkouts.findLast(({ isOpen }) => isOpen)?.checkout_id
-  if (checkoutId === undefined) return reject('conflict', 'checkout_closed', 'The checkout was closed')
+  const checkoutId = await simulatedCheckoutOf(app, session, context)
+  if (isRejection(checkoutId)) return checkoutId
   const outcome =
     failureCode === null
       ? await completeSession(
           app,
           {
-            ...{ sessionId, checkoutId, amountCents, at },
+            ...{ sessionId, checkoutId, amountCents, at, isToBeTaken: true },
             processorPaymentId: `pi_sim_${derivedId(checkoutId, 'processor-payment')}`,
           },
           context,
         )
       : await failSession(
           app,
-          { sessionId, failureMessage: `The payment was declined (${failureCode})`, at },
+          { sessionId, checkoutId, failureMessage: `The payment was declined (${failureCode})`, at },
           context,
         )
   return isRejection(outcome) ? outcome : { kind: 'payment_session', alreadyPaid: false }
+}
+
+/** The id of the checkout of a session that is open at the simulated processor; where that is in use, else a fresh one. */
+async function simulatedCheckoutOf(
+  app: Application,
+  session: PaymentSession,
+  context: CommandContext,
+): Promise<string | Rejection> {
+  const openAtIt = (state: PaymentSession) =>
+    openCheckouts(state).find(({ processor }) => processor === 'simulated')?.checkout_id
+  const open = openAtIt(session)
+  if (open !== undefined) return open
+  if (app.processors[session.environment].kind !== 'simulated') return notSimulated()
+  const begun = await checkoutOf(app, session, context)
+  if (isRejection(begun)) return begun
+  const { state } = await app.commands.load(paymentSession, session.payment_session_id)
+  return openAtIt(state!) ?? reject('conflict', 'checkout_closed', 'The checkout was closed')
+}
+
+function notSimulated(): Rejection {
+  return reject('conflict', 'processor_not_simulated', 'It is not at the simulated card processor')
 }
 
 async function playLink(

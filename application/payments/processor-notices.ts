@@ -19,8 +19,8 @@ import { completeLink, expireLink, failLink } from './completions.ts'
 import { tellRefund } from './refunds.ts'
 import { unknown } from './subscriptions.ts'
 
-/** The environment that a processor serves, and which it is. */
-export interface Teller {
+/** Where notices come from: the environment that a processor serves, and which it is. */
+export interface NoticeSource {
   readonly environment: Environment
   readonly processor: ProcessorKind
 }
@@ -28,22 +28,22 @@ export interface Teller {
 /**
  * Does what a notice of a card processor tells, once: the commands of the same notice have the same ids, and find
  * themselves in the stream that they change. What is told of something unknown is nobody's here.
- * @param teller where the notice comes from: it tells of nothing that is elsewhere.
+ * @param source where the notice comes from: it tells of nothing that is elsewhere.
  */
 export async function applyNotice(
   app: Application,
-  teller: Teller,
+  source: NoticeSource,
   notice: ProcessorNotice,
   context: CommandContext,
 ): Promise<void> {
   const commandId = derivedId(notice.noticeId, 'processor-notice')
-  const outcome = await apply(app, teller, notice, { ...context, commandId, mayRepeat: true })
+  const outcome = await apply(app, source, notice, { ...context, commandId, mayRepeat: true })
   if (isRejection(outcome) && outcome.kind !== 'not_found') throw new Error(outcome.message)
 }
 
 async function apply(
   app: Application,
-  teller: Teller,
+  source: NoticeSource,
   notice: ProcessorNotice,
   context: CommandContext,
 ): Promise<unknown> {
@@ -52,13 +52,13 @@ async function apply(
     const { state } = isId(subscriptionId)
       ? await app.commands.load(subscription, subscriptionId)
       : { state: null }
-    if (!state || !isAt(teller, state)) return unknown()
+    if (!state || !isAt(source, state)) return unknown()
     return tellSubscription(app, state, notice, context)
   }
-  if ('sessionId' in notice) return applyToSession(app, teller, notice, context)
+  if ('sessionId' in notice) return applyToSession(app, source, notice, context)
   const { at, linkId } = notice
   const { state } = isId(linkId) ? await app.commands.load(paymentLink, linkId) : { state: null }
-  if (!state || !isAt(teller, state)) return unknown()
+  if (!state || !isAt(source, state)) return unknown()
   switch (notice.about) {
     case 'link_paid': {
       const { processorPaymentId, paymentMethodId, amountCents } = notice
@@ -76,19 +76,23 @@ async function apply(
 /** The same of a checkout: a session may have had several, at more than one processor. */
 async function applyToSession(
   app: Application,
-  teller: Teller,
+  source: NoticeSource,
   notice: Extract<ProcessorNotice, { readonly sessionId: string }>,
   context: CommandContext,
 ): Promise<unknown> {
   const { sessionId, checkoutId, at } = notice
   const { state } = isId(sessionId) ? await app.commands.load(paymentSession, sessionId) : { state: null }
   const checkout = state?.checkouts.find(({ checkout_id }) => checkout_id === checkoutId)
-  if (!state || !checkout || !isAt(teller, { ...state, processor: checkout.processor })) return unknown()
+  if (!state || !checkout || !isAt(source, { ...state, processor: checkout.processor })) return unknown()
   switch (notice.about) {
     case 'checkout_paid':
       return completeSession(app, notice, context)
     case 'checkout_failed':
       return failSession(app, notice, context)
+    case 'checkout_processing': {
+      const command = { type: 'RecordPaymentProcessing', checkoutId, at } as const
+      return changed(app, paymentSession, sessionId, command, context)
+    }
     case 'checkout_expired': {
       const command = { type: 'RecordCheckoutClosed', checkoutId, at } as const
       return changed(app, paymentSession, sessionId, command, context)
@@ -96,15 +100,15 @@ async function applyToSession(
   }
 }
 
-/** The processors of live keys that tell by notices, whether or not they are in use for what is new. */
-export function tellers({
+/** The processors of live keys that send notices, whether or not they are in use for what is new. */
+export function noticeSenders({
   processors,
   formerProcessors,
 }: Pick<Application, 'processors' | 'formerProcessors'>): readonly CardProcessor[] {
   return [processors.live, ...formerProcessors].filter(({ noticesSince }) => noticesSince)
 }
 
-function isAt({ environment, processor }: Teller, made: Teller): boolean {
+function isAt({ environment, processor }: NoticeSource, made: NoticeSource): boolean {
   return made.environment === environment && made.processor === processor
 }
 

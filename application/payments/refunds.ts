@@ -9,7 +9,7 @@ import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import type { CardProcessor, LinkNotice } from '../ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
-import { processorToAsk, recordLinkHeldUp } from './held-up.ts'
+import { processorToAsk, recordHeldUp } from './held-up.ts'
 import { processorOf } from './processor-of.ts'
 
 export interface NewRefundOfLink {
@@ -64,7 +64,7 @@ async function requestAndSettle(
     // what nobody can carry out is not bound
     if (link.payment) {
       await processorToAsk(app, link, (since) =>
-        recordLinkHeldUp(app, link, { work: 'refund', since }, context),
+        recordHeldUp(app, paymentLink, linkId, { work: 'refund', since }, context),
       )
     }
     const outcome = await app.commands.execute(

@@ -8,7 +8,7 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
-import { processorToAsk, recordSubscriptionHeldUp } from './held-up.ts'
+import { processorToAsk, recordHeldUp } from './held-up.ts'
 import { withOwnPairs } from './metadata.ts'
 import { customerOf } from './processor-customers.ts'
 import { processorOf } from './processor-of.ts'
@@ -136,7 +136,7 @@ export async function cancelSubscription(
   if (ended) return state
   const scoped = within(context, state)
   await processorToAsk(app, state, (since) =>
-    recordSubscriptionHeldUp(app, state, { work: 'cancel', since }, scoped),
+    recordHeldUp(app, subscription, subscription_id, { work: 'cancel', since }, scoped),
   )
   const requested = await app.commands.execute(
     subscription,

@@ -24,13 +24,11 @@ export interface CardProcessor {
   /** What mounts a checkout in a page, again; null when it is not open any more. */
   secretOf(processorCheckoutId: string): Promise<string | null>
   /**
-   * Nobody can pay by the checkout any more.
-   * @returns what was taken by it before; null: nothing.
+   * Nobody can pay by the checkout any more; closing it again changes nothing.
+   * @returns what came of it before.
+   * @throws ProviderUnavailable: somebody may be paying by it at this moment, or it is not known; ProviderRefused.
    */
-  closeCheckout(
-    processorCheckoutId: string,
-    key: string,
-  ): Promise<Pick<CheckoutPaid, 'processorPaymentId' | 'amountCents' | 'at'> | null>
+  closeCheckout(processorCheckoutId: string): Promise<ClosedCheckout>
   /**
    * Gives money back, once for a refund: one that is asked for again, at whatever time, is looked up first.
    * @returns how it stands; a notice tells what becomes of one that is pending, or that fails later.
@@ -56,13 +54,14 @@ export interface CardProcessor {
   cancelSubscription(processorSubscriptionId: string, key: string): Promise<void>
   /**
    * The notices in a request of the processor, in our words; those that are about nothing of ours are left out.
-   * @returns null when the signature is wrong or too old: then nothing of it is believed.
+   * @returns null when the signature is wrong or too old: then nothing of it is believed; `unreadable` when what is
+   *   signed is no notice.
    */
   readNotices(request: {
     readonly body: Buffer
     readonly headers: Readonly<Record<string, string | string[] | undefined>>
     readonly now: number
-  }): readonly ProcessorNotice[] | null
+  }): readonly ProcessorNotice[] | 'unreadable' | null
   /**
    * What was told since a time, whether or not it was received, oldest first, and in parts, each with how far it goes.
    * Absent where nothing is told by notices. A processor keeps its notices for a while only.
@@ -184,10 +183,17 @@ interface CheckoutPaid {
   readonly at: number
 }
 
+/** What had come of a checkout when it was closed: nothing, money, or a payment whose outcome a notice tells later. */
+export type ClosedCheckout =
+  | { readonly outcome: 'nothing' | 'processing' }
+  | ({ readonly outcome: 'paid' } & CheckoutPaid)
+
 /** What a processor tells of a checkout. */
 export type CheckoutNotice = { readonly sessionId: string; readonly checkoutId: string } & (
   | ({ readonly about: 'checkout_paid' } & Omit<CheckoutPaid, 'at'>)
   | { readonly about: 'checkout_failed'; readonly failureMessage: string }
+  /** Somebody paid by bank debit: whether the money comes is told days later. Nobody else can pay there. */
+  | { readonly about: 'checkout_processing' }
   | { readonly about: 'checkout_expired' }
 )
 

@@ -1,27 +1,45 @@
 import { z } from 'zod'
+import { BankCreditReceived } from '../../domain/banking/bank-credit.ts'
 import { type BankDebit, bankDebit, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
   BankDebitCreated,
   BankDebitMatched,
   BankDebitReported,
   BankDebitReturned,
+  BankDebitScheduled,
   BankDebitSubmitted,
 } from '../../domain/banking/bank-debit-events.ts'
+import { nextClose } from '../../domain/banking/banking-days.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
-import { runBatch } from '../banking/debit-batches.ts'
+import { matchCredit } from '../banking/bank-credits.ts'
+import { runBatch, submitBatch } from '../banking/debit-batches.ts'
 import { clearedPayload, mintedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
-import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
+import {
+  backoff,
+  contextOf,
+  on,
+  perform,
+  processManager,
+  type WorkOutcome,
+  work,
+} from './runtime/process-manager.ts'
+import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 const nothing = z.object({})
+/** How long work waits for read models that are late, in real milliseconds. */
+const LATE_MS = 1_000
+/** A plan's month brings many at one moment. */
+const MANY = 32
 
 /**
- * What follows from what happens to bank debits: the runs of the batch worker while debits wait, their end in time, the
- * session that they pay, and what partners are told.
+ * What follows from what happens to bank debits and credits: the runs of the batch worker while debits wait, the batches
+ * that the bank is handed at their close, the debits' end in time, the session that they pay, and what partners are told.
  * @param intervalMs between two runs of the batch worker, in service-clock milliseconds.
  */
 export function bankDebits(app: Application, intervalMs: number) {
@@ -31,13 +49,19 @@ export function bankDebits(app: Application, intervalMs: number) {
     startAt: 'beginning',
     on: [
       on(BankDebitCreated, ({ data: { leg_id, created_at, cancellation_deadline } }) => {
-        const at = (Math.floor(Date.parse(created_at) / intervalMs) + 1) * intervalMs
+        const createdAt = Date.parse(created_at)
+        const tick = (Math.floor(createdAt / intervalMs) + 1) * intervalMs
+        // it goes with the batch that was open when it was created
+        const at = Math.min(tick, nextClose(createdAt) - 1)
         return [
           // one run for all that wait by then
           perform('run-batch', String(at), {}, { at }),
           ...(cancellation_deadline === null ? [] : [perform('tell-minted', leg_id, {})]),
         ]
       }),
+      on(BankDebitScheduled, ({ data: { batch_closes_at } }) => [
+        perform('submit-batch', batch_closes_at, {}, { at: Date.parse(batch_closes_at) }),
+      ]),
       on(BankDebitSubmitted, ({ data: { leg_id, effective_date } }) => [
         perform('process', leg_id, {}, { at: processedFrom(effective_date) }),
       ]),
@@ -48,13 +72,20 @@ export function bankDebits(app: Application, intervalMs: number) {
       ),
       on(BankDebitMatched, ({ data }) => [perform('clear', data.match_id, data)]),
       on(BankDebitReturned, ({ data }) => [perform('take-back', data.leg_id, data)]),
+      // whoever received it matches it as well, unless it died
+      on(BankCreditReceived, ({ data }) => [perform('match-credit', data.credit_id, {})]),
     ],
     work: {
-      'run-batch': work({ ...kind, timeLimitMs: 600_000, payload: nothing }, async (item) => {
-        await runBatch(app, contextOf(item))
-        return { outcome: 'done' }
-      }),
-      process: work({ ...kind, payload: nothing }, async (item) => {
+      'run-batch': work({ ...kind, slots: 1, timeLimitMs: 600_000, payload: nothing }, (item) =>
+        unlessLate(() => runBatch(app, contextOf(item))),
+      ),
+      'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: waiting }, (item) =>
+        throughOutages(app, item, () => submitBatch(app, Date.parse(item.key))),
+      ),
+      'match-credit': work({ ...kind, payload: nothing }, (item) =>
+        unlessLate(() => matchCredit(app, item.key, contextOf(item))),
+      ),
+      process: work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
         const after = await changed(
           app,
           bankDebit,
@@ -64,7 +95,7 @@ export function bankDebits(app: Application, intervalMs: number) {
         )
         return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
       }),
-      'tell-minted': work({ ...kind, payload: nothing }, async (item) => {
+      'tell-minted': work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
         await raiseWebhookEvent(app, mintedPayload(await load(app, item.key)), contextOf(item))
         return { outcome: 'done' }
       }),
@@ -106,6 +137,17 @@ export function bankDebits(app: Application, intervalMs: number) {
       }),
     },
   })
+}
+
+/** Does what read models are asked for; again a little later where they are late. */
+async function unlessLate(run: () => Promise<unknown>): Promise<WorkOutcome> {
+  try {
+    await run()
+    return { outcome: 'done' }
+  } catch (error) {
+    if (error instanceof ReadModelsLate) return { outcome: 'again', afterMs: LATE_MS }
+    throw error
+  }
 }
 
 /** The session reads paid before anybody is told. */

@@ -18,7 +18,7 @@ import type { Application } from '../application.ts'
 import { within } from '../command-handling/verbs.ts'
 import { activatePolicyOf, expireLink } from '../payments/completions.ts'
 import { deliverLink } from '../payments/deliver-link.ts'
-import { type LinkWork, recordLinkHeldUp } from '../payments/held-up.ts'
+import { type LinkWork, recordHeldUp } from '../payments/held-up.ts'
 import { completedPayload, failedPayload, refundedPayload } from '../payments/link-webhooks.ts'
 import { deactivationKey } from '../payments/links.ts'
 import { startPlanSubscription } from '../payments/plan-subscriptions.ts'
@@ -203,8 +203,7 @@ async function startPlan(app: Application, item: WorkItem): Promise<void> {
 
 /** Has the operator told of what of a link waits for its card processor. */
 function heldUp(app: Application, item: WorkItem, linkId: string, work: LinkWork) {
-  return async (since: number) =>
-    recordLinkHeldUp(app, await linkOf(app, linkId), { work, since }, contextOf(item))
+  return (since: number) => recordHeldUp(app, paymentLink, linkId, { work, since }, contextOf(item))
 }
 
 async function linkOf({ commands }: Pick<Application, 'commands'>, linkId: string): Promise<PaymentLink> {

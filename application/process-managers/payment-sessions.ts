@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { isAwaited, type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   PaymentSessionCancelled,
   PaymentSessionCreated,
@@ -13,16 +13,18 @@ import {
 } from '../../domain/payments/payment-session-events.ts'
 import type { Application } from '../application.ts'
 import { createDebit } from '../banking/create-debit.ts'
-import { derivedId } from '../event-registry.ts'
-import { signingDebit } from '../payment-sessions/arrange-debit.ts'
+import { mintInstalment, signingDebit } from '../payment-sessions/arrange-debit.ts'
 import { expireSession } from '../payment-sessions/end-session.ts'
 import { completedPayload, failedPayload } from '../payment-sessions/session-webhooks.ts'
+import { recordHeldUp } from '../payments/held-up.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import { backoff, cancel, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 
 const ofSession = z.object({ payment_session_id: z.string() })
-const instalment = ofSession.extend({ number: z.int(), amount_cents: z.int() })
+const instalment = ofSession.extend({ number: z.int() })
+/** Instalments that fall due at one moment are worked on together. */
+const MINTED_AT_ONCE = 32
 const charge = ofSession.extend({
   payment_id: z.string(),
   amount_cents: z.int(),
@@ -40,25 +42,25 @@ export function paymentSessions(app: Application) {
       on(PaymentSessionCreated, ({ data: { payment_session_id, expires_at } }) => [
         perform('expire', payment_session_id, {}, { at: Date.parse(expires_at) }),
       ]),
-      on(PaymentSessionPaid, ({ data }) => [
-        cancel('expire', data.payment_session_id),
-        perform('tell-completed', data.payment_id, data),
-      ]),
-      on(PaymentSessionPaidAgain, ({ data: { is_wanted, ...data } }) =>
-        is_wanted ? [perform('tell-completed', data.payment_id, { ...data, late: false })] : [],
+      // one that may be paid again may have a checkout that is open by then
+      on(PaymentSessionPaid, ({ data }) => [perform('tell-completed', data.payment_id, data)]),
+      on(PaymentSessionPaidAgain, ({ data: { is_wanted, late = false, ...data } }) =>
+        is_wanted ? [perform('tell-completed', data.payment_id, { ...data, late })] : [],
       ),
-      on(PaymentSessionPaymentFailed, ({ data: { failure_id, ...data } }) => [
+      on(PaymentSessionPaymentFailed, ({ data: { failure_id, ends_checkout, ...data } }) => [
         perform('tell-failed', failure_id, data),
+        // its time may have gone by while it was scheduled
+        ...(ends_checkout ? [perform('expire', data.payment_session_id, {})] : []),
       ]),
       on(PaymentSessionDebitArranged, ({ data: { payment_session_id, leg_id, instalments } }) => [
         cancel('expire', payment_session_id),
         // whoever arranged it creates it as well, unless it died
         ...(leg_id === null ? [] : [perform('create-debit', leg_id, { payment_session_id })]),
-        ...instalments.map(({ number, amount_cents, due_at }) =>
+        ...instalments.map(({ number, due_at }) =>
           perform(
             'mint',
             `${payment_session_id}/${number}`,
-            { payment_session_id, number, amount_cents },
+            { payment_session_id, number },
             { at: Date.parse(due_at) },
           ),
         ),
@@ -69,28 +71,28 @@ export function paymentSessions(app: Application) {
     ],
     work: {
       // what the card processor could still take is ended first; money that it had taken wins
-      expire: work({ ...ofProvider, payload: waiting }, (item) =>
-        throughOutages(app, item, async () => {
-          const session = await load(app, item.key)
-          if (!isAwaited(session.status)) return
-          const ended = await expireSession(app, session, item.dueAt, contextOf(item))
-          if (isRejection(ended)) throw new Error(ended.message)
-        }),
-      ),
+      expire: work({ ...ofProvider, payload: waiting }, async (item) => {
+        const session = await load(app, item.key)
+        const at = Date.parse(session.expires_at)
+        if (app.clock.now() < at) return { outcome: 'again', at }
+        return throughOutages(
+          app,
+          item,
+          async () => {
+            const ended = await expireSession(app, session, at, contextOf(item))
+            if (isRejection(ended)) throw new Error(ended.message)
+          },
+          (since) => recordHeldUp(app, paymentSession, item.key, { work: 'expire', since }, contextOf(item)),
+        )
+      }),
       'create-debit': work({ ...kind, payload: ofSession }, async (item) => {
         const session = await load(app, item.payload.payment_session_id)
         await createDebit(app, session, signingDebit(session, item.key), contextOf(item))
         return { outcome: 'done' }
       }),
-      mint: work({ ...kind, payload: instalment }, async (item) => {
-        const { payment_session_id, number, amount_cents } = item.payload
-        const session = await load(app, payment_session_id)
-        if (session.status === 'cancelled' || session.plan_stopped) return { outcome: 'done' }
-        const debit = {
-          legId: derivedId(payment_session_id, `instalment/${number}`),
-          ...{ amountCents: amount_cents, installmentNumber: number },
-        }
-        await createDebit(app, session, debit, contextOf(item))
+      // the session says whether it still is to be, and the debit's id derives from it: whoever repeats it repeats nothing
+      mint: work({ ...kind, slots: MINTED_AT_ONCE, payload: instalment }, async (item) => {
+        await mintInstalment(app, item.payload.payment_session_id, item.payload.number, contextOf(item))
         return { outcome: 'done' }
       }),
       'tell-completed': work({ ...kind, payload: charge }, async (item) => {

@@ -12,7 +12,7 @@ import {
 import type { Application } from '../application.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import type { RecordedEvent } from '../event-registry.ts'
-import { dayOf, recordSubscriptionHeldUp, type SubscriptionWork } from '../payments/held-up.ts'
+import { dayOf, recordHeldUp, type SubscriptionWork } from '../payments/held-up.ts'
 import { processorOf } from '../payments/processor-of.ts'
 import { paymentId } from '../payments/show-subscriptions.ts'
 import { finishCancellation } from '../payments/subscriptions.ts'
@@ -49,8 +49,8 @@ export function subscriptions(app: Application) {
     run: (item: WorkItem, state: Subscription, heldUp: (since: number) => Promise<void>) => Promise<unknown>,
   ) =>
     work({ ...ofProvider, payload: waiting }, (item) => {
-      const heldUp = async (since: number) =>
-        recordSubscriptionHeldUp(app, await load(app, item), { work: name, since }, contextOf(item))
+      const heldUp = (since: number) =>
+        recordHeldUp(app, subscription, item.key, { work: name, since }, contextOf(item))
       return throughOutages(app, item, async () => run(item, await load(app, item), heldUp), heldUp)
     })
   return processManager({

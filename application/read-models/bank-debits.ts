@@ -14,7 +14,8 @@ export const bankDebits = table('bank_debits', {
     policy_id: text(),
     status: text<DebitStatus>(),
     amount_cents: bigint(),
-    /** The day on which it takes effect; null until it is in a batch. */
+    /** When its batch closes, and the day on which it takes effect; null until it is in a batch. */
+    batch_closes_at: orNull(text()),
     effective_date: orNull(text()),
     /** The carrier's money comes into an account of the service, and none was matched yet. */
     awaits_credit: boolean(),
@@ -27,5 +28,6 @@ export const bankDebits = table('bank_debits', {
     ['employer_id', 'seq desc'],
     ['status', 'seq'],
     ['carrier_id', 'amount_cents'],
+    ['batch_closes_at', 'seq'],
   ],
 })

@@ -43,6 +43,12 @@ export function agentKeyReservation(keyHash: string): ReservedValue {
   return { kind: 'agent_key', fingerprint, id: `agent_key_${fingerprint}` }
 }
 
+/** The reservation of a host on the web, with its port, for the tenant whose pages alone it shows. */
+export function webHostReservation(personalData: PersonalData, host: string): ReservedValue {
+  const fingerprint = personalData.fingerprint('web_host', host)
+  return { kind: 'web_host', fingerprint, id: `web_host_${fingerprint}` }
+}
+
 /** Whoever is to hold a value: the aggregate that a command is about to create. */
 interface NewHolder<State, Command, Event extends DomainEvent> {
   readonly decider: Decider<State | null, Command, Event>

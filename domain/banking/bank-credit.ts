@@ -4,7 +4,7 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
-import { confidence } from './bank-debit-events.ts'
+import { type Confidence, confidence } from './bank-debit-events.ts'
 
 /** Money that came into the account in which a carrier's debits are collected. Amounts are cents, times ISO 8601. */
 const time = () => z.iso.datetime({ precision: 3 })
@@ -23,42 +23,65 @@ export const BankCreditReceived = eventType({
     received_at: time(),
   }),
 })
-/** The credit is a debit's money. */
+/** The credit is taken for a debit's money; the debit is told next. Another debit takes the place of one that refused. */
 export const BankCreditMatched = eventType({
   name: 'BankCreditMatched',
   schema: z.object({ credit_id: id(), leg_id: id(), confidence, at: time() }),
 })
+/** The credit is no debit's money. */
+export const BankCreditUnmatched = eventType({
+  name: 'BankCreditUnmatched',
+  schema: z.object({ credit_id: id(), at: time() }),
+})
 
 type Received = EventOf<typeof BankCreditReceived>['data']
-type Matched = EventOf<typeof BankCreditMatched>['data']
 
-export type BankCreditEvent = EventOf<typeof BankCreditReceived | typeof BankCreditMatched>
+export type BankCreditEvent = EventOf<
+  typeof BankCreditReceived | typeof BankCreditMatched | typeof BankCreditUnmatched
+>
+/** The debit whose money a credit is, and how sure that is. */
+export interface CreditMatch {
+  readonly legId: string
+  readonly confidence: Confidence
+}
 export interface BankCredit extends Received {
-  readonly matched: Omit<Matched, 'credit_id'> | null
+  /** Null while, and where, there is none. */
+  readonly match: CreditMatch | null
+  readonly isDecided: boolean
 }
 
 export type BankCreditCommand =
   | { readonly type: 'Receive'; readonly data: Received }
   | {
-      readonly type: 'RecordMatch'
-      readonly legId: string
-      readonly confidence: z.output<typeof confidence>
+      readonly type: 'Decide'
+      readonly match: CreditMatch | null
+      /** The debit that would not have it; null where none was asked. */
+      readonly refusedBy: string | null
       /** Epoch milliseconds. */
       readonly at: number
     }
 
 /** Days after a debit takes effect within which its money is looked for by amount. */
-const WINDOW_DAYS = 14
+const DAYS_AFTER = 14
+/** Days before that: a bank may show the money from when it has the file, which is a long weekend earlier at the most. */
+const DAYS_BEFORE = 5
 const DAY_MS = 86_400_000
 
 export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCreditEvent> = {
   category: 'bankCredit',
-  events: [BankCreditReceived, BankCreditMatched],
+  events: [BankCreditReceived, BankCreditMatched, BankCreditUnmatched],
   initialState: null,
   evolve(state, event) {
-    if (event.type === 'BankCreditReceived') return { ...event.data, matched: null }
-    const { credit_id: _credit, ...matched } = event.data
-    return { ...state!, matched }
+    switch (event.type) {
+      case 'BankCreditReceived':
+        return { ...event.data, match: null, isDecided: false }
+      case 'BankCreditMatched': {
+        const { leg_id: legId, confidence } = event.data
+        return { ...state!, match: { legId, confidence }, isDecided: true }
+      }
+      case 'BankCreditUnmatched':
+        return { ...state!, match: null, isDecided: true }
+    }
   },
   decide(command, state): readonly BankCreditEvent[] | Rejection {
     if (command.type === 'Receive') {
@@ -66,9 +89,14 @@ export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCredi
       return state ? [] : [BankCreditReceived.of(command.data)]
     }
     if (!state) return reject('not_found', 'bank_credit_not_found', 'There is no such bank credit')
-    if (state.matched) return []
-    const { legId: leg_id, confidence, at } = command
-    return [BankCreditMatched.of({ credit_id: state.credit_id, leg_id, confidence, at: isoTime(at) })]
+    const { match, refusedBy } = command
+    // what is decided stands, but for a debit that would not have it
+    if (state.isDecided && (refusedBy === null || state.match?.legId !== refusedBy)) return []
+    const { credit_id } = state
+    const at = isoTime(command.at)
+    if (match === null) return [BankCreditUnmatched.of({ credit_id, at })]
+    const { legId: leg_id, confidence } = match
+    return [BankCreditMatched.of({ credit_id, leg_id, confidence, at })]
   },
 }
 
@@ -77,6 +105,7 @@ export function effectiveDatesOf(bankDate: CalendarDate): {
   readonly from: CalendarDate
   readonly to: CalendarDate
 } {
-  const from = new Date(Date.parse(`${bankDate}T00:00:00Z`) - WINDOW_DAYS * DAY_MS)
-  return { from: from.toISOString().slice(0, 10), to: bankDate }
+  const inDays = (days: number) =>
+    new Date(Date.parse(`${bankDate}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10)
+  return { from: inDays(-DAYS_AFTER), to: inDays(DAYS_BEFORE) }
 }

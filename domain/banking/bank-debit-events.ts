@@ -1,19 +1,13 @@
 import { z } from 'zod'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
-import { sealContext, sealed } from '../kernel/sealed.ts'
+import { debitedAccount } from './debited-account.ts'
 
 /** What happens to a bank debit, a leg. Amounts are cents, times ISO 8601, dates those of New York. */
 const cents = () => z.int().min(1)
 const time = () => z.iso.datetime({ precision: 3 })
-/** In New York. */
 const date = () => z.string().regex(/^\d{4}-\d{2}-\d{2}$/)
 const leg = { leg_id: id() }
-const account = () =>
-  sealed({
-    subject: 'employer',
-    boundTo: ({ data, path }) => sealContext(`bankDebit-${data.leg_id}`, 'BankDebitCreated', path.join('.')),
-  })
 
 export const settlementType = z.enum(['fbo', 'direct'])
 /** How sure it is that a credit is the debit's: by its reference, by its amount alone, or as the oldest of several. */
@@ -44,14 +38,7 @@ export const BankDebitCreated = eventType({
       'overdue_payment',
     ]),
     description: z.string().nullable(),
-    account: z.object({
-      holder_name: account(),
-      routing_number: account(),
-      account_number: account(),
-      account_last4: z.string().regex(/^\d{4}$/),
-      account_type: z.enum(['checking', 'savings']),
-      bank_name: account().nullable(),
-    }),
+    account: debitedAccount,
     /** How the carrier settles, as of now; null: nobody tells that the money is there. */
     settlement_type: settlementType.nullable(),
     /** The service raised it by itself: the close of the batch that it goes with; until then it can be cancelled. */

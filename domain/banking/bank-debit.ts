@@ -14,7 +14,7 @@ import {
   bankDebitEvents,
   type Confidence,
 } from './bank-debit-events.ts'
-import { bankingDaysAfter, entryDateOf, newYorkDate, nextClose } from './banking-days.ts'
+import { bankingDaysAfter, entryDateOf, newYorkDate, nextClose, startOf } from './banking-days.ts'
 
 /**
  * A debit of a bank account, a leg. It waits for a run of the batch worker, is scheduled until the batch closes, is
@@ -33,9 +33,6 @@ const SETTLING_WORDS: ReadonlySet<string> = new Set([
   ...['SB Remit', 'SBRemit', 'ServiceBureauOutboundFileSent', 'SendProcessComplete'],
   ...['FileTransmitted', 'File Transmitted'],
 ])
-/** Words that a report may hold. */
-export const PROCESSOR_WORDS: readonly string[] = [...SETTLING_WORDS, 'ServiceBureauProcessingIntoRemitFile']
-
 export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
   readonly status: DebitStatus
   readonly batch_closes_at: string | null
@@ -45,6 +42,8 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
   readonly settlement: Omit<BankDebitData<'BankDebitReported'>, 'leg_id'> | null
   /** The credit that its money is; another one takes its place. */
   readonly match: Omit<BankDebitData<'BankDebitMatched'>, 'leg_id'> | null
+  /** Transactions of the bank that it was matched with, one after the other: each counts once. */
+  readonly matched_with: readonly string[]
   readonly return_code: string | null
   readonly updated_at: string
 }
@@ -78,7 +77,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
   initialState: null,
   evolve(state, event) {
     if (event.type === 'BankDebitCreated') {
-      const nothing = { settlement: null, match: null, return_code: null }
+      const nothing = { settlement: null, match: null, matched_with: [], return_code: null }
       const begun = { status: 'pending', batch_closes_at: null, effective_date: null } as const
       return { ...event.data, ...begun, ...nothing, updated_at: event.data.created_at }
     }
@@ -100,7 +99,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
         return { ...before, status: 'processed' }
       case 'BankDebitMatched': {
         const { leg_id: _leg, ...match } = event.data
-        return { ...before, match }
+        return { ...before, match, matched_with: [...before.matched_with, match.bank_transaction_id] }
       }
       case 'BankDebitReturned':
         return { ...before, status: 'returned', return_code: event.data.return_code }
@@ -144,10 +143,10 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
 
 /** When a submitted debit counts as processed, in epoch milliseconds, unless it was returned. */
 export function processedFrom(effectiveDate: CalendarDate): number {
-  return Date.parse(`${bankingDaysAfter(effectiveDate, RETURN_DAYS)}T00:00:00Z`)
+  return startOf(bankingDaysAfter(effectiveDate, RETURN_DAYS))
 }
 
-/** Whether its money can still be matched with a credit: it is on its way or there, and was not returned. */
+/** Whether its money may be there: the bank has it, and it was not returned. */
 export function awaitsCredit({ status }: Pick<BankDebit, 'status'>): boolean {
   return status === 'submitted' || status === 'processed'
 }
@@ -178,7 +177,7 @@ function match(
   { matchId, bankTransactionId, bankDate, confidence, at }: CommandOf<'Match'>,
   state: BankDebit,
 ): readonly BankDebitEvent[] | Rejection {
-  if (state.match?.bank_transaction_id === bankTransactionId) return []
+  if (state.matched_with.includes(bankTransactionId)) return []
   if (!awaitsCredit(state)) return doesNotFit(state, 'matched')
   // only what names the debit may take the place of another credit
   if (state.match !== null && confidence !== 'high') return doesNotFit(state, 'matched')

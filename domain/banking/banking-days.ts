@@ -52,6 +52,13 @@ export function newYorkDate(epochMs: number): CalendarDate {
   return inNewYork(epochMs).date
 }
 
+/** When a day begins in New York, in epoch milliseconds. */
+export function startOf(date: CalendarDate): number {
+  // clocks are changed after midnight: a day begins with one offset, five hours behind UTC or four
+  const standard = Date.parse(`${date}T00:00:00Z`) + 5 * HOUR_MS
+  return inNewYork(standard).hour === 0 ? standard : standard - HOUR_MS
+}
+
 /** When the batch of a banking day closes, in epoch milliseconds. */
 export function closeOf(date: CalendarDate): number {
   // clocks are changed at night: at 17:00 a day has one offset, five hours behind UTC or four

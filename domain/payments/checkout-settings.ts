@@ -4,6 +4,8 @@ import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
 import type { Rejection } from '../kernel/rejection.ts'
+import { LOGO_TYPES, type LogoType, logoId } from './logo.ts'
+import { pagePattern, webBase } from './web-address.ts'
 
 /** How a tenant sells: its branding and senders, and how long what it sends can be paid. The stream id is the tenant's. */
 const settings = z.object({
@@ -34,11 +36,13 @@ export const CheckoutSettingsChanged = eventType({
   schema: z.object({ tenant_id: id(), config_version: z.int().min(1), settings }),
 })
 
+const PROOFS = ['dns', 'file', 'operator'] as const
+export type Proof = (typeof PROOFS)[number]
 const webAddress = { tenant_id: id(), web_address: z.string(), at: z.iso.datetime({ precision: 3 }) }
 /** The partner's own address was proven to be its own: from now on pages are issued there. */
 export const WebAddressVerified = eventType({
   name: 'WebAddressVerified',
-  schema: z.object({ ...webAddress, by: z.enum(['dns', 'file', 'operator']) }),
+  schema: z.object({ ...webAddress, by: z.enum(PROOFS) }),
 })
 /** A later look found no proof any more: pages are issued on the service's own address again. */
 export const WebAddressUnverified = eventType({
@@ -46,14 +50,35 @@ export const WebAddressUnverified = eventType({
   schema: z.object(webAddress),
 })
 
-const events = [CheckoutSettingsChanged, WebAddressVerified, WebAddressUnverified] as const
+const logoAddress = { tenant_id: id(), logo_url: z.string(), at: z.iso.datetime({ precision: 3 }) }
+/** A copy of the logo is kept: pages show it. */
+export const LogoCopied = eventType({
+  name: 'LogoCopied',
+  schema: z.object({ ...logoAddress, logo_id: logoId(), media_type: z.enum(LOGO_TYPES) }),
+})
+/** The logo could not be copied: pages show the name. */
+export const LogoMissed = eventType({
+  name: 'LogoMissed',
+  schema: z.object({ ...logoAddress, why: z.string() }),
+})
+
+const events = [
+  ...[CheckoutSettingsChanged, WebAddressVerified, WebAddressUnverified],
+  ...[LogoCopied, LogoMissed],
+] as const
 export type CheckoutSettingsEvent = EventOf<(typeof events)[number]>
 export interface Checkout {
   readonly settings: CheckoutSettings
   /** 0 until they are set for the first time; each change adds 1. */
   readonly config_version: number
-  /** The partner's own address was proven to be its own. */
-  readonly web_address_verified: boolean
+  /** What proves that the partner's own address is its own; null: nothing does. */
+  readonly web_address_proof: Proof | null
+  /** Path and query of the pages on its own addresses, those of before included, newest first; links to them are out. */
+  readonly page_patterns: readonly string[]
+  /** The copy of the logo that is set; null: there is none. */
+  readonly logo_id: string | null
+  /** Why the logo that is set could not be copied; null where it was, or was not tried yet. */
+  readonly logo_problem: string | null
 }
 export type CheckoutSettingsCommand =
   | { readonly type: 'Set'; readonly tenantId: string; readonly settings: CheckoutSettings }
@@ -63,7 +88,15 @@ export type CheckoutSettingsCommand =
       readonly tenantId: string
       readonly webAddress: string
       /** Null: no proof was found. */
-      readonly provenBy: 'dns' | 'file' | 'operator' | null
+      readonly provenBy: Proof | null
+      readonly at: number
+    }
+  /** What became of copying a logo, epoch milliseconds; of one that was changed meanwhile it no longer matters. */
+  | {
+      readonly type: 'RecordLogo'
+      readonly tenantId: string
+      readonly logoUrl: string
+      readonly copied: { readonly logoId: string; readonly mediaType: LogoType } | { readonly why: string }
       readonly at: number
     }
 
@@ -85,37 +118,95 @@ export const DEFAULT_CHECKOUT: CheckoutSettings = {
   embed_origins: [],
 }
 
+/** Patterns of pages that are remembered at the most: of settings that change for ever, the oldest go. */
+const MOST_PATTERNS = 50
+
 export const checkoutSettings: Decider<Checkout, CheckoutSettingsCommand, CheckoutSettingsEvent> = {
   category: 'checkoutSettings',
   events,
-  initialState: { settings: DEFAULT_CHECKOUT, config_version: 0, web_address_verified: false },
+  initialState: {
+    ...{ settings: DEFAULT_CHECKOUT, config_version: 0, web_address_proof: null },
+    ...{ page_patterns: [], logo_id: null, logo_problem: null },
+  },
   evolve(state, event) {
-    if (event.type === 'WebAddressVerified') return { ...state, web_address_verified: true }
-    if (event.type === 'WebAddressUnverified') return { ...state, web_address_verified: false }
-    const { settings, config_version } = event.data
-    const isSameAddress = settings.web_address === state.settings.web_address
-    const web_address_verified = state.web_address_verified && isSameAddress
-    return { settings, config_version, web_address_verified }
+    switch (event.type) {
+      case 'WebAddressVerified':
+        return { ...state, web_address_proof: event.data.by }
+      case 'WebAddressUnverified':
+        return { ...state, web_address_proof: null }
+      case 'LogoCopied':
+        return { ...state, logo_id: event.data.logo_id, logo_problem: null }
+      case 'LogoMissed':
+        return { ...state, logo_id: null, logo_problem: event.data.why }
+      case 'CheckoutSettingsChanged': {
+        const { settings, config_version } = event.data
+        const { logo_id, logo_problem } = state
+        const isSameLogo = settings.logo_url === state.settings.logo_url
+        return {
+          ...{ settings, config_version, page_patterns: patternsAfter(state, settings) },
+          web_address_proof: isSameAddress(settings, state.settings) ? state.web_address_proof : null,
+          ...(isSameLogo ? { logo_id, logo_problem } : { logo_id: null, logo_problem: null }),
+        }
+      }
+    }
   },
   decide(command, state): readonly CheckoutSettingsEvent[] | Rejection {
     const { tenantId: tenant_id } = command
-    if (command.type === 'RecordLook') {
-      const { webAddress: web_address, provenBy, at: epochMs } = command
-      const at = isoTime(epochMs)
-      if (state.settings.web_address !== web_address) return []
-      if (state.web_address_verified === (provenBy !== null)) return []
-      return provenBy === null
-        ? [WebAddressUnverified.of({ tenant_id, web_address, at })]
-        : [WebAddressVerified.of({ tenant_id, web_address, by: provenBy, at })]
+    switch (command.type) {
+      case 'RecordLook': {
+        const { webAddress: web_address, provenBy, at: epochMs } = command
+        const at = isoTime(epochMs)
+        if (state.settings.web_address !== web_address) return []
+        // which of the two ways it is makes no difference; whether anybody looks, does
+        if (kindOf(state.web_address_proof) === kindOf(provenBy)) return []
+        return provenBy === null
+          ? [WebAddressUnverified.of({ tenant_id, web_address, at })]
+          : [WebAddressVerified.of({ tenant_id, web_address, by: provenBy, at })]
+      }
+      case 'RecordLogo': {
+        const { logoUrl: logo_url, copied, at: epochMs } = command
+        const at = isoTime(epochMs)
+        if (state.settings.logo_url !== logo_url) return []
+        if ('why' in copied) {
+          const { why } = copied
+          return state.logo_problem === why ? [] : [LogoMissed.of({ tenant_id, logo_url, why, at })]
+        }
+        const { logoId: logo_id, mediaType: media_type } = copied
+        return state.logo_id === logo_id
+          ? []
+          : [LogoCopied.of({ tenant_id, logo_url, logo_id, media_type, at })]
+      }
+      case 'Set': {
+        const { settings } = command
+        const isSame = Object.entries(settings).every(
+          ([name, value]) =>
+            JSON.stringify(value) === JSON.stringify(state.settings[name as keyof CheckoutSettings]),
+        )
+        if (state.config_version > 0 && isSame) return []
+        return [CheckoutSettingsChanged.of({ tenant_id, config_version: state.config_version + 1, settings })]
+      }
     }
-    const { settings } = command
-    const isSame = Object.entries(settings).every(
-      ([name, value]) =>
-        JSON.stringify(value) === JSON.stringify(state.settings[name as keyof CheckoutSettings]),
-    )
-    if (state.config_version > 0 && isSame) return []
-    return [CheckoutSettingsChanged.of({ tenant_id, config_version: state.config_version + 1, settings })]
   },
+}
+
+function kindOf(proof: Proof | null): 'published' | 'operator' | null {
+  return proof === 'dns' || proof === 'file' ? 'published' : proof
+}
+
+type Addressed = Pick<CheckoutSettings, 'web_address' | 'link_format'>
+
+/** However it is written. */
+function isSameAddress({ web_address: one }: Addressed, { web_address: other }: Addressed): boolean {
+  return one !== null && other !== null && webBase(one) === webBase(other)
+}
+
+function patternsAfter(
+  { page_patterns }: Checkout,
+  { web_address, link_format }: Addressed,
+): readonly string[] {
+  if (web_address === null || link_format === null) return page_patterns
+  const pattern = pagePattern(web_address, link_format)
+  return [pattern, ...page_patterns.filter((one) => one !== pattern)].slice(0, MOST_PATTERNS)
 }
 
 /** The sender of e-mails, by name where there is one; null: the service's own. */

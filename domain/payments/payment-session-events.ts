@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { debitedAccount } from '../banking/debited-account.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { environment, id } from '../kernel/ids.ts'
 import { sealContext, sealed, secret } from '../kernel/sealed.ts'
@@ -18,11 +19,9 @@ const personal = (eventName: string) =>
   })
 const payer = () => personal('PaymentSessionCreated')
 const recipient = () => personal('PaymentSessionInvited')
-const account = () => personal('PaymentSessionDebitArranged')
 
 export const sessionMode = z.enum(['link', 'embedded'])
 export type SessionMode = z.output<typeof sessionMode>
-export const accountType = z.enum(['checking', 'savings'])
 
 export const PaymentSessionCreated = eventType({
   name: 'PaymentSessionCreated',
@@ -98,6 +97,14 @@ const payment = {
   amount_cents: cents(),
   paid_at: time(),
 }
+/**
+ * The customer paid at the checkout in a way whose outcome comes days later: a bank debit by the card processor. Nobody can pay
+ * there any more, and the money may come.
+ */
+export const PaymentSessionPaymentProcessing = eventType({
+  name: 'PaymentSessionPaymentProcessing',
+  schema: z.object({ ...session, checkout_id: id(), at: time() }),
+})
 /** The card processor took the money: by card, or from a bank account where it offers that. */
 export const PaymentSessionPaid = eventType({
   name: 'PaymentSessionPaid',
@@ -116,6 +123,8 @@ export const PaymentSessionPaidAgain = eventType({
     ...payment,
     /** False: the session may be paid once only, and somebody has to give the money back. */
     is_wanted: z.boolean(),
+    /** It came when the session could not be paid any more. */
+    late: z.boolean().optional(),
   }),
 })
 /** The card processor took another amount than the session asks for: somebody has to see to the difference. */
@@ -125,7 +134,16 @@ export const PaymentSessionAmountDiffered = eventType({
 })
 export const PaymentSessionPaymentFailed = eventType({
   name: 'PaymentSessionPaymentFailed',
-  schema: z.object({ ...session, failure_id: id(), failure_message: z.string(), failed_at: time() }),
+  schema: z.object({
+    ...session,
+    failure_id: id(),
+    failure_message: z.string(),
+    failed_at: time(),
+    /** Where it was tried. */
+    checkout_id: id().optional(),
+    /** The checkout is over: it failed there days later. A declined attempt leaves it open. */
+    ends_checkout: z.boolean().optional(),
+  }),
 })
 /** The customer chose to pay from a bank account, now or by the instalments of the plan. Nothing is collected yet. */
 export const PaymentSessionDebitArranged = eventType({
@@ -134,18 +152,16 @@ export const PaymentSessionDebitArranged = eventType({
     ...session,
     /** The debit; null where nothing is paid at signing. */
     leg_id: id().nullable(),
-    account: z.object({
-      holder_name: account(),
-      routing_number: account(),
-      account_number: account(),
-      account_last4: z.string().regex(/^\d{4}$/),
-      account_type: accountType,
-      bank_name: account().nullable(),
-    }),
+    account: debitedAccount,
     /** What the customer authorised for later; those of 0 cents are left out. */
     instalments: z.array(z.object({ number: z.int().min(1), amount_cents: z.int().min(1), due_at: time() })),
     scheduled_at: time(),
   }),
+})
+/** An instalment fell due, and its debit is created: what ends the session from now on leaves it. */
+export const PaymentSessionInstalmentMinted = eventType({
+  name: 'PaymentSessionInstalmentMinted',
+  schema: z.object({ ...session, number: z.int().min(1), leg_id: id(), at: time() }),
 })
 /** The debit was matched in the bank account that received it, or the processor reports it settled. */
 export const PaymentSessionDebitConfirmed = eventType({
@@ -163,6 +179,16 @@ export const PaymentSessionDebitConfirmed = eventType({
 export const PaymentSessionPlanStopped = eventType({
   name: 'PaymentSessionPlanStopped',
   schema: z.object({ ...session, reason: z.enum(['down_payment_returned']), at: time() }),
+})
+/** What the card processor is to do waits: it has been away for hours, or is not configured any more. */
+export const PaymentSessionHeldUp = eventType({
+  name: 'PaymentSessionHeldUp',
+  schema: z.object({
+    ...session,
+    work: z.enum(['checkout', 'arrange-debit', 'cancel', 'reissue', 'expire']),
+    since: time(),
+    at: time(),
+  }),
 })
 export const PaymentSessionCancelled = eventType({
   name: 'PaymentSessionCancelled',
@@ -184,13 +210,16 @@ export const paymentSessionEvents = [
   PaymentSessionOpened,
   PaymentSessionCheckoutBegun,
   PaymentSessionCheckoutClosed,
+  PaymentSessionPaymentProcessing,
   PaymentSessionPaid,
   PaymentSessionPaidAgain,
   PaymentSessionAmountDiffered,
   PaymentSessionPaymentFailed,
   PaymentSessionDebitArranged,
+  PaymentSessionInstalmentMinted,
   PaymentSessionDebitConfirmed,
   PaymentSessionPlanStopped,
+  PaymentSessionHeldUp,
   PaymentSessionCancelled,
   PaymentSessionExpired,
   PaymentSessionReplaced,

@@ -3,7 +3,6 @@ import type { Decider } from '../kernel/decider.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import {
   type PaymentSessionData as DataOf,
-  PaymentSessionAmountDiffered,
   PaymentSessionCancelled,
   PaymentSessionCheckoutBegun,
   PaymentSessionCheckoutClosed,
@@ -12,59 +11,36 @@ import {
   PaymentSessionDebitConfirmed,
   type PaymentSessionEvent,
   PaymentSessionExpired,
+  PaymentSessionHeldUp,
+  PaymentSessionInstalmentMinted,
   PaymentSessionInvited,
   PaymentSessionOpened,
-  PaymentSessionPaid,
-  PaymentSessionPaidAgain,
-  PaymentSessionPaymentFailed,
   PaymentSessionPlanStopped,
   PaymentSessionReplaced,
   paymentSessionEvents,
 } from './payment-session-events.ts'
+import { afterPayment, decidePayment, type PaymentCommand, withClosed } from './payment-session-payments.ts'
+import {
+  type CheckoutAtProcessor,
+  isAwaited,
+  openCheckouts,
+  type PaymentSession,
+  type SessionStatus,
+  sessionStatusAt,
+  takesCards,
+} from './payment-session-status.ts'
 import { schedule } from './session-plan.ts'
 
-/**
- * A payment session: an invitation to pay, by card at once or by bank debit. What the card processor took counts in every
- * state. A debit that was arranged is never called back; the session waits for it without an end.
- */
-export const SESSION_STATUSES = ['pending', 'opened', 'scheduled', 'paid', 'cancelled', 'expired'] as const
-export type SessionStatus = (typeof SESSION_STATUSES)[number]
-
-/** A checkout at the card processor. */
-export interface Checkout
-  extends Pick<DataOf<'PaymentSessionCheckoutBegun'>, 'checkout_id' | 'processor' | 'processor_checkout_id'> {
-  readonly isOpen: boolean
-}
-
-export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
-  /** As it was recorded; see {@link sessionStatusAt}. */
-  readonly status: SessionStatus
-  readonly invitations: readonly Omit<DataOf<'PaymentSessionInvited'>, 'payment_session_id'>[]
-  readonly checkouts: readonly Checkout[]
-  /** By the card processor, the first one first. */
-  readonly payments: readonly Pick<DataOf<'PaymentSessionPaid'>, 'payment_id' | 'processor_payment_id'>[]
-  readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null
-  /** Who said that the debit's money is there. */
-  readonly confirmed_by: readonly ('bank' | 'processor')[]
-  readonly plan_stopped: boolean
-  readonly paid_late: boolean
-  readonly replaced_by: string | null
-  readonly opened_at: string | null
-  readonly paid_at: string | null
-  readonly cancelled_at: string | null
-  readonly updated_at: string
-}
-
-type Payment = {
-  readonly paymentId: string
-  readonly checkoutId: string
-  readonly processorPaymentId: string
-  readonly amountCents: number
-  /** When the money was taken. */
-  readonly at: number
-  /** When that was heard of. */
-  readonly now: number
-}
+export {
+  type CheckoutAtProcessor,
+  isAwaited,
+  openCheckouts,
+  type PaymentSession,
+  SESSION_STATUSES,
+  type SessionStatus,
+  sessionStatusAt,
+  takesCards,
+} from './payment-session-status.ts'
 
 /** Times are epoch milliseconds. */
 export type PaymentSessionCommand =
@@ -72,27 +48,27 @@ export type PaymentSessionCommand =
       readonly type: 'Create'
       readonly data: DataOf<'PaymentSessionCreated'>
       /** Of an embedded one: the checkout that it begins with. */
-      readonly checkout: Omit<Checkout, 'isOpen'> | null
+      readonly checkout: CheckoutAtProcessor | null
     }
   | { readonly type: 'RecordInvited'; readonly invitation: PaymentSession['invitations'][number] }
   | { readonly type: 'Open'; readonly at: number }
   | {
       readonly type: 'BeginCheckout'
-      readonly checkout: Omit<Checkout, 'isOpen'>
+      readonly checkout: CheckoutAtProcessor
       readonly at: number
     }
   | { readonly type: 'RecordCheckoutClosed'; readonly checkoutId: string; readonly at: number }
-  | ({ readonly type: 'Pay' } & Payment)
-  | {
-      readonly type: 'RecordPaymentFailed'
-      readonly failureId: string
-      readonly message: string
-      readonly at: number
-    }
+  | PaymentCommand
   | {
       readonly type: 'ArrangeDebit'
       readonly legId: string
       readonly account: NonNullable<PaymentSession['debit']>['account']
+      readonly at: number
+    }
+  | {
+      readonly type: 'MintInstalment'
+      readonly number: number
+      readonly legId: string
       readonly at: number
     }
   | {
@@ -102,42 +78,15 @@ export type PaymentSessionCommand =
       readonly at: number
     }
   | { readonly type: 'RecordDebitReturned'; readonly legId: string; readonly at: number }
+  | {
+      readonly type: 'RecordHeldUp'
+      readonly work: DataOf<'PaymentSessionHeldUp'>['work']
+      readonly since: number
+      readonly at: number
+    }
   | { readonly type: 'Cancel'; readonly at: number }
   | { readonly type: 'Expire'; readonly at: number }
   | { readonly type: 'Replace'; readonly replacedBy: string; readonly at: number }
-
-/** The status at a moment in epoch milliseconds: one that can be paid and whose time is over reads `expired`. */
-export function sessionStatusAt(
-  { status, expires_at }: Pick<PaymentSession, 'status' | 'expires_at'>,
-  now: number,
-): SessionStatus {
-  return isAwaited(status) && Date.parse(expires_at) <= now ? 'expired' : status
-}
-
-/** Whether a session of a status waits for the customer. */
-export function isAwaited(status: SessionStatus): status is 'pending' | 'opened' {
-  return status === 'pending' || status === 'opened'
-}
-
-/** Whether a card can be charged for it: one that may be paid more than once also when it is paid, until its time is over. */
-export function takesCards(state: PaymentSession, now: number): boolean {
-  if (state.plan !== null) return false
-  const status = sessionStatusAt(state, now)
-  return isAwaited(status) || (status === 'paid' && isPaidByCard(state) && mayBePaidAgain(state, now))
-}
-
-function mayBePaidAgain({ single_use, expires_at }: PaymentSession, now: number): boolean {
-  return !single_use && now < Date.parse(expires_at)
-}
-
-function isPaidByCard({ payments }: PaymentSession): boolean {
-  return payments.length > 0
-}
-
-/** The checkouts of it that the card processor may still take money by. */
-export function openCheckouts({ checkouts }: Pick<PaymentSession, 'checkouts'>): readonly Checkout[] {
-  return checkouts.filter(({ isOpen }) => isOpen)
-}
 
 /** Why a session that a partner wants to cancel or to replace stays as it is; null when it need not. */
 type Refusal = Rejection | null
@@ -161,25 +110,29 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       }
       case 'PaymentSessionCheckoutBegun': {
         const { checkout_id, processor, processor_checkout_id } = event.data
-        const checkout = { checkout_id, processor, processor_checkout_id, isOpen: true }
+        const at = { checkout_id, processor, processor_checkout_id }
+        const checkout = { ...at, isOpen: true, isProcessing: false, failed_at: null }
         return { ...before, checkouts: [...before.checkouts, checkout] }
       }
       case 'PaymentSessionCheckoutClosed':
         return withClosed(before, event.data.checkout_id)
-      case 'PaymentSessionPaid': {
-        const { paid_at } = event.data
-        const paid = { status: 'paid', paid_late: event.data.late, paid_at, updated_at: paid_at } as const
-        return { ...withPayment(before, event.data), ...paid }
-      }
+      case 'PaymentSessionPaymentProcessing':
+      case 'PaymentSessionPaid':
       case 'PaymentSessionPaidAgain':
-        return { ...withPayment(before, event.data), updated_at: event.data.paid_at }
       case 'PaymentSessionAmountDiffered':
-        return before
       case 'PaymentSessionPaymentFailed':
-        return { ...before, updated_at: event.data.failed_at }
+        return afterPayment(before, event)
+      case 'PaymentSessionHeldUp': {
+        const { work, since } = event.data
+        return { ...before, held_up: [...before.held_up, `${work}@${since}`] }
+      }
       case 'PaymentSessionDebitArranged': {
         const { payment_session_id: _session, ...debit } = event.data
         return { ...before, status: 'scheduled', debit, updated_at: debit.scheduled_at }
+      }
+      case 'PaymentSessionInstalmentMinted': {
+        const { number, at } = event.data
+        return { ...before, minted: [...before.minted, number], updated_at: at }
       }
       case 'PaymentSessionDebitConfirmed':
         return confirmed(before, event.data)
@@ -226,13 +179,14 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         return [PaymentSessionCheckoutClosed.of({ payment_session_id, checkout_id, at: isoTime(at) })]
       }
       case 'Pay':
-        return pay(command, state)
-      case 'RecordPaymentFailed': {
-        // what is heard late of a session that is closed changes nothing for anybody
-        if (!takesCards(state, command.at)) return []
-        const { failureId: failure_id, message: failure_message, at } = command
-        const failed = { payment_session_id, failure_id, failure_message, failed_at: isoTime(at) }
-        return [PaymentSessionPaymentFailed.of(failed)]
+      case 'RecordPaymentProcessing':
+      case 'RecordPaymentFailed':
+        return decidePayment(command, state)
+      case 'RecordHeldUp': {
+        const { work, at } = command
+        const since = isoTime(command.since)
+        if (state.held_up.includes(`${work}@${since}`)) return []
+        return [PaymentSessionHeldUp.of({ payment_session_id, work, since, at: isoTime(at) })]
       }
       case 'ArrangeDebit': {
         const { legId, account, at } = command
@@ -243,6 +197,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const arranged = { payment_session_id, leg_id, account, scheduled_at: isoTime(at) }
         return [PaymentSessionDebitArranged.of({ ...arranged, instalments: owed(state) })]
       }
+      case 'MintInstalment':
+        return mint(command, state)
       case 'ConfirmDebit': {
         const { legId: leg_id, by, at } = command
         if (state.debit?.leg_id !== leg_id || state.confirmed_by.includes(by)) return []
@@ -268,20 +224,26 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const refusal = refuseReplacing(state)
         if (refusal) return refusal
         if (openCheckouts(state).length > 0) return checkoutsOpen()
-        const replaced_at = isoTime(at)
-        return [PaymentSessionReplaced.of({ payment_session_id, replaced_by, replaced_at })]
+        const replaced = PaymentSessionReplaced.of({
+          ...{ payment_session_id, replaced_by, replaced_at: isoTime(at) },
+        })
+        // one whose time is over stays expired, whether or not that was recorded
+        const isOver = isAwaited(state.status) && sessionStatusAt(state, at) === 'expired'
+        if (!isOver) return [replaced]
+        const { expires_at: expired_at } = state
+        return [PaymentSessionExpired.of({ payment_session_id, expired_at }), replaced]
       }
     }
   },
 }
 
 /** Why a session cannot be replaced by another. */
-export function refuseReplacing({ status, debit, replaced_by }: PaymentSession): Refusal {
+export function refuseReplacing({ status, debit, checkouts, replaced_by }: PaymentSession): Refusal {
   if (replaced_by !== null) {
     const why = `The payment session was replaced by ${replaced_by} already`
     return { ...reject('conflict', 'payment_session_replaced', why), ids: { replaced_by } }
   }
-  if (debit !== null) {
+  if (debit !== null || checkouts.some(({ isProcessing }) => isProcessing)) {
     const why =
       'A bank debit is already arranged for the payment session and must be cancelled first: it cannot be reissued'
     return reject('conflict', 'debit_arranged', why)
@@ -332,27 +294,25 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
   return {
     ...data,
     status: 'pending',
-    ...{ invitations: [], checkouts: [], payments: [], confirmed_by: [] },
-    ...{ debit: null, plan_stopped: false, paid_late: false, replaced_by: null },
-    ...{ opened_at: null, paid_at: null, cancelled_at: null },
+    ...{ invitations: [], checkouts: [], payments: [], minted: [], confirmed_by: [] },
+    ...{ debit: null, plan_stopped: false, held_up: [], paid_late: false, replaced_by: null },
+    ...{ last_failed_at: null, opened_at: null, paid_at: null, cancelled_at: null },
     updated_at: data.created_at,
   }
 }
 
-function withClosed(before: PaymentSession, checkoutId: string): PaymentSession {
-  const checkouts = before.checkouts.map((one) =>
-    one.checkout_id === checkoutId ? { ...one, isOpen: false } : one,
-  )
-  return { ...before, checkouts }
-}
-
-/** A checkout that took money is over. */
-function withPayment(
-  before: PaymentSession,
-  { payment_id, processor_payment_id, checkout_id }: DataOf<'PaymentSessionPaidAgain' | 'PaymentSessionPaid'>,
-): PaymentSession {
-  const payments = [...before.payments, { payment_id, processor_payment_id }]
-  return withClosed({ ...before, payments }, checkout_id)
+/** Decided here, so that of a cancellation and an instalment at the same moment one comes first. */
+function mint(
+  { number, legId: leg_id, at }: Extract<PaymentSessionCommand, { type: 'MintInstalment' }>,
+  state: PaymentSession,
+): readonly PaymentSessionEvent[] | Rejection {
+  const { payment_session_id, status, debit, minted, plan_stopped } = state
+  const owed = debit?.instalments.find((one) => one.number === number)
+  if (!owed || at < Date.parse(owed.due_at)) {
+    return reject('conflict', 'instalment_not_due', `Instalment ${number} is not due`)
+  }
+  if (minted.includes(number) || status === 'cancelled' || plan_stopped) return []
+  return [PaymentSessionInstalmentMinted.of({ payment_session_id, number, leg_id, at: isoTime(at) })]
 }
 
 /** A plan stays scheduled for its life, and what was cancelled stays so. */
@@ -363,35 +323,6 @@ function confirmed(
   const after = { ...before, confirmed_by: [...before.confirmed_by, by], updated_at: at }
   if (before.status !== 'scheduled' || before.plan !== null) return after
   return { ...after, status: 'paid', paid_at: at }
-}
-
-function pay(
-  {
-    paymentId: payment_id,
-    checkoutId,
-    processorPaymentId,
-    amountCents,
-    at,
-    now,
-  }: { readonly type: 'Pay' } & Payment,
-  state: PaymentSession,
-): readonly PaymentSessionEvent[] {
-  const { payment_session_id, payments, amount_cents: asked_cents } = state
-  if (payments.some((one) => one.processor_payment_id === processorPaymentId)) return []
-  const payment = {
-    ...{ payment_session_id, payment_id, checkout_id: checkoutId },
-    ...{ processor_payment_id: processorPaymentId, amount_cents: amountCents, paid_at: isoTime(at) },
-  }
-  const differed =
-    amountCents === asked_cents ? [] : [PaymentSessionAmountDiffered.of({ ...payment, asked_cents })]
-  if (state.status === 'paid') {
-    const is_wanted = isPaidByCard(state) && !state.single_use
-    return [PaymentSessionPaidAgain.of({ ...payment, is_wanted }), ...differed]
-  }
-  // money counts in every state
-  const late = !isAwaited(sessionStatusAt(state, now))
-  const debit_leg_id = state.debit?.leg_id ?? null
-  return [PaymentSessionPaid.of({ ...payment, late, debit_leg_id }), ...differed]
 }
 
 function cancel(at: number, state: PaymentSession): readonly PaymentSessionEvent[] | Rejection {

@@ -4,10 +4,10 @@ import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /**
- * Uniqueness by reservation: one stream per value (a FEIN, an active policy number, an agent's key), so
+ * Uniqueness by reservation: one stream per value (a FEIN, an active policy number, an agent's key, a web host), so
  * that of two parallel claims the log itself lets one win. The stream id is a fingerprint of the value.
  */
-const reservationKind = z.enum(['fein', 'policy_number', 'agent_key'])
+const reservationKind = z.enum(['fein', 'policy_number', 'agent_key', 'web_host'])
 export type ReservationKind = z.output<typeof reservationKind>
 
 export const ValueReserved = eventType({

@@ -127,10 +127,11 @@ function configOf(settings: Settings) {
     /** Null: e-mails and texts are recorded, not sent. */
     smtpUrl: settings.SMTP_URL ?? null,
     smsUrl: settings.SMS_URL ?? null,
-    /** `extraCa`: PEM text of further CA certificates. */
+    /** Servers of others. `extraCa`: PEM text of further CA certificates; `nameServers`: null: the machine's. */
     webhookTargets: {
       allowedRanges: settings.WEBHOOK_ALLOW_CIDRS,
       extraCa: settings.WEBHOOK_EXTRA_CA_FILE ?? null,
+      nameServers: settings.DNS_SERVERS ?? null,
     },
     /** How far back the history of webhook deliveries goes. */
     webhookHistoryDays: settings.WEBHOOK_HISTORY_DAYS,

@@ -151,6 +151,16 @@ export function addressRanges() {
   return list('a comma list of address ranges such as 10.0.0.0/8 or fd00::/8', read, { quoted: true })
 }
 
+/** Addresses of name servers, `address` or `address:port`. */
+export function nameServers() {
+  const read = (item: string) => {
+    const [, host = '', port = ''] = /^(\[[^\]]+\]|[^:]+)(?::(\d{1,5}))?$/.exec(item) ?? []
+    const isAddress = isIP(host.replace(/^\[(.+)\]$/, '$1')) !== 0
+    return isAddress && Number(port) <= 65_535 ? item : undefined
+  }
+  return list('a comma list of name servers such as 10.0.0.2 or 127.0.0.1:5353', read, { quoted: true })
+}
+
 /** Loopback, link-local and private addresses of both families. */
 export const LOCAL_RANGES: readonly AddressRange[] = [
   { address: '127.0.0.0', prefix: 8, family: 'ipv4' },

@@ -69,7 +69,8 @@ const MEANINGS: Readonly<
   PLAID_CLIENT_ID: 'Required with `BANKCONNECT=plaid`',
   PLAID_SECRET: 'Required with `BANKCONNECT=plaid`',
   PLAID_BASE_URL: 'With `BANKCONNECT=plaid`',
-  BANK_RAIL: `Bank rail; ${later}`,
+  BANK_RAIL:
+    'Bank rail, see [payments API](../payments-api.md#bank-debits); `nacha` is refused in this release',
   NACHA_OUTBOX_DIR: 'Required with `BANK_RAIL=nacha`',
   NACHA_INBOX_DIR: 'Required with `BANK_RAIL=nacha`',
   NACHA_DESTINATION_ROUTING: 'Required with `BANK_RAIL=nacha`',
@@ -81,15 +82,17 @@ const MEANINGS: Readonly<
     'Delivers e-mail; `?from=` names the sender where a tenant has none. Without it e-mails are recorded, not sent',
   SMS_URL:
     'Delivers texts as Twilio does: account and token as user and password, `?from=` the number. Without it texts are recorded, not sent',
-  WEBHOOK_ALLOW_CIDRS: 'Ranges that webhook targets may lie in although they are not public',
-  WEBHOOK_EXTRA_CA_FILE: 'Further CA certificates for webhook targets',
+  WEBHOOK_ALLOW_CIDRS:
+    'Ranges that webhook targets, logos and web addresses of partners may lie in although they are not public',
+  WEBHOOK_EXTRA_CA_FILE: 'Further CA certificates for the same',
+  DNS_SERVERS: ["the machine's", 'Name servers that are asked about the same'],
   WEBHOOK_HISTORY_DAYS:
     'Days after which deliveries of webhooks, with the bodies that were sent, leave the history',
   FORWARD_CUTOFF: [
     '`2026-04-27T00:00:00Z`',
     `Debits whose source was accepted earlier are not collected; ${later}`,
   ],
-  DEBIT_BATCH_INTERVAL_SECONDS: `How often the debit batch worker runs; ${later}`,
+  DEBIT_BATCH_INTERVAL_SECONDS: 'How often the debit batch worker runs while debits wait',
 }
 
 /** A value that no setting takes, but those that take any text. */

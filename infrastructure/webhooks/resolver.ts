@@ -37,9 +37,13 @@ export class HostResolver {
   #lookups = 0
   readonly #waiting = new Set<() => void>()
 
-  constructor(sources: NameSources = ofThisMachine(), deadlineMs = DEADLINE_MS) {
+  constructor(sources: NameSources = sourcesOf(nameServersOf(null)), deadlineMs = DEADLINE_MS) {
     this.#sources = sources
     this.#deadlineMs = deadlineMs
+  }
+
+  static asking(nameServers: dns.Resolver): HostResolver {
+    return new HostResolver(sourcesOf(nameServers))
   }
 
   /** @returns at least one address. @throws HostUnknown */
@@ -114,8 +118,14 @@ export class HostResolver {
   }
 }
 
-function ofThisMachine(): NameSources {
+/** @param servers `address:port` each; null: those of this machine. */
+export function nameServersOf(servers: readonly string[] | null): dns.Resolver {
   const nameServers = new dns.Resolver({ timeout: NAME_SERVER_MS, tries: TRIES })
+  if (servers !== null) nameServers.setServers([...servers])
+  return nameServers
+}
+
+function sourcesOf(nameServers: dns.Resolver): NameSources {
   return {
     resolve4: (host) => nameServers.resolve4(host),
     resolve6: (host) => nameServers.resolve6(host),

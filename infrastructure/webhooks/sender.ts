@@ -5,6 +5,7 @@ import type { WebhookAnswer, WebhookRequest, WebhookSender } from '../../applica
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { AddressRange } from '../config/config.ts'
 import { CheckedAgent } from './checked-agent.ts'
+import { HostResolver, nameServersOf } from './resolver.ts'
 import { signedHeaders } from './signed-headers.ts'
 import { formFault } from './target-addresses.ts'
 import { TargetGuard, TargetRefused } from './target-guard.ts'
@@ -24,6 +25,8 @@ interface Options {
   readonly allowedRanges: readonly AddressRange[]
   /** PEM text of further authorities; null: none. */
   readonly extraCa: string | null
+  /** Name servers, `address:port`; null: the machine's. */
+  readonly nameServers?: readonly string[] | null
   readonly guard?: TargetGuard
   /** In place of checked connections with TLS, for measurements. */
   readonly plainAgent?: Agent
@@ -35,7 +38,9 @@ export class HttpsWebhookSender implements WebhookSender {
   readonly #agent: Agent
   readonly #request: typeof overHttps
 
-  constructor({ allowedRanges, extraCa, guard = new TargetGuard(allowedRanges), plainAgent }: Options) {
+  constructor({ allowedRanges, extraCa, nameServers = null, plainAgent, ...options }: Options) {
+    const guard =
+      options.guard ?? new TargetGuard(allowedRanges, HostResolver.asking(nameServersOf(nameServers)))
     this.#guard = guard
     this.#agent = plainAgent ?? new CheckedAgent(guard, extraCa)
     this.#request = plainAgent ? overHttp : overHttps
@@ -142,7 +147,7 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /** Why no answer came, without addresses. */
-function reasonOf(error: Error): string {
+export function reasonOf(error: Error): string {
   if (error instanceof TargetRefused) return error.message
   const { code } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException
   if (code === undefined) return 'The connection failed'

@@ -112,6 +112,8 @@ async function parsedBody<Host>(
   if (bytes.length === 0 && api.takesEmptyBodies) return {}
   const parsed = await parseLargeJson(bytes)
   if (!parsed.ok) throw unreadable(parsed, api.unreadable(parsed.kind))
+  const refusal = parsed.leftOut === undefined ? null : api.refusesKey?.(parsed.leftOut)
+  if (refusal) throw refusal
   const sent = api.objectOf(parsed.value)
   if (rows) await costs.measure({ rows: rows(sent) })
   return sent

@@ -71,6 +71,18 @@ export function findRefused(node: unknown): Step[] | null {
   return null
 }
 
+/** Where a key stands first, null when it stands nowhere. @param node of bounded depth. */
+export function findKey(node: unknown, wanted: string): Step[] | null {
+  if (typeof node !== 'object' || node === null) return null
+  for (const key of Object.keys(node)) {
+    const step = Array.isArray(node) ? Number(key) : key
+    if (step === wanted) return [step]
+    const inside = findKey((node as Record<string, unknown>)[key], wanted)
+    if (inside !== null) return [step, ...inside]
+  }
+  return null
+}
+
 interface OpenLevel {
   /** The keys seen so far; null in an array. */
   readonly keys: Set<string> | null

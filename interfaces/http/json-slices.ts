@@ -1,5 +1,5 @@
 import { COLON, COMMA, skipSpace, skipSpaceBack } from './json-bytes.ts'
-import { findDuplicate, findRefused, isRefused, notJson, pathOf, syntaxAt } from './json-faults.ts'
+import { findDuplicate, findKey, findRefused, isRefused, notJson, pathOf, syntaxAt } from './json-faults.ts'
 
 type Container = unknown[] | Record<string, unknown>
 
@@ -64,6 +64,8 @@ export class Slices {
   doubtful = false
   /** Where the first repeated key or refused character stands. */
   fault: { readonly kind: 'duplicate_key' | 'characters'; readonly path: string } | null = null
+  /** Where the first key stands that was left out. */
+  leftOut: string | null = null
   #runs: Run[] = []
   #parsed = 0
 
@@ -197,7 +199,10 @@ export class Slices {
   }
 
   #put(level: Level, key: string, value: unknown): void {
-    if (key === '__proto__') return
+    if (key === LEFT_OUT) {
+      this.leftOut ??= this.#pathOf(level, [key])
+      return
+    }
     const object = level.value as Record<string, unknown>
     if (Object.hasOwn(object, key)) this.#note('duplicate_key', level, [key])
     object[key] = value
@@ -216,8 +221,11 @@ export class Slices {
 
   #parse(run: Omit<Run, 'value'>, opening: string, closing: string): unknown {
     const value = this.#read(run.from, run.until, opening, closing)
-    this.#parsed += countMembers(value)
-    this.#runs.push({ ...run, value })
+    const whole = { ...run, value }
+    this.#parsed += countMembers(value, () => {
+      this.leftOut ??= this.#pathIn(whole, findKey(value, LEFT_OUT)!)
+    })
+    this.#runs.push(whole)
     return value
   }
 
@@ -241,10 +249,8 @@ export class Slices {
     this.doubtful = false
   }
 
-  #noteIn(run: Run, kind: 'duplicate_key' | 'characters', inside: (string | number)[]): void {
-    const [first] = inside
-    if (run.level?.isArray && typeof first === 'number') inside[0] = first + run.base
-    this.#note(kind, run.level, inside)
+  #noteIn(run: Run, kind: 'duplicate_key' | 'characters', inside: readonly (string | number)[]): void {
+    this.fault ??= { kind, path: this.#pathIn(run, inside) }
   }
 
   #note(
@@ -252,15 +258,26 @@ export class Slices {
     level: Level | null,
     inside: readonly (string | number)[],
   ): void {
-    if (this.fault !== null) return
+    this.fault ??= { kind, path: this.#pathOf(level, inside) }
+  }
+
+  #pathIn({ level, base }: Run, inside: readonly (string | number)[]): string {
+    const [first, ...rest] = inside
+    return this.#pathOf(level, level?.isArray && typeof first === 'number' ? [first + base, ...rest] : inside)
+  }
+
+  #pathOf(level: Level | null, inside: readonly (string | number)[]): string {
     // neither the array around the body nor the place of the body in it are part of the path
     const around = level === null ? [] : this.#levels.slice(2, this.#levels.indexOf(level) + 1)
-    this.fault = { kind, path: pathOf([...around.map(({ step }) => step), ...inside]) }
+    return pathOf([...around.map(({ step }) => step), ...inside])
   }
 }
 
-/** Members of all objects of a parsed tree; removes `__proto__` on the way. */
-function countMembers(root: unknown): number {
+/** The key that is left out: a copy of an object would take what it holds for more than a member. */
+const LEFT_OUT = '__proto__'
+
+/** Members of all objects of a parsed tree; removes what is left out on the way. @param onLeftOut told before. */
+function countMembers(root: unknown, onLeftOut: () => void): number {
   if (typeof root !== 'object' || root === null) return 0
   let members = 0
   const open: object[] = [root]
@@ -272,8 +289,9 @@ function countMembers(root: unknown): number {
     const record = node as Record<string, unknown>
     for (const key in record) {
       members += 1
-      if (key === '__proto__') {
-        members += countMembers(record[key])
+      if (key === LEFT_OUT) {
+        onLeftOut()
+        members += countMembers(record[key], onLeftOut)
         delete record[key]
         continue
       }

@@ -37,6 +37,11 @@ export interface HostSettings {
   readonly routes: readonly Route[]
   /** Guards of the paths at and below `path`. */
   readonly guards?: readonly { readonly path: string; readonly guard: Guard }[]
+  /**
+   * Finds out what an address stands for before its route is looked for: it may put another one into `request.url`. What
+   * it throws is answered like what a handler throws.
+   */
+  readonly locate?: (request: IncomingMessage) => Promise<void>
   /** Limits who asks for paths and methods that the host does not have. */
   readonly addresses: Pick<RateLimiter, 'take'>
   /** Refuses what cannot be served soon; one for all hosts of a process. */
@@ -125,6 +130,19 @@ export function createHost(settings: HostSettings): express.Express {
       } catch (error) {
         fail(error, request, response)
       }
+    })
+  }
+
+  const { locate } = settings
+  if (locate) {
+    app.use(async (request, response, next) => {
+      try {
+        await admission.during(callerOf(request, credentialHeader), () => locate(request))
+      } catch (error) {
+        fail(error, request, response)
+        return
+      }
+      next()
     })
   }
 

@@ -23,7 +23,12 @@ const MAX_VALUES = 2_000_000
 const MAX_MEMBERS = 10_000
 
 type ParsedJson =
-  | { readonly ok: true; readonly value: unknown }
+  | {
+      readonly ok: true
+      readonly value: unknown
+      /** Where a key named `__proto__` was left out, the first of them; absent where there is none. */
+      readonly leftOut?: string
+    }
   | {
       readonly ok: false
       readonly kind: JsonFault
@@ -63,8 +68,9 @@ export function* parseInSlices(bytes: Buffer, sliceBytes: number): Generator<voi
   const slices = new Slices(bytes)
   try {
     const value = yield* scan(bytes, sliceBytes, slices)
-    const { fault } = slices
-    return fault ? { ok: false, ...fault, message: messageOf(fault), value } : { ok: true, value }
+    const { fault, leftOut } = slices
+    if (fault) return { ok: false, ...fault, message: messageOf(fault), value }
+    return leftOut === null ? { ok: true, value } : { ok: true, value, leftOut }
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, kind: error.kind, message: error.message }
     throw error

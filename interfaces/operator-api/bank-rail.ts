@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type NewBankCredit, receiveCredit } from '../../application/banking/bank-credits.ts'
-import { type RailReport, tellDebit } from '../../application/banking/bank-rail.ts'
+import { tellDebit } from '../../application/banking/bank-rail.ts'
 import { runBatch } from '../../application/banking/debit-batches.ts'
+import type { RailReport } from '../../application/ports/bank-rail.ts'
 import { type BankDebit, DEBIT_STATUSES } from '../../domain/banking/bank-debit.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
@@ -21,6 +22,15 @@ const Debit = z
     matched: z.boolean(),
   })
   .meta({ id: 'BankDebit' })
+
+const Credit = z
+  .object({
+    credit_id: id(),
+    matched: z.boolean(),
+    leg_id: id().nullable(),
+    confidence: z.enum(['high', 'medium', 'low']).nullable(),
+  })
+  .meta({ id: 'BankCredit' })
 
 const params = z.object({ leg_id: idOf('bank debit') })
 const errors = {
@@ -108,14 +118,8 @@ export const bankRailEndpoints = [
       reference: optional(text(200)).describe('The leg that it is for'),
     }),
     answers: {
-      201: z
-        .object({
-          credit_id: id(),
-          matched: z.boolean(),
-          leg_id: id().nullable(),
-          confidence: z.enum(['high', 'medium', 'low']).nullable(),
-        })
-        .meta({ id: 'BankCredit' }),
+      201: Credit,
+      200: Credit.describe('It had been received before'),
     },
     errors: { 404: 'There is no such carrier' },
     command: { name: 'bank-credits add' },
@@ -128,9 +132,12 @@ export const bankRailEndpoints = [
         amountCents: body.amount_cents,
         reference: body.reference,
       }
-      const { credit_id, matched } = accepted(await receiveCredit(call.host.app, credit, contextOf(call)))
-      const { leg_id = null, confidence = null } = matched ?? {}
-      return new Answer(201, { credit_id, matched: matched !== null, leg_id, confidence })
+      const received = accepted(await receiveCredit(call.host.app, credit, contextOf(call)))
+      const { credit_id, match } = received.credit
+      const { legId: leg_id = null, confidence = null } = match ?? {}
+      return new Answer(received.isNew ? 201 : 200, {
+        ...{ credit_id, matched: match !== null, leg_id, confidence },
+      })
     },
   }),
 ]

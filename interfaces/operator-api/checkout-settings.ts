@@ -1,15 +1,30 @@
 import { z } from 'zod'
 import { setCheckout } from '../../application/payments/checkout-settings.ts'
+import { challengeOf, verifyWebAddress } from '../../application/payments/web-addresses.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { type Checkout, checkoutSettings, DEFAULT_CHECKOUT } from '../../domain/payments/checkout-settings.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { email, id, idOf, optional, text, withDefault, wrongType } from '../endpoints/fields.ts'
-import { contextOf, endpoint, loaded, operator } from './api.ts'
-import { list } from './values.ts'
+import { contextOf, endpoint, loaded, type OperatorHost, operator } from './api.ts'
 
-const HOST = '[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?'
-const ORIGIN = new RegExp(`^https?://${HOST}(?::\\d{1,5})?$`)
-const WEB_ADDRESS = new RegExp(`^https://${HOST}(?::\\d{1,5})?(?:/[\\w.~/-]*)?$`)
+/** Names and numbers of hosts, with a port; what only looks like one is told by reading it as an address. */
+const HOST = '[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\\d{1,5})?'
+const WEB_ADDRESS = new RegExp(`^(?:https://)?${HOST}(?:/[\\w.~/-]*)?$`)
+/** An origin as browsers send it; of this machine also without TLS, for whoever develops a page. */
+const ORIGIN = new RegExp(`^(?:https://${HOST}|http://(?:localhost|127\\.0\\.0\\.1)(?::\\d{1,5})?)$`)
+/** Origins that may embed a checkout, at the most: they all stand in a header of every page. */
+const MOST_ORIGINS = 20
+
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text
+}
+
+function isWebAddress(text: string): boolean {
+  return URL.canParse(text.includes('://') ? text : `https://${text}`)
+}
+
+const WEB_ADDRESS_FORM = 'must be a host such as pay.example.com, without query and fragment'
+const ORIGIN_FORM = 'must be an https origin such as https://example.com'
 
 /** A text of one form. */
 const formed = (pattern: RegExp, what: string, max = 500) =>
@@ -26,9 +41,9 @@ const body = z.object({
   logo_url: optional(formed(/^https:\/\/[^\s"'<>]+$/, 'must be an https address')),
   accent_color: optional(formed(/^#[0-9A-Fa-f]{6}$/, 'must be a colour such as #1a2b3c')),
   support_email: optional(email()),
-  web_address: optional(formed(WEB_ADDRESS, 'must be an https address without query and fragment')).describe(
-    'Base of the partner’s own payment page',
-  ),
+  web_address: optional(
+    formed(WEB_ADDRESS, WEB_ADDRESS_FORM).refine(isWebAddress, WEB_ADDRESS_FORM),
+  ).describe('Host of the partner’s own payment pages; a port and a path may follow it'),
   link_format: optional(formed(/^[^\s<>"']*\{token\}[^\s<>"']*$/, 'must contain {token}')),
   sender_name: optional(text(100)),
   sender_email: optional(email()),
@@ -38,7 +53,20 @@ const body = z.object({
   payment_link_ttl_days: withDefault(between(1, 365), DEFAULT_CHECKOUT.payment_link_ttl_days).describe(
     'How long payment links can be paid, counted from their creation',
   ),
-  embed_origins: withDefault(list(formed(ORIGIN, 'must be an origin such as https://example.com')), []),
+  embed_origins: withDefault(
+    z
+      .array(
+        formed(ORIGIN, ORIGIN_FORM, 300).refine(isOrigin, ORIGIN_FORM),
+        wrongType('must be an array of origins'),
+      )
+      .max(MOST_ORIGINS, `must not have more than ${MOST_ORIGINS} origins`),
+    [],
+  ).describe('Origins whose pages may show a checkout in a frame'),
+})
+
+const Challenge = z.object({
+  dns: z.object({ type: z.literal('TXT'), name: z.string(), value: z.string() }),
+  file: z.object({ url: z.string(), content: z.string() }),
 })
 
 const Settings = z
@@ -60,8 +88,22 @@ const Settings = z
     embed_origins: z.array(z.string()),
     config_version: z.int().describe('0: nothing was set yet; each change adds 1'),
     web_address_verified: z.boolean(),
+    web_address_challenge: Challenge.nullable().describe(
+      'What proves the web address: publish one of the two, and leave it there. Null: there is no web address',
+    ),
+    logo_copied: z.boolean().describe('Whether pages show the logo; without it they show the name'),
+    logo_problem: z.string().nullable().describe('Why the logo could not be copied'),
   })
   .meta({ id: 'CheckoutSettings' })
+const Looked = Settings.extend({
+  web_address_look: z
+    .object({
+      dns: z.string().nullable().describe('Why the TXT record proves nothing; null: it does'),
+      file: z.string().nullable().describe('The same of the file'),
+    })
+    .nullable()
+    .describe('What was found; null where you vouch for the address'),
+}).meta({ id: 'CheckoutSettingsLooked' })
 
 const params = z.object({ tenant_id: idOf('tenant') })
 const NONE = { 404: 'There is no such tenant' } as const
@@ -83,7 +125,8 @@ export const checkoutSettingsEndpoints = [
     async handle(call) {
       const { host, body } = call
       const { tenant_id } = await loaded(host, tenant, call.params.tenant_id, 'tenant')
-      return shown(tenant_id, accepted(await setCheckout(host.app, tenant_id, body, contextOf(call))))
+      const checkout = accepted(await setCheckout(host.app, tenant_id, body, contextOf(call)))
+      return shown(host, tenant_id, checkout)
     },
   }),
   endpoint({
@@ -98,11 +141,50 @@ export const checkoutSettingsEndpoints = [
     command: { name: 'tenants show-checkout' },
     async handle({ host, params }) {
       const { tenant_id } = await loaded(host, tenant, params.tenant_id, 'tenant')
-      return shown(tenant_id, (await host.app.commands.load(checkoutSettings, tenant_id)).state)
+      return shown(host, tenant_id, (await host.app.commands.load(checkoutSettings, tenant_id)).state)
+    },
+  }),
+  endpoint({
+    operation: 'verifyWebAddress',
+    method: 'POST',
+    path: '/tenants/{tenant_id}/checkout/verify-web-address',
+    summary: 'Look whether the web address of a tenant is its own',
+    description:
+      'Once it is, links lead there. It is looked again every day; an address that no longer proves itself is not used ' +
+      'for new links. One that you vouch for is looked at only when you ask for it.',
+    access: operator,
+    params,
+    body: z.object({
+      force: withDefault(z.boolean(wrongType('must be true or false')), false).describe(
+        'Vouch for it: nobody looks',
+      ),
+    }),
+    answers: { 200: Looked },
+    errors: {
+      ...NONE,
+      409: 'There is no web address, it is the service’s own, or it is verified for another tenant',
+    },
+    command: { name: 'tenants verify-web-address' },
+    async handle(call) {
+      const { host, body } = call
+      const { tenant_id } = await loaded(host, tenant, call.params.tenant_id, 'tenant')
+      const how = { byOperator: body.force, ownHosts: host.services.portalHosts() }
+      const { checkout, look } = accepted(await verifyWebAddress(host.app, tenant_id, how, contextOf(call)))
+      return { ...shown(host, tenant_id, checkout), web_address_look: look }
     },
   }),
 ]
 
-function shown(tenant_id: string, { settings, ...checkout }: Checkout) {
-  return { tenant_id, ...settings, ...checkout }
+function shown({ app }: Pick<OperatorHost, 'app'>, tenant_id: string, checkout: Checkout) {
+  const { settings, config_version, web_address_proof, logo_id, logo_problem } = checkout
+  const { web_address } = settings
+  const challenge = web_address === null ? null : challengeOf(app, tenant_id, web_address)
+  return {
+    ...{ tenant_id, ...settings, config_version, web_address_verified: web_address_proof !== null },
+    web_address_challenge: challenge && {
+      dns: { type: 'TXT' as const, ...challenge.dns },
+      file: challenge.file,
+    },
+    ...{ logo_copied: logo_id !== null, logo_problem },
+  }
 }

@@ -55,6 +55,8 @@ export interface OperatorServices {
   /** For what reads much of the log: its reads wait for a server that is away for a moment. */
   readonly patientLog: EventLog
   readonly outbox: Outbox
+  /** Hosts under which the service shows hosted pages itself, with their ports. */
+  portalHosts(): readonly string[]
   readonly projections: ProjectionOperations
   readonly work: WorkOperations
   /** Moves the virtual clock on, by seconds or to a time in epoch milliseconds, and does what falls due on the way. */

@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { listTransactions, SORTS, statusesOf } from '../../application/banking/transactions.ts'
+import {
+  groupOf,
+  listTransactions,
+  SORTS,
+  STATUS_GROUPS,
+  statusesOf,
+} from '../../application/banking/transactions.ts'
 import { type BankDebit, DEBIT_STATUSES } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { date, id, text, time, word } from '../endpoints/fields.ts'
@@ -16,12 +22,15 @@ const Transaction = z
     carrier_id: id(),
     policy_id: id(),
     status: z.enum(DEBIT_STATUSES),
+    status_group: z.enum(STATUS_GROUPS),
     reason: z.string().nullable(),
+    failure_reason: z.string().nullable(),
     return_code: z.string().nullable(),
     amount_cents: z.int(),
     currency: z.literal('usd'),
     payment_purpose: z.string(),
     description: z.string().nullable(),
+    bank_account_id: id().nullable().describe('Null: the account that a payer gave is no account of the API'),
     account_last4: z.string(),
     effective_date: z.string().nullable().describe('When it takes effect; null until it is in a batch'),
     created_at: z.iso.datetime({ precision: 3 }),
@@ -82,10 +91,11 @@ function shown(debit: BankDebit) {
     ...(payment_session_id === null ? {} : { payment_session_id }),
     ...(installment_number === null ? {} : { installment_number }),
     ...{ employer_id: debit.employer_id, carrier_id: debit.carrier_id, policy_id: debit.policy_id },
-    ...{ status: debit.status, reason: null, return_code: debit.return_code },
+    ...{ status: debit.status, status_group: groupOf(debit.status), reason: null, failure_reason: null },
+    return_code: debit.return_code,
     ...{ amount_cents: debit.amount_cents, currency: 'usd' as const },
     ...{ payment_purpose: debit.payment_purpose, description: debit.description },
-    account_last4: debit.account.account_last4,
+    ...{ bank_account_id: null, account_last4: debit.account.account_last4 },
     ...{ effective_date: debit.effective_date, created_at: debit.created_at, updated_at: debit.updated_at },
   }
 }

@@ -49,6 +49,8 @@ export const paymentsApi: Api = {
     throw new HttpError(400, null, 'The body must be a JSON object')
   },
   unreadable: () => null,
+  refusesKey: (path) =>
+    path.startsWith('metadata.') ? new HttpError(400, null, `${path} is a name that is not kept`) : null,
   refuse,
   rejected,
   refusalOf(error) {

@@ -5,7 +5,7 @@ import { createSession, type HandedOutSession } from '../../application/payment-
 import { cancelSession, reissueSession } from '../../application/payment-sessions/end-session.ts'
 import { listSessions, sessionOf } from '../../application/payment-sessions/sessions.ts'
 import { showSession, showSessions } from '../../application/payment-sessions/show-sessions.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, reject } from '../../domain/kernel/rejection.ts'
 import { SESSION_STATUSES } from '../../domain/payments/payment-session.ts'
 import { create, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
@@ -15,6 +15,7 @@ import { contextOf, endpoint, keyed, type PaymentsHost, partner, partnerIn } fro
 import { createFinanced, financedSession, NO_SANDBOX, sessionRequestFor } from './financing.ts'
 import { CreatedFinancingSession, newFinancingSession, showAsPaymentSession } from './financing-schemas.ts'
 import {
+  asksForDelivery,
   CreatedSession,
   invitationsOf,
   newPaymentSession,
@@ -173,6 +174,9 @@ export const paymentSessionEndpoints = [
       const { app } = host
       const session = accepted(await sessionOf(app, caller.client, call.params.payment_session_id))
       const { payment_session_id } = session
+      if (session.mode === 'embedded' && asksForDelivery(body.deliver)) {
+        return reject('invalid', 'embedded_delivery', 'deliver is not for the mode embedded', 'deliver')
+      }
       return create(keyed(call), `POST /payment-sessions/reissue ${payment_session_id}`, {
         async create(context) {
           // as it is now: another request may have replaced it meanwhile

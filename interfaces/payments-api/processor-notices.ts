@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { applyNotice, tellers } from '../../application/payments/processor-notices.ts'
+import { applyNotice, noticeSenders } from '../../application/payments/processor-notices.ts'
 import type { CardProcessor, ProcessorNotice } from '../../application/ports/card-processor.ts'
 import type { Api } from '../endpoints/api.ts'
 import { type Access, endpointsOf } from '../endpoints/endpoint.ts'
@@ -13,7 +13,7 @@ const processorApi: Api = { ...paymentsApi, name: 'processor', prefixes: ['/proc
 
 /** A signed request of the card processor, and the notices in it once its signature is verified. */
 interface Signed {
-  readonly teller: CardProcessor
+  readonly sender: CardProcessor
   notices: readonly ProcessorNotice[]
 }
 
@@ -21,25 +21,27 @@ interface Signed {
 const processor: Access<PaymentsHost, Signed> = {
   security: [],
   errors: {
+    400: 'What is signed is no notice',
     401: 'The signature is missing, wrong or too old',
     404: 'No card processor that sends notices is configured',
   },
   async identify(host, received) {
-    const [teller] = tellers(host.app)
-    if (!teller) {
+    const [sender] = noticeSenders(host.app)
+    if (!sender) {
       const why = 'No card processor that sends notices is configured'
       throw refused(host, received, new HttpError(404, null, why))
     }
-    return { teller, notices: [] }
+    return { sender, notices: [] }
   },
   signsBytes: () => true,
   verify({ app, limits }, caller, body, received) {
     const { headers } = received.request
-    const notices = caller.teller.readNotices({ body, headers, now: app.clock.now() })
+    const notices = caller.sender.readNotices({ body, headers, now: app.clock.now() })
     if (notices === null) {
       const why = 'The request carries no valid signature of the card processor'
       throw refused({ limits }, received, new HttpError(401, null, why), body.length)
     }
+    if (notices === 'unreadable') throw new HttpError(400, null, 'What is signed is no notice')
     caller.notices = notices
   },
 }
@@ -63,8 +65,8 @@ export const processorEndpoints = [
         ...{ tenantId: null, environment: null, correlationId: requestId },
         commandId: app.randomness.commandId(),
       }
-      const teller = { environment: 'live', processor: caller.teller.kind } as const
-      for (const notice of caller.notices) await applyNotice(app, teller, notice, context)
+      const source = { environment: 'live', processor: caller.sender.kind } as const
+      for (const notice of caller.notices) await applyNotice(app, source, notice, context)
       return { received: caller.notices.length }
     },
   }),

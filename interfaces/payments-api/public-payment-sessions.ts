@@ -2,12 +2,17 @@ import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { arrangeDebit } from '../../application/payment-sessions/arrange-debit.ts'
 import { checkoutOf } from '../../application/payment-sessions/checkouts.ts'
-import { openPage, planOfToken, sessionOfToken } from '../../application/payment-sessions/session-page.ts'
-import { isRoutingNumber } from '../../domain/banking/routing-number.ts'
+import {
+  contextOfPayer,
+  openPage,
+  planOfToken,
+  sessionOfToken,
+} from '../../application/payment-sessions/session-page.ts'
 import { SESSION_STATUSES } from '../../domain/payments/payment-session.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { id, optional, text, word } from '../endpoints/fields.ts'
+import { id } from '../endpoints/fields.ts'
 import { type PaymentsHost, payer, publicEndpoint } from './api.ts'
+import { payersAccount, payersAccountRequest } from './payers-account.ts'
 
 const params = z.object({ token: z.string().describe('The token in the address of the page') })
 const NONE = { 404: 'There is no such payment session' } as const
@@ -34,7 +39,7 @@ const Page = z
     mode: z.enum(['link', 'embedded']),
     seller: z.object({
       display_name: z.string().nullable(),
-      logo_url: z.string().nullable(),
+      logo_url: z.string().nullable().describe('Of the copy that hosted pages show'),
       accent_color: z.string().nullable(),
       support_email: z.string().nullable(),
     }),
@@ -50,17 +55,6 @@ const Page = z
   })
   .meta({ id: 'PaymentSessionPage' })
 
-const bankDebit = z.object({
-  account_holder_name: text(200),
-  routing_number: z
-    .string()
-    .refine(isRoutingNumber, 'must be a routing number of 9 digits whose check digit is right'),
-  account_number: z.string().regex(/^\d{5,17}$/, 'must be 5 to 17 digits'),
-  account_type: word('checking', 'savings'),
-  bank_name: optional(text(200)),
-  authorized: z.literal(true, 'must be true: the account is debited only with your authorisation'),
-})
-
 /** What the page of a session asks for, in the name of whoever has its token. */
 export const publicPaymentSessionEndpoints = [
   publicEndpoint({
@@ -72,7 +66,13 @@ export const publicPaymentSessionEndpoints = [
     params,
     answers: { 200: Page },
     errors: NONE,
-    handle: (call) => openPage(call.host.app, call.params.token, payerContext(call)),
+    async handle(call) {
+      const { app, portalUrl } = call.host
+      const { seller, ...page } = accepted(await openPage(app, call.params.token, payerContext(call)))
+      const [base, { logo_url }] = [portalUrl(), seller]
+      const logo = base === null || logo_url === null ? null : `${base}${logo_url}`
+      return { ...page, seller: { ...seller, logo_url: logo } }
+    },
   }),
   publicEndpoint({
     operation: 'showPaymentPlan',
@@ -115,7 +115,7 @@ export const publicPaymentSessionEndpoints = [
     summary: 'Pay from a bank account, now and by the instalments of a plan',
     access: payer,
     params,
-    body: bankDebit,
+    body: payersAccountRequest,
     answers: {
       200: z
         .object({
@@ -127,15 +127,8 @@ export const publicPaymentSessionEndpoints = [
     errors: { ...NONE, ...CLOSED, ...AWAY },
     async handle(call) {
       const { app } = call.host
-      const { body } = call
       const session = accepted(await sessionOfToken(app, call.params.token))
-      const account = {
-        holderName: body.account_holder_name,
-        routingNumber: body.routing_number,
-        accountNumber: body.account_number,
-        accountType: body.account_type,
-        bankName: body.bank_name,
-      }
+      const account = payersAccount(call.body)
       const { debit } = accepted(await arrangeDebit(app, session, account, payerContext(call)))
       const leg = debit?.leg_id
       return { status: 'scheduled' as const, ...(leg ? { leg_id: leg } : {}) }
@@ -143,17 +136,7 @@ export const publicPaymentSessionEndpoints = [
   }),
 ]
 
-interface PayerCall {
-  readonly host: PaymentsHost
-  readonly requestId: string
-}
-
-/** Whoever has the token acts in the name of the customer: nobody knows more of who it is. */
-function payerContext({ host, requestId }: PayerCall): CommandContext {
-  return {
-    actor: { type: 'payer', id: 'payer' },
-    ...{ tenantId: null, environment: null },
-    correlationId: requestId,
-    commandId: host.app.randomness.commandId(),
-  }
+/** Whoever has the token acts in the name of the customer. */
+function payerContext({ host, requestId }: { host: PaymentsHost; requestId: string }): CommandContext {
+  return contextOfPayer(host.app, requestId)
 }

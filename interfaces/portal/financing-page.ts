@@ -1,6 +1,9 @@
 import type { FinancingPage } from '../../application/financing/financing-page.ts'
 import { dollars } from '../../domain/kernel/money.ts'
-import { type Html, html } from './page.ts'
+import { day } from './dates.ts'
+import { html } from './html.ts'
+import type { Page } from './page.ts'
+import { facts } from './pieces.ts'
 
 const SENTENCES: Readonly<Record<FinancingPage['finance']['status'], string>> = {
   not_started: 'has not asked for financing quotes yet.',
@@ -12,26 +15,27 @@ const SENTENCES: Readonly<Record<FinancingPage['finance']['status'], string>> = 
 }
 
 /** The page of a financing session: what would be financed, for whom, and how that stands. Nothing is paid on it. */
-export function financingPageHtml(page: FinancingPage): { readonly title: string; readonly body: Html } {
+export function financingPageHtml(page: FinancingPage): Page {
   const { seller, line_items, amount_cents, description, finance, refusal } = page
-  const row = (name: string, value: string) => html`<dt>${name}</dt><dd>${value}</dd>`
+  const { accent_color: accent, logo_url: logo, support_email: supportEmail } = seller
+  const name = seller.display_name ?? ''
   const sentence =
     refusal === null
       ? SENTENCES[finance.status]
       : 'does not offer financing by this link any more. Nothing can be paid by it.'
-  const rows = [
-    ...(description === null ? [] : [row('For', description)]),
-    ...line_items.map(({ label, amount_cents }) => row(label, dollars(amount_cents))),
-    row('Total', dollars(amount_cents)),
-    ...(finance.quote_count === undefined ? [] : [row('Quotes', String(finance.quote_count))]),
-    ...(finance.status === 'quote_ready' ? [row('Until', finance.expires_at.slice(0, 10))] : []),
-  ]
+  const rows = facts([
+    ['For', description],
+    ...line_items.map(({ label, amount_cents }) => [label, dollars(amount_cents)] as const),
+    ['Total', dollars(amount_cents)],
+    ['Quotes', finance.quote_count === undefined ? null : String(finance.quote_count)],
+    ['Until', finance.status === 'quote_ready' ? day(finance.expires_at) : null],
+  ])
   return {
-    title: 'Premium financing',
-    body: html`
-<p><strong>${seller.display_name ?? ''}</strong> ${sentence}</p>
-<dl>${rows}</dl>
-<p class="note">This is a test: nothing is financed.</p>
-${seller.support_email === null ? null : html`<p>Questions: <a href="mailto:${seller.support_email}">${seller.support_email}</a></p>`}`,
+    title: `Premium financing: ${name}`,
+    brand: { name, accent, logo, supportEmail },
+    isTest: true,
+    body: html`<div class="card stack"><h1>Premium financing</h1>
+<p><strong><bdi>${name}</bdi></strong> ${sentence}</p>
+${rows}<p class="note warn">This is a test: nothing is financed.</p></div>`,
   }
 }

@@ -1,6 +1,9 @@
 import type { LinkPage } from '../../application/payments/link-page.ts'
 import { dollars } from '../../domain/kernel/money.ts'
-import { type Html, html } from './page.ts'
+import { day } from './dates.ts'
+import { type Html, html } from './html.ts'
+import type { Page } from './page.ts'
+import { facts } from './pieces.ts'
 
 const TITLES = {
   payable: 'Payment request',
@@ -16,27 +19,22 @@ const SENTENCES = {
 } as const
 
 /** The page of a payment link: what is asked for, by whom, and what became of it. */
-export function linkPageHtml(
-  link: LinkPage,
-  ownAddress: string,
-): { readonly title: string; readonly body: Html } {
-  const { status, seller, description, installment_plan: plan } = link
-  const row = (name: string, value: string) => html`<dt>${name}</dt><dd>${value}</dd>`
-  const rows = [
-    row('For', description),
-    row('Amount', dollars(link.amount_cents)),
-    ...(plan
-      ? [row('Then monthly', dollars(plan.per_installment_cents)), row('In all', dollars(link.total_cents))]
-      : []),
-    ...(link.fee_cents > 0 ? [row('Fee included in all', dollars(link.fee_cents))] : []),
-    ...(status === 'payable' ? [row('Until', link.expires_at.slice(0, 10))] : []),
-  ]
+export function linkPageHtml(link: LinkPage, ownAddress: string): Page {
+  const { status, seller, description, installment_plan: plan, accent_color: accent, support_email } = link
+  const rows = facts([
+    ['For', description],
+    ['Amount', dollars(link.amount_cents)],
+    ['Then monthly', plan && dollars(plan.per_installment_cents)],
+    ['In all', plan && dollars(link.total_cents)],
+    ['Fee included in all', link.fee_cents > 0 ? dollars(link.fee_cents) : null],
+    ['Until', status === 'payable' ? day(link.expires_at) : null],
+  ])
   return {
-    title: TITLES[status],
-    body: html`
-<p><strong>${seller}</strong> ${SENTENCES[status]}</p>
-<dl>${rows}</dl>
-${howToPay(link, ownAddress)}`,
+    title: `${TITLES[status]}: ${seller}`,
+    brand: { name: seller, accent, logo: null, supportEmail: support_email },
+    body: html`<div class="card stack"><h1>${TITLES[status]}</h1>
+<p><strong><bdi>${seller}</bdi></strong> ${SENTENCES[status]}</p>
+${rows}${howToPay(link, ownAddress)}</div>`,
   }
 }
 
@@ -45,13 +43,13 @@ function howToPay(
   ownAddress: string,
 ): Html | null {
   if (status === 'paid' && after_completion_url !== null) {
-    return html`<p><a href="${after_completion_url}">Continue</a></p>`
+    return html`<p><a class="button" href="${after_completion_url}">Continue</a></p>`
   }
   if (status !== 'payable') return null
   if (processor_url !== null && processor_url !== ownAddress) {
-    return html`<p><a href="${processor_url}">Pay by card</a></p>`
+    return html`<p><a class="button" href="${processor_url}">Pay by card</a></p>`
   }
   return environment === 'sandbox'
-    ? html`<p class="note">This is a sandbox: no money moves. The link is paid by simulation.</p>`
-    : html`<p class="note">The card processor of this service is simulated: no money moves.</p>`
+    ? html`<p class="note warn">This is a sandbox: no money moves. The link is paid by simulation.</p>`
+    : html`<p class="note warn">The card processor of this service is simulated: no money moves.</p>`
 }

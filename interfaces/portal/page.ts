@@ -1,68 +1,133 @@
 import { hash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import { palette } from './accent.ts'
+import { type Html, html } from './html.ts'
+import { accentStyle, STYLE } from './style.ts'
 
-const ESCAPES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
+/** Whose page it is, for those who look at it. */
+export interface PageBrand {
+  readonly name: string
+  /** `#rrggbb`. */
+  readonly accent: string | null
+  /** Where the service serves its copy of the logo; null: the name stands alone. */
+  readonly logo: string | null
+  readonly supportEmail: string | null
 }
 
-/** A piece of a page: text that was escaped. */
-export class Html {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
+/** A page with what its content security policy lets it do. */
+export interface Page {
+  readonly title: string
+  readonly body: Html
+  /** Null: the service's own. */
+  readonly brand: PageBrand | null
+  readonly isTest?: boolean
+  /** Two columns where there is room for them. */
+  readonly isWide?: boolean
+  /** Runs on the page; it is small, and stands in it. */
+  readonly script?: string
+  /** What is told apart by the script when the page is loaded again. */
+  readonly state?: string
+  readonly policy?: Partial<Policy>
 }
 
-/** A piece of a page; whatever is put into it is escaped, unless it is a piece itself. */
-export function html(
-  parts: TemplateStringsArray,
-  ...values: readonly (string | number | Html | null | readonly Html[])[]
-): Html {
-  const shown = (value: (typeof values)[number] | undefined): string => {
-    if (value instanceof Html) return value.text
-    if (Array.isArray(value)) return value.map(shown).join('')
-    return value === null || value === undefined ? '' : escapeHtml(String(value))
-  }
-  return new Html(parts.map((part, index) => part + shown(values[index])).join(''))
+/** Sources of a content security policy, beside the page's own style and script. */
+export interface Policy {
+  readonly scripts: readonly string[]
+  readonly connections: readonly string[]
+  readonly frames: readonly string[]
+  readonly images: readonly string[]
+  readonly takesForms: boolean
+  /** Origins that may show the page in a frame. */
+  readonly ancestors: readonly string[]
 }
 
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ESCAPES[character]!)
-}
+const STYLE_HASH = hashOf(STYLE)
+const scriptHash = kept(hashOf)
+const coloursOf = kept((accent: string) => {
+  const css = accentStyle(palette(accent, 'light'), palette(accent, 'dark'))
+  return { css, hash: hashOf(css) }
+})
 
-const STYLE = `
-:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
-main { max-width: 32rem; margin: 4rem auto; padding: 0 1rem }
-dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem }
-dd { margin: 0; text-align: right }
-.note { border-left: .25rem solid; padding-left: .75rem }
-`
-
-/** Pages have no scripts, forms or frames, and style themselves. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-/** Writes a page. */
-export function writePage(response: ServerResponse, status: number, title: string, body: Html): void {
-  const page = html`<!doctype html>
+/** Writes a page. Nothing of it is kept by browsers, and no address of it is told to anybody. */
+export function writePage(response: ServerResponse, status: number, page: Page): void {
+  const { title, body, brand, script, policy = {}, isTest = false, isWide = false, state = '' } = page
+  const colours = coloursOf(brand?.accent ?? '')
+  const text = `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>${title}</title><style>${new Html(STYLE)}</style></head>
-<body><main><h1>${title}</h1>${body}</main></body>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex, nofollow"><meta name="color-scheme" content="light dark"><title>${html`${title}`.text}</title><link rel="icon" href="data:,"><style>${STYLE}</style><style>${colours.css}</style></head>
+<body class="${isWide ? 'wide' : 'narrow'}">
+${header(brand, isTest).text}
+<main${isWide ? ' class="two"' : ''} data-state="${html`${state}`.text}">${body.text}</main>
+${footer(brand).text}
+${script === undefined ? '' : `<script>${script}</script>\n`}</body>
 </html>
-`.text
+`
+  const ancestors = policy.ancestors ?? []
   response.statusCode = status
   response.setHeader('Content-Type', 'text/html; charset=utf-8')
-  response.setHeader('Content-Length', Buffer.byteLength(page))
-  response.setHeader('Content-Security-Policy', CONTENT_SECURITY_POLICY)
+  response.setHeader('Content-Length', Buffer.byteLength(text))
+  response.setHeader('Content-Security-Policy', written(policy, colours.hash, script))
   response.setHeader('Referrer-Policy', 'no-referrer')
-  response.end(page)
+  if (ancestors.length === 0) response.setHeader('X-Frame-Options', 'DENY')
+  response.end(text)
+}
+
+function header(brand: PageBrand | null, isTest: boolean): Html {
+  if (brand === null) return html``
+  const { name, logo } = brand
+  const shown =
+    logo === null
+      ? html`<span class="mark" aria-hidden="true">${[...name][0]?.toUpperCase() ?? ''}</span><bdi>${name}</bdi>`
+      : html`<img src="${logo}" alt="${name}">`
+  const tag = isTest ? html`<span class="tag">Test mode</span>` : null
+  return html`<header class="bar"><div class="brand">${shown}</div>${tag}</header>`
+}
+
+function footer(brand: PageBrand | null): Html {
+  if (!brand?.supportEmail) return html`<footer></footer>`
+  const { name, supportEmail } = brand
+  return html`<footer><p>Questions about this payment? Write to <bdi>${name}</bdi>: <a href="mailto:${supportEmail}">${supportEmail}</a></p></footer>`
+}
+
+function written(policy: Partial<Policy>, colourHash: string, script: string | undefined): string {
+  const { scripts = [], connections = [], frames = [], images = [], ancestors = [] } = policy
+  const own = script === undefined ? [] : [scriptHash(script)]
+  return [
+    "default-src 'none'",
+    `style-src ${STYLE_HASH} ${colourHash}`,
+    `script-src ${sources([...own, ...scripts])}`,
+    `connect-src ${sources(script === undefined ? connections : ["'self'", ...connections])}`,
+    `frame-src ${sources(frames)}`,
+    `img-src ${sources(["'self'", 'data:', ...images])}`,
+    "base-uri 'none'",
+    `form-action ${policy.takesForms ? "'self'" : "'none'"}`,
+    `frame-ancestors ${sources(ancestors.filter(isOrigin))}`,
+  ].join('; ')
+}
+
+function sources(all: readonly string[]): string {
+  return all.length === 0 ? "'none'" : all.join(' ')
+}
+
+/** Nothing else may end a directive. */
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text.toLowerCase()
+}
+
+function hashOf(text: string): string {
+  return `'sha256-${hash('sha256', text, 'base64')}'`
+}
+
+/** Accent colours whose styles are kept. */
+const MOST_KEPT = 1_000
+
+/** What depends on a text alone, made once. */
+function kept<Made>(make: (text: string) => Made): (text: string) => Made {
+  const known = new Map<string, Made>()
+  return (text) => {
+    const made = known.get(text) ?? make(text)
+    if (known.size >= MOST_KEPT) known.clear()
+    known.set(text, made)
+    return made
+  }
 }

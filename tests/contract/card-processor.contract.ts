@@ -52,6 +52,33 @@ export function describeCardProcessor(
       expect(other.processorSubscriptionId).not.toBe(started.processorSubscriptionId)
     })
 
+    describe('a checkout', () => {
+      const checkout = {
+        ...{ sessionId: '6'.repeat(24), checkoutId: '7'.repeat(24), amountCents: 10_500 },
+        description: null,
+      }
+
+      test('is one of a key, and is mounted by the same secret for as long as it is open', async () => {
+        const { processor } = open()
+        const opened = await processor.openCheckout(checkout, 'o-1')
+        expect(opened.clientSecret).not.toBe('')
+        expect(await processor.openCheckout(checkout, 'o-1')).toEqual(opened)
+        expect(await processor.secretOf(opened.processorCheckoutId)).toBe(opened.clientSecret)
+        const other = await processor.openCheckout({ ...checkout, checkoutId: '8'.repeat(24) }, 'o-2')
+        expect(other.processorCheckoutId).not.toBe(opened.processorCheckoutId)
+        expect(other.clientSecret).not.toBe(opened.clientSecret)
+        expect(processor.publishableKey).not.toBe('')
+      })
+
+      test('is closed as often as somebody asks for it, and nothing came of it', async () => {
+        const { processor } = open()
+        const { processorCheckoutId } = await processor.openCheckout(checkout, 'o-1')
+        for (const _again of [1, 2]) {
+          expect(await processor.closeCheckout(processorCheckoutId)).toEqual({ outcome: 'nothing' })
+        }
+      })
+    })
+
     test('of several who ask at once under one key makes one customer', async () => {
       const { processor } = open()
       const asks = Array.from({ length: 5 }, (_, index) =>

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { NewProcessorSubscription } from '../../application/ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import { StripeCardProcessor } from '../../infrastructure/providers/card/stripe.ts'
+import type { StripeAct } from '../support/stripe-answers.ts'
 import {
   STRIPE_KEYS,
   type StripeEventType,
@@ -515,5 +516,117 @@ describe('notices that were told before', () => {
   test('cannot be listed while Stripe is away', async () => {
     stripe.fail('unreachable', { times: 2, path: /events$/ })
     await expect(listed(at(1))).rejects.toThrow(ProviderUnavailable)
+  })
+})
+
+describe('a checkout at Stripe', () => {
+  const [SESSION, CHECKOUT] = ['d'.repeat(24), 'e'.repeat(24)]
+  const ours = { sessionId: SESSION, checkoutId: CHECKOUT }
+  const begin = () =>
+    processor.openCheckout({ ...ours, amountCents: 10_500, description: 'Policy 2026' }, 'checkout-1')
+  const close = (id: string) => processor.closeCheckout(id)
+  const told = (acts: readonly StripeAct[]) =>
+    acts.flatMap(({ type, object }, index): readonly unknown[] => {
+      const body = stripeEvent(type, object as never, { id: `evt_${index}`, at: 5_000 })
+      const headers = { 'stripe-signature': stripeSignature(body, 5_000) }
+      return [processor.readNotices({ body: Buffer.from(body), headers, now: 5_000 }) ?? 'not signed'].flat()
+    })
+  const notice = (about: string, more: object = {}) => [
+    { noticeId: expect.any(String), at: 5_000, about, ...ours, ...more },
+  ]
+
+  test('is embedded, asks for the amount once, and names what it is for', async () => {
+    const { processorCheckoutId, clientSecret } = await begin()
+    expect(stripe.atCheckout.of(clientSecret).id).toBe(processorCheckoutId)
+    const metadata = { session_id: SESSION, checkout_id: CHECKOUT }
+    expect(stripe.atCheckout.checkouts.get(processorCheckoutId)!.asked).toEqual({
+      ...{ mode: 'payment', ui_mode: 'embedded_page', redirect_on_completion: 'never' },
+      line_items: [
+        {
+          price_data: { currency: 'usd', unit_amount: '10500', product_data: { name: 'Policy 2026' } },
+          quantity: '1',
+        },
+      ],
+      ...{ metadata, payment_intent_data: { metadata } },
+    })
+  })
+
+  test('that is closed can be paid by nobody', async () => {
+    const { processorCheckoutId, clientSecret } = await begin()
+    await close(processorCheckoutId)
+    expect(() => stripe.atCheckout.payByCard(clientSecret)).toThrow('session_not_open')
+    expect(await processor.secretOf(processorCheckoutId)).toBeNull()
+  })
+
+  test('that is paid by card is told of once, and says so when it is closed', async () => {
+    const { processorCheckoutId, clientSecret } = await begin()
+    expect(told(stripe.atCheckout.decline(clientSecret))).toEqual(
+      notice('checkout_failed', { failureMessage: 'Your card was declined.' }),
+    )
+    expect(await processor.secretOf(processorCheckoutId)).toBe(clientSecret)
+    const acts = stripe.atCheckout.payByCard(clientSecret)
+    const paid = { processorPaymentId: expect.stringMatching(/^pi_/), amountCents: 10_500 }
+    expect(told(acts)).toEqual(notice('checkout_paid', paid))
+    expect(await processor.secretOf(processorCheckoutId)).toBeNull()
+    expect(await close(processorCheckoutId)).toEqual({ outcome: 'paid', ...paid, at: 0 })
+  })
+
+  test('that is paid by bank debit is waited for, and told of once when it succeeds', async () => {
+    const { processorCheckoutId, clientSecret } = await begin()
+    expect(told(stripe.atCheckout.payByBank(clientSecret))).toEqual(notice('checkout_processing'))
+    expect(await close(processorCheckoutId)).toEqual({ outcome: 'processing' })
+    const paid = { processorPaymentId: expect.any(String), amountCents: 10_500 }
+    expect(told(stripe.atCheckout.settle(clientSecret, 'succeeded'))).toEqual(notice('checkout_paid', paid))
+    expect(await close(processorCheckoutId)).toMatchObject({ outcome: 'paid', ...paid })
+  })
+
+  test('whose bank debit fails is told of once, and nothing came of it', async () => {
+    const { processorCheckoutId, clientSecret } = await begin()
+    stripe.atCheckout.payByBank(clientSecret)
+    expect(told(stripe.atCheckout.settle(clientSecret, 'failed'))).toEqual(
+      notice('checkout_failed', { failureMessage: expect.stringContaining('bank account') }),
+    )
+    expect(await close(processorCheckoutId)).toEqual({ outcome: 'nothing' })
+  })
+
+  test('lapses after a day', async () => {
+    const { processorCheckoutId, clientSecret } = await begin()
+    stripe.now = () => 86_400_000
+    expect(await processor.secretOf(processorCheckoutId)).toBeNull()
+    expect(told(stripe.atCheckout.lapse(clientSecret))).toEqual(notice('checkout_expired'))
+    expect(await close(processorCheckoutId)).toEqual({ outcome: 'nothing' })
+  })
+
+  test('that is paid while it is closed took the money', async () => {
+    const { processorCheckoutId, clientSecret } = await begin()
+    stripe.meanwhile = async (_method, path) => {
+      if (path.endsWith('/expire')) stripe.atCheckout.payByCard(clientSecret)
+    }
+    expect(await close(processorCheckoutId)).toMatchObject({ outcome: 'paid', amountCents: 10_500 })
+  })
+
+  test('that Stripe will not expire at this moment is not closed, and is asked for again', async () => {
+    const { processorCheckoutId, clientSecret } = await begin()
+    stripe.fail('declined', { path: /expire$/ })
+    await expect(close(processorCheckoutId)).rejects.toThrow(ProviderUnavailable)
+    expect(stripe.atCheckout.of(clientSecret).status).toBe('open')
+    expect(await close(processorCheckoutId)).toEqual({ outcome: 'nothing' })
+  })
+
+  test.each<StripeFault>(['unreachable', 'lost', 500, 'broken'])(
+    'is closed in the end, whatever goes wrong (%s)',
+    async (fault) => {
+      const { processorCheckoutId } = await begin()
+      stripe.fail(fault, { times: 5, path: /expire$/ })
+      await expect(close(processorCheckoutId)).rejects.toThrow(ProviderUnavailable)
+      stripe.fail(fault, { times: 0 })
+      expect(await close(processorCheckoutId)).toEqual({ outcome: 'nothing' })
+    },
+  )
+
+  test('that is too small, or that nobody knows, is refused', async () => {
+    const small = processor.openCheckout({ ...ours, amountCents: 49, description: null }, 'checkout-2')
+    await expect(small).rejects.toMatchObject({ name: 'ProviderRefused', about: 'amount' })
+    await expect(close('cs_test_nobody')).rejects.toThrow(ProviderRefused)
   })
 })

@@ -7,6 +7,7 @@ import type { DescribedApi } from '../support/described-hosts.ts'
 import { DescribedValues, type Known } from '../support/described-values.ts'
 import { descriptionOf, faultsIn, operationOf, validatorOf } from '../support/descriptions.ts'
 import { newPartner, type Partner, registerWebhook } from '../support/partners.ts'
+import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
 import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
@@ -33,6 +34,10 @@ const RULES: Readonly<Record<string, RegExp>> = {
   erase: /is required|cannot be given together/,
   createPaymentLink:
     /^premium_cents |^fee_cents |^metadata |^fee_breakdown |^customer\.phone is required where|^(total_installments|down_payment_months) |^policy_id names|^after_completion_url must be an http/,
+  createPaymentSession:
+    /^(amount|premium|fee)_cents |^fee_breakdown |^The total must be|^(deliver|total_installments|down_payment_(cents|percent)) is not for the mode embedded|^down_payment_(cents|percent) (needs|must)|^deliver\.sms_to is required|^policy_id names/,
+  reissuePaymentSession: /^deliver\.sms_to is required|^deliver is not for/,
+  arrangeBankDebit: /^routing_number /,
   createSubscription: /^policy_id names|^payment_method_id /,
   takeInPolicy: /^employer\.fein |^policy\.effective_date /,
   checkoutFinancing:
@@ -47,6 +52,8 @@ let service: RunningService
 let tenant: SeededTenant
 let connection: { connection_id: string; secret: string }
 let partner: Partner
+/** Sells by sessions, for which there is no sandbox. */
+let seller: Partner
 let known: Known
 
 beforeAll(async () => {
@@ -62,14 +69,20 @@ beforeAll(async () => {
     environment: 'sandbox',
     carrier_ids: [payer.carrierId],
   })
+  const sold = await seedTenant(service)
+  await enableCheckout(service, sold)
+  seller = await newPartner(service, sold.tenantId, { carrier_ids: [sold.carrierId] })
+  const session = await newSession(service, sold)
   const webhook = await registerWebhook(partner, 'https://127.0.0.1:64999/')
   const { body } = await report(service, tenant)
   known = {
     tenant_id: [tenant.tenantId],
-    carrier_id: [tenant.carrierId, payer.carrierId],
+    carrier_id: [tenant.carrierId, payer.carrierId, sold.carrierId],
     payroll_company_id: [tenant.payrollCompanyId],
-    employer_id: [tenant.employerId, payer.employerId],
-    policy_id: [tenant.policyId, payer.policyId],
+    employer_id: [tenant.employerId, payer.employerId, sold.employerId],
+    policy_id: [tenant.policyId, payer.policyId, sold.policyId],
+    payment_session_id: [session.id],
+    token: [tokenOf(session)],
     client_id: [tenant.clientId],
     connection_id: [connection.connection_id],
     file_id: [body.file_id],
@@ -211,7 +224,10 @@ async function credentialsFor(
   body: string,
 ): Promise<Record<string, string>> {
   if (api === 'operator') return { Authorization: `Bearer ${service.operatorToken}` }
-  if (api === 'payments') return { 'X-Client-ID': partner.clientId, 'X-Client-Secret': partner.clientSecret }
+  if (api === 'payments') {
+    const { clientId, clientSecret } = path.startsWith('/api/v1/payment-sessions') ? seller : partner
+    return { 'X-Client-ID': clientId, 'X-Client-Secret': clientSecret }
+  }
   if (!path.includes('/webhook/inbound/')) return tenant.clientHeaders
   const now = String(await serviceTime(service))
   return { 'X-Webhook-Timestamp': now, 'X-Webhook-Signature': sign(connection.secret, now, body) }

@@ -3,6 +3,7 @@ import { paymentsEndpoints } from '../../interfaces/payments-api/app.ts'
 import { logHead } from '../support/core.ts'
 import { sellableCheckout } from '../support/financing.ts'
 import { intakeBody, newClient, payInFull } from '../support/intake.ts'
+import { BANK_ACCOUNT, enableCheckout, sessionBody, tokenOf } from '../support/payment-sessions.ts'
 import {
   type Answer,
   operate,
@@ -38,80 +39,101 @@ interface Row {
   readonly sandboxOnly?: true
   /** It names nothing that is of one environment: carriers span both. */
   readonly inBoth?: true
+  /** What it is about is sold for real money only: of what sandbox keys may ask there is none. */
+  readonly live?: true
+  /** There is no sandbox of it: a sandbox key is refused with 400. */
+  readonly liveOnly?: true
+}
+
+/** The accounts and keys of one environment. */
+interface World {
+  readonly tenant: SeededTenant
+  readonly other: SeededTenant
+  readonly secondCarrier: string
+  readonly secondEmployer: string
+  /** A key for exactly the carrier and the employer of the tenant. */
+  readonly inside: Headers
+  /** Keys that are refused, by why. */
+  readonly callers: Readonly<Record<string, Headers>>
+  /** Keys of the same account and environment that do not reach carrier or employer. */
+  readonly outside: Readonly<Record<string, Headers>>
 }
 
 let service: SharedService
-let tenant: SeededTenant
-let other: SeededTenant
-let secondCarrier: string
-let secondEmployer: string
-/** A key for exactly the carrier and the employer of the tenant. */
-let inside: Headers
 let receiver: Receiver
-/** Keys that are refused, by why. */
-let callers: Readonly<Record<string, Headers>>
-/** Keys of the same account and environment that do not reach carrier or employer. */
-let outside: Readonly<Record<string, Headers>>
+let sandbox: World
+let live: World
 
 afterAll(() => receiver?.stop())
 beforeAll(async () => {
   service = await sharedService()
   receiver = await startReceiver()
-  const environment = 'sandbox'
+  sandbox = await worldOf('sandbox')
+  live = await worldOf('live')
+  for (const { tenant, other } of [live, sandbox]) {
+    await enableCheckout(service, tenant)
+    await enableCheckout(service, other)
+  }
+})
+
+async function worldOf(environment: 'live' | 'sandbox'): Promise<World> {
   const options = { environment, policy: { billing_type: 'DIRECT_BILLING' } } as const
-  tenant = await seedTenant(service, options)
-  other = await seedTenant(service, options)
+  const tenant = await seedTenant(service, options)
+  const other = await seedTenant(service, options)
   const { tenantId } = tenant
   const carrier = { tenant_id: tenantId, name: 'Second', settlement_type: null }
-  secondCarrier = (await operate(service, 'POST', '/carriers', carrier)).carrier_id
-  secondEmployer = (await seedEmployer(service, { tenantId, environment })).employerId
+  const secondCarrier = (await operate(service, 'POST', '/carriers', carrier)).carrier_id
+  const secondEmployer = (await seedEmployer(service, { tenantId, environment })).employerId
   const scope = { environment, carrier_ids: [tenant.carrierId], employer_ids: [tenant.employerId] }
   const key = (overrides: Readonly<Record<string, unknown>>, of = tenantId) =>
     newClient(service, of, { ...scope, ...overrides })
   const all = { carrier_ids: 'all', employer_ids: 'all' }
-  inside = (await key({})).headers
+  const inside = (await key({})).headers
   const deactivated = await key({})
   await operate(service, 'POST', `/api-clients/${deactivated.clientId}/deactivate`)
-  callers = {
+  const elsewhere = environment === 'live' ? 'sandbox' : 'live'
+  const callers = {
     'no key': {},
     'a secret that is wrong': { ...inside, 'X-Client-Secret': 'wrong' },
     'a client that is none': { ...inside, 'X-Client-ID': `service_test_cli_${'0'.repeat(32)}` },
     'a key that is deactivated': deactivated.headers,
     'a key for payroll': (await key({ products: ['payroll'] })).headers,
-    'a live key': (await key({ ...all, environment: 'live' })).headers,
+    'a key of the other environment': (await key({ ...all, environment: elsewhere })).headers,
     'a key of another account': (await key(all, other.tenantId)).headers,
   }
-  outside = {
+  const outside = {
     'a key for another carrier': (await key({ ...all, carrier_ids: [secondCarrier] })).headers,
     'a key for another employer': (await key({ ...all, employer_ids: [secondEmployer] })).headers,
     'a key for no carrier': (await key({ ...all, carrier_ids: [] })).headers,
     'a key for no employer': (await key({ ...all, employer_ids: [] })).headers,
   }
-})
+  return { tenant, other, secondCarrier, secondEmployer, inside, callers, outside }
+}
+const worldFor = ({ live: isLive }: Row): World => (isLive ? live : sandbox)
 
 const asked = (method: string, { path, body }: Asked, headers: Headers): Promise<Answer> =>
   send(`${service.paymentsUrl}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })
 
 /** What the key of the account makes. @returns `data`. */
-async function made(path: string, body: unknown): Promise<Record<string, string>> {
-  const answer = await asked('POST', { path: `/api/v1${path}`, body }, inside)
+async function made(path: string, body: unknown, world = sandbox): Promise<Record<string, string>> {
+  const answer = await asked('POST', { path: `/api/v1${path}`, body }, world.inside)
   if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`)
   return answer.body.data
 }
 
-const ids = () => ({ employer_id: tenant.employerId, policy_id: tenant.policyId })
-const newLink = () => ({ ...payInFull(ids()), carrier_id: tenant.carrierId })
+const ids = ({ tenant } = sandbox) => ({ employer_id: tenant.employerId, policy_id: tenant.policyId })
+const newLink = () => ({ ...payInFull(ids()), carrier_id: sandbox.tenant.carrierId })
 const link = async () => (await made('/payment-links', newLink()))._id!
 const paid = async () => {
   const _id = await link()
-  await asked('POST', { path: `/api/v1/payment-links/${_id}/simulate-completion`, body: {} }, inside)
+  await asked('POST', { path: `/api/v1/payment-links/${_id}/simulate-completion`, body: {} }, sandbox.inside)
   return _id
 }
 /** The employer has a customer at the card processor once it has a link. */
 const newSubscription = async () => {
   await link()
   return {
-    ...{ ...ids(), carrier_id: tenant.carrierId },
+    ...{ ...ids(), carrier_id: sandbox.tenant.carrierId },
     ...{ amount_cents: 4_200, payment_method_id: 'pm_card_visa' },
   }
 }
@@ -124,6 +146,16 @@ const financing = async () => {
   return made('/payment-sessions', body)
 }
 const webhook = async () => (await made('/webhooks', { url: newUrl() })).id!
+
+const newSession = () => sessionBody(live.tenant, { total_installments: 2, down_payment_percent: 50 })
+const sessionMade = async () => made('/payment-sessions', newSession(), live)
+const session = async () => (await sessionMade()).id!
+const token = async () => tokenOf((await sessionMade()) as { url: string })
+const withDebit = async () => {
+  const opener = await token()
+  await asked('POST', { path: `/public/payment-sessions/${opener}/bank-debit`, body: BANK_ACCOUNT }, {})
+  return opener
+}
 
 /** A request about a thing, by its id in the path. */
 const by = (thing: () => Promise<string>, path: (id: string) => string, body?: unknown) => async () => ({
@@ -181,6 +213,57 @@ const ROWS: Readonly<Record<string, Row>> = {
     sandboxOnly: true,
     ask: by(subscription, (id) => `/sandbox/subscriptions/${id}/fail`, {}),
   },
+  'POST /payment-sessions': {
+    about: 'creation',
+    liveOnly: true,
+    live: true,
+    ask: () => ({ path: '/api/v1/payment-sessions', body: newSession() }),
+  },
+  'GET /payment-sessions': {
+    about: 'list',
+    liveOnly: true,
+    live: true,
+    ask: by(session, () => '/payment-sessions'),
+  },
+  'GET /payment-sessions/{}': {
+    about: 'one',
+    liveOnly: true,
+    live: true,
+    ask: by(session, (id) => `/payment-sessions/${id}`),
+  },
+  'DELETE /payment-sessions/{}': {
+    about: 'one',
+    liveOnly: true,
+    live: true,
+    ask: by(session, (id) => `/payment-sessions/${id}`),
+  },
+  'POST /payment-sessions/{}/reissue': {
+    about: 'one',
+    liveOnly: true,
+    live: true,
+    ask: by(session, (id) => `/payment-sessions/${id}/reissue`, {}),
+  },
+  'GET /public/payment-sessions/{}': {
+    about: 'elsewhere',
+    ask: async () => ({ path: `/public/payment-sessions/${await token()}` }),
+  },
+  'GET /public/payment-sessions/{}/plan': {
+    about: 'elsewhere',
+    ask: async () => ({ path: `/public/payment-sessions/${await token()}/plan` }),
+  },
+  'POST /public/payment-sessions/{}/checkout': {
+    about: 'elsewhere',
+    ask: async () => ({ path: `/public/payment-sessions/${await token()}/checkout`, body: {} }),
+  },
+  'POST /public/payment-sessions/{}/bank-debit': {
+    about: 'elsewhere',
+    ask: async () => ({
+      path: `/public/payment-sessions/${await withDebit()}/bank-debit`,
+      body: BANK_ACCOUNT,
+    }),
+  },
+  'GET /ach/transactions': { about: 'list', live: true, ask: by(withDebit, () => '/ach/transactions') },
+
   'POST /processor/notices': {
     about: 'elsewhere',
     ask: () => ({ path: '/processor/notices', body: {} }),
@@ -210,7 +293,10 @@ const ROWS: Readonly<Record<string, Row>> = {
     inBoth: true,
     ask: () => ({
       path: '/api/v1/intake/policies',
-      body: intakeBody({ carrier_id: tenant.carrierId, employer: { fein: tenant.fein } }),
+      body: intakeBody({
+        carrier_id: sandbox.tenant.carrierId,
+        employer: { fein: sandbox.tenant.fein },
+      }),
     }),
   },
 
@@ -256,8 +342,9 @@ test('every endpoint of the payments host has a row', () => {
 })
 
 describe('without the right key', () => {
-  test.each(EVERY)('%s is refused before anything else is looked at', async (name, { ask }) => {
-    const request = unread(name, await ask())
+  test.each(EVERY)('%s is refused before anything else is looked at', async (name, row) => {
+    const request = unread(name, await row.ask())
+    const { callers } = worldFor(row)
     await changingNothing(async () => {
       for (const caller of [
         'no key',
@@ -279,7 +366,8 @@ describe('without the right key', () => {
       const request = unread(name, await ask())
       await changingNothing(async () => {
         for (const path of [request.path, request.path.replace(ID, 'f'.repeat(24))]) {
-          const answer = await asked(methodOf(name), { ...request, path }, callers['a live key']!)
+          const key = sandbox.callers['a key of the other environment']!
+          const answer = await asked(methodOf(name), { ...request, path }, key)
           expect([...refusal(answer), answer.body.message]).toEqual([
             ...[403, false, 'Forbidden'],
             expect.stringContaining('sandbox keys only'),
@@ -288,14 +376,31 @@ describe('without the right key', () => {
       })
     },
   )
+
+  test.each(EVERY.filter(([, row]) => row.liveOnly))('%s is for live keys only', async (name, { ask }) => {
+    const request = unread(name, await ask())
+    await changingNothing(async () => {
+      for (const path of [request.path, request.path.replace(ID, 'f'.repeat(24))]) {
+        const key = live.callers['a key of the other environment']!
+        const answer = await asked(methodOf(name), { ...request, path }, key)
+        expect([...refusal(answer), answer.body.message]).toEqual([
+          ...[400, false, 'Bad Request'],
+          expect.stringContaining('no sandbox'),
+        ])
+      }
+    })
+  })
 })
 
 describe('in another account, or the other environment', () => {
   const elsewhere = (row: Row) =>
-    row.sandboxOnly || row.inBoth ? ['a key of another account'] : ['a key of another account', 'a live key']
+    row.sandboxOnly || row.inBoth || row.liveOnly
+      ? ['a key of another account']
+      : ['a key of another account', 'a key of the other environment']
 
   test.each(rowsAbout('one'))('%s is as if there were none', async (name, row) => {
     const { path, body } = await row.ask()
+    const { callers, inside, tenant } = worldFor(row)
     const ask = (at: string, headers: Headers) => asked(methodOf(name), { path: at, body }, headers)
     await changingNothing(async () => {
       const none = await ask(path.replace(ID, 'f'.repeat(24)), inside)
@@ -315,7 +420,7 @@ describe('in another account, or the other environment', () => {
     const request = await row.ask()
     await changingNothing(async () => {
       for (const caller of elsewhere(row)) {
-        const answer = await asked(methodOf(name), request, callers[caller]!)
+        const answer = await asked(methodOf(name), request, worldFor(row).callers[caller]!)
         expect([caller, ...refusal(answer)]).toEqual([caller, 404, false, 'Not Found'])
       }
     })
@@ -324,7 +429,7 @@ describe('in another account, or the other environment', () => {
   test.each(rowsAbout('list'))('%s shows none of it', async (name, row) => {
     const request = await row.ask()
     for (const caller of elsewhere(row)) {
-      const answer = await asked(methodOf(name), request, callers[caller]!)
+      const answer = await asked(methodOf(name), request, worldFor(row).callers[caller]!)
       expectEmpty(caller, answer)
     }
   })
@@ -334,7 +439,7 @@ describe('outside the carriers or employers of the key', () => {
   test.each(rowsAbout('one', 'creation'))('%s is forbidden', async (name, row) => {
     const request = await row.ask()
     await changingNothing(async () => {
-      for (const [caller, headers] of Object.entries(outside)) {
+      for (const [caller, headers] of Object.entries(worldFor(row).outside)) {
         const answer = await asked(methodOf(name), request, headers)
         expect([caller, ...refusal(answer)]).toEqual([caller, 403, false, 'Forbidden'])
       }
@@ -343,37 +448,45 @@ describe('outside the carriers or employers of the key', () => {
 
   test.each(rowsAbout('list'))('%s shows none of it', async (name, row) => {
     const request = await row.ask()
-    for (const [caller, headers] of Object.entries(outside)) {
+    for (const [caller, headers] of Object.entries(worldFor(row).outside)) {
       const answer = await asked(methodOf(name), request, headers)
       expectEmpty(caller, answer)
     }
   })
 
-  test('a policy of another carrier or employer is forbidden or a mismatch, never sold', async () => {
-    const employer = { employerId: tenant.employerId, carrierId: secondCarrier }
-    const { policyId } = await seedPolicy(service, employer)
-    const theirs = await seedPolicy(service, { employerId: secondEmployer, carrierId: tenant.carrierId })
-    await changingNothing(async () => {
-      for (const [overrides, status] of [
-        [{ policy_id: policyId }, 403],
-        [{ policy_id: policyId, carrier_id: secondCarrier }, 403],
-        [{ policy_id: theirs.policyId }, 400],
-        [{ policy_id: theirs.policyId, employer_id: secondEmployer }, 403],
-        [{ carrier_id: other.carrierId }, 404],
-        [{ employer_id: other.employerId }, 404],
-        [{ policy_id: other.policyId }, 404],
-      ] as const) {
-        const body = { ...newLink(), ...overrides }
-        const answer = await asked('POST', { path: '/api/v1/payment-links', body }, inside)
-        expect([overrides, answer.status]).toEqual([overrides, status])
-      }
-    })
-  })
+  test.each([
+    ['/payment-links', () => sandbox, () => newLink()],
+    ['/payment-sessions', () => live, () => newSession()],
+  ] as const)(
+    'a policy of another carrier or employer is forbidden or a mismatch, never sold: %s',
+    async (path, world, request) => {
+      const { tenant, other, secondCarrier, secondEmployer, inside } = world()
+      const employer = { employerId: tenant.employerId, carrierId: secondCarrier }
+      const { policyId } = await seedPolicy(service, employer)
+      const theirs = await seedPolicy(service, { employerId: secondEmployer, carrierId: tenant.carrierId })
+      await changingNothing(async () => {
+        for (const [overrides, status] of [
+          [{ policy_id: policyId }, 403],
+          [{ policy_id: policyId, carrier_id: secondCarrier }, 403],
+          [{ policy_id: theirs.policyId }, 400],
+          [{ policy_id: theirs.policyId, employer_id: secondEmployer }, 403],
+          [{ carrier_id: other.carrierId }, 404],
+          [{ employer_id: other.employerId }, 404],
+          [{ policy_id: other.policyId }, 404],
+        ] as const) {
+          const body = { ...request(), ...overrides }
+          const answer = await asked('POST', { path: `/api/v1${path}`, body }, inside)
+          expect([overrides, answer.status]).toEqual([overrides, status])
+        }
+      })
+    },
+  )
 })
 
 describe('with a key for exactly that carrier and employer', () => {
-  test.each(EVERY)('%s goes through', async (name, { about, ask }) => {
-    const answer = await asked(methodOf(name), await ask(), inside)
+  test.each(EVERY)('%s goes through', async (name, row) => {
+    const { about } = row
+    const answer = await asked(methodOf(name), await row.ask(), worldFor(row).inside)
     expect([answer.status, answer.body.ok]).toEqual([expect.toSatisfy((status) => status < 300), true])
     if (about === 'list') expect(answer.body.data.length).toBeGreaterThan(0)
   })
@@ -382,14 +495,16 @@ describe('with a key for exactly that carrier and employer', () => {
     const request = await ask()
     const [without, withKey] = [
       await asked(methodOf(name), request, {}),
-      await asked(methodOf(name), request, inside),
+      await asked(methodOf(name), request, sandbox.inside),
     ]
     expect([without.status, without.text]).toEqual([withKey.status, withKey.text])
   })
 })
 
 test('a key ends the moment it is deactivated, whatever it was for', async () => {
-  const { clientId, headers } = await newClient(service, tenant.tenantId, { environment: 'sandbox' })
+  const { clientId, headers } = await newClient(service, sandbox.tenant.tenantId, {
+    environment: 'sandbox',
+  })
   const request = { path: `/api/v1/payment-links/${await link()}` }
   expect((await asked('GET', request, headers)).status).toBe(200)
   await operate(service, 'POST', `/api-clients/${clientId}/deactivate`)

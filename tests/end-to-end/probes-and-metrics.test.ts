@@ -111,11 +111,14 @@ describe('metrics', () => {
 const PROCESS_MANAGERS = [
   'payroll-pipeline',
   'erasure',
+  'checkout-settings',
   'policy-intakes',
   'payment-links',
   'subscriptions',
   'policy-cancellations',
   'simulated-card-processor',
+  'payment-sessions',
+  'bank-debits',
   'financing-sessions',
   'webhook-deliveries',
 ]

@@ -10,9 +10,12 @@ import type { RunningService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
 const PROCESS_MANAGERS = [
+  'bank-debits',
+  'checkout-settings',
   'erasure',
   'financing-sessions',
   'payment-links',
+  'payment-sessions',
   'payroll-pipeline',
   'policy-cancellations',
   'policy-intakes',

@@ -51,6 +51,9 @@ const personal = {
   payerName: `Pa${letters} Company`,
   payerEmail: `pa${letters}@payer.example`,
   payerPhone: `+1${number(10)}`,
+  accountHolder: `Ah${letters} Account`,
+  accountNumber: number(14),
+  accountBank: `Ab${letters} Bank`,
   key: `key-${letters}`,
   wrongApiKey: `mcp_${randomBytes(32).toString('hex')}`,
   wrongSecret: `Wr${letters}`,
@@ -310,6 +313,89 @@ async function work(): Promise<void> {
   await ask('page', `${service.paymentsUrl}/public/payment-links/${linkId}`)
   await operator('outbox', 'GET', '/outbox')
 
+  // payment sessions: sent, opened, declined, replaced, arranged with a bank
+  const checkout = {
+    ...{ enabled: true, display_name: 'Canary Pay', support_email: 'help@canary.example' },
+    ...{ sender_email: 'billing@canary.example', link_format: '/pay/{token}', link_ttl_minutes: 60 },
+  }
+  expect(
+    (await operator('checkout settings', 'PUT', `/tenants/${tenant_id}/checkout`, checkout)).status,
+  ).toBe(200)
+  let asked = 0
+  const keyedAnew = () => {
+    asked += 1
+    return { ...clientHeaders, 'Idempotency-Key': `${personal.key}-session-${asked}` }
+  }
+  const sessions = async (what: string, path: string, sent: unknown, headers = keyedAnew()) => {
+    const url = `${service.paymentsUrl}/api/v1/payment-sessions${path}`
+    return ask(what, url, { method: 'POST', headers, body: sent })
+  }
+  const session = {
+    ...{ employer_id, carrier_id, policy_id, customer, premium_cents: 1_000 },
+    deliver: { email: true, sms: true },
+  }
+  const repeated = keyedAnew()
+  const opened = await sessions('create session', '', session, repeated)
+  const plan = await sessions('create plan session', '', { ...session, total_installments: 3, deliver: null })
+  const embedded = await sessions('create embedded session', '', {
+    ...session,
+    mode: 'embedded',
+    deliver: null,
+  })
+  const again = await sessions('repeat session', '', session, repeated)
+  expect([opened.status, plan.status, embedded.status, again.status]).toEqual([201, 201, 201, 409])
+  const replaced = await sessions('reissue session', `/${opened.body.data.id}/reissue`, {})
+  expect(replaced.status).toBe(201)
+  const tokenOf = ({ body }: Answer) => String(body.data.url).split('/').at(-1)!
+  secrets = {
+    ...secrets,
+    firstToken: tokenOf(opened),
+    secondToken: tokenOf(replaced),
+    planToken: tokenOf(plan),
+    embeddedSecret: embedded.body.data.client_secret,
+  }
+  const publicly = (what: string, path: string, sent?: unknown) =>
+    ask(what, `${service.paymentsUrl}/public/payment-sessions/${path}`, {
+      ...(sent === undefined ? {} : { method: 'POST', body: sent }),
+    })
+  const account = {
+    ...{ account_holder_name: personal.accountHolder, routing_number: '021000021', authorized: true },
+    ...{ account_number: personal.accountNumber, account_type: 'checking', bank_name: personal.accountBank },
+  }
+  const mounted = await publicly('session checkout', `${secrets.secondToken}/checkout`, {})
+  secrets.checkoutSecret = mounted.body.data.client_secret
+  finder = leakFinder({ ...personal, ...secrets })
+  const looks = [
+    await publicly('session', secrets.firstToken!),
+    await publicly('session', secrets.secondToken!),
+    await publicly('session', `${secrets.planToken}/plan`),
+    await publicly('session', `${secrets.planToken}/bank-debit`, {
+      ...account,
+      routing_number: personal.accountNumber,
+    }),
+    await publicly('session', `${secrets.planToken}/bank-debit`, {
+      ...account,
+      authorized: personal.accountNumber,
+    }),
+    await publicly('session', `${secrets.planToken}/bank-debit`, account),
+    await publicly('session', `${secrets.firstToken}/bank-debit`, account),
+    await publicly('session', `${secrets.secondToken}/bank-debit`, account),
+    await publicly('session', `${secrets.secondToken!.slice(0, -1)}/plan`),
+    await publicly('session', `${secrets.secondToken}/nothing`),
+    await publicly('session', `${secrets.secondToken}/bank-debit`, `{"a":"${personal.accountNumber}`),
+  ]
+  expect(looks.map(({ status }) => status)).toEqual([200, 200, 200, 400, 400, 200, 409, 200, 404, 404, 400])
+  // whoever opens the page sees its own token there: it stands in no log
+  for (const url of [opened.body.data.url, replaced.body.data.url]) await (await fetch(url)).text()
+  await operator('decline', 'POST', `/card-processor/${embedded.body.data.id}/decline`, {})
+  await operator('drain', 'POST', '/drain', { timeout_seconds: 150 })
+  await operator('batches', 'POST', '/debit-batches', {})
+  await pays('sessions', 'GET', '/payment-sessions')
+  await pays('bank debits', 'GET', '/ach/transactions')
+  await pays('read session', 'GET', `/payment-sessions/${opened.body.data.id}`)
+  await pays('cancel session', 'DELETE', `/payment-sessions/${embedded.body.data.id}`)
+  await operator('outbox', 'GET', '/outbox')
+
   // bad requests
   const broken = pushed.slice(0, -1)
   const bad = [
@@ -354,6 +440,11 @@ async function work(): Promise<void> {
   await tool('submit_payroll_data', { ...submission, rows: [personal.firstName] })
   await tool('submit_payroll_data', { ...submission, [personal.firstName]: personal.ssn })
 
+  const further = await sessions('create session', '', session)
+  const unseen = tokenOf(further)
+  secrets.unseenToken = unseen
+  finder = leakFinder({ ...personal, ...secrets })
+
   // failures inside: what the database says quotes rows
   const forbid = async (table: string, run: () => Promise<Answer[]>) => {
     await client.query(`ALTER TABLE ${table} ADD CONSTRAINT nothing_new CHECK (false) NOT VALID`)
@@ -373,6 +464,10 @@ async function work(): Promise<void> {
       await core('failure', reports, body, { ...keyed, 'Idempotency-Key': `${personal.key}-2` }),
       await core('failure', '/employees/sync', sync),
       await tool('submit_payroll_data', { ...submission, idempotency_key: `${personal.key}-3` }),
+      await sessions('failure', '', session),
+      await sessions('failure', '', { ...session, mode: 'embedded', deliver: null }),
+      await publicly('failure', `${unseen}/bank-debit`, account),
+      await publicly('failure', unseen),
       await operator('failure', 'PATCH', `/employers/${employer_id}`, {
         contact_email: personal.contactEmail,
       }),
@@ -425,9 +520,15 @@ const BELONGS: Readonly<Record<string, readonly string[]>> = {
   contactEmail: ['create /employers', 'employer', 'intake employer'],
   changedEmail: ['employer'],
   address: ['create /employers', 'employer', 'intake employer'],
-  payerName: ['payment links', 'outbox'],
-  payerEmail: ['payment links', 'outbox'],
-  payerPhone: ['payment links', 'outbox'],
+  payerName: ['payment links', 'outbox', 'sessions', 'read session'],
+  payerEmail: ['payment links', 'outbox', 'sessions', 'read session', 'create session'],
+  payerPhone: ['payment links', 'outbox', 'sessions', 'read session', 'create session'],
+  firstToken: ['create session', 'outbox'],
+  secondToken: ['reissue session'],
+  planToken: ['create plan session'],
+  unseenToken: ['create session'],
+  embeddedSecret: ['create embedded session'],
+  checkoutSecret: ['session checkout'],
   firstName: ['get_validation_errors'],
   lastName: ['get_validation_errors'],
   apiKey: ['create agent'],

@@ -416,6 +416,28 @@ describe('notices', () => {
     expect((await subscriptionOf(service, tenant, id)).status).toBe('active')
   })
 
+  test.each([
+    'null',
+    '[]',
+    '7',
+    'no json',
+    '{}',
+    '{"id":"evt_1","type":"invoice.paid","created":1767225600}',
+    '{"id":"evt_1","type":"invoice.paid","created":1767225600,"data":null}',
+    '{"id":"evt_1","type":"refund.updated","created":"today","data":{"object":{}}}',
+    '{"id":"evt_1","type":"payment_intent.succeeded","created":1767225600,"data":{"object":{}}}',
+    '{"id":"evt_1","type":"payment_intent.succeeded","created":1767225600,"data":{"object":{"id":"pi","metadata":{"link_id":"x"}}}}',
+  ])('that are signed and no notices are refused: %s', async (body) => {
+    expect(await stripe.deliver(body, stripeSignature(body, await now()))).toMatchObject({
+      ...{ status: 400, body: { ok: false } },
+    })
+  })
+
+  test('of what is unknown are accepted', async () => {
+    const body = '{"id":"evt_2","type":"account.updated","created":1767225600,"data":{"object":{}}}'
+    expect(await stripe.deliver(body, stripeSignature(body, await now()))).toMatchObject({ status: 200 })
+  })
+
   test('that come again change nothing', async () => {
     const { _id: id } = await active(tenant)
     const due = (await now()) + 31 * DAY
@@ -477,7 +499,8 @@ describe('notices', () => {
       await stripe.notify('customer.subscription.deleted', { status: 'canceled', ...metadataOf(id) })
       await stripe.notify('invoice.paid', invoiceOf(id, 'in_9', await now()))
       if (id !== simulated) {
-        await stripe.notify('payment_intent.succeeded', { id: 'pi_9', metadata: { link_id: id } })
+        const payment = { id: 'pi_9', amount_received: 100, metadata: { link_id: id } }
+        await stripe.notify('payment_intent.succeeded', payment)
         await stripe.notify('payment_intent.payment_failed', { metadata: { link_id: id } })
       }
     }

@@ -1,12 +1,22 @@
 import type { Stripe } from 'stripe'
+import {
+  type Answer,
+  found,
+  listed,
+  minted,
+  missing,
+  type Names,
+  ok,
+  only,
+  type Params,
+  Refusal,
+} from './stripe-answers.ts'
+import { StripeCheckouts } from './stripe-checkouts.ts'
 
 /**
  * What Stripe keeps and does, as far as this service uses it. Names of parameters and shapes of answers are held to the
  * types of Stripe's own SDK; a parameter that is not named here is refused, as Stripe refuses those it does not know.
  */
-
-export type Params = Readonly<Record<string, unknown>>
-type Names<T> = readonly (keyof T & string)[]
 
 const CUSTOMER: Names<Stripe.CustomerCreateParams & Stripe.CustomerUpdateParams> = [
   ...(['name', 'email', 'metadata', 'invoice_settings'] as const),
@@ -37,24 +47,6 @@ type Subscription = Pick<
   'id' | 'object' | 'status' | 'customer' | 'metadata' | 'latest_invoice' | 'trial_end' | 'cancel_at'
 >
 
-export interface Answer {
-  readonly status: number
-  readonly body: unknown
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-/** An error as Stripe words it. */
-export class Refusal extends Error {
-  readonly answer: Answer
-  constructor(status: number, error: Readonly<Record<string, string>>) {
-    super(error.code)
-    this.answer = { status, body: { error: { message: 'Stripe says so', ...error } } }
-  }
-}
-
-const missing = (param: string) =>
-  new Refusal(404, { type: 'invalid_request_error', code: 'resource_missing', param })
-
 export abstract class StripeObjects {
   readonly customers = new Map<string, Customer & { defaultMethod: string | null }>()
   readonly links = new Map<string, Link & { readonly asked: Params }>()
@@ -72,7 +64,8 @@ export abstract class StripeObjects {
   knowsAnchors = true
   /** What becomes of refunds as they are asked for. */
   refundsBegin: 'succeeded' | 'pending' | 'failed' = 'succeeded'
-  #count = 0
+
+  readonly atCheckout = new StripeCheckouts(() => this.now())
 
   abstract readonly url: string
 
@@ -88,13 +81,16 @@ export abstract class StripeObjects {
   }
 
   /** Makes a payment method, of nobody yet unless said. */
-  method(id: string = this.#id('pm'), customer: string | null = null): string {
+  method(id: string = minted('pm'), customer: string | null = null): string {
     this.methods.set(id, { id, object: 'payment_method', customer })
     return id
   }
 
   /** What an authorized call does. @throws Refusal */
   carryOut(method: string, path: string, params: Params, isDeclined: boolean): Answer {
+    const checkouts = '/v1/checkout/sessions'
+    if (path.startsWith(checkouts))
+      return this.atCheckout.carryOut(method, path.slice(checkouts.length), params)
     const [, , resource, id, verb] = path.split('/')
     const does = [method, resource, id === undefined ? '' : '{id}', verb ?? ''].filter(Boolean).join(' ')
     const decline = () => new Refusal(402, { type: 'card_error', code: 'card_declined' })
@@ -120,14 +116,14 @@ export abstract class StripeObjects {
         found(this.methods, id!, 'payment_method')
         const customer = String(only(params, ATTACH).customer)
         // as the real one: methods for tests are copied
-        const attached = this.method(id!.startsWith('pm_card_') ? this.#id('pm') : id!, customer)
+        const attached = this.method(id!.startsWith('pm_card_') ? minted('pm') : id!, customer)
         return ok(this.methods.get(attached))
       }
       case 'POST refunds': {
         const { amount, payment_intent, metadata } = only(params, REFUND)
         if (isDeclined) throw new Refusal(400, { type: 'invalid_request_error', code: 'charge_disputed' })
         const refund: Refund = {
-          ...{ id: this.#id('re'), object: 'refund', amount: Number(amount) },
+          ...{ id: minted('re'), object: 'refund', amount: Number(amount) },
           ...{ payment_intent: String(payment_intent), status: this.refundsBegin },
           metadata: (metadata ?? {}) as Stripe.Metadata,
         }
@@ -195,7 +191,7 @@ export abstract class StripeObjects {
 
   #createCustomer(params: Params): Customer {
     const customer: Customer = {
-      ...{ id: this.#id('cus'), object: 'customer', name: null, email: null },
+      ...{ id: minted('cus'), object: 'customer', name: null, email: null },
       metadata: (params.metadata ?? {}) as Stripe.Metadata,
     }
     this.customers.set(customer.id, { ...customer, defaultMethod: null })
@@ -227,7 +223,7 @@ export abstract class StripeObjects {
   }
 
   #createLink(asked: Params): Link {
-    const id = this.#id('plink')
+    const id = minted('plink')
     const metadata = asked.metadata as Stripe.Metadata
     const link: Link = { id, object: 'payment_link', url: `${this.url}/pay/${id}`, active: true, metadata }
     this.links.set(id, { ...link, asked })
@@ -242,7 +238,7 @@ export abstract class StripeObjects {
     }
     const { product, unit_amount } = (items as [{ price_data: Record<string, string> }])[0].price_data
     if (!this.#products.has(product!)) throw missing('items[0][price_data][product]')
-    const id = this.#id('sub')
+    const id = minted('sub')
     const isTrial = trial_end !== undefined
     const isAnchored = asked.billing_cycle_anchor_config !== undefined
     if (isAnchored && (isTrial || !this.knowsAnchors)) {
@@ -253,7 +249,7 @@ export abstract class StripeObjects {
       throw new Refusal(400, { type: 'invalid_request_error', param: 'trial_end' })
     }
     const isLater = isTrial || isAnchored
-    const invoice = this.#id('in')
+    const invoice = minted('in')
     this.invoices.set(invoice, {
       ...{ id: invoice, object: 'invoice', status: isLater ? 'paid' : 'open' },
       ...{ amount_due: isLater ? 0 : Number(unit_amount), subscription: id },
@@ -267,39 +263,4 @@ export abstract class StripeObjects {
     this.subscriptions.set(id, { ...subscription, asked })
     return subscription
   }
-
-  #id(kind: string): string {
-    this.#count += 1
-    return `${kind}_${String(this.#count).padStart(4, '0')}`
-  }
-}
-
-function ok(body: unknown): Answer {
-  return { status: 200, body }
-}
-
-/** A page of what a list answers, newest first. */
-function listed<Kind>(all: ReadonlyMap<string, Kind>, matches: (one: Kind) => boolean): Answer {
-  return ok({
-    object: 'list',
-    data: [...all.values()].filter(matches).reverse(),
-    has_more: false,
-    url: '/v1',
-  })
-}
-
-function found<Kind>(all: ReadonlyMap<string, Kind>, id: string, param: string): Kind {
-  const one = all.get(id)
-  if (one === undefined) throw missing(param)
-  return one
-}
-
-/** The parameters of a request, all of which must be known. */
-function only(params: Params, names: readonly string[]): Params {
-  for (const name of Object.keys(params)) {
-    if (!names.includes(name)) {
-      throw new Refusal(400, { type: 'invalid_request_error', code: 'parameter_unknown', param: name })
-    }
-  }
-  return params
 }

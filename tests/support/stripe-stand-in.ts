@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import { STRIPE_API_VERSION } from '../../infrastructure/providers/card/stripe.ts'
 import { serviceTime } from './core.ts'
 import { type RunningService, startService } from './service.ts'
+import { type Answer, type Params, Refusal, type StripeAct } from './stripe-answers.ts'
 import {
   STRIPE_KEYS,
   type StripeEventType,
@@ -11,7 +12,7 @@ import {
   stripeEvent,
   stripeSignature,
 } from './stripe-events.ts'
-import { type Answer, type Params, Refusal, StripeObjects } from './stripe-objects.ts'
+import { StripeObjects } from './stripe-objects.ts'
 
 /**
  * What a request runs into: nobody there, an answer that is lost or never comes, or an error; `broken` is a 500 of what
@@ -97,6 +98,18 @@ export class StripeStandIn extends StripeObjects {
     const body = this.newEvent(type, object, at ?? (await serviceTime(this.#service!)))
     expect((await this.deliver(body)).status).toBe(200)
     return body
+  }
+
+  /** Tells the service of what happened, in its order. @param at default: now. @returns the bodies. */
+  async tell(acts: readonly StripeAct[], at?: number): Promise<readonly string[]> {
+    const bodies: string[] = []
+    for (const { type, object } of acts) bodies.push(await this.notify(type, object as never, at))
+    return bodies
+  }
+
+  /** Keeps what happened to be listed, and tells nobody. @param at epoch milliseconds. */
+  keep(acts: readonly StripeAct[], at: number): void {
+    for (const { type, object } of acts) this.happened(this.newEvent(type, object as never, at))
   }
 
   async stop(): Promise<void> {
@@ -193,6 +206,10 @@ export class StripeStandIn extends StripeObjects {
     const failed: Answer = { ...failure, headers: { 'Stripe-Should-Retry': 'false' } }
     if (fault === 500) return failed
     try {
+      // as the real one, at a moment when somebody is paying
+      if (fault === 'declined' && path.endsWith('/expire')) {
+        return new Refusal(400, { type: 'invalid_request_error', code: 'session_not_expireable' }).answer
+      }
       const answer = this.carryOut(method, path, params, fault === 'declined')
       return fault === 'broken' ? failed : answer
     } catch (error) {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import {
   bankingDaysAfter,
   closeOf,
@@ -10,6 +10,7 @@ import {
   nextBankingDay,
   nextClose,
   previousBankingDay,
+  startOf,
 } from '../../domain/banking/banking-days.ts'
 
 const DAY_MS = 86_400_000
@@ -64,6 +65,13 @@ describe('banking days', () => {
       }),
     )
   })
+})
+
+test('a day begins at midnight in New York, also when clocks are changed', () => {
+  const begins = ['2026-01-15', '2026-07-15', '2026-03-08', '2026-03-09', '2026-11-01', '2026-11-02'].map(
+    (date) => new Date(startOf(date)).toISOString().slice(11, 16),
+  )
+  expect(begins).toEqual(['05:00', '04:00', '05:00', '04:00', '04:00', '05:00'])
 })
 
 describe('the close of a batch', () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { effectiveDatesOf } from '../../domain/banking/bank-credit.ts'
 import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
   BankDebitCreated,
@@ -12,7 +13,6 @@ import {
 } from '../../domain/banking/bank-debit-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
-import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
@@ -22,7 +22,6 @@ const NOW = Date.parse('2026-11-24T17:00:00Z')
 const DAY = 86_400_000
 const at = isoTime(NOW)
 const leg = { leg_id: ID }
-const text = 'sld1.employer/x.AAAA' as Sealed
 const conflict = (code: string) => ({ kind: 'conflict', code }) as const
 
 const created = BankDebitCreated.of({
@@ -30,8 +29,8 @@ const created = BankDebitCreated.of({
   ...{ source: 'session', payment_session_id: ID, installment_number: null, amount_cents: 10_500 },
   ...{ payment_purpose: 'down_payment', description: null, settlement_type: 'direct' },
   account: {
-    ...{ holder_name: text, routing_number: text, account_number: text, account_last4: '6789' },
-    ...{ account_type: 'checking', bank_name: null },
+    ...{ account_ref: `payer-account/${ID}/1`, fingerprint: ID, account_last4: '6789' },
+    account_type: 'checking',
   },
   ...{ cancellation_deadline: null, created_at: at },
 })
@@ -152,6 +151,18 @@ decisions(bankDebit, [
     match(M2, 'bt_2', 'low'),
     conflict('debit_submitted'),
   ],
+  [
+    'is matched once with each credit',
+    [created, scheduled, submitted, matched(M1, 'bt_1', 'high'), matched(M2, 'bt_2', 'high')],
+    match(M1, 'bt_1', 'high'),
+    [],
+  ],
+  [
+    'is not matched once it came back',
+    [created, scheduled, submitted, returned],
+    match(M1, 'bt_1', 'high'),
+    conflict('debit_returned'),
+  ],
   ['is not matched before it is submitted', [created], match(M1, 'bt_1', 'high'), conflict('debit_pending')],
 
   ['comes back', [created, scheduled, submitted, processed], comeBack(), [returned]],
@@ -166,6 +177,10 @@ decisions(bankDebit, [
   ['cannot come back before it went', [created], comeBack(), conflict('debit_pending')],
 ])
 
+test('a credit is looked for among debits that took effect in the two weeks before it', () => {
+  expect(effectiveDatesOf('2026-03-10')).toEqual({ from: '2026-02-24', to: '2026-03-10' })
+})
+
 test('a report that settles makes a submitted debit processed, one that does not leaves it', () => {
   const status = (told: Parameters<typeof reported>[0]) =>
     fold(bankDebit, [created, scheduled, submitted, reported(told)])!.status
@@ -174,6 +189,6 @@ test('a report that settles makes a submitted debit processed, one that does not
 })
 
 test('a debit is processed two banking days after it took effect', () => {
-  // the 26th is a holiday, the 28th a Saturday
-  expect(isoTime(processedFrom('2026-11-25'))).toBe('2026-11-30T00:00:00.000Z')
+  // in New York: the 26th is a holiday, the 28th a Saturday
+  expect(isoTime(processedFrom('2026-11-25'))).toBe('2026-11-30T05:00:00.000Z')
 })

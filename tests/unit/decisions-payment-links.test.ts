@@ -2,12 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import {
-  type CheckoutSettings,
-  CheckoutSettingsChanged,
-  checkoutSettings,
-  DEFAULT_CHECKOUT,
-} from '../../domain/payments/checkout-settings.ts'
 import { paymentLink, statusAt } from '../../domain/payments/payment-link.ts'
 import {
   PaymentLinkAmountDiffered,
@@ -277,17 +271,6 @@ decisions(paymentLink, [
     [requested(R2, 10_500)],
   ],
   ['settles no other refund', [created, paid], settle(R1), { kind: 'not_found', code: 'refund_not_found' }],
-])
-
-const settings: CheckoutSettings = { ...DEFAULT_CHECKOUT, enabled: true }
-const changed = (config_version: number, to: CheckoutSettings) =>
-  CheckoutSettingsChanged.of({ tenant_id: ID, config_version, settings: to })
-const set = (to: CheckoutSettings) => ({ type: 'Set', tenantId: ID, settings: to }) as const
-decisions(checkoutSettings, [
-  ['are set', [], set(settings), [changed(1, settings)]],
-  ['are set to the defaults, too', [], set(DEFAULT_CHECKOUT), [changed(1, DEFAULT_CHECKOUT)]],
-  ['are changed', [changed(1, settings)], set(DEFAULT_CHECKOUT), [changed(2, DEFAULT_CHECKOUT)]],
-  ['stay as they are', [changed(1, settings)], set(settings), []],
 ])
 
 describe('the state of a payment link', () => {

@@ -13,14 +13,18 @@ import {
   PaymentSessionDebitConfirmed,
   type PaymentSessionEvent,
   PaymentSessionExpired,
+  PaymentSessionHeldUp,
+  PaymentSessionInstalmentMinted,
   PaymentSessionInvited,
   PaymentSessionOpened,
   PaymentSessionPaid,
   PaymentSessionPaidAgain,
   PaymentSessionPaymentFailed,
+  PaymentSessionPaymentProcessing,
   PaymentSessionPlanStopped,
   PaymentSessionReplaced,
 } from '../../domain/payments/payment-session-events.ts'
+import type { PaymentCommand } from '../../domain/payments/payment-session-payments.ts'
 import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
@@ -72,10 +76,18 @@ const paidAgain = (is_wanted: boolean) => PaymentSessionPaidAgain.of({ ...paymen
 const differed = PaymentSessionAmountDiffered.of({ ...payment('pi_1', EARLY, 9_000), asked_cents: 10_500 })
 const failed = PaymentSessionPaymentFailed.of({
   ...{ ...session, failure_id: PAYMENT, failure_message: 'Declined', failed_at: isoTime(EARLY) },
+  ...{ checkout_id: CHECKOUT, ends_checkout: false },
 })
+const failedLate = (at: number) =>
+  PaymentSessionPaymentFailed.of({ ...failed.data, failed_at: isoTime(at), ends_checkout: true })
+const processing = PaymentSessionPaymentProcessing.of({
+  ...{ ...session, checkout_id: CHECKOUT, at: isoTime(EARLY) },
+})
+const heldUp = (since: number) =>
+  PaymentSessionHeldUp.of({ ...session, work: 'cancel', since: isoTime(since), at: isoTime(LATE) })
 const account = {
-  ...{ holder_name: text, routing_number: text, account_number: text, account_last4: '6789' },
-  ...({ account_type: 'checking', bank_name: null } as const),
+  ...{ account_ref: `payer-account/${ID}/1`, fingerprint: ID, account_last4: '6789' },
+  account_type: 'checking' as const,
 }
 const arranged = PaymentSessionDebitArranged.of({
   ...{ ...session, leg_id: LEG, account, instalments: [], scheduled_at: isoTime(EARLY) },
@@ -88,6 +100,11 @@ const arrangedPlan = PaymentSessionDebitArranged.of({
     { number: 2, amount_cents: 4_001, due_at: '2026-03-01T17:00:00.000Z' },
   ],
 })
+/** When the first one is due. */
+const DUE = Date.UTC(2026, 1, 1, 17)
+const mintedAt = (at: number) =>
+  PaymentSessionInstalmentMinted.of({ ...session, number: 1, leg_id: OTHER, at: isoTime(at) })
+const mint = (at: number, number = 1) => ({ type: 'MintInstalment', number, legId: OTHER, at }) as const
 const authorised = PaymentSessionDebitArranged.of({ ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
@@ -103,13 +120,26 @@ const replacedAt = (at: number) =>
 const create = { type: 'Create', data: created.data, checkout: null } as const
 const open = (at: number) => ({ type: 'Open', at }) as const
 const begin = (at: number) => ({ type: 'BeginCheckout', checkout, at }) as const
-const pay = (processorPaymentId: string, at: number, { now = at, amountCents = 10_500 } = {}) =>
+const pay = (
+  processorPaymentId: string,
+  at: number,
+  {
+    now = at,
+    amountCents = 10_500,
+    ...how
+  }: Partial<Omit<Extract<PaymentCommand, { type: 'Pay' }>, 'type'>> = {},
+) =>
   ({
     ...({ type: 'Pay', paymentId: PAYMENT, checkoutId: CHECKOUT } as const),
-    ...{ processorPaymentId, amountCents, at, now },
+    ...{ processorPaymentId, amountCents, at, now, ...how },
   }) as const
 const fail = (at: number) =>
-  ({ type: 'RecordPaymentFailed', failureId: PAYMENT, message: 'Declined', at }) as const
+  ({
+    ...({ type: 'RecordPaymentFailed', checkoutId: CHECKOUT, failureId: PAYMENT } as const),
+    ...{ message: 'Declined', at },
+  }) as const
+const process = (at: number) => ({ type: 'RecordPaymentProcessing', checkoutId: CHECKOUT, at }) as const
+const holdUp = (since: number) => ({ type: 'RecordHeldUp', work: 'cancel', since, at: LATE }) as const
 const arrange = (at: number) => ({ type: 'ArrangeDebit', legId: LEG, account, at }) as const
 const confirm = (by: 'bank' | 'processor', legId = LEG) =>
   ({ type: 'ConfirmDebit', legId, by, at: LATE }) as const
@@ -182,6 +212,92 @@ decisions(paymentSession, [
   ],
   ['can be declined', [created, begun], fail(EARLY), [failed]],
   ['is declined no more when it is closed', [created, begun, cancelled], fail(LATE), []],
+  [
+    'is paid late when that is found as its checkout is closed',
+    [created, begun],
+    pay('pi_1', EARLY, { isFoundClosing: true }),
+    [paidLate(EARLY)],
+  ],
+  [
+    'takes no money by a checkout that was closed',
+    [created, begun, closed(EARLY)],
+    pay('pi_1', EARLY, { isToBeTaken: true }),
+    conflict('checkout_closed'),
+  ],
+  ['takes money by an open checkout', [created, begun], pay('pi_1', EARLY, { isToBeTaken: true }), [paid]],
+  [
+    'tells that a further payment came late',
+    [forMany, begun, paid],
+    pay('pi_2', EARLY, { now: OVER }),
+    [PaymentSessionPaidAgain.of({ ...paidAgain(true).data, late: true })],
+  ],
+
+  ['waits for a bank debit by the card processor', [created, begun], process(EARLY), [processing]],
+  ['waits for it once', [created, begun, processing], process(LATE), []],
+  ['waits for none of a checkout that took money', [created, begun, paid], process(EARLY), []],
+  [
+    'waits for none that has failed since: notices come in any order',
+    [created, begun, failed],
+    process(EARLY),
+    [],
+  ],
+  [
+    'waits for the one after a decline',
+    [created, begun, failed],
+    process(EARLY + 1),
+    [PaymentSessionPaymentProcessing.of({ ...processing.data, at: isoTime(EARLY + 1) })],
+  ],
+  [
+    'takes no card meanwhile',
+    [created, begun, processing],
+    { ...begin(EARLY), checkout: { ...checkout, checkout_id: OTHER } },
+    conflict('session_not_payable'),
+  ],
+  [
+    'arranges no debit meanwhile',
+    [created, begun, processing],
+    arrange(EARLY),
+    conflict('session_not_payable'),
+  ],
+  ['is not replaced meanwhile', [created, begun, processing], replace(EARLY), conflict('debit_arranged')],
+  [
+    'is not replaced meanwhile though it was cancelled',
+    [created, begun, processing, cancelledAt(LATE)],
+    replace(LATE),
+    conflict('debit_arranged'),
+  ],
+  ['does not expire meanwhile', [created, begun, processing], expire, []],
+  ['is cancelled meanwhile', [created, begun, processing], cancel(LATE), [cancelledAt(LATE)]],
+  [
+    'is paid in time when that succeeds, however late',
+    [created, begun, processing],
+    pay('pi_1', LATE),
+    [PaymentSessionPaid.of({ ...paidLate(LATE).data, late: false })],
+  ],
+  [
+    'is paid late when that succeeds after it was cancelled',
+    [created, begun, processing, cancelledAt(LATE)],
+    pay('pi_1', LATE),
+    [paidLate(LATE)],
+  ],
+  ['can be paid again when that fails', [created, begun, processing], fail(LATE), [failedLate(LATE)]],
+  ['fails once', [created, begun, processing, failedLate(LATE)], fail(LATE), []],
+  [
+    'is told of when that fails after it was cancelled',
+    [created, begun, processing, cancelledAt(LATE)],
+    fail(LATE),
+    [failedLate(LATE)],
+  ],
+  [
+    'is replaced once that has failed',
+    [created, begun, processing, failedLate(LATE)],
+    replace(LATE),
+    [replacedAt(LATE)],
+  ],
+
+  ['waits for its processor', [created, begun], holdUp(EARLY), [heldUp(EARLY)]],
+  ['waits once since a time', [created, begun, heldUp(EARLY)], holdUp(EARLY), []],
+  ['waits again', [created, begun, heldUp(EARLY)], holdUp(LATE), [heldUp(LATE)]],
 
   ['arranges a debit', [created, opened], arrange(EARLY), [arranged]],
   ['arranges the debits of a plan', [withPlan, opened], arrange(EARLY), [arrangedPlan]],
@@ -195,6 +311,20 @@ decisions(paymentSession, [
     [arranged],
   ],
   ['needs no debit where nothing is paid at signing', [nothingDown], arrange(EARLY), [authorised]],
+  ['mints an instalment at its time', [withPlan, arrangedPlan], mint(DUE), [mintedAt(DUE)]],
+  ['mints an instalment late', [withPlan, arrangedPlan], mint(DUE + HOUR), [mintedAt(DUE + HOUR)]],
+  ['mints an instalment where nothing was paid down', [nothingDown, authorised], mint(DUE), [mintedAt(DUE)]],
+  [
+    'mints no instalment before its time',
+    [withPlan, arrangedPlan],
+    mint(DUE - 1),
+    conflict('instalment_not_due'),
+  ],
+  ['mints no other instalment', [withPlan, arrangedPlan], mint(DUE, 3), conflict('instalment_not_due')],
+  ['mints nothing that nobody authorised', [withPlan, opened], mint(DUE, 1), conflict('instalment_not_due')],
+  ['mints an instalment once', [withPlan, arrangedPlan, mintedAt(DUE)], mint(DUE + HOUR), []],
+  ['mints no instalment once it was cancelled', [withPlan, arrangedPlan, cancelled], mint(DUE), []],
+  ['mints no instalment once its plan was stopped', [withPlan, arrangedPlan, stopped], mint(DUE), []],
   ['is confirmed by the bank', [created, arranged], confirm('bank'), [confirmedBy('bank')]],
   ['is confirmed once by each', [created, arranged, confirmedBy('bank')], confirm('bank'), []],
   [
@@ -234,6 +364,7 @@ decisions(paymentSession, [
   ],
   ['is replaced when it was cancelled', [created, cancelled], replace(LATE), [replacedAt(LATE)]],
   ['is replaced when it has expired', [created, expired], replace(LATE), [replacedAt(LATE)]],
+  ['expires before it is replaced', [created], replace(LATE), [expired, replacedAt(LATE)]],
   [
     'is not replaced when it is paid',
     [created, begun, paid],
@@ -285,5 +416,20 @@ describe('how a payment session stands', () => {
     expect(takesCards(stands(forMany, begun, paid), OVER)).toBe(false)
     expect(takesCards(stands(forMany, arranged, confirmedBy('bank')), EARLY)).toBe(false)
     expect(takesCards(stands(withPlan), EARLY)).toBe(false)
+    expect(takesCards(stands(forMany, begun, cancelled, paidLate(EARLY)), EARLY)).toBe(false)
+    expect(takesCards(stands(forMany, arranged, confirmedBy('bank'), paidAgain(false)), EARLY)).toBe(false)
+  })
+
+  test('a bank debit by the card processor schedules it, and frees it when it fails', () => {
+    expect(stands(created, begun, processing).status).toBe('scheduled')
+    expect(sessionStatusAt(stands(created, begun, processing), LATE)).toBe('scheduled')
+    const free = stands(created, begun, processing, failedLate(LATE))
+    expect([free.status, sessionStatusAt(free, EARLY), sessionStatusAt(free, LATE)]).toEqual([
+      ...['opened', 'opened', 'expired'],
+    ])
+    expect(stands(created, begun, processing, cancelledAt(LATE), failedLate(LATE)).status).toBe('cancelled')
+    expect(stands(forMany, begun, paid, begun, processing).status).toBe('paid')
+    const settled = stands(created, begun, processing, PaymentSessionPaid.of({ ...paid.data, late: false }))
+    expect(settled).toMatchObject({ status: 'paid', checkouts: [{ isOpen: false, isProcessing: false }] })
   })
 })

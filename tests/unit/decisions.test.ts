@@ -15,6 +15,8 @@ import {
   InboundConnectionOpened,
   inboundConnection,
 } from '../../domain/access/inbound-connection.ts'
+import { bankCredit } from '../../domain/banking/bank-credit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { financingSession } from '../../domain/financing/financing-session.ts'
 import { financingSettings } from '../../domain/financing/financing-settings.ts'
@@ -40,7 +42,9 @@ import {
 import { PayrollCompanyRegistered, payrollCompany } from '../../domain/parties/payroll-company.ts'
 import { TenantRegistered, tenant } from '../../domain/parties/tenant.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { logo } from '../../domain/payments/logo.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { processorCustomer } from '../../domain/payments/processor-customer.ts'
 import { processorNotices } from '../../domain/payments/processor-notices.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
@@ -348,6 +352,7 @@ test('there is no other aggregate', () => {
     ...[financingSession, financingSettings],
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
     ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
+    ...[logo, paymentSession, bankDebit, bankCredit],
   ].map(({ category }) => category)
   expect(new Set([...decided, ...elsewhere])).toEqual(new Set(aggregates.map(({ category }) => category)))
 })

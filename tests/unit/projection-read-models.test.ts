@@ -105,6 +105,8 @@ describe('read models as a whole', () => {
       'employers',
       'operator-alerts',
       'payment-links',
+      'payment-sessions',
+      'bank-debits',
       'subscriptions',
     ])
   })

@@ -99,6 +99,9 @@ describe('parseJson', () => {
     expect(Object.keys(row)).toEqual(['constructor', 'a'])
     expect(Object.assign({}, row)).not.toHaveProperty('admin')
     expect(({} as Record<string, unknown>).admin).toBeUndefined()
+    expect(answer).toMatchObject({ leftOut: 'row.__proto__' })
+    expect(parse('{"row":{"a":1}}')).not.toHaveProperty('leftOut')
+    expect(parse('[{},{"a":[{},{"__proto__":1}]}]')).toMatchObject({ leftOut: '[1].a[1].__proto__' })
   })
 
   it.each([

@@ -52,7 +52,7 @@ export class SimulatedCardProcessor implements CardProcessor {
 
   /** What is taken by it is played, and recorded at once. */
   closeCheckout() {
-    return this.#answer(() => null)
+    return this.#answer(() => ({ outcome: 'nothing' as const }))
   }
 
   #secretOf(processorCheckoutId: string): string {

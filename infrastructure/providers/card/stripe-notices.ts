@@ -1,4 +1,5 @@
 import type { Stripe } from 'stripe'
+import { z } from 'zod'
 import type {
   CheckoutNotice,
   LinkNotice,
@@ -16,12 +17,37 @@ export const NOTICE_TYPES = [
     'refund.updated',
     'refund.failed',
   ] as const),
-  'checkout.session.expired' as const,
+  ...(['checkout.session.completed', 'checkout.session.expired'] as const),
   ...(['invoice.paid', 'invoice.payment_failed'] as const),
   ...(['customer.subscription.updated', 'customer.subscription.deleted'] as const),
 ] satisfies readonly Stripe.Event['type'][]
 
-/** What an event of Stripe tells about links and subscriptions of this service, null when it tells nothing of them. */
+/**
+ * {@link noticeOf} an event that anybody may have made who signs as Stripe does.
+ * @throws Error for what is no event, or lacks what such an event has.
+ */
+export function readNotice(event: unknown): ProcessorNotice | null {
+  const whole = EVENT.parse(event)
+  const notice = noticeOf(whole as unknown as Stripe.Event)
+  for (const [name, value] of Object.entries(notice ?? {})) {
+    const isRight = NUMBERS.has(name)
+      ? Number.isSafeInteger(value)
+      : value === null || typeof value === 'string'
+    if (!isRight) throw new Error(`The ${whole.type} has no ${name}`)
+  }
+  return notice
+}
+
+const EVENT = z.object({
+  id: z.string().min(1),
+  type: z.string(),
+  created: z.int(),
+  data: z.object({ object: z.looseObject({}) }),
+})
+/** Fields of notices that are no text. */
+const NUMBERS: ReadonlySet<string> = new Set(['at', 'dueAt', 'amountCents'])
+
+/** What an event of Stripe tells about links, checkouts and subscriptions of this service, null when it tells nothing of them. */
 export function noticeOf(event: Stripe.Event): ProcessorNotice | null {
   const told = toldBy(event)
   return told && { noticeId: event.id, at: event.created * 1000, ...told }
@@ -50,6 +76,12 @@ function toldBy(event: Stripe.Event): LinkNotice | CheckoutNotice | Subscription
       if (checkout) return { about: 'checkout_failed', ...checkout, failureMessage }
       if (linkId === undefined) return null
       return { about: 'link_failed', linkId, failureMessage }
+    }
+    // what is paid at once, its payment tells
+    case 'checkout.session.completed': {
+      const { metadata, payment_status } = event.data.object
+      const checkout = payment_status === 'unpaid' ? checkoutOf(metadata) : null
+      return checkout && { about: 'checkout_processing', ...checkout }
     }
     case 'checkout.session.expired': {
       const checkout = checkoutOf(event.data.object.metadata)

@@ -1,6 +1,7 @@
 import { Stripe } from 'stripe'
 import type {
   CardProcessor,
+  ClosedCheckout,
   ListedNotices,
   NewCheckout,
   NewCustomer,
@@ -9,11 +10,11 @@ import type {
   NewRefund,
   ProcessorNotice,
 } from '../../../application/ports/card-processor.ts'
-import { ProviderRefused } from '../../../application/ports/provider.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
 import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
-import { NOTICE_TYPES, noticeOf, refundStatusOf, statusOf } from './stripe-notices.ts'
+import { NOTICE_TYPES, noticeOf, readNotice, refundStatusOf, statusOf } from './stripe-notices.ts'
 
 /** The version of Stripe's API that is spoken here; the endpoint for notices must be of the same. */
 export const STRIPE_API_VERSION = '2026-10-28.endive'
@@ -147,23 +148,20 @@ export class StripeCardProcessor implements CardProcessor {
     })
   }
 
-  closeCheckout(processorCheckoutId: string, key: string) {
+  /** Without a key of its own: an attempt that is refused must not be the answer to all others for a day. */
+  closeCheckout(processorCheckoutId: string) {
     return answered(async () => {
       const { sessions } = this.#stripe.checkout
-      const now = () => sessions.retrieve(processorCheckoutId, { expand: ['payment_intent'] })
-      const { status } = await now()
-      if (status === 'open') {
+      const now = () => sessions.retrieve(processorCheckoutId, { expand: ['payment_intent.latest_charge'] })
+      let checkout = await now()
+      if (checkout.status === 'open') {
         // one that is paid meanwhile cannot expire any more
-        await onceUnder(key, (options) => sessions.expire(processorCheckoutId, {}, options)).catch(
-          (error) => {
-            if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error
-          },
-        )
+        await sessions.expire(processorCheckoutId).catch((error) => {
+          if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error
+        })
+        checkout = await now()
       }
-      const { payment_intent: payment } = await now()
-      if (payment === null || typeof payment === 'string' || payment.status !== 'succeeded') return null
-      const { id, amount_received, created } = payment
-      return { processorPaymentId: id, amountCents: amount_received, at: created * 1000 }
+      return closedAs(checkout)
     })
   }
 
@@ -249,9 +247,8 @@ export class StripeCardProcessor implements CardProcessor {
   readNotices({ body, headers, now }: Parameters<CardProcessor['readNotices']>[0]) {
     const signature = headers['stripe-signature']
     if (typeof signature !== 'string') return null
-    let event: Stripe.Event
     try {
-      event = this.#stripe.webhooks.constructEvent(
+      const event = this.#stripe.webhooks.constructEvent(
         body,
         signature,
         this.#webhookSecret,
@@ -259,11 +256,11 @@ export class StripeCardProcessor implements CardProcessor {
         undefined,
         now,
       )
-    } catch {
-      return null
+      const notice = readNotice(event)
+      return notice === null ? [] : [notice]
+    } catch (error) {
+      return error instanceof Stripe.errors.StripeSignatureVerificationError ? null : 'unreadable'
     }
-    const notice: ProcessorNotice | null = noticeOf(event)
-    return notice === null ? [] : [notice]
   }
 
   /** A day at a time. Stripe lists events of the last 30 days, those of a day newest first. */
@@ -351,6 +348,26 @@ async function first<One>(all: AsyncIterable<One>, matches: (one: One) => boolea
 
 function startedAs({ id, status }: Pick<Stripe.Subscription, 'id' | 'status'>) {
   return { processorSubscriptionId: id, status: statusOf(status) ?? ('incomplete' as const) }
+}
+
+/** What came of a checkout that is not open any more. @throws ProviderUnavailable: it still is. */
+function closedAs({ status, payment_intent }: Stripe.Checkout.Session): ClosedCheckout {
+  if (status === 'open') throw new ProviderUnavailable('The card processor is carrying out a payment')
+  const payment = typeof payment_intent === 'string' ? null : payment_intent
+  switch (payment?.status) {
+    case 'succeeded': {
+      const { id, amount_received, created, latest_charge } = payment
+      const at = typeof latest_charge === 'string' ? created : (latest_charge?.created ?? created)
+      return { outcome: 'paid', processorPaymentId: id, amountCents: amount_received, at: at * 1000 }
+    }
+    case 'processing':
+      return { outcome: 'processing' }
+    // the account that is debited is still to be verified
+    case 'requires_action':
+      return { outcome: status === 'complete' ? 'processing' : 'nothing' }
+    default:
+      return { outcome: 'nothing' }
+  }
 }
 
 function ofAnother(): ProviderRefused {

@@ -1,0 +1,113 @@
+import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import {
+  isAwaited,
+  type PaymentSession,
+  paymentSession,
+  sessionStatusAt,
+  takesCards,
+} from '../../domain/payments/payment-session.ts'
+import { schedule } from '../../domain/payments/session-plan.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { instalmentLegOf } from './arrange-debit.ts'
+import { sessionOfToken } from './session-page.ts'
+
+/** How a debit stands, for whoever pays. */
+export type DebitProgress = 'arranged' | 'on_its_way' | 'collected' | 'returned'
+
+/** What a page shows of whoever is paid. */
+export interface Brand {
+  readonly name: string
+  /** `#rrggbb`. */
+  readonly accent: string | null
+  readonly supportEmail: string | null
+  /** Origins that may show the page in a frame. */
+  readonly embedOrigins: readonly string[]
+}
+
+/** The hosted page of a session: nothing of it is about the customer. Amounts are cents, times ISO 8601. */
+export type PayerPage = Exclude<Awaited<ReturnType<typeof payerPage>>, Rejection>
+
+/**
+ * What the hosted page of a session shows, in whatever state.
+ * @param opens whether somebody looks at it, which is recorded the first time.
+ */
+export async function payerPage(app: Application, token: string, opens: boolean, context: CommandContext) {
+  const found = await sessionOfToken(app, token)
+  if (isRejection(found)) return found
+  const now = app.clock.now()
+  const isNew = opens && sessionStatusAt(found, now) === 'pending'
+  const session = isNew
+    ? await changed(app, paymentSession, found.payment_session_id, { type: 'Open', at: now }, context)
+    : found
+  return isRejection(session) ? session : payerPageOf(app, session)
+}
+
+/** The same of a session that is at hand. */
+export async function payerPageOf(app: Application, session: PaymentSession) {
+  const now = app.clock.now()
+  const status = sessionStatusAt(session, now)
+  const { kind: processor, publishableKey } = app.processors[session.environment]
+  const { tenant_id, debit } = session
+  return {
+    session,
+    status,
+    brand: await brandOf(app, tenant_id),
+    processor,
+    publishable_key: publishableKey,
+    /** No money moves. */
+    is_test: session.environment === 'sandbox' || processor === 'simulated',
+    takes_cards: takesCards(session, now),
+    /** When a card was declined, last; null: never. */
+    last_failed_at: session.last_failed_at,
+    takes_debits: isAwaited(status),
+    /** Null: none was arranged, or nothing is paid by it at signing. */
+    debit: debit?.leg_id ? await debitOf(app, debit.leg_id) : null,
+    instalments: await instalmentsOf(app, session, now),
+    total_cents: session.premium_cents + session.fee_cents,
+  }
+}
+
+/** How a tenant is shown to those who pay. */
+export async function brandOf({ commands }: Pick<Application, 'commands'>, tenantId: string): Promise<Brand> {
+  const { settings } = (await commands.load(checkoutSettings, tenantId)).state
+  return {
+    name: settings.display_name ?? 'Payment',
+    accent: settings.accent_color,
+    supportEmail: settings.support_email,
+    embedOrigins: settings.embed_origins,
+  }
+}
+
+async function debitOf({ commands }: Pick<Application, 'commands'>, legId: string) {
+  const { state } = await commands.load(bankDebit, legId)
+  return { progress: progressOf(state), effective_date: state?.effective_date ?? null }
+}
+
+/** One that is not there yet will be. */
+function progressOf(debit: BankDebit | null): DebitProgress {
+  if (debit === null || debit.status === 'pending' || debit.status === 'Scheduled') return 'arranged'
+  if (debit.status === 'returned') return 'returned'
+  return debit.status === 'processed' || debit.match !== null ? 'collected' : 'on_its_way'
+}
+
+/** The schedule of a plan, each instalment with what became of it; those that never come are `stopped`. */
+async function instalmentsOf(app: Application, session: PaymentSession, now: number) {
+  const { plan, created_at, payment_session_id, debit } = session
+  if (plan === null) return []
+  const isOver = session.plan_stopped || (debit !== null && session.status === 'cancelled')
+  return Promise.all(
+    schedule(plan, Date.parse(created_at)).map(async ({ number, amount_cents, dueAt }) => {
+      const isMinted = debit !== null && dueAt <= now && amount_cents > 0
+      const leg = isMinted
+        ? (await app.commands.load(bankDebit, instalmentLegOf(payment_session_id, number))).state
+        : null
+      const progress = leg ? progressOf(leg) : isOver ? ('stopped' as const) : ('due' as const)
+      return { number, amount_cents, due_at: isoTime(dueAt), progress }
+    }),
+  )
+}

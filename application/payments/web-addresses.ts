@@ -1,0 +1,162 @@
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { type Checkout, checkoutSettings, type Proof } from '../../domain/payments/checkout-settings.ts'
+import { paymentLink } from '../../domain/payments/payment-link.ts'
+import { hostOfWebAddress, tokenIn, webBase } from '../../domain/payments/web-address.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { financingByToken } from '../financing/financing-page.ts'
+import { sessionByToken } from '../payment-sessions/tokens.ts'
+import { OutsideWebFailed } from '../ports/outside-web.ts'
+import { holderOf, reserveFor, webHostReservation } from '../uniqueness/reservations.ts'
+
+/** Of a file that proves an address, at the most. */
+const MOST_BYTES = 4 * 1024
+
+/** What proves that a web address is a tenant's: either of the two, for as long as pages are issued there. */
+export interface Challenge {
+  /** A TXT record. */
+  readonly dns: { readonly name: string; readonly value: string }
+  /** A file that is served there. */
+  readonly file: { readonly url: string; readonly content: string }
+}
+
+/** Why a look found no proof, for each way. */
+export interface Look {
+  readonly provenBy: 'dns' | 'file' | null
+  readonly dns: string | null
+  readonly file: string | null
+}
+
+/** What is to be published at a web address: the same for the same tenant and host, whenever it is asked for. */
+export function challengeOf(
+  { personalData }: Pick<Application, 'personalData'>,
+  tenantId: string,
+  webAddress: string,
+): Challenge {
+  const host = hostOfWebAddress(webAddress)
+  const { hostname, origin } = new URL(webBase(webAddress))
+  const value = `compstream-verification=${personalData.fingerprint('web_address', `${tenantId} ${host}`)}`
+  return {
+    dns: { name: `_compstream.${hostname}`, value },
+    file: { url: `${origin}/.well-known/compstream-verification.txt`, content: value },
+  }
+}
+
+/** Looks for the proof of a web address. @throws the reason of the signal. */
+export async function lookAt(
+  app: Pick<Application, 'outsideWeb' | 'personalData'>,
+  tenantId: string,
+  webAddress: string,
+  signal: AbortSignal,
+): Promise<Look> {
+  const challenge = challengeOf(app, tenantId, webAddress)
+  const [dns, file] = await Promise.all([
+    faultOf(async () => {
+      const records = await app.outsideWeb.textRecords(challenge.dns.name)
+      if (records.length === 0) return 'There is no such TXT record'
+      return records.includes(challenge.dns.value) ? null : 'No TXT record has the value'
+    }),
+    faultOf(async () => {
+      const { statusCode, body } = await app.outsideWeb.get(challenge.file.url, MOST_BYTES, signal)
+      if (statusCode !== 200) return `It answered ${statusCode}`
+      return body.toString().trim() === challenge.file.content ? null : 'The file has another content'
+    }),
+  ])
+  return { provenBy: dns === null ? 'dns' : file === null ? 'file' : null, dns, file }
+}
+
+async function faultOf(look: () => Promise<string | null>): Promise<string | null> {
+  try {
+    return await look()
+  } catch (error) {
+    if (error instanceof OutsideWebFailed) return error.message
+    throw error
+  }
+}
+
+/**
+ * Looks at the web address of a tenant, or takes the operator's word for it, and records what it found.
+ * @param byOperator the operator vouches for it: nobody looks.
+ * @param ownHosts of the service itself, which are nobody's.
+ */
+export async function verifyWebAddress(
+  app: Application,
+  tenantId: string,
+  { byOperator, ownHosts }: { readonly byOperator: boolean; readonly ownHosts: readonly string[] },
+  context: CommandContext,
+): Promise<{ readonly checkout: Checkout; readonly look: Look | null } | Rejection> {
+  const { web_address } = (await app.commands.load(checkoutSettings, tenantId)).state.settings
+  if (web_address === null) {
+    return reject('conflict', 'no_web_address', 'The checkout settings have no web_address')
+  }
+  if (ownHosts.includes(hostOfWebAddress(web_address))) {
+    return reject('conflict', 'own_web_address', 'The web_address is that of the service itself')
+  }
+  const look = byOperator ? null : await lookAt(app, tenantId, web_address, new AbortController().signal)
+  const provenBy = look === null ? 'operator' : look.provenBy
+  const checkout = await recordLook(app, tenantId, web_address, provenBy, context)
+  return isRejection(checkout) ? checkout : { checkout, look }
+}
+
+/** Records what a look found. An address has one tenant at a time: the one that proved it, until it no longer can. */
+export async function recordLook(
+  app: Application,
+  tenantId: string,
+  webAddress: string,
+  provenBy: Proof | null,
+  context: CommandContext,
+): Promise<Checkout | Rejection> {
+  const scoped = within(context, { tenant_id: tenantId })
+  if (provenBy !== null) {
+    const host = hostOfWebAddress(webAddress)
+    const value = webHostReservation(app.personalData, host)
+    const hasLost = ({ web_address_proof, settings }: Checkout) =>
+      web_address_proof === null || hostOfWebAddress(settings.web_address!) !== host
+    const holder = await reserveFor(app, value, { decider: checkoutSettings, id: tenantId, hasLost }, scoped)
+    if (holder !== tenantId) {
+      return reject('conflict', 'web_address_taken', 'The web_address is verified for another tenant')
+    }
+  }
+  const command = { type: 'RecordLook', tenantId, webAddress, provenBy, at: app.clock.now() } as const
+  const outcome = await app.commands.execute(checkoutSettings, tenantId, command, scoped)
+  return isRejection(outcome) ? outcome : outcome.state
+}
+
+/** Whose pages alone a host shows, and where it shows them. */
+export interface TenantHost {
+  readonly tenantId: string
+  /** The token in the path and query of a page, as they were at any time. */
+  readonly tokenIn: (pathAndQuery: string) => string | null
+}
+
+/** The tenant that a host was verified for, whether it still is or not: links to it are out. Null: it is nobody's. */
+export async function tenantOfHost(
+  app: Pick<Application, 'commands' | 'personalData'>,
+  host: string,
+): Promise<TenantHost | null> {
+  const tenantId = await holderOf(app, webHostReservation(app.personalData, host))
+  if (tenantId === null) return null
+  const { page_patterns } = (await app.commands.load(checkoutSettings, tenantId)).state
+  return {
+    tenantId,
+    tokenIn(pathAndQuery) {
+      for (const pattern of page_patterns) {
+        const token = tokenIn(pattern, pathAndQuery)
+        if (token !== null) return token
+      }
+      return null
+    },
+  }
+}
+
+/** The tenant whose page an id or a token opens; null when it opens none. */
+export async function tenantOfPage(
+  app: Pick<Application, 'commands'>,
+  idOrToken: string,
+): Promise<string | null> {
+  if (isId(idOrToken)) return (await app.commands.load(paymentLink, idOrToken)).state?.tenant_id ?? null
+  const session = (await sessionByToken(app, idOrToken)) ?? (await financingByToken(app, idOrToken))
+  return session?.tenant_id ?? null
+}

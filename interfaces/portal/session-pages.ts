@@ -1,0 +1,210 @@
+import type { Request, Response } from 'express'
+import type { Application } from '../../application/application.ts'
+import { arrangeDebit } from '../../application/payment-sessions/arrange-debit.ts'
+import { checkoutOf } from '../../application/payment-sessions/checkouts.ts'
+import { type PayerPage, payerPage, payerPageOf } from '../../application/payment-sessions/payer-page.ts'
+import { contextOfPayer, sessionOfToken } from '../../application/payment-sessions/session-page.ts'
+import { type Played, playSession } from '../../application/payments/play-payment.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session.ts'
+import { check } from '../endpoints/faults.ts'
+import { requestIdOf, sendJson } from '../http/answers.ts'
+import { HttpError } from '../http/errors.ts'
+import { payersAccount, payersAccountRequest } from '../payments-api/payers-account.ts'
+import { isTestCard } from './card-form.ts'
+import { readForm, requireOwnPage } from './own-posts.ts'
+import { type Policy, writePage } from './page.ts'
+import { payerScript } from './payer-script.ts'
+import { type SessionView, sessionHtml } from './session-page.ts'
+import { STRIPE, STRIPE_SCRIPT } from './stripe.ts'
+
+const NOTHING: Omit<SessionView, 'proof'> = { notice: null, typed: {}, faults: [] }
+const SCRIPTS = { simulated: payerScript(null), stripe: payerScript(STRIPE_SCRIPT) } as const
+const NOWHERE = 'There is no payment page at this address. Check that the link is complete.'
+
+export function nowhere(): HttpError {
+  return new HttpError(404, null, NOWHERE)
+}
+
+/** Shows the page of a session. @throws HttpError 404. */
+export async function showSessionPage(app: Application, request: Request, response: Response): Promise<void> {
+  const context = contextOfPayer(app, requestIdOf(response))
+  // who asks for the headers alone looks at nothing
+  const page = await payerPage(app, tokenOf(request), request.method === 'GET', context)
+  if (isRejection(page)) throw nowhere()
+  write(app, response, 200, page)
+}
+
+/**
+ * Does what a form of the page of a session asks for, and leads back to the page, which shows what came of it.
+ * @param ownUrl see {@link requireOwnPage}.
+ * @throws HttpError 403, 404, 413, 415.
+ */
+export async function takeSessionPost(
+  app: Application,
+  request: Request,
+  response: Response,
+  ownUrl: string,
+): Promise<void> {
+  requireOwnPage(request, ownUrl)
+  const found = await sessionOfToken(app, tokenOf(request))
+  if (isRejection(found)) throw nowhere()
+  const fields = await readForm(request)
+  if (fields.proof !== proofOf(app, found.payment_session_id)) {
+    throw new HttpError(
+      403,
+      null,
+      'This form was not sent by the payment page. Open the payment link and try again.',
+    )
+  }
+  switch (fields.option) {
+    case 'bank':
+      return payFromBank(app, found, fields, request, response)
+    case 'card':
+      return payByTestCard(app, found, fields.card, request, response)
+    case 'checkout':
+      return beginCheckout(app, found, response)
+    default:
+      throw new HttpError(400, null, 'Choose how to pay.')
+  }
+}
+
+type Fields = Readonly<Record<string, string>>
+
+async function payFromBank(
+  app: Application,
+  session: PaymentSession,
+  fields: Fields,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const { account_number = '', routing_number = '', authorized, ...others } = fields
+  const checked = check(payersAccountRequest, {
+    ...others,
+    bank_name: others.bank_name?.trim() || null,
+    routing_number: withoutGaps(routing_number),
+    account_number: withoutGaps(account_number),
+    authorized: authorized === 'true',
+  })
+  const page = await payerPageOf(app, session)
+  if ('faults' in checked && page.takes_debits) {
+    const typed = { ...others, routing_number }
+    write(app, response, 400, page, { faults: checked.faults, typed })
+    return
+  }
+  if ('faults' in checked) {
+    leadBack(request, response)
+    return
+  }
+  await answering(app, session, request, response, () =>
+    arrangeDebit(app, session, payersAccount(checked.value), contextOfPayer(app, requestIdOf(response))),
+  )
+}
+
+/** People copy numbers with gaps. */
+function withoutGaps(text: string): string {
+  return text.replace(/[\s-]/g, '')
+}
+
+async function payByTestCard(
+  app: Application,
+  session: PaymentSession,
+  card: string | undefined,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  if (!isTestCard(card)) throw new HttpError(400, null, 'Choose a test card.')
+  await answering(app, session, request, response, async () => {
+    if (card === 'times_out') throw new ProviderUnavailable('The card processor did not answer in time')
+    const failureCode = card === 'declines' ? 'card_declined' : null
+    return playSession(app, session, failureCode, contextOfPayer(app, requestIdOf(response)))
+  })
+}
+
+/** Answers the page's script with what mounts the processor's form. */
+async function beginCheckout(app: Application, session: PaymentSession, response: Response): Promise<void> {
+  const context = contextOfPayer(app, requestIdOf(response))
+  const begun = await checkoutOf(app, session, context).catch(awayOf)
+  if (begun === null) sendJson(response, 502, { message: AWAY.text })
+  else if (isRejection(begun)) sendJson(response, 409, { message: begun.message })
+  else sendJson(response, 200, begun)
+}
+
+const AWAY = {
+  title: 'The card processor did not answer',
+  text: 'We do not know of any payment. Look at this page again in a minute before you try again.',
+} as const
+const MEANWHILE = {
+  title: 'That did not go through',
+  text: 'Something else was going on with this payment at the same time. Please try again.',
+} as const
+
+/** Does what was asked for; where it cannot be done the page shows the truth, which the payer may not have seen yet. */
+async function answering(
+  app: Application,
+  session: PaymentSession,
+  request: Request,
+  response: Response,
+  act: () => Promise<PaymentSession | Played | Rejection>,
+): Promise<void> {
+  const outcome = await act().catch(awayOf)
+  if (outcome !== null && !(isRejection(outcome) && outcome.code === 'checkout_open')) {
+    leadBack(request, response)
+    return
+  }
+  const found = await sessionOfToken(app, tokenOf(request))
+  const page = await payerPageOf(app, isRejection(found) ? session : found)
+  const notice = outcome === null ? AWAY : MEANWHILE
+  write(app, response, outcome === null ? 502 : 409, page, { notice })
+}
+
+function awayOf(error: unknown): null {
+  if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) return null
+  throw error
+}
+
+/** To the same address, whatever stands before it: a form that was sent is not sent again by a reload. */
+function leadBack(request: Request, response: Response): void {
+  const { pathname, search } = new URL(request.originalUrl, 'http://page')
+  response.statusCode = 303
+  response.setHeader('Location', `./${pathname.slice(pathname.lastIndexOf('/') + 1)}${search}`)
+  response.setHeader('Referrer-Policy', 'no-referrer')
+  response.setHeader('Content-Length', 0)
+  response.end()
+}
+
+function write(
+  app: Application,
+  response: Response,
+  status: number,
+  page: PayerPage,
+  view: Partial<SessionView> = {},
+): void {
+  const { brand, processor, takes_cards, is_test } = page
+  const shown = sessionHtml(page, {
+    ...NOTHING,
+    ...view,
+    proof: proofOf(app, page.session.payment_session_id),
+  })
+  const policy: Partial<Policy> = {
+    ...(takes_cards && processor === 'stripe' ? STRIPE : {}),
+    takesForms: takes_cards || page.takes_debits,
+    ancestors: brand.embedOrigins,
+  }
+  writePage(response, status, {
+    ...shown,
+    brand: { ...brand, logo: null },
+    script: SCRIPTS[takes_cards ? processor : 'simulated'],
+    ...{ isTest: is_test, policy },
+  })
+}
+
+/** Stands in the forms of a session's page, and nowhere else. */
+function proofOf({ personalData }: Pick<Application, 'personalData'>, sessionId: string): string {
+  return personalData.fingerprint('payment_page_form', sessionId)
+}
+
+function tokenOf(request: Request): string {
+  return String(request.params.id)
+}

@@ -1,0 +1,310 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startNameServer } from '../support/name-server.ts'
+import { CHECKOUT, enableCheckout, newSession, sessionBody, tokenOf } from '../support/payment-sessions.ts'
+import { partner } from '../support/payments.ts'
+import { operate, type SeedableService, type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { type SharedService, sharedService, startProcess } from '../support/service.ts'
+import { type Receiver, type ReceiverAnswer, startReceiver } from '../support/webhook-receiver.ts'
+
+const DAY_S = 86_400
+/** An image of one pixel. */
+const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+
+let service: SharedService
+/** A partner's own server. */
+let theirs: Receiver
+
+beforeAll(async () => {
+  service = await sharedService()
+  theirs = await startReceiver()
+})
+afterAll(() => theirs?.stop())
+
+const checkoutOf = (one: Pick<SeededTenant, 'tenantId'>) =>
+  operate(service, 'GET', `/tenants/${one.tenantId}/checkout`)
+const verify = (one: Pick<SeededTenant, 'tenantId'>, body: unknown = {}, at: SeedableService = service) =>
+  send(`${at.opsUrl}/ops/v1/tenants/${one.tenantId}/checkout/verify-web-address`, {
+    ...{ method: 'POST', headers: { Authorization: `Bearer ${at.operatorToken}` } },
+    body,
+  })
+const drain = () => operate(service, 'POST', '/drain')
+
+/** A tenant that sells by sessions. */
+async function seller(settings: Readonly<Record<string, unknown>> = {}): Promise<SeededTenant> {
+  const tenant = await seedTenant(service)
+  await enableCheckout(service, tenant, settings)
+  return tenant
+}
+
+/** Asks the portal for a page as somebody does who knows it under another host. */
+function under(host: string, path: string): Promise<{ readonly status: number; readonly text: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request(`${service.portalUrl}${path}`, { headers: { Host: host } }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString() }),
+      )
+    })
+    asked.on('error', reject)
+    asked.end()
+  })
+}
+
+/** A page that everybody's portal has: that of a link. */
+async function linkIdOf(tenant: SeededTenant): Promise<string> {
+  const body = {
+    ...{ employer_id: tenant.employerId, carrier_id: tenant.carrierId, policy_id: tenant.policyId },
+    ...{ payment_type: 'ONE_TIME', payment_context: 'one_time_payment', premium_cents: 10_500 },
+    customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
+  }
+  const answer = await partner(service, tenant.clientHeaders, 'POST', '/payment-links', body)
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
+  return answer.body.data._id
+}
+
+describe('a logo', () => {
+  const image = (body: Buffer): ReceiverAnswer => ({
+    status: 200,
+    headers: { 'Content-Type': 'text/html' },
+    body: body as unknown as string,
+  })
+
+  test('is copied, and served from the portal for ever', async () => {
+    theirs.answerWith(image(GIF))
+    const tenant = await seller({ logo_url: `${theirs.url}/logo.gif` })
+    await drain()
+    expect(await checkoutOf(tenant)).toMatchObject({ logo_copied: true, logo_problem: null })
+    const page = await send(
+      `${service.paymentsUrl}/public/payment-sessions/${tokenOf(await newSession(service, tenant))}`,
+    )
+    const { logo_url } = page.body.data.seller
+    expect(logo_url).toMatch(new RegExp(`^${service.portalUrl}/logos/[0-9a-f]{64}$`))
+    const served = await fetch(logo_url)
+    expect(served.status).toBe(200)
+    expect(Object.fromEntries(served.headers)).toMatchObject({
+      'content-type': 'image/gif',
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+    })
+    expect(Buffer.from(await served.arrayBuffer())).toEqual(GIF)
+    expect((await fetch(`${service.portalUrl}/logos/${'0'.repeat(64)}`)).status).toBe(404)
+    // another address, another logo
+    await enableCheckout(service, tenant)
+    expect(await checkoutOf(tenant)).toMatchObject({ logo_url: null, logo_copied: false })
+  })
+
+  test.each<[string, ReceiverAnswer, string]>([
+    ['is an SVG', image(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')), 'no PNG'],
+    ['is too large', image(Buffer.concat([GIF, Buffer.alloc(200_000)])), 'too long'],
+    ['is not there', 404, '404'],
+    ['is elsewhere', { status: 302, headers: { Location: 'https://127.0.0.1/' } }, '302'],
+    ['never comes', 'reset', 'closed'],
+  ])('that %s leaves the name', async (_, answer, why) => {
+    theirs.answerWith(answer)
+    const tenant = await seller({ logo_url: `${theirs.url}/logo` })
+    await drain()
+    expect(await checkoutOf(tenant)).toMatchObject({
+      logo_copied: false,
+      logo_problem: expect.stringContaining(why),
+    })
+  })
+
+  test('within a network is not asked for', async () => {
+    const tenant = await seller({ logo_url: 'https://10.1.2.3/logo.png' })
+    await drain()
+    expect((await checkoutOf(tenant)).logo_problem).toMatch(/not public/)
+  })
+
+  test('that comes later is copied later', async () => {
+    theirs.answerWith(503)
+    const tenant = await seller({ logo_url: `${theirs.url}/later.gif` })
+    await drain()
+    expect(await checkoutOf(tenant)).toMatchObject({ logo_copied: false })
+    theirs.answerWith(image(GIF))
+    await operate(service, 'POST', '/clock/advance', { seconds: 900 })
+    expect(await checkoutOf(tenant)).toMatchObject({ logo_copied: true, logo_problem: null })
+  })
+})
+
+describe('a web address', () => {
+  const fileAt = (path: string, content: string) => (asked: { readonly path: string }) =>
+    asked.path === path ? { status: 200, body: `${content}\n` } : 404
+
+  test('is proven by a file, for as long as that is there', async () => {
+    const host = theirs.url.slice('https://'.length)
+    const tenant = await seller({ web_address: host, link_format: '/checkout/{token}' })
+    const before = await checkoutOf(tenant)
+    const { file, dns } = before.web_address_challenge
+    expect(before).toMatchObject({ config_version: 1, web_address_verified: false })
+    expect(file.url).toBe(`https://${host}/.well-known/compstream-verification.txt`)
+    expect(dns).toEqual({ type: 'TXT', name: expect.stringMatching(/^_compstream\./), value: file.content })
+    theirs.answerWith(404)
+    const refused = await verify(tenant)
+    expect([refused.status, refused.body.data]).toMatchObject([
+      ...[200, { web_address_verified: false, web_address_look: { file: 'It answered 404' } }],
+    ])
+    const first = await newSession(service, tenant)
+    expect(first).toMatchObject({ host_is_custom: false, config_version: 1 })
+    expect(first.url).toBe(`${service.portalUrl}/pay/${tokenOf(first)}`)
+
+    theirs.answerWith(fileAt('/.well-known/compstream-verification.txt', file.content))
+    expect((await verify(tenant)).body.data).toMatchObject({
+      ...{ config_version: 1, web_address_verified: true, web_address_look: { file: null } },
+    })
+    const session = await newSession(service, tenant)
+    expect(session).toMatchObject({ host_is_custom: true, config_version: 1 })
+    expect(session.url).toBe(`https://${host}/checkout/${tokenOf(session)}`)
+
+    await operate(service, 'POST', '/clock/advance', { seconds: DAY_S })
+    expect(await checkoutOf(tenant)).toMatchObject({ web_address_verified: true })
+    theirs.answerWith(fileAt('/.well-known/compstream-verification.txt', 'of somebody else'))
+    await operate(service, 'POST', '/clock/advance', { seconds: DAY_S })
+    expect(await checkoutOf(tenant)).toMatchObject({ web_address_verified: false, config_version: 1 })
+    expect(await newSession(service, tenant)).toMatchObject({ host_is_custom: false })
+    theirs.answerWith(fileAt('/.well-known/compstream-verification.txt', file.content))
+    await operate(service, 'POST', '/clock/advance', { seconds: DAY_S })
+    expect(await checkoutOf(tenant)).toMatchObject({ web_address_verified: true })
+  })
+
+  test('counts when the operator vouches for it, until it changes or is looked at', async () => {
+    const tenant = await seller({ web_address: 'https://Pay.Vouched.example/' })
+    expect((await verify(tenant, { force: true })).body.data).toMatchObject({
+      ...{ web_address: 'https://Pay.Vouched.example/', web_address_verified: true, web_address_look: null },
+    })
+    const session = await newSession(service, tenant)
+    expect(session.url).toBe(`https://pay.vouched.example/pay/${tokenOf(session)}`)
+    await operate(service, 'POST', '/clock/advance', { seconds: 2 * DAY_S })
+    expect(await checkoutOf(tenant)).toMatchObject({ web_address_verified: true })
+    // the same address in other words
+    await enableCheckout(service, tenant, { web_address: 'pay.vouched.example' })
+    expect(await checkoutOf(tenant)).toMatchObject({ web_address_verified: true, config_version: 2 })
+    expect((await verify(tenant)).body.data).toMatchObject({ web_address_verified: false })
+    await verify(tenant, { force: true })
+    await enableCheckout(service, tenant, { web_address: 'checkout.vouched.example' })
+    expect(await checkoutOf(tenant)).toMatchObject({ web_address_verified: false, config_version: 3 })
+  })
+
+  test('shows the pages of its tenant alone, those of links that are out included', async () => {
+    const [tenant, other] = [
+      await seller({ web_address: 'pay.own.example', link_format: '/c/{token}/open?x=1' }),
+      await seller(),
+    ]
+    await verify(tenant, { force: true })
+    const [own, foreign] = [await linkIdOf(tenant), await linkIdOf(other)]
+    const paths = (id: string) => [`/pay/${id}`, `/c/${id}/open?x=1`]
+    const all = [own, foreign].flatMap(paths)
+    const found = async (host: string) =>
+      Promise.all(all.map(async (path) => (await under(host, path)).status))
+    expect(await found('pay.own.example')).toEqual([200, 200, 404, 404])
+    expect(await found('PAY.own.example:443')).toEqual([200, 200, 404, 404])
+    expect(await found('nobodys.example')).toEqual([200, 404, 200, 404])
+    // after the address changed, what was issued there stays
+    await enableCheckout(service, tenant, { web_address: 'new.own.example', link_format: '/{token}' })
+    expect(await found('pay.own.example')).toEqual([200, 200, 404, 404])
+    await verify(tenant, { force: true })
+    expect((await under('new.own.example', `/${own}?from=mail`)).status).toBe(200)
+    expect((await under('new.own.example', `/${foreign}`)).status).toBe(404)
+    expect((await under('pay.own.example', '/nothing')).status).toBe(404)
+  })
+
+  test('has one tenant at a time', async () => {
+    const settings = { web_address: 'pay.shared.example' }
+    const [first, second] = [await seller(settings), await seller(settings)]
+    expect((await verify(first, { force: true })).status).toBe(200)
+    expect(await verify(second, { force: true })).toMatchObject({ status: 409 })
+    await enableCheckout(service, first)
+    expect((await verify(second, { force: true })).body.data.web_address_verified).toBe(true)
+    expect((await under('pay.shared.example', `/pay/${await linkIdOf(first)}`)).status).toBe(404)
+    expect((await under('pay.shared.example', `/pay/${await linkIdOf(second)}`)).status).toBe(200)
+  })
+
+  test('is none while it is not set, or the service’s own', async () => {
+    expect(await verify(await seller(), { force: true })).toMatchObject({ status: 409 })
+    const own = await seller({ web_address: new URL(service.portalUrl).host })
+    expect(await verify(own, { force: true })).toMatchObject({ status: 409 })
+    expect(await verify({ tenantId: '0'.repeat(24) })).toMatchObject({ status: 404 })
+    expect(await verify(own, { force: 'yes' })).toMatchObject({ status: 400 })
+  })
+})
+
+describe('a service without pages of its own', () => {
+  test('issues links on addresses that are verified, here by a record', async () => {
+    const names = await startNameServer()
+    const lone = await startProcess({ env: { PORTAL_URL: 'off', DNS_SERVERS: names.address } })
+    try {
+      const tenant = await seedTenant(lone)
+      await enableCheckout(lone, tenant, { web_address: 'pay.lone.example' })
+      const create = () =>
+        partner(lone, tenant.clientHeaders, 'POST', '/payment-sessions', sessionBody(tenant))
+      const refused = await create()
+      expect([refused.status, refused.body.error]).toEqual([503, 'No Payment Page Host'])
+      const embedded = { ...sessionBody(tenant), mode: 'embedded' }
+      const mounted = await partner(lone, tenant.clientHeaders, 'POST', '/payment-sessions', embedded)
+      expect([mounted.status, mounted.body.data.config_version]).toEqual([201, 1])
+
+      const before = await operate(lone, 'GET', `/tenants/${tenant.tenantId}/checkout`)
+      const { name, value } = before.web_address_challenge.dns
+      expect(name).toBe('_compstream.pay.lone.example')
+      const none = await verify(tenant, {}, lone)
+      expect(none.body.data.web_address_look.dns).toBe('There is no such TXT record')
+      names.records.set(name, ['v=spf1 -all', `${value}0`])
+      expect((await verify(tenant, {}, lone)).body.data.web_address_look.dns).toBe(
+        'No TXT record has the value',
+      )
+      names.records.set(name, ['v=spf1 -all', value])
+      expect((await verify(tenant, {}, lone)).body.data).toMatchObject({ web_address_verified: true })
+      const session = await create()
+      expect([session.status, session.body.data.host_is_custom]).toEqual([201, true])
+      expect(session.body.data.url).toMatch(/^https:\/\/pay\.lone\.example\/pay\//)
+      names.records.clear()
+      await operate(lone, 'POST', '/clock/advance', { seconds: DAY_S })
+      expect((await create()).status).toBe(503)
+    } finally {
+      await lone.stop()
+      await names.stop()
+    }
+  })
+})
+
+describe('the origins that may embed a checkout', () => {
+  const put = async (embed_origins: unknown) => {
+    const tenant = await seedTenant(service)
+    return send(`${service.opsUrl}/ops/v1/tenants/${tenant.tenantId}/checkout`, {
+      ...{ method: 'PUT', headers: { Authorization: `Bearer ${service.operatorToken}` } },
+      body: { ...CHECKOUT, embed_origins },
+    })
+  }
+
+  test('are none unless they are set', async () => {
+    expect((await put(undefined)).body.data.embed_origins).toEqual([])
+    const origins = ['https://shop.example', 'https://shop.example:8443', 'http://localhost:3000']
+    expect((await put(origins)).body.data.embed_origins).toEqual(origins)
+  })
+
+  test.each([
+    ['*'],
+    ['null'],
+    ['http://shop.example'],
+    ['https://shop.example/'],
+    ['https://shop.example:443'],
+    ['https://*.shop.example'],
+    ['https://Shop.example'],
+    ['https://shop.example:99999'],
+    ["https://shop.example; script-src 'unsafe-inline'"],
+    ['https://user@shop.example'],
+    ['shop.example'],
+    [7],
+  ])('are not %j', async (origin) => {
+    const { status, body } = await put([origin])
+    expect([status, body.message]).toEqual([400, expect.stringContaining('embed_origins')])
+  })
+
+  test('are an array of 20 at the most', async () => {
+    expect((await put('https://shop.example')).status).toBe(400)
+    const many = Array.from({ length: 21 }, (_, index) => `https://shop${index}.example`)
+    expect((await put(many)).status).toBe(400)
+    expect((await put(many.slice(1))).status).toBe(200)
+  })
+})

@@ -1,0 +1,460 @@
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { newClient } from '../support/intake.ts'
+import { enableCheckout, sessionBody, tokenOf } from '../support/payment-sessions.ts'
+import { partner } from '../support/payments.ts'
+import { operate, type SeededTenant, seedPolicy, seedTenant, send } from '../support/seed.ts'
+import { type SharedService, sharedService } from '../support/service.ts'
+
+/** What a request for a payment session may say, and how it is answered. */
+
+let service: SharedService
+let tenant: SeededTenant
+let configVersion: number
+
+beforeAll(async () => {
+  service = await sharedService()
+  tenant = await seedTenant(service)
+  configVersion = (await enableCheckout(service, tenant)).config_version
+})
+
+const ask = (method: string, path: string, body?: unknown, key?: string) =>
+  partner(service, tenant.clientHeaders, method, path, body, key)
+const without = (...names: string[]) => {
+  const body = sessionBody(tenant)
+  for (const name of names) delete body[name]
+  return body
+}
+/** Money alone: the default amount is left out. */
+const sums = (figures: Record<string, unknown>) => ({ ...without('amount_cents'), ...figures })
+const create = (overrides: Record<string, unknown> = {}) =>
+  ask('POST', '/payment-sessions', sessionBody(tenant, overrides))
+interface Instalment {
+  readonly number: number
+  readonly amount_cents: number
+}
+const plan = (token: string) => send(`${service.paymentsUrl}/public/payment-sessions/${token}/plan`)
+const total = async () => (await ask('GET', '/payment-sessions?limit=1')).body.pagination.total as number
+
+/** What a request is refused with; nothing was created by it. */
+async function refusal(body: unknown) {
+  const before = await total()
+  const answer = await ask('POST', '/payment-sessions', body)
+  expect(await total()).toBe(before)
+  expect(Object.keys(answer.body).sort()).toEqual(['error', 'message', 'ok'])
+  return [answer.status, answer.body.ok, answer.body.error, answer.body.message]
+}
+const badRequest = (word: string) => [400, false, 'Bad Request', expect.stringContaining(word)]
+
+describe('what is missing or wrong is refused by its name', () => {
+  test.each(['employer_id', 'policy_id', 'customer'])('%s is required', async (name) => {
+    expect(await refusal(without(name))).toEqual(badRequest(name))
+    expect(await refusal(sessionBody(tenant, { [name]: null }))).toEqual(badRequest(name))
+    expect(await refusal(sessionBody(tenant, { [name]: 7 }))).toEqual(badRequest(name))
+  })
+
+  test.each<[Record<string, string>, string]>([
+    [{ email: 'a@b.example' }, 'customer.name'],
+    [{ name: 'A' }, 'customer.email'],
+    [{ name: 'A', email: 'nobody' }, 'customer.email'],
+    [{ name: ' ', email: 'a@b.example' }, 'customer.name'],
+    ...['555-1234', '+442071838750', '+1555123456', '5551234567', '+155512345678', ''].map(
+      (phone): [Record<string, string>, string] => [
+        { name: 'A', email: 'a@b.example', phone },
+        'customer.phone',
+      ],
+    ),
+  ])('a customer %j', async (customer, word) => {
+    expect(await refusal(sessionBody(tenant, { customer }))).toEqual(badRequest(word))
+  })
+
+  test.each([
+    [{}, 'amount_cents'],
+    [{ amount_cents: 100, premium_cents: 90, fee_cents: 5 }, '95'],
+    [{ amount_cents: 100, premium_cents: 90, fee_cents: 5 }, '100'],
+    [{ amount_cents: 10_500, premium_cents: 10_500, fee_cents: 500 }, '11000'],
+    [{ amount_cents: 100, fee_cents: 101 }, 'fee_cents'],
+    [{ amount_cents: 49 }, '50'],
+    [{ premium_cents: 40, fee_cents: 9 }, '50'],
+    [{ amount_cents: 100_000_001 }, '100000000'],
+    [{ premium_cents: 99_999_999, fee_cents: 2 }, '100000000'],
+    [{ amount_cents: 0 }, '50'],
+    [{ amount_cents: -100 }, 'amount_cents'],
+    [{ amount_cents: '10500' }, 'amount_cents'],
+    [{ amount_cents: 100.5 }, 'amount_cents'],
+    [{ premium_cents: 100.5 }, 'premium_cents'],
+    [{ amount_cents: 200, fee_cents: 0.5 }, 'fee_cents'],
+    [{ premium_cents: 100, fee_cents: -1 }, 'fee_cents'],
+    [{ amount_cents: 10_500, fee_cents: 500, fee_breakdown: [{ label: 'A', amount_cents: 300 }] }, '300'],
+    [{ amount_cents: 10_500, fee_breakdown: [{ label: 'A', amount_cents: 300 }] }, 'fee_breakdown'],
+    [{ amount_cents: 10_500, fee_cents: 500, fee_breakdown: [] }, 'fee_breakdown'],
+    [
+      {
+        ...{ amount_cents: 10_500, fee_cents: 500 },
+        fee_breakdown: [
+          { label: 'A', amount_cents: 600 },
+          { label: 'B', amount_cents: -100 },
+        ],
+      },
+      'fee_breakdown',
+    ],
+    [
+      { amount_cents: 10_500, fee_cents: 1, fee_breakdown: [{ label: 'A', amount_cents: 0.5 }] },
+      'fee_breakdown',
+    ],
+    [{ amount_cents: 10_500, fee_cents: 1, fee_breakdown: [{ amount_cents: 1 }] }, 'label'],
+    [{ amount_cents: 10_500, fee_cents: 1, fee_breakdown: { label: 'A' } }, 'fee_breakdown'],
+  ])('money %j', async (figures, word) => {
+    expect(await refusal(sums(figures))).toEqual(badRequest(word))
+  })
+
+  test.each([
+    [{ total_installments: 0 }, 'total_installments'],
+    [{ total_installments: 61 }, 'total_installments'],
+    [{ total_installments: 1.5 }, 'total_installments'],
+    [{ total_installments: 3, down_payment_percent: -1 }, 'down_payment_percent'],
+    [{ total_installments: 3, down_payment_percent: 101 }, 'down_payment_percent'],
+    [{ total_installments: 3, down_payment_percent: 100.01 }, 'down_payment_percent'],
+    [{ total_installments: 3, down_payment_percent: '20' }, 'down_payment_percent'],
+    [{ total_installments: 3, down_payment_cents: 10_501 }, 'down_payment_cents'],
+    [{ total_installments: 3, down_payment_cents: -1 }, 'down_payment_cents'],
+    [{ total_installments: 3, down_payment_cents: 0.5 }, 'down_payment_cents'],
+    [{ down_payment_percent: 10 }, 'total_installments'],
+    [{ down_payment_cents: 100 }, 'total_installments'],
+    [{ down_payment_cents: 0 }, 'total_installments'],
+    [{ total_installments: 3, mode: 'embedded' }, 'total_installments'],
+    [{ down_payment_percent: 10, mode: 'embedded' }, 'down_payment_percent'],
+    [{ down_payment_cents: 10, mode: 'embedded' }, 'down_payment_cents'],
+  ])('a plan %j', async (plan, word) => {
+    expect(await refusal(sessionBody(tenant, plan))).toEqual(badRequest(word))
+  })
+
+  test.each([{}, { total_installments: 3 }, { mode: 'embedded' }])(
+    'months of down payment, which name the two fields instead: %j',
+    async (overrides) => {
+      const why = await refusal(sessionBody(tenant, { ...overrides, down_payment_months: 2 }))
+      expect(why).toEqual(badRequest('down_payment_percent'))
+      expect(why).toEqual(badRequest('down_payment_cents'))
+    },
+  )
+
+  test.each([
+    [{ mode: 'hosted' }, 'mode'],
+    [{ mode: 'LINK' }, 'mode'],
+    [{ ttl_minutes: 14 }, 'ttl_minutes'],
+    [{ ttl_minutes: 10_081 }, 'ttl_minutes'],
+    [{ ttl_minutes: 15.5 }, 'ttl_minutes'],
+    [{ ttl_minutes: '60' }, 'ttl_minutes'],
+    [{ single_use: 'no' }, 'single_use'],
+    [{ deliver: { email: 'yes' } }, 'deliver.email'],
+    [{ deliver: { email: true, email_to: 'nobody' } }, 'deliver.email_to'],
+    [{ deliver: { sms: true } }, 'deliver.sms_to'],
+    [{ deliver: { sms: true, sms_to: '555-1234' } }, 'deliver.sms_to'],
+    [{ deliver: [] }, 'deliver'],
+    [{ mode: 'embedded', deliver: { email: true } }, 'deliver'],
+    [{ mode: 'embedded', deliver: { email: false, sms: false } }, 'deliver'],
+    [{ mode: 'embedded', deliver: {} }, 'deliver'],
+    [{ description: 'x'.repeat(501) }, 'description'],
+  ])('%j', async (overrides, word) => {
+    expect(await refusal(sessionBody(tenant, overrides))).toEqual(badRequest(word))
+  })
+
+  test.each(['[]', '"a"', 'null', '{', ''])('a body %s', async (body) => {
+    const answer = await ask('POST', '/payment-sessions', body)
+    expect([answer.status, answer.body.ok, answer.body.error]).toEqual([400, false, 'Bad Request'])
+  })
+})
+
+describe('ids are looked up before anything is created', () => {
+  const none = 'f'.repeat(24)
+  test.each(['employer_id', 'policy_id', 'carrier_id'])('%s of nothing', async (name) => {
+    const why = [404, false, 'Not Found', expect.stringMatching(name.replace('_id', '(_id)?'))]
+    expect(await refusal(sessionBody(tenant, { [name]: none }))).toEqual(why)
+    expect(await refusal(sessionBody(tenant, { [name]: none, mode: 'embedded' }))).toEqual(why)
+  })
+
+  test('a key for one carrier need not name it; one for several must', async () => {
+    const { tenantId, carrierId } = tenant
+    const body = without('carrier_id')
+    const one = await newClient(service, tenantId, { carrier_ids: [carrierId] })
+    const inferred = await partner(service, one.headers, 'POST', '/payment-sessions', body)
+    expect(inferred.status).toBe(201)
+    expect((await ask('GET', `/payment-sessions/${inferred.body.data.id}`)).body.data.carrier_id).toBe(
+      carrierId,
+    )
+    const { carrier_id } = await operate(service, 'POST', '/carriers', {
+      ...{ tenant_id: tenantId, name: 'Second', settlement_type: null },
+    })
+    const several = await newClient(service, tenantId, { carrier_ids: [carrierId, carrier_id] })
+    const refused = await partner(service, several.headers, 'POST', '/payment-sessions', body)
+    expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('carrier_id')])
+    expect(await refusal(body)).toEqual(badRequest('carrier_id'))
+  })
+
+  test('the earlier check answers', async () => {
+    const off = await seedTenant(service)
+    const sandbox = await newClient(service, off.tenantId, { environment: 'sandbox' })
+    const narrow = await newClient(service, off.tenantId, { carrier_ids: [] })
+    const told = async (headers: Readonly<Record<string, string>>, overrides: Record<string, unknown>) => {
+      const answer = await partner(service, headers, 'POST', '/payment-sessions', sessionBody(off, overrides))
+      return [answer.status, answer.body.error]
+    }
+    expect(await told({}, { mode: 'hosted' })).toEqual([401, 'Unauthorized'])
+    const { status, body } = await partner(service, sandbox.headers, 'POST', '/payment-sessions', '{"broken')
+    expect([status, body.error]).toEqual([400, 'Bad Request'])
+    expect(body.message).toContain('sandbox')
+    expect(await told(off.clientHeaders, { policy_id: none, amount_cents: 49 })).toEqual([400, 'Bad Request'])
+    expect(await told(narrow.headers, { policy_id: none })).toEqual([404, 'Not Found'])
+    expect(await told(narrow.headers, {})).toEqual([403, 'Forbidden'])
+    expect(await told(off.clientHeaders, { mode: 'embedded' })).toEqual([403, 'Checkout Not Enabled'])
+  })
+
+  test.each(['display_name', 'support_email', 'sender_email', 'link_ttl_minutes', 'link_format'])(
+    'a checkout that lacks %s is not enabled, and says so',
+    async (name) => {
+      const lacking = await seedTenant(service)
+      await enableCheckout(service, lacking, { [name]: null })
+      for (const mode of ['link', 'embedded']) {
+        const body = sessionBody(lacking, { mode })
+        const answer = await partner(service, lacking.clientHeaders, 'POST', '/payment-sessions', body)
+        expect([answer.status, answer.body]).toEqual([
+          403,
+          { ok: false, error: 'Checkout Not Enabled', message: expect.stringContaining(name) },
+        ])
+      }
+    },
+  )
+})
+
+describe('figures', () => {
+  const premium = (amount_cents: number) => ({ label: 'Premium', amount_cents })
+  test.each([
+    [{ amount_cents: 50 }, 50, [premium(50)]],
+    [{ amount_cents: 100_000_000 }, 100_000_000, [premium(100_000_000)]],
+    [{ premium_cents: 10_000 }, 10_000, [premium(10_000)]],
+    [
+      { premium_cents: 10_000, fee_cents: 500 },
+      10_500,
+      [premium(10_000), { label: 'Fees', amount_cents: 500 }],
+    ],
+    [
+      { amount_cents: 105, premium_cents: 100, fee_cents: 5 },
+      105,
+      [premium(100), { label: 'Fees', amount_cents: 5 }],
+    ],
+    [
+      { amount_cents: 10_500, fee_cents: 500 },
+      10_500,
+      [premium(10_000), { label: 'Fees', amount_cents: 500 }],
+    ],
+    [{ amount_cents: 500, fee_cents: 0, fee_breakdown: [] }, 500, [premium(500)]],
+    [
+      {
+        ...{ premium_cents: 10_000, fee_cents: 500 },
+        fee_breakdown: [
+          { label: 'Z', amount_cents: 200 },
+          { label: 'A', amount_cents: 300 },
+        ],
+      },
+      10_500,
+      [premium(10_000), { label: 'Z', amount_cents: 200 }, { label: 'A', amount_cents: 300 }],
+    ],
+  ])('%j is %i cents', async (figures, amount_cents, line_items) => {
+    const { status, body } = await ask('POST', '/payment-sessions', sums(figures))
+    expect([status, body.data]).toMatchObject([201, { amount_cents, line_items }])
+    expect((await ask('GET', `/payment-sessions/${body.data.id}`)).body.data).toMatchObject({
+      ...{ amount_cents, line_items, premium_cents: line_items[0]!.amount_cents },
+    })
+  })
+
+  // base, what is asked of it, what is paid at signing, each instalment, the last one
+  test.each([
+    [10_001, { total_installments: 3, down_payment_percent: 33 }, 3_300, 2_233, 2_235],
+    [50_000, { total_installments: 1, down_payment_percent: 8.2 }, 4_100, 45_900, 45_900],
+    [100_000, { total_installments: 60, down_payment_percent: 20 }, 20_000, 1_333, 1_353],
+    [10_500, { total_installments: 3, down_payment_percent: 50, down_payment_cents: 100 }, 100, 3_466, 3_468],
+    [1_000, { total_installments: 3 }, 0, 333, 334],
+    [10_500, { total_installments: 4, down_payment_percent: 100 }, 10_500, 0, 0],
+    [10_500, { total_installments: 4, down_payment_cents: 10_500 }, 10_500, 0, 0],
+    [100_000_000, { total_installments: 60, down_payment_percent: 0.000001 }, 1, 1_666_666, 1_666_705],
+    [50, { total_installments: 60 }, 0, 0, 50],
+  ])('of %i, %j: %i now, %i each, %i at last', async (base, asked, now, each, last) => {
+    const { status, body } = await create({ amount_cents: base, ...asked })
+    expect([
+      status,
+      body.data.amount_cents,
+      Object.keys(body.data).filter((name) => /plan|installment/.test(name)),
+    ]).toEqual([201, now, []])
+    expect(body.data.line_items).toEqual([premium(base)])
+    const { data } = (await plan(tokenOf(body.data))).body
+    expect(data).toMatchObject({
+      ...{
+        total_cents: base,
+        down_payment_cents: now,
+        per_installment_cents: each,
+        last_installment_cents: last,
+      },
+      ...{ currency: 'usd', total_installments: asked.total_installments },
+    })
+    expect(data.installments.map(({ number }: Instalment) => number)).toEqual(
+      Array.from({ length: asked.total_installments }, (_, index) => index + 1),
+    )
+    expect(
+      data.installments.reduce((sum: number, { amount_cents }: Instalment) => sum + amount_cents, now),
+    ).toBe(base)
+  })
+})
+
+describe('an answer', () => {
+  test('has exactly what is documented', async () => {
+    const { status, body } = await create({
+      ...{
+        ttl_minutes: 15,
+        created_by: 'desk 4',
+        logo: 'x',
+        display_name: 'Mallory',
+        sms_from: '+12025550199',
+      },
+    })
+    expect([status, Object.keys(body)]).toEqual([201, ['ok', 'data']])
+    expect(Object.keys(body.data).sort()).toEqual(
+      [
+        ...['id', 'url', 'token_prefix', 'mode', 'status', 'amount_cents', 'line_items', 'expires_at'],
+        ...['single_use', 'host_is_custom', 'config_version', 'delivery', 'delivery_ok'],
+      ].sort(),
+    )
+    const { data } = body
+    const token = tokenOf(data)
+    expect(token).toMatch(/^[A-Za-z0-9_-]{43,}$/)
+    expect([data.token_prefix, data.host_is_custom]).toEqual([token.slice(0, 8), false])
+    expect([data.mode, data.status, data.single_use, data.config_version]).toEqual([
+      'link',
+      'pending',
+      true,
+      configVersion,
+    ])
+    expect(data.url).toBe(`${service.portalUrl}/pay/${token}`)
+    const read = (await ask('GET', `/payment-sessions/${data.id}`)).body.data
+    expect(read).toMatchObject({ created_by: 'desk 4', created_at: expect.stringMatching(/\.\d{3}Z$/) })
+    for (const name of ['url', 'client_secret', 'publishable_key', 'plan', 'installment_plan', 'token']) {
+      expect(read).not.toHaveProperty(name)
+    }
+    const { data: list } = (await ask('GET', '/payment-sessions?limit=1')).body
+    expect(list).toEqual([read])
+  })
+
+  test.each([
+    [{ ttl_minutes: 10_080 }, 10_080],
+    [{}, 1_440],
+    [{ ttl_minutes: null }, 1_440],
+  ])('expires as asked, else as configured: %j', async (overrides, minutes) => {
+    const { data } = (await create(overrides)).body
+    const { created_at, expires_at } = (await ask('GET', `/payment-sessions/${data.id}`)).body.data
+    expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(minutes * 60_000)
+  })
+
+  test('says whether it may be paid twice, as asked, else as configured', async () => {
+    const twice = await seedTenant(service)
+    const { config_version } = await enableCheckout(service, twice, { single_use: false })
+    const made = async (overrides: Record<string, unknown>) => {
+      const body = sessionBody(twice, overrides)
+      return (await partner(service, twice.clientHeaders, 'POST', '/payment-sessions', body)).body.data
+    }
+    expect((await made({})).single_use).toBe(false)
+    expect((await made({ single_use: true })).single_use).toBe(true)
+    expect((await create({ single_use: false })).body.data.single_use).toBe(false)
+    const first = await made({})
+    expect(first.config_version).toBe(config_version)
+    await enableCheckout(service, twice, { display_name: 'Another name' })
+    expect((await made({})).config_version).toBe(config_version + 1)
+  })
+
+  test('of an embedded one is exactly what mounts its checkout', async () => {
+    const { status, body } = await create({ mode: 'embedded' })
+    expect([status, Object.keys(body.data).sort()]).toEqual([
+      201,
+      ['client_secret', 'config_version', 'id', 'publishable_key', 'status'],
+    ])
+    expect(body.data).toMatchObject({ status: 'pending', config_version: configVersion })
+    const { id } = body.data
+    const read = (await ask('GET', `/payment-sessions/${id}`)).body.data
+    expect(read).toMatchObject({
+      id,
+      mode: 'embedded',
+      token_prefix: null,
+      host_is_custom: false,
+      delivery: [],
+    })
+    expect(JSON.stringify(read)).not.toContain(body.data.client_secret)
+  })
+})
+
+describe('a key', () => {
+  test.each(['link', 'embedded'])('creates one session, and names it again: %s', async (mode) => {
+    const key = randomUUID()
+    const body = sessionBody(tenant, { mode })
+    const before = await total()
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => ask('POST', '/payment-sessions', body, key)),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
+    const { id } = answers.find(({ status }) => status === 201)!.body.data
+    const again = await ask('POST', '/payment-sessions', body, key)
+    for (const answer of [...answers.filter(({ status }) => status === 409), again]) {
+      expect(answer.body).toEqual({
+        ...{ ok: false, error: 'Conflict', message: expect.stringContaining(id), id, data: { id } },
+      })
+    }
+    const other = await ask(
+      'POST',
+      '/payment-sessions',
+      sessionBody(tenant, { mode, amount_cents: 777 }),
+      key,
+    )
+    expect([other.status, other.body.message]).toEqual([409, expect.stringContaining('another request body')])
+    expect(await total()).toBe(before + 1)
+  })
+
+  test('that was refused is free again', async () => {
+    const key = randomUUID()
+    const refused = await ask(
+      'POST',
+      '/payment-sessions',
+      sessionBody(tenant, { policy_id: 'f'.repeat(24) }),
+      key,
+    )
+    expect(refused.status).toBe(404)
+    expect((await ask('POST', '/payment-sessions', sessionBody(tenant), key)).status).toBe(201)
+  })
+})
+
+test('a list shows what is asked for, newest first', async () => {
+  const { tenantId, carrierId, employerId } = tenant
+  const { policyId } = await seedPolicy(service, { employerId, carrierId })
+  const { carrier_id } = await operate(service, 'POST', '/carriers', {
+    ...{ tenant_id: tenantId, name: 'Third', settlement_type: null },
+  })
+  const elsewhere = await seedPolicy(service, { employerId, carrierId: carrier_id })
+  const first = (await create({ policy_id: policyId })).body.data.id
+  const second = (await create({ policy_id: policyId })).body.data.id
+  const third = (await create({ policy_id: elsewhere.policyId, carrier_id })).body.data.id
+  const ids = async (query: string) => {
+    const { status, body } = await ask('GET', `/payment-sessions?${query}`)
+    expect(status).toBe(200)
+    return body.data.map(({ id }: { id: string }) => id)
+  }
+  expect(await ids(`policy_id=${policyId}`)).toEqual([second, first])
+  expect(await ids(`carrier_id=${carrier_id}`)).toEqual([third])
+  expect((await ids(`employer_id=${employerId}&limit=3`)).slice(0, 3)).toEqual([third, second, first])
+  expect(await ids(`employer_id=${'f'.repeat(24)}`)).toEqual([])
+  await ask('DELETE', `/payment-sessions/${first}`)
+  expect(await ids(`policy_id=${policyId}&status=cancelled`)).toEqual([first])
+  expect(await ids(`policy_id=${policyId}&status=pending`)).toEqual([second])
+  const { pagination } = (await ask('GET', `/payment-sessions?policy_id=${policyId}&limit=1&page=2`)).body
+  expect(pagination).toEqual({ page: 2, limit: 1, total: 2, total_pages: 2, has_more: false })
+  for (const query of ['status=open', 'page=0', 'limit=0', 'limit=x', 'employer_id=x']) {
+    const { status, body } = await ask('GET', `/payment-sessions?${query}`)
+    expect([query, status, body.error]).toEqual([query, 400, 'Bad Request'])
+  }
+  expect((await ask('GET', '/payment-sessions?limit=1000')).body.pagination.limit).toBe(200)
+})

@@ -1,0 +1,104 @@
+import { expect } from 'vitest'
+import { newSession, tokenOf } from './payment-sessions.ts'
+import { partner, raised } from './payments.ts'
+import { type Answer, operate, type SeededTenant, seedPolicy, send } from './seed.ts'
+import type { RunningService } from './service.ts'
+
+/** What a payer fills in, who agrees to be debited. */
+export const PAYERS_ACCOUNT = {
+  account_holder_name: 'Tidewater Joinery LLC',
+  routing_number: '021000021',
+  account_number: '000123456789',
+  account_type: 'checking',
+  authorized: true,
+} as const
+
+/** A carrier with a policy. */
+export interface SettlingCarrier {
+  readonly carrierId: string
+  readonly policyId: string
+}
+
+/** A session whose payer chose the bank option. */
+export interface ArrangedSession {
+  readonly id: string
+  readonly token: string
+  /** The debit; undefined where nothing is paid at signing. */
+  readonly leg: string
+}
+
+type Json = ReturnType<typeof JSON.parse>
+
+/** Plays partner, payer, operator and bank for the bank debits of a tenant. */
+export function bankDebitsOf(service: RunningService, tenant: SeededTenant) {
+  const ask = (method: string, path: string, body?: unknown) =>
+    partner(service, tenant.clientHeaders, method, path, body)
+  const ops = (path: string, body: unknown = {}): Promise<Json> => operate(service, 'POST', path, body)
+  /** As {@link ops}, whatever the answer is. */
+  const tryOps = (path: string, body: unknown = {}): Promise<Answer> =>
+    send(`${service.opsUrl}/ops/v1${path}`, {
+      ...{ method: 'POST', body },
+      headers: { Authorization: `Bearer ${service.operatorToken}` },
+    })
+  const drain = () => ops('/drain')
+  const toldOf = async (type: string, of: Record<string, string>): Promise<readonly Json[]> =>
+    (await raised(service, tenant.tenantId, type)).filter((payload) =>
+      Object.entries(of).every(([name, value]) => payload[name] === value),
+    )
+  /** The transactions of a tenant; with the words of a filter. */
+  async function transactions(filter = ''): Promise<readonly Json[]> {
+    await drain()
+    const { status, body } = await ask('GET', `/ach/transactions?limit=200${filter}`)
+    expect(status).toBe(200)
+    return body.data
+  }
+
+  /** A carrier that settles in its own way, with a policy. */
+  async function carrierOf(settlement_type: 'fbo' | 'direct' | null): Promise<SettlingCarrier> {
+    const { carrier_id } = await ops('/carriers', { tenant_id: tenant.tenantId, name: 'C', settlement_type })
+    const { policyId } = await seedPolicy(service, { employerId: tenant.employerId, carrierId: carrier_id })
+    return { carrierId: carrier_id, policyId }
+  }
+  const authorise = (token: string, account: unknown = PAYERS_ACCOUNT) =>
+    send(`${service.paymentsUrl}/public/payment-sessions/${token}/bank-debit`, {
+      ...{ method: 'POST', body: account },
+    })
+  /** A session of a carrier, the bank option chosen. */
+  async function arranged(
+    of: SettlingCarrier,
+    overrides: Record<string, unknown> = {},
+  ): Promise<ArrangedSession> {
+    const created = await newSession(service, tenant, {
+      ...{ carrier_id: of.carrierId, policy_id: of.policyId, ...overrides },
+    })
+    const token = tokenOf(created)
+    const answer = await authorise(token)
+    expect([answer.status, answer.body.data.status]).toEqual([200, 'scheduled'])
+    return { id: created.id, token, leg: answer.body.data.leg_id }
+  }
+  const report = (leg: string, verb: 'acknowledge' | 'settle' | 'return', body: unknown = {}) =>
+    ops(`/bank-rail/${leg}/${verb}`, body)
+  /** A session whose debit the bank has. */
+  async function submitted(
+    of: SettlingCarrier,
+    overrides: Record<string, unknown> = {},
+  ): Promise<ArrangedSession> {
+    const session = await arranged(of, overrides)
+    await ops('/debit-batches')
+    await report(session.leg, 'acknowledge')
+    return session
+  }
+
+  return {
+    ...{ ask, ops, tryOps, drain, transactions, carrierOf, authorise, arranged, report, submitted },
+    toldOfLeg: (type: string, leg_id: string) => toldOf(type, { leg_id }),
+    toldOfSession: (type: string, payment_session_id: string) => toldOf(type, { payment_session_id }),
+    session: async (id: string): Promise<Json> => (await ask('GET', `/payment-sessions/${id}`)).body.data,
+    transaction: async (leg: string): Promise<Json> =>
+      (await transactions()).find(({ transaction_id }) => transaction_id === leg),
+    credit: (of: SettlingCarrier, credit: Record<string, unknown>): Promise<Json> =>
+      ops('/bank-credits', { carrier_id: of.carrierId, amount_cents: 10_500, ...credit }),
+    now: async (): Promise<number> => Date.parse((await operate(service, 'GET', '/clock')).now),
+    advanceTo: (at: number) => ops('/clock/advance', { to: new Date(at).toISOString() }),
+  }
+}
