@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { FAULT_POINTS } from '../../application/ports/faults.ts'
 import type { Operation, Parameter } from '../../interfaces/endpoints/openapi.ts'
 import type { JsonSchema } from '../../interfaces/endpoints/schemas.ts'
 import { report, serviceTime, sign } from '../support/core.ts'
@@ -93,6 +94,10 @@ beforeAll(async () => {
   }
 })
 afterAll(() => service?.stop())
+// what one operation injects must not hold up the next ones, each for as long as a provider may take
+afterEach(async () => {
+  for (const point of FAULT_POINTS) await operate(service, 'POST', '/faults', { point, times: 0 })
+})
 
 /** One request, before it is signed. */
 interface Call {
