@@ -9,6 +9,7 @@ import { measureInstalments } from './measurements/instalments.ts'
 import { measureLoading } from './measurements/loading.ts'
 import { measureManyConnections } from './measurements/many-connections.ts'
 import { measureMixedLoad } from './measurements/mixed-load.ts'
+import { measurePayerPage } from './measurements/payer-page.ts'
 import { measurePaymentLinks } from './measurements/payment-links.ts'
 import { measurePayrollReport } from './measurements/payroll-report.ts'
 import { measureRequests } from './measurements/requests.ts'
@@ -55,6 +56,7 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort
   loading: measureLoading,
   'many-connections': measureManyConnections,
   'mixed-load': measureMixedLoad,
+  'payer-page': measurePayerPage,
   'payment-links': measurePaymentLinks,
   'payroll-report': measurePayrollReport,
   requests: measureRequests,

@@ -163,6 +163,7 @@ export async function startService(
 
 /** An employer with a policy, API clients for it and an agent of it, made through the operator API. */
 export interface Participants {
+  readonly tenantId: string
   readonly employerId: string
   readonly carrierId: string
   readonly policyId: string
@@ -211,6 +212,7 @@ export async function seedParticipants({ ops, mcp }: ServiceAddresses): Promise<
     created_by: 'bench',
   })
   return {
+    tenantId: tenant_id!,
     employerId: employer_id!,
     carrierId: carrier_id!,
     policyId: policy.policy_id!,

@@ -26,8 +26,8 @@ const TOOL_ANSWER = {
 }
 
 /**
- * What Express and PostgreSQL do on this machine with nothing around them: one indexed prepared read, one insert, or
- * parsing the body and answering, per request. No authentication, no rules, no events; like ours without ETags.
+ * What Express and PostgreSQL do on this machine with nothing around them: one indexed prepared read, a page that is
+ * ready after such a read, one insert, or parsing the body and answering, per request. No authentication, no rules, no events; like ours without ETags.
  */
 export async function serveBareExpress(url: string): Promise<void> {
   const pool = new pg.Pool({ connectionString: url, max: 10 })
@@ -50,6 +50,15 @@ export async function serveBareExpress(url: string): Promise<void> {
   const app = express().disable('x-powered-by').disable('etag').use(express.json())
   app.get('/read/:id', async (request, response) => {
     response.json(await read(request.params.id))
+  })
+  let page = ''
+  app.put('/page', express.text({ type: 'text/html', limit: '1mb' }), (request, response) => {
+    page = request.body
+    response.sendStatus(204)
+  })
+  app.get('/page/:id', async (request, response) => {
+    await read(request.params.id)
+    response.type('html').send(page)
   })
   app.post('/answer', (request, response) => {
     response.json({ ...TOOL_ANSWER, id: request.body.id })

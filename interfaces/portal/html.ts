@@ -14,19 +14,27 @@ export class Html {
   }
 }
 
+type Value = string | number | Html | null | undefined | readonly Html[]
+
 /** A piece of a page; whatever is put into it is escaped, unless it is a piece itself. */
-export function html(
-  parts: TemplateStringsArray,
-  ...values: readonly (string | number | Html | null | readonly Html[])[]
-): Html {
-  const shown = (value: (typeof values)[number] | undefined): string => {
-    if (value instanceof Html) return value.text
-    if (Array.isArray(value)) return value.map(shown).join('')
-    return value === null || value === undefined ? '' : escapeHtml(String(value))
-  }
-  return new Html(parts.map((part, index) => part + shown(values[index])).join(''))
+export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
+  let text = parts[0]!
+  for (let at = 0; at < values.length; at += 1) text += shown(values[at]) + parts[at + 1]!
+  return new Html(text)
 }
 
+function shown(value: Value): string {
+  if (value instanceof Html) return value.text
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value))
+  let text = ''
+  for (const { text: one } of value) text += one
+  return text
+}
+
+const MEANS_SOMETHING = /[&<>"']/
+
 function escapeHtml(text: string): string {
+  if (!MEANS_SOMETHING.test(text)) return text
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character]!)
 }

@@ -44,7 +44,14 @@ export interface Policy {
 }
 
 const STYLE_HASH = hashOf(STYLE)
-const scriptHash = kept(hashOf)
+/** What every page begins with. Bytes that never change are made once. */
+const HEAD = Buffer.from(`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex, nofollow"><meta name="color-scheme" content="light dark"><style>${STYLE}</style>`)
+const scriptOf = kept((script: string) => ({
+  element: Buffer.from(`<script>${script}</script>\n`),
+  hash: hashOf(script),
+}))
 const coloursOf = kept((accent: string) => {
   const css = accentStyle(palette(accent, 'light'), palette(accent, 'dark'))
   return { css, hash: hashOf(css) }
@@ -55,24 +62,26 @@ export function writePage(response: ServerResponse, status: number, page: Page):
   const { title, body, brand, script, policy = {}, isTest = false, isWide = false } = page
   const data = Object.entries({ state: page.state ?? '', ...page.data })
   const colours = coloursOf(brand?.accent ?? '')
-  const text = `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex, nofollow"><meta name="color-scheme" content="light dark"><title>${html`${title}`.text}</title><link rel="icon" href="data:,"><style>${STYLE}</style><style>${colours.css}</style></head>
+  const text = [
+    HEAD,
+    `<title>${html`${title}`.text}</title><link rel="icon" href="data:,"><style>${colours.css}</style></head>
 <body class="${isWide ? 'wide' : 'narrow'}">
 ${header(brand, isTest, response).text}
 <main${isWide ? ' class="two"' : ''}${data.map(([name, value]) => html` data-${name}="${value}"`.text).join('')}>${body.text}</main>
 ${footer(brand).text}
-${script === undefined ? '' : `<script>${script}</script>\n`}</body>
-</html>
-`
+`,
+    script === undefined ? '' : scriptOf(script).element,
+    '</body>\n</html>\n',
+  ]
+  const bytes = Buffer.concat(text.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
   const ancestors = policy.ancestors ?? []
   response.statusCode = status
   response.setHeader('Content-Type', 'text/html; charset=utf-8')
-  response.setHeader('Content-Length', Buffer.byteLength(text))
+  response.setHeader('Content-Length', bytes.length)
   response.setHeader('Content-Security-Policy', written(policy, colours.hash, script))
   response.setHeader('Referrer-Policy', 'no-referrer')
   if (ancestors.length === 0) response.setHeader('X-Frame-Options', 'DENY')
-  response.end(text)
+  response.end(bytes)
 }
 
 function header(brand: PageBrand | null, isTest: boolean, response: ServerResponse): Html {
@@ -101,7 +110,7 @@ function footer(brand: PageBrand | null): Html {
 
 function written(policy: Partial<Policy>, colourHash: string, script: string | undefined): string {
   const { scripts = [], connections = [], frames = [], images = [], ancestors = [] } = policy
-  const own = script === undefined ? [] : [scriptHash(script)]
+  const own = script === undefined ? [] : [scriptOf(script).hash]
   return [
     "default-src 'none'",
     `style-src ${STYLE_HASH} ${colourHash}`,
