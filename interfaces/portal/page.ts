@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { palette } from './accent.ts'
 import { type Html, html } from './html.ts'
 import { accentStyle, STYLE } from './style.ts'
@@ -9,7 +9,7 @@ export interface PageBrand {
   readonly name: string
   /** `#rrggbb`. */
   readonly accent: string | null
-  /** Where the service serves its copy of the logo; null: the name stands alone. */
+  /** Path of the copy of its logo on the host of hosted pages; null: the name stands alone. */
   readonly logo: string | null
   readonly supportEmail: string | null
 }
@@ -59,7 +59,7 @@ export function writePage(response: ServerResponse, status: number, page: Page):
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex, nofollow"><meta name="color-scheme" content="light dark"><title>${html`${title}`.text}</title><link rel="icon" href="data:,"><style>${STYLE}</style><style>${colours.css}</style></head>
 <body class="${isWide ? 'wide' : 'narrow'}">
-${header(brand, isTest).text}
+${header(brand && { ...brand, logo: brand.logo && fromHere(response, brand.logo) }, isTest).text}
 <main${isWide ? ' class="two"' : ''}${data.map(([name, value]) => html` data-${name}="${value}"`.text).join('')}>${body.text}</main>
 ${footer(brand).text}
 ${script === undefined ? '' : `<script>${script}</script>\n`}</body>
@@ -73,6 +73,13 @@ ${script === undefined ? '' : `<script>${script}</script>\n`}</body>
   response.setHeader('Referrer-Policy', 'no-referrer')
   if (ancestors.length === 0) response.setHeader('X-Frame-Options', 'DENY')
   response.end(text)
+}
+
+/** A path of the host as the page links to it, whatever stands before both. */
+function fromHere({ req }: ServerResponse, path: string): string {
+  const { url, originalUrl = url } = req as IncomingMessage & { readonly originalUrl?: string }
+  const { pathname } = new URL(originalUrl!, 'http://page')
+  return `${'../'.repeat(pathname.split('/').length - 2)}${path.slice(1)}`
 }
 
 function header(brand: PageBrand | null, isTest: boolean): Html {
