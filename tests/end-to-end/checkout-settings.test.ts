@@ -316,6 +316,10 @@ describe('the origins that may embed a checkout', () => {
     expect((await put(undefined)).body.data.embed_origins).toEqual([])
     const origins = ['https://shop.example', 'https://shop.example:8443', 'http://localhost:3000']
     expect((await put(origins)).body.data.embed_origins).toEqual(origins)
+    // as browsers say it
+    expect((await put(['https://shop.example:443'])).body.data.embed_origins).toEqual([
+      'https://shop.example',
+    ])
   })
 
   test.each([
@@ -323,7 +327,8 @@ describe('the origins that may embed a checkout', () => {
     ['null'],
     ['http://shop.example'],
     ['https://shop.example/'],
-    ['https://shop.example:443'],
+    ['https://0'],
+    ['https://1.2.3.4.5'],
     ['https://*.shop.example'],
     ['https://Shop.example'],
     ['https://shop.example:99999'],
