@@ -30,6 +30,7 @@ export async function linkPage({ commands, clock }: Pick<Application, 'commands'
     seller: await sellerOf({ commands }, link, settings),
     accent_color: settings.accent_color,
     support_email: settings.support_email,
+    /** Of the copy on the host of hosted pages. */
     logo_path: logo_id === null ? null : logoPath(logo_id),
     description: describeContext(link.payment_context),
     amount_cents: linkAmountCents(link),

@@ -7,19 +7,24 @@ import { accepted } from '../endpoints/endpoint.ts'
 import { email, id, idOf, optional, text, withDefault, wrongType } from '../endpoints/fields.ts'
 import { contextOf, endpoint, loaded, type OperatorHost, operator } from './api.ts'
 
-/** Names and numbers of hosts, with a port; what only looks like one is told by reading it as an address. */
-const HOST = '[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\\d{1,5})?'
-const WEB_ADDRESS = new RegExp(`^(?:https://)?${HOST}(?:/[\\w.~/-]*)?$`)
+/** Names and IPv4 addresses of hosts, with a port. The last label of a name begins with a letter: else it is a number. */
+const host = (alphanumeric: string, letter: string) => {
+  const label = `${alphanumeric}(?:[${alphanumeric.slice(1, -1)}-]*${alphanumeric})?`
+  const name = `(?:${label}\\.)*${letter}(?:[${alphanumeric.slice(1, -1)}-]*${alphanumeric})?`
+  return `(?:${name}|${BYTE}(?:\\.${BYTE}){3})${PORT}`
+}
+const BYTE = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
+const PORT = '(?::(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d\\d|655[0-2]\\d|6553[0-5]))?'
+const WEB_ADDRESS = new RegExp(`^(?:https://)?${host('[A-Za-z0-9]', '[A-Za-z]')}(?:/[\\w.~/-]*)?$`)
 /** An origin as browsers send it; of this machine also without TLS, for whoever develops a page. */
-const ORIGIN = new RegExp(`^(?:https://${HOST}|http://(?:localhost|127\\.0\\.0\\.1)(?::\\d{1,5})?)$`)
+const ORIGIN = new RegExp(
+  `^(?:https://${host('[a-z0-9]', '[a-z]')}|http://(?:localhost|127\\.0\\.0\\.1)${PORT})$`,
+)
 /** Origins that may embed a checkout, at the most: they all stand in a header of every page. */
 const MOST_ORIGINS = 20
 
-function isOrigin(text: string): boolean {
-  return URL.canParse(text) && new URL(text).origin === text
-}
-
-function isWebAddress(text: string): boolean {
+/** Labels that begin with `xn--` may still be none. */
+function isAddress(text: string): boolean {
   return URL.canParse(text.includes('://') ? text : `https://${text}`)
 }
 
@@ -41,9 +46,9 @@ const body = z.object({
   logo_url: optional(formed(/^https:\/\/[^\s"'<>]+$/, 'must be an https address')),
   accent_color: optional(formed(/^#[0-9A-Fa-f]{6}$/, 'must be a colour such as #1a2b3c')),
   support_email: optional(email()),
-  web_address: optional(
-    formed(WEB_ADDRESS, WEB_ADDRESS_FORM).refine(isWebAddress, WEB_ADDRESS_FORM),
-  ).describe('Host of the partner’s own payment pages; a port and a path may follow it'),
+  web_address: optional(formed(WEB_ADDRESS, WEB_ADDRESS_FORM).refine(isAddress, WEB_ADDRESS_FORM)).describe(
+    'Host of the partner’s own payment pages; a port and a path may follow it',
+  ),
   link_format: optional(formed(/^[^\s<>"']*\{token\}[^\s<>"']*$/, 'must contain {token}')),
   sender_name: optional(text(100)),
   sender_email: optional(email()),
@@ -56,7 +61,9 @@ const body = z.object({
   embed_origins: withDefault(
     z
       .array(
-        formed(ORIGIN, ORIGIN_FORM, 300).refine(isOrigin, ORIGIN_FORM),
+        formed(ORIGIN, ORIGIN_FORM, 300)
+          .refine(isAddress, ORIGIN_FORM)
+          .transform((origin) => new URL(origin).origin),
         wrongType('must be an array of origins'),
       )
       .max(MOST_ORIGINS, `must not have more than ${MOST_ORIGINS} origins`),

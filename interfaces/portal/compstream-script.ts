@@ -1,3 +1,5 @@
+import { SESSION_STATUSES } from '../../domain/payments/payment-session.ts'
+
 /**
  * What partners put into their pages, served as `/compstream.js`: it shows an embedded session in a frame and hears what
  * becomes of it. The client secret goes to the frame by a message, which nobody else can read, and never in an address.
@@ -8,7 +10,7 @@
 export const COMPSTREAM_SCRIPT = `'use strict'
 ;(() => {
   const base = new URL('.', document.currentScript.src)
-  const STATUSES = ['pending', 'opened', 'scheduled', 'paid', 'expired', 'cancelled']
+  const STATUSES = ${JSON.stringify(SESSION_STATUSES)}
   const isText = (value) => typeof value === 'string' && value !== '' && value.length <= 1000
 
   /**

@@ -3,7 +3,7 @@ import type { Application } from '../../application/application.ts'
 import { tenantOfHost, tenantOfPage } from '../../application/payments/web-addresses.ts'
 import { HttpError } from '../http/errors.ts'
 
-const PAGE = /^\/(pay|embed)\/([^/?]+)/
+const PAGE = /^\/(pay(?=\/)|embed(?=\/[0-9a-f]{24}(?:[/?]|$)))\/([^/?]+)/
 
 /**
  * Finds pages under the host of a tenant: at the addresses that its links have, and only its own. The service's own

@@ -37,18 +37,27 @@ async function seller(settings: Readonly<Record<string, unknown>> = {}): Promise
   return tenant
 }
 
-/** Asks the portal for a page as somebody does who knows it under another host. */
-function under(host: string, path: string): Promise<{ readonly status: number; readonly text: string }> {
+/** Asks the portal as somebody does who knows it under another host. @param form is posted. */
+function under(
+  host: string,
+  path: string,
+  form?: string,
+): Promise<{ readonly status: number; readonly text: string; readonly location: string | undefined }> {
   return new Promise((resolve, reject) => {
-    const asked = request(`${service.portalUrl}${path}`, { headers: { Host: host } }, (response) => {
+    const headers = { Host: host, ...(form && { 'Content-Type': 'application/x-www-form-urlencoded' }) }
+    const method = form === undefined ? 'GET' : 'POST'
+    const asked = request(`${service.portalUrl}${path}`, { method, headers }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('end', () =>
-        resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString() }),
+        resolve({
+          ...{ status: response.statusCode!, text: Buffer.concat(chunks).toString() },
+          location: response.headers.location,
+        }),
       )
     })
     asked.on('error', reject)
-    asked.end()
+    asked.end(form)
   })
 }
 
@@ -90,6 +99,11 @@ describe('a logo', () => {
     })
     expect(Buffer.from(await served.arrayBuffer())).toEqual(GIF)
     expect((await fetch(`${service.portalUrl}/logos/${'0'.repeat(64)}`)).status).toBe(404)
+    const { url } = await newSession(service, tenant)
+    const [, src] = /<img src="([^"]+)"/.exec((await send(url)).text) ?? []
+    expect(new URL(src!, url).href).toBe(logo_url)
+    const link = `${service.portalUrl}/pay/${await linkIdOf(tenant)}`
+    expect((await send(link)).text).toContain(`<img src="${src}"`)
     // another address, another logo
     await enableCheckout(service, tenant)
     expect(await checkoutOf(tenant)).toMatchObject({ logo_url: null, logo_copied: false })
@@ -209,6 +223,27 @@ describe('a web address', () => {
     expect((await under('pay.own.example', '/nothing')).status).toBe(404)
   })
 
+  test('shows pages of sessions, and takes what is sent from them', async () => {
+    const tenant = await seller({ web_address: 'pay.paid.example', link_format: 'embed/{token}' })
+    await verify(tenant, { force: true })
+    const { id, url } = await newSession(service, tenant)
+    const { host, pathname } = new URL(url)
+    expect([host, pathname]).toEqual(['pay.paid.example', expect.stringMatching(/^\/embed\/[\w-]{59}$/)])
+    const page = await under(host, pathname)
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('$105.00')])
+    const proof = /name="proof" value="(\w+)"/.exec(page.text)![1]
+    const paid = await under(host, pathname, `proof=${proof}&option=card&card=succeeds`)
+    expect([paid.status, paid.location]).toEqual([303, `.${pathname.slice('/embed'.length)}`])
+    expect((await under(host, pathname)).text).toContain('<h1>Paid</h1>')
+    expect((await under(new URL(service.portalUrl).host, `/pay/${pathname.split('/')[2]}`)).status).toBe(200)
+    // the frame of an embedded session, under the same rule
+    const embedded = async (one: SeededTenant) =>
+      `/embed/${(await newSession(service, one, { mode: 'embedded' })).id}`
+    expect((await under(host, await embedded(tenant))).status).toBe(200)
+    expect((await under(host, await embedded(await seller()))).status).toBe(404)
+    expect((await under(host, `/embed/${id}`)).status).toBe(404)
+  })
+
   test('has one tenant at a time', async () => {
     const settings = { web_address: 'pay.shared.example' }
     const [first, second] = [await seller(settings), await seller(settings)]
@@ -281,6 +316,10 @@ describe('the origins that may embed a checkout', () => {
     expect((await put(undefined)).body.data.embed_origins).toEqual([])
     const origins = ['https://shop.example', 'https://shop.example:8443', 'http://localhost:3000']
     expect((await put(origins)).body.data.embed_origins).toEqual(origins)
+    // as browsers say it
+    expect((await put(['https://shop.example:443'])).body.data.embed_origins).toEqual([
+      'https://shop.example',
+    ])
   })
 
   test.each([
@@ -288,7 +327,8 @@ describe('the origins that may embed a checkout', () => {
     ['null'],
     ['http://shop.example'],
     ['https://shop.example/'],
-    ['https://shop.example:443'],
+    ['https://0'],
+    ['https://1.2.3.4.5'],
     ['https://*.shop.example'],
     ['https://Shop.example'],
     ['https://shop.example:99999'],
@@ -299,6 +339,15 @@ describe('the origins that may embed a checkout', () => {
   ])('are not %j', async (origin) => {
     const { status, body } = await put([origin])
     expect([status, body.message]).toEqual([400, expect.stringContaining('embed_origins')])
+  })
+
+  test('may show every page of a session, and nobody else', async () => {
+    const tenant = await seller({ embed_origins: ['https://a.example', 'https://b.example:8443'] })
+    const { headers } = await send((await newSession(service, tenant)).url)
+    const policy = headers.get('content-security-policy')
+    expect(policy).toMatch(/(^|; )frame-ancestors https:\/\/a\.example https:\/\/b\.example:8443$/)
+    const closed = await send((await newSession(service, await seller())).url)
+    expect(closed.headers.get('content-security-policy')).toMatch(/(^|; )frame-ancestors 'none'$/)
   })
 
   test('are an array of 20 at the most', async () => {
