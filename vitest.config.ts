@@ -113,7 +113,10 @@ export default defineConfig({
           ...onServers,
           name: 'eventstoredb-nats',
           env: { TEST_INSTALLATION: 'eventstoredb-nats' },
-          include: [...END_TO_END, 'tests/integration/**/*.test.ts', 'tests/chaos/concurrency.test.ts'],
+          include: [
+            ...[...END_TO_END, 'tests/integration/**/*.test.ts'],
+            ...['concurrency', 'instalments-kill'].map((name) => `tests/chaos/${name}.test.ts`),
+          ],
           exclude: [...OWN_INSTALLATION, ...ON_TRIGGERS, ...WITHOUT_LOG],
         },
       },

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
 import { EventRegistry } from '../application/event-registry.ts'
 import { aggregates } from '../domain/catalogue.ts'
@@ -18,6 +20,7 @@ const DAY_MS = 86_400_000
 const TOTAL_CENTS = 120_000
 /** Sessions that are stored at the same time. */
 const AT_ONCE = 64
+const LOOK_AGAIN_MS = 1_000
 const sealed = 'sld1.employer/bench.AAAA' as Sealed
 
 /** Whose sessions they are, and when their payers authorised them, epoch milliseconds. */
@@ -75,6 +78,23 @@ export async function storeArrangedPlans(url: string, count: number, sold: Sold)
     return schedule(plan, at)[0]!.dueAt
   } finally {
     await close()
+  }
+}
+
+/** Waits while instalments that are due are not minted, by a look a second. */
+export async function whileAnyIsLeft(url: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    for (;;) {
+      const { rows } = await client.query(
+        `SELECT FROM runtime.work WHERE process_manager = 'payment-sessions' AND kind = 'mint' AND state <> 'later' LIMIT 1`,
+      )
+      if (rows.length === 0) return
+      await delay(LOOK_AGAIN_MS)
+    }
+  } finally {
+    await client.end()
   }
 }
 

@@ -14,13 +14,18 @@ export interface components {
             policy_id: string;
             /** @enum {string} */
             status: "pending" | "Scheduled" | "submitted" | "processed" | "returned";
+            /** @enum {string} */
+            status_group: "in_flight" | "money_landed" | "failed";
             reason: string | null;
+            failure_reason: string | null;
             return_code: string | null;
             amount_cents: number;
             /** @constant */
             currency: "usd";
             payment_purpose: string;
             description: string | null;
+            /** @description Null: the account that a payer gave is no account of the API */
+            bank_account_id: string | null;
             account_last4: string;
             /** @description When it takes effect; null until it is in a batch */
             effective_date: string | null;
@@ -383,6 +388,7 @@ export interface components {
             mode: "link" | "embedded";
             seller: {
                 display_name: string | null;
+                /** @description Of the copy that hosted pages show */
                 logo_url: string | null;
                 accent_color: string | null;
                 support_email: string | null;

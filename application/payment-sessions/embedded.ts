@@ -1,8 +1,7 @@
-import { timingSafeEqual } from 'node:crypto'
 import { isId } from '../../domain/kernel/ids.ts'
 import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
-import { hashOf } from './tokens.ts'
+import { isHashOf } from './tokens.ts'
 
 /** A session that a partner's page shows in a frame; null when there is none of that id. */
 export async function embeddedSession(
@@ -15,5 +14,5 @@ export async function embeddedSession(
 
 /** Whether a text is the client secret that an embedded session was answered with. */
 export function isSecretOf({ token_hash }: PaymentSession, text: string): boolean {
-  return token_hash !== null && timingSafeEqual(Buffer.from(token_hash), Buffer.from(hashOf(text)))
+  return token_hash !== null && isHashOf(token_hash, text)
 }

@@ -70,7 +70,7 @@ export async function payerPageOf(app: Application, session: PaymentSession) {
     takes_debits: isAwaited(status),
     /** Null: none was arranged, or nothing is paid by it at signing. */
     debit: debit?.leg_id ? await debitOf(app, debit.leg_id) : null,
-    instalments: await instalmentsOf(app, session, now),
+    instalments: await instalmentsOf(app, session),
     total_cents: session.premium_cents + session.fee_cents,
   }
 }
@@ -100,18 +100,15 @@ function progressOf(debit: BankDebit | null): DebitProgress {
 }
 
 /** The schedule of a plan, each instalment with what became of it; those that never come are `stopped`. */
-async function instalmentsOf(app: Application, session: PaymentSession, now: number) {
-  const { plan, created_at, payment_session_id, debit } = session
+async function instalmentsOf(app: Application, session: PaymentSession) {
+  const { plan, created_at, payment_session_id, debit, minted } = session
   if (plan === null) return []
   const isOver = session.plan_stopped || (debit !== null && session.status === 'cancelled')
   return Promise.all(
     schedule(plan, Date.parse(created_at)).map(async ({ number, amount_cents, dueAt }) => {
-      const isMinted = debit !== null && dueAt <= now && amount_cents > 0
-      const leg = isMinted
-        ? (await app.commands.load(bankDebit, instalmentLegOf(payment_session_id, number))).state
-        : null
-      const progress = leg ? progressOf(leg) : isOver ? ('stopped' as const) : ('due' as const)
-      return { number, amount_cents, due_at: isoTime(dueAt), progress }
+      const legId = minted.includes(number) ? instalmentLegOf(payment_session_id, number) : null
+      const progress = legId ? (await debitOf(app, legId)).progress : isOver ? 'stopped' : 'due'
+      return { number, amount_cents, due_at: isoTime(dueAt), progress } as const
     }),
   )
 }

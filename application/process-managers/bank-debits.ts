@@ -74,13 +74,19 @@ export function bankDebits(app: Application, intervalMs: number) {
     ],
     work: {
       'run-batch': work({ ...kind, slots: 1, timeLimitMs: 600_000, payload: nothing }, (item) =>
-        unlessLate(() => runBatch(app, contextOf(item))),
+        unlessLate(async () => {
+          await runBatch(app, contextOf(item))
+          return { outcome: 'done' }
+        }),
       ),
       'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: waiting }, (item) =>
-        throughOutages(app, item, () => submitBatch(app, Date.parse(item.key))),
+        unlessLate(() => throughOutages(app, item, () => submitBatch(app, Date.parse(item.key)))),
       ),
       'match-credit': work({ ...kind, payload: nothing }, (item) =>
-        unlessLate(() => matchCredit(app, item.key, contextOf(item))),
+        unlessLate(async () => {
+          await matchCredit(app, item.key, contextOf(item))
+          return { outcome: 'done' }
+        }),
       ),
       process: work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
         const after = await changed(
@@ -133,10 +139,9 @@ export function bankDebits(app: Application, intervalMs: number) {
 }
 
 /** Does what read models are asked for; again a little later where they are late. */
-async function unlessLate(run: () => Promise<unknown>): Promise<WorkOutcome> {
+async function unlessLate<Payload>(run: () => Promise<WorkOutcome<Payload>>): Promise<WorkOutcome<Payload>> {
   try {
-    await run()
-    return { outcome: 'done' }
+    return await run()
   } catch (error) {
     if (error instanceof ReadModelsLate) return { outcome: 'again', afterMs: LATE_MS }
     throw error

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Effort } from '../effort.ts'
-import { expectEachMintedOnce, storeArrangedPlans } from '../our-instalments.ts'
+import { expectEachMintedOnce, storeArrangedPlans, whileAnyIsLeft } from '../our-instalments.ts'
 import type { Row } from '../report.ts'
 import {
   type BenchServer,
@@ -78,7 +78,7 @@ async function mint(server: BenchServer, count: number, kills: number): Promise<
       ...{ ...participants, tenantId: carrier.tenant_id!, at: Date.parse(now!) },
     })
     service = await startService(settings)
-    await drained(service)
+    await drained(service, url)
 
     await resetPeakMemory(service.child.pid!)
     let resident = 0
@@ -95,7 +95,7 @@ async function mint(server: BenchServer, count: number, kills: number): Promise<
       service = await startService(settings)
     }
     await moved
-    await drained(service)
+    await drained(service, url)
     const seconds = (performance.now() - began) / 1000
     resident = Math.max(resident, await peakOf(service))
     await expectEachMintedOnce(url, count)
@@ -112,7 +112,9 @@ async function peakOf({ child }: Running): Promise<number> {
   return (await memoryOf(child.pid!)).peak / 2 ** 20
 }
 
-async function drained(service: Running): Promise<void> {
+/** Waits until nothing is left to do; looks seldom, since each look costs the service some work. */
+async function drained(service: Running, url: string): Promise<void> {
+  await whileAnyIsLeft(url)
   while ((await ask(service, 'POST', 'drain', { timeout_seconds: DRAIN_S })).drained === undefined);
 }
 

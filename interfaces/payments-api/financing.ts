@@ -174,6 +174,11 @@ export const publicFinancingEndpoints = [
       409: 'The session was cancelled',
       ...OFF,
     },
-    handle: ({ host: { app }, params }) => openFinancingPage(app, params.finance_access_token),
+    async handle({ host: { app, portalUrl }, params }) {
+      const { seller, ...page } = accepted(await openFinancingPage(app, params.finance_access_token))
+      const [base, { logo_url }] = [portalUrl(), seller]
+      const logo = base === null || logo_url === null ? null : `${base}${logo_url}`
+      return { ...page, seller: { ...seller, logo_url: logo } }
+    },
   }),
 ]

@@ -1,41 +1,69 @@
 import type { FinancingPage } from '../../application/financing/financing-page.ts'
-import { dollars } from '../../domain/kernel/money.ts'
-import { day } from './dates.ts'
-import { html } from './html.ts'
+import { moment } from './dates.ts'
+import { type Html, html } from './html.ts'
 import type { Page } from './page.ts'
-import { facts } from './pieces.ts'
-
-const SENTENCES: Readonly<Record<FinancingPage['finance']['status'], string>> = {
-  not_started: 'has not asked for financing quotes yet.',
-  pending: 'is asking for financing quotes. Look again in a while.',
-  quote_ready: 'offers you to finance this amount. None of the quotes is accepted or paid.',
-  on_hold: 'has your financing request looked at. You need do nothing.',
-  expired: 'can no longer finance this amount by this link, as its time is over. Ask for a new one.',
-  payment_reported: 'was told that your down payment was received. The financing is yet to be confirmed.',
-}
+import { items, note, stateHeader } from './pieces.ts'
 
 /** The page of a financing session: what would be financed, for whom, and how that stands. Nothing is paid on it. */
 export function financingPageHtml(page: FinancingPage): Page {
-  const { seller, line_items, amount_cents, description, finance, refusal } = page
+  const { seller, line_items, amount_cents, description, finance } = page
   const { accent_color: accent, logo_url: logo, support_email: supportEmail } = seller
   const name = seller.display_name ?? ''
-  const sentence =
-    refusal === null
-      ? SENTENCES[finance.status]
-      : 'does not offer financing by this link any more. Nothing can be paid by it.'
-  const rows = facts([
-    ['For', description],
-    ...line_items.map(({ label, amount_cents }) => [label, dollars(amount_cents)] as const),
-    ['Total', dollars(amount_cents)],
-    ['Quotes', finance.quote_count === undefined ? null : String(finance.quote_count)],
-    ['Until', finance.status === 'quote_ready' ? day(finance.expires_at) : null],
-  ])
+  const { tone, sign, title, sentences } = stateOf(page, html`<bdi>${name}</bdi>`)
+  const isOpen = finance.status === 'quote_ready' && page.refusal === null
+  const until = isOpen ? html`<p class="soft">Open until ${moment(finance.expires_at)}</p>` : null
+  const test = note(
+    'warn',
+    'This is a test',
+    html`<span>Nothing is financed, and nothing can be paid here.</span>`,
+  )
   return {
-    title: `Premium financing: ${name}`,
+    title: `${title}: ${name}`,
     brand: { name, accent, logo, supportEmail },
     isTest: true,
-    body: html`<div class="card stack"><h1>Premium financing</h1>
-<p><strong><bdi>${name}</bdi></strong> ${sentence}</p>
-${rows}<p class="note warn">This is a test: nothing is financed.</p></div>`,
+    body: html`<div class="card stack">${stateHeader(tone, sign, title, null, sentences)}
+${until}${test}</div>
+<section class="card stack" aria-label="What it is for">${description === null ? null : html`<p class="text">${description}</p>`}
+${items(line_items, [{ label: 'Total', amount_cents }])}</section>`,
+  }
+}
+
+/** How it stands, and what that means for who is insured. */
+function stateOf({ finance, refusal }: FinancingPage, who: Html) {
+  if (refusal !== null) {
+    return {
+      ...({ tone: 'calm', sign: 'cross', title: 'Financing closed' } as const),
+      sentences: [html`${who} does not offer financing by this link any more.`],
+    }
+  }
+  switch (finance.status) {
+    case 'not_started':
+    case 'pending':
+      return {
+        ...({ tone: 'calm', sign: 'clock', title: 'Quotes are on their way' } as const),
+        sentences: [html`${who} has asked for financing quotes. Look at this page again in a while.`],
+      }
+    case 'quote_ready': {
+      const count = finance.quote_count === 1 ? 'One quote is' : `${finance.quote_count} quotes are`
+      return {
+        ...({ tone: 'good', sign: 'check', title: 'Quotes are ready' } as const),
+        sentences: [html`${count} ready. ${who} will go through them with you; none is accepted yet.`],
+      }
+    }
+    case 'on_hold':
+      return {
+        ...({ tone: 'warn', sign: 'clock', title: 'Under review' } as const),
+        sentences: [html`The financing request is being looked at. You need do nothing.`],
+      }
+    case 'expired':
+      return {
+        ...({ tone: 'calm', sign: 'clock', title: 'Quotes have expired' } as const),
+        sentences: [html`This link can no longer be used. Ask ${who} for a new one.`],
+      }
+    case 'payment_reported':
+      return {
+        ...({ tone: 'good', sign: 'check', title: 'Down payment reported' } as const),
+        sentences: [html`The provider reported your down payment. The financing is yet to be confirmed.`],
+      }
   }
 }

@@ -213,17 +213,11 @@ export function writeSessionPage(
   }
   writePage(response, status, {
     ...shown,
-    brand: { ...brand, logo: brand.logo && fromHere(response, brand.logo) },
+    brand,
     script: (isEmbedded ? FRAMED_SCRIPTS : SCRIPTS)[takes_cards ? processor : 'simulated'],
     ...(isEmbedded ? { data } : {}),
     ...{ isTest: is_test, policy },
   })
-}
-
-/** A path of the host as the page links to it, whatever stands before both. */
-function fromHere({ req }: Response, path: string): string {
-  const { pathname } = new URL(req.originalUrl, 'http://page')
-  return `${'../'.repeat(pathname.split('/').length - 2)}${path.slice(1)}`
 }
 
 /** Stands in the forms of a session's page, and nowhere else. */

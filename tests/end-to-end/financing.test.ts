@@ -441,7 +441,7 @@ describe('the page of a financing session', () => {
     await cancel(id)
     expect((await page(token)).status).toBe(409)
     const html = await send(`${service.portalUrl}/pay/${token}`)
-    expect([html.status, html.text]).toEqual([200, expect.stringContaining('any more')])
+    expect([html.status, html.text]).toEqual([200, expect.stringContaining('Financing closed')])
 
     const other = await seedTenant(service, { environment: 'sandbox' })
     await enableCheckout(service, other)

@@ -377,19 +377,23 @@ describe('without the right key', () => {
     },
   )
 
-  test.each(EVERY.filter(([, row]) => row.liveOnly))('%s is for live keys only', async (name, { ask }) => {
-    const request = unread(name, await ask())
-    await changingNothing(async () => {
-      for (const path of [request.path, request.path.replace(ID, 'f'.repeat(24))]) {
-        const key = live.callers['a key of the other environment']!
-        const answer = await asked(methodOf(name), { ...request, path }, key)
-        expect([...refusal(answer), answer.body.message]).toEqual([
-          ...[400, false, 'Bad Request'],
-          expect.stringContaining('no sandbox'),
-        ])
-      }
-    })
-  })
+  test.each(EVERY.filter(([, row]) => row.liveOnly))(
+    '%s is for live keys only',
+    async (name, { about, ask }) => {
+      // what is created tells by its body whether it has a sandbox
+      const request = about === 'creation' ? await ask() : unread(name, await ask())
+      await changingNothing(async () => {
+        for (const path of [request.path, request.path.replace(ID, 'f'.repeat(24))]) {
+          const key = live.callers['a key of the other environment']!
+          const answer = await asked(methodOf(name), { ...request, path }, key)
+          expect([...refusal(answer), answer.body.message]).toEqual([
+            ...[400, false, 'Bad Request'],
+            expect.stringContaining('no sandbox'),
+          ])
+        }
+      })
+    },
+  )
 })
 
 describe('in another account, or the other environment', () => {
