@@ -19,10 +19,12 @@ import { createInstallation, type Installation } from '../support/many-processes
 import { type NatsServer, natsSource, startNats } from '../support/nats.ts'
 import { checkKeys, checkPayments, expectLastingState } from '../support/payment-account.ts'
 import { PaymentClients, type PaymentsKey } from '../support/payment-clients.ts'
+import { enableCheckout } from '../support/payment-sessions.ts'
 import { expectRebuildsEqual } from '../support/rebuilds.ts'
-import { operate, seedTenant } from '../support/seed.ts'
+import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts'
 import { type RunningService, startProcess } from '../support/service.ts'
+import { checkSessions, SessionClients } from '../support/session-clients.ts'
 import { insistOnRestart, SupervisedProcesses } from '../support/supervised-processes.ts'
 import {
   acceptedBySubscription,
@@ -209,7 +211,12 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
         await listeners.register(keys.ofOneCarrier, 'steady', 'of-one-carrier')
         await listeners.register(keys.all[0]!, 'flaky', 'refunds', ['payment.refunded'])
 
-        const running = Promise.all([clients.run(keys.all, SELLERS), listeners.run(keys.all)])
+        const sessions = new SessionClients(caller, env.OPERATOR_TOKEN, random.branch())
+        const running = Promise.all([
+          clients.run(keys.all, SELLERS),
+          sessions.run(keys.all[1]!, keys.seller, SELLERS),
+          listeners.run(keys.all),
+        ])
         // a failure is looked at below; until then the kills go on
         let hasFailed = false
         running.catch(() => {
@@ -218,9 +225,10 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
         await disturb(
           random.branch(),
           () => caller.account.answered,
-          () => clients.sales.length < SALES_AT_LEAST && !hasFailed,
+          () => Math.min(clients.sales.length, sessions.sales.length) < SALES_AT_LEAST && !hasFailed,
         )
         clients.end()
+        sessions.end()
         listeners.end()
         const failure = await running.then(
           () => null,
@@ -262,7 +270,8 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
 
         // what was acknowledged is there, once, and lasts
         checkPayments(log, clients)
-        checkKeys(log, listeners)
+        checkSessions(log, sessions)
+        checkKeys(log, { lostSecrets: listeners.lostSecrets + sessions.lostTokens })
         await expectLastingState(api(), keys.all, clients, listeners)
 
         // what happened is told, once, and by then it is so
@@ -300,6 +309,9 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
           webhook_subscriptions: listeners.listeners.length,
           changes_of_them: log.all.filter(({ category }) => category === 'webhookSubscriptions').length,
           secrets_lost_with_a_process: listeners.lostSecrets,
+          payment_sessions: log.streams('paymentSession').size,
+          sales_by_sessions: counted(sessions.sales.map(({ status }) => ({ what: status }))),
+          tokens_lost_with_a_process: sessions.lostTokens,
           ...{ webhook_events: told.length, deliveries: owed.deliveries.size },
           attempts: receiver.requests.length,
           let_fail: Object.fromEntries(listeners.refused),
@@ -312,8 +324,14 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
       SECONDS * 1000 + 2 * DRAIN_SECONDS * 1000 + TAIL_MS + CHECKS_MS,
     )
 
-    async function seedKeys(): Promise<{ all: readonly PaymentsKey[]; ofOneCarrier: PaymentsKey }> {
-      const { tenantId, carrierId } = await seedTenant(api())
+    async function seedKeys(): Promise<{
+      all: readonly PaymentsKey[]
+      ofOneCarrier: PaymentsKey
+      seller: SeededTenant
+    }> {
+      const seller = await seedTenant(api())
+      await enableCheckout(api(), seller)
+      const { tenantId, carrierId } = seller
       const other = { tenant_id: tenantId, name: 'Other Mutual', settlement_type: null }
       const { carrier_id: otherId } = await operate(api(), 'POST', '/carriers', other)
       const key = async (environment: PaymentsKey['environment'], ...carrierIds: string[]) => {
@@ -324,6 +342,7 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
       return {
         all: [await key('sandbox', carrierId, otherId), await key('live', carrierId, otherId)],
         ofOneCarrier: await key('live', otherId),
+        seller,
       }
     }
 

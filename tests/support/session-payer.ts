@@ -1,15 +1,9 @@
-import { newSession, tokenOf } from './payment-sessions.ts'
+import { BANK_ACCOUNT, newSession, tokenOf } from './payment-sessions.ts'
 import { partner, webhookEvents } from './payments.ts'
 import { type Answer, type SeededTenant, send } from './seed.ts'
 import type { ServiceAddresses } from './service.ts'
 
 type Json = ReturnType<typeof JSON.parse>
-
-/** A bank account that the bank option takes. */
-export const BANK_ACCOUNT = {
-  ...{ account_holder_name: 'Tidewater Joinery LLC', routing_number: '021000021' },
-  ...{ account_number: '000123456789', account_type: 'checking', authorized: true },
-} as const
 
 /** A payment session with who sold it and who pays it. */
 export class SoldSession {

@@ -80,9 +80,9 @@ export function toldAndDue(log: LoggedEvents): { readonly told: string[]; readon
   const told = log.ofType('WebhookEventRaised').map(({ data: { event_type, payload } }) => {
     switch (event_type) {
       case 'payment.completed':
-        return line(event_type, payload.payment_link_id, payload.payment_id, payload.amount_paid_cents)
+        return line(event_type, soldBy(payload), payload.payment_id, payload.amount_paid_cents)
       case 'payment.failed':
-        return line(event_type, payload.payment_link_id, payload.failed_at)
+        return line(event_type, soldBy(payload), payload.failed_at)
       case 'payment.refunded':
         return line(event_type, payload.payment_link_id, payload.amount_cents, payload.refunded_cents)
       case 'installment.paid':
@@ -101,8 +101,11 @@ function dueOf({ type, data }: LoggedEvent): string[] {
   switch (type) {
     case 'PaymentLinkPaid':
       return [line('payment.completed', data.payment_link_id, data.payment_id, data.amount_cents)]
+    case 'PaymentSessionPaid':
+      return [line('payment.completed', data.payment_session_id, data.payment_id, data.amount_cents)]
     case 'PaymentLinkPaymentFailed':
-      return [line('payment.failed', data.payment_link_id, data.failed_at)]
+    case 'PaymentSessionPaymentFailed':
+      return [line('payment.failed', soldBy(data), data.failed_at)]
     case 'PaymentLinkRefunded':
       return [line('payment.refunded', data.payment_link_id, data.amount_cents, data.refunded_cents)]
     case 'SubscriptionStarted':
@@ -117,6 +120,11 @@ function dueOf({ type, data }: LoggedEvent): string[] {
     default:
       return []
   }
+}
+
+/** The link or the session by which something was sold. */
+function soldBy(data: LoggedEvent['data']): string {
+  return data.payment_link_id ?? data.payment_session_id
 }
 
 function line(...parts: readonly unknown[]): string {
