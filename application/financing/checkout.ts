@@ -119,14 +119,13 @@ function isUnsent(session: FinancingSession, now: number): boolean {
 }
 
 async function shown(app: Application, session: FinancingSession): Promise<FinancingCheckout> {
-  const { financing_session_id } = session
   const standing = financingStatusAt(session, app.clock.now())
   // nothing is asked for in a session whose time was over before
   const status =
     standing === 'quote_ready' ? 'ready' : standing === 'not_started' ? ('pending' as const) : standing
-  const { token: accessToken } = await tokenOf(app, financing_session_id, 'access')
-  const checkout = status === 'ready' ? await tokenOf(app, financing_session_id, 'checkout') : null
-  return { session, status, checkoutToken: checkout?.token ?? null, accessToken }
+  const accessToken = await tokenOf(app, session, 'access')
+  const checkoutToken = status === 'ready' ? await tokenOf(app, session, 'checkout') : null
+  return { session, status, checkoutToken, accessToken }
 }
 
 async function fingerprintOf(
