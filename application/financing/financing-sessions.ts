@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { type FinancingSession, financingSession } from '../../domain/financing/financing-session.ts'
 import { isId } from '../../domain/kernel/ids.ts'
@@ -42,6 +43,25 @@ export function refuseScope(client: Scope, { employer_id, carrier_id }: Financin
   if (mayActFor(client, employer_id) && mayUseCarrier(client, carrier_id)) return null
   const why = 'The financing session lies outside the scope of the key'
   return reject('forbidden', 'financing_session_out_of_scope', why)
+}
+
+/** Between two looks at what is under way, in real milliseconds. */
+const LOOK_AGAIN_MS = 25
+
+/** The session once nothing is under way any more; as it is when that takes long. @param mostMs real milliseconds. */
+export async function onceSettled(
+  { commands }: Pick<Application, 'commands'>,
+  session: FinancingSession,
+  isUnderWay: (session: FinancingSession) => boolean,
+  mostMs: number,
+): Promise<FinancingSession> {
+  const deadline = performance.now() + mostMs
+  let current = session
+  while (isUnderWay(current) && performance.now() < deadline) {
+    await delay(LOOK_AGAIN_MS)
+    current = (await commands.load(financingSession, session.financing_session_id)).state!
+  }
+  return current
 }
 
 type FinancingToken = 'access' | 'checkout'
