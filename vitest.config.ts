@@ -47,8 +47,8 @@ const OWN_INSTALLATION = [
   endToEnd('image'),
 ]
 
-/** Has events refused at the worst moment, which nothing but a trigger in PostgreSQL can. */
-const ON_TRIGGERS = [endToEnd('retry-after-lost-answer')]
+/** Have events refused or held back at the worst moment, which nothing but a trigger in PostgreSQL can. */
+const ON_TRIGGERS = ['retry-after-lost-answer', 'payment-session-crash'].map(endToEnd)
 
 /** Integration suites of what stands in PostgreSQL whatever holds the log, or that start what they need themselves. */
 const WITHOUT_LOG = [
@@ -113,7 +113,10 @@ export default defineConfig({
           ...onServers,
           name: 'eventstoredb-nats',
           env: { TEST_INSTALLATION: 'eventstoredb-nats' },
-          include: [...END_TO_END, 'tests/integration/**/*.test.ts', 'tests/chaos/concurrency.test.ts'],
+          include: [
+            ...[...END_TO_END, 'tests/integration/**/*.test.ts'],
+            ...['concurrency', 'instalments-kill'].map((name) => `tests/chaos/${name}.test.ts`),
+          ],
           exclude: [...OWN_INSTALLATION, ...ON_TRIGGERS, ...WITHOUT_LOG],
         },
       },

@@ -5,6 +5,7 @@ import { runLoad } from './load.ts'
 import { measureAppending } from './measurements/appending.ts'
 import { measureCatchingUp } from './measurements/catching-up.ts'
 import { measureEventStoreDB } from './measurements/eventstoredb.ts'
+import { measureInstalments } from './measurements/instalments.ts'
 import { measureLoading } from './measurements/loading.ts'
 import { measureManyConnections } from './measurements/many-connections.ts'
 import { measureMixedLoad } from './measurements/mixed-load.ts'
@@ -50,6 +51,7 @@ const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort
   appending: measureAppending,
   'catching-up': measureCatchingUp,
   eventstoredb: measureEventStoreDB,
+  instalments: measureInstalments,
   loading: measureLoading,
   'many-connections': measureManyConnections,
   'mixed-load': measureMixedLoad,

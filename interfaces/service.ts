@@ -27,7 +27,6 @@ import { PostgresLastUsed } from '../infrastructure/access/last-used.ts'
 import { systemClock } from '../infrastructure/clock/system-clock.ts'
 import { VirtualClock } from '../infrastructure/clock/virtual-clock.ts'
 import type { Config } from '../infrastructure/config/config.ts'
-import { ConfigError } from '../infrastructure/config-error.ts'
 import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
 import { prepareDataDirectory } from '../infrastructure/installation/data-directory.ts'
 import { findLogTooShort } from '../infrastructure/installation/log-pairing.ts'
@@ -84,11 +83,6 @@ export interface Service {
  *   LogTooShort, NatsUnavailable or CannotListen with one clear line.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
-  if (config.bankRail.kind !== 'simulated') {
-    throw new ConfigError(
-      `BANK_RAIL is "${config.bankRail.kind}", which this release does not have: expected simulated`,
-    )
-  }
   for (const warning of config.warnings) logger.warn('setting', { text: warning })
   const closers: (() => Promise<void>)[] = []
   const closeAll = async () => {

@@ -26,7 +26,7 @@ export async function createDebit(
   session: PaymentSession,
   { legId, amountCents, installmentNumber }: DebitOfSession,
   context: CommandContext,
-): Promise<void> {
+): Promise<BankDebit> {
   const { tenant_id, environment, employer_id, carrier_id, policy_id, payment_session_id } = session
   const { settlement_type = null } = (await commands.load(carrier, carrier_id)).state ?? {}
   const isInstalment = installmentNumber !== null
@@ -48,9 +48,11 @@ export async function createDebit(
       within(context, session),
     )
     if (isRejection(created)) throw new Error(created.message)
+    return created.state!
   } catch (error) {
     // an earlier attempt has created it: what is new costs no look for that
     if (!(error instanceof WrongExpectedRevision)) throw error
+    return (await commands.load(bankDebit, legId)).state!
   }
 }
 

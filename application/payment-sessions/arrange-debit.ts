@@ -8,11 +8,13 @@ import {
 } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
+import { mintedPayload } from '../banking/debit-webhooks.ts'
 import { keepAccount } from '../banking/payer-accounts.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
 import type { BankAccount } from '../ports/bank-rail.ts'
-import { onceClosed } from './checkouts.ts'
+import { raiseWebhookEvent } from '../webhooks/raise.ts'
+import { closeCheckouts, onceClosed } from './checkouts.ts'
 
 /** The id of the debit of a session: the same in every attempt, and under every name. */
 export function legOf(sessionId: string): string {
@@ -37,19 +39,16 @@ export async function arrangeDebit(
 ): Promise<PaymentSession | Rejection> {
   const now = app.clock.now()
   if (!isAwaited(sessionStatusAt(session, now))) return notPayable(session, now)
+  const closed = await closeCheckouts(app, session, 'arrange-debit', context)
+  if (isRejection(closed)) return closed
   const { payment_session_id } = session
   const kept = await keepAccount(app, payment_session_id, account)
   const debit = { legId: legOf(payment_session_id), account: kept }
   const arrange = (at: number) => ({ type: 'ArrangeDebit', ...debit, at }) as const
-  let arranged: PaymentSession | Rejection | null = null
-  try {
-    arranged = await onceClosed(app, session, 'arrange-debit', arrange, context)
-  } finally {
-    // of what was not arranged, or was before, the vault keeps nothing
-    const isUsed =
-      arranged !== null && !isRejection(arranged) && arranged.debit?.account.account_ref === kept.account_ref
-    if (!isUsed) await app.vault.remove(kept.account_ref)
-  }
+  // where this throws, it may be arranged all the same, and its account is needed
+  const arranged = await onceClosed(app, closed, 'arrange-debit', arrange, context)
+  const isUsed = !isRejection(arranged) && arranged.debit?.account.account_ref === kept.account_ref
+  if (!isUsed) await app.vault.remove(kept.account_ref)
   if (isRejection(arranged)) return arranged
   const { leg_id } = arranged.debit!
   if (leg_id !== null) await createDebit(app, arranged, signingDebit(arranged, leg_id), context)
@@ -61,7 +60,10 @@ export function signingDebit({ amount_cents }: PaymentSession, legId: string): D
   return { legId, amountCents: amount_cents, installmentNumber: null }
 }
 
-/** Creates the debit of an instalment that is due, once; of a session that was cancelled, or whose plan was stopped, none. */
+/**
+ * Creates the debit of an instalment that is due, once, and tells partners of it; of a session that was cancelled, or whose
+ * plan was stopped, there is none.
+ */
 export async function mintInstalment(
   app: Application,
   sessionId: string,
@@ -75,5 +77,6 @@ export async function mintInstalment(
   const session = outcome.state!
   if (!session.minted.includes(number)) return
   const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!
-  await createDebit(app, session, { legId, amountCents, installmentNumber: number }, context)
+  const debit = await createDebit(app, session, { legId, amountCents, installmentNumber: number }, context)
+  await raiseWebhookEvent(app, mintedPayload(debit), context)
 }

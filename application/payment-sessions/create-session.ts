@@ -18,7 +18,7 @@ import { employerSubject, sealFields } from '../sealing.ts'
 import { beginCheckout, type HandedOutCheckout } from './checkouts.ts'
 import { type Invitation, invite } from './invite.ts'
 import { pageHost, refuseCheckout } from './page-host.ts'
-import { newToken } from './tokens.ts'
+import { hashOf, newToken } from './tokens.ts'
 
 const MINUTE_MS = 60_000
 
@@ -132,7 +132,7 @@ export async function issueSession(
       customer: { ...details.customer },
       line_items: [...details.line_items],
       config_version: checkout.config_version,
-      token_hash: token?.hash ?? null,
+      token_hash: token?.hash ?? (begun && hashOf(begun.handedOut.client_secret)),
       token_prefix: token?.prefix ?? null,
       host_is_custom: host?.isCustom ?? false,
       created_at: isoTime(now),

@@ -1,4 +1,4 @@
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import {
   isAwaited,
@@ -11,6 +11,7 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
 import { isSecretGone } from '../idempotency/secret-gone.ts'
+import { ERASED } from '../ports/personal-data.ts'
 import { closeCheckouts, onceClosed } from './checkouts.ts'
 import { type Customer, type HandedOutSession, issueSession } from './create-session.ts'
 import type { Invitation } from './invite.ts'
@@ -78,6 +79,11 @@ export async function reissueSession(
   const host = session.mode === 'link' ? pageHost(checkout, portalUrl) : null
   if (isRejection(host)) return host
   const { customer } = await showSession(app, session)
+  // no customer can write such an address
+  if (customer.email === ERASED) {
+    const why = 'The customer of the payment session was erased: it cannot be reissued'
+    return reject('conflict', 'customer_erased', why)
+  }
   const invitations = invitationsTo(customer)
   if (isRejection(invitations)) return invitations
   if (!isBegun) {

@@ -13,6 +13,7 @@ import { schedule } from '../../domain/payments/session-plan.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { logoPath } from '../payments/logos.ts'
 import { instalmentLegOf } from './arrange-debit.ts'
 import { sessionOfToken } from './session-page.ts'
 
@@ -24,6 +25,8 @@ export interface Brand {
   readonly name: string
   /** `#rrggbb`. */
   readonly accent: string | null
+  /** Path of the copy of its logo on the host of hosted pages; null: the name stands alone. */
+  readonly logo: string | null
   readonly supportEmail: string | null
   /** Origins that may show the page in a frame. */
   readonly embedOrigins: readonly string[]
@@ -67,15 +70,16 @@ export async function payerPageOf(app: Application, session: PaymentSession) {
     takes_debits: isAwaited(status),
     /** Null: none was arranged, or nothing is paid by it at signing. */
     debit: debit?.leg_id ? await debitOf(app, debit.leg_id) : null,
-    instalments: await instalmentsOf(app, session, now),
+    instalments: await instalmentsOf(app, session),
     total_cents: session.premium_cents + session.fee_cents,
   }
 }
 
 /** How a tenant is shown to those who pay. */
 export async function brandOf({ commands }: Pick<Application, 'commands'>, tenantId: string): Promise<Brand> {
-  const { settings } = (await commands.load(checkoutSettings, tenantId)).state
+  const { settings, logo_id } = (await commands.load(checkoutSettings, tenantId)).state
   return {
+    logo: logo_id === null ? null : logoPath(logo_id),
     name: settings.display_name ?? 'Payment',
     accent: settings.accent_color,
     supportEmail: settings.support_email,
@@ -96,18 +100,15 @@ function progressOf(debit: BankDebit | null): DebitProgress {
 }
 
 /** The schedule of a plan, each instalment with what became of it; those that never come are `stopped`. */
-async function instalmentsOf(app: Application, session: PaymentSession, now: number) {
-  const { plan, created_at, payment_session_id, debit } = session
+async function instalmentsOf(app: Application, session: PaymentSession) {
+  const { plan, created_at, payment_session_id, debit, minted } = session
   if (plan === null) return []
   const isOver = session.plan_stopped || (debit !== null && session.status === 'cancelled')
   return Promise.all(
     schedule(plan, Date.parse(created_at)).map(async ({ number, amount_cents, dueAt }) => {
-      const isMinted = debit !== null && dueAt <= now && amount_cents > 0
-      const leg = isMinted
-        ? (await app.commands.load(bankDebit, instalmentLegOf(payment_session_id, number))).state
-        : null
-      const progress = leg ? progressOf(leg) : isOver ? ('stopped' as const) : ('due' as const)
-      return { number, amount_cents, due_at: isoTime(dueAt), progress }
+      const legId = minted.includes(number) ? instalmentLegOf(payment_session_id, number) : null
+      const progress = legId ? (await debitOf(app, legId)).progress : isOver ? 'stopped' : 'due'
+      return { number, amount_cents, due_at: isoTime(dueAt), progress } as const
     }),
   )
 }

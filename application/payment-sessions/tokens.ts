@@ -42,12 +42,12 @@ export function idInToken(token: string): string | null {
   return isId(id) ? id : null
 }
 
-/** Whether a stored hash is a token's. */
-export function isHashOf(stored: string, token: string): boolean {
-  return timingSafeEqual(Buffer.from(stored), Buffer.from(hashOf(token)))
+/** Whether a stored hash is that of a text. */
+export function isHashOf(stored: string, text: string): boolean {
+  return timingSafeEqual(Buffer.from(stored), Buffer.from(hashOf(text)))
 }
 
-/** SHA-256 of a token, hexadecimal. */
+/** SHA-256, hexadecimal: what is kept of a token, and of the client secret of an embedded session. */
 export function hashOf(token: string): string {
   return hash('sha256', token, 'hex')
 }

@@ -11,6 +11,7 @@ import {
 } from '../../domain/payments/payment-link.ts'
 import type { Application } from '../application.ts'
 import { sellerOf } from './deliver-link.ts'
+import { logoPath } from './logos.ts'
 
 /** What the page of a payment link shows: nothing of it is about the customer. */
 export type LinkPage = Exclude<Awaited<ReturnType<typeof linkPage>>, Rejection>
@@ -19,7 +20,7 @@ export type LinkPage = Exclude<Awaited<ReturnType<typeof linkPage>>, Rejection>
 export async function linkPage({ commands, clock }: Pick<Application, 'commands' | 'clock'>, linkId: string) {
   const link = isId(linkId) ? (await commands.load(paymentLink, linkId)).state : null
   if (link === null) return reject('not_found', 'payment_link_not_found', 'There is no such payment link')
-  const { settings } = (await commands.load(checkoutSettings, link.tenant_id)).state
+  const { settings, logo_id } = (await commands.load(checkoutSettings, link.tenant_id)).state
   const status = statusAt(link, clock.now())
   const isPayable = isOpen(status)
   return {
@@ -29,6 +30,7 @@ export async function linkPage({ commands, clock }: Pick<Application, 'commands'
     seller: await sellerOf({ commands }, link, settings),
     accent_color: settings.accent_color,
     support_email: settings.support_email,
+    logo_path: logo_id === null ? null : logoPath(logo_id),
     description: describeContext(link.payment_context),
     amount_cents: linkAmountCents(link),
     currency: 'usd' as const,

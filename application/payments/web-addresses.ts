@@ -7,6 +7,7 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { financingByToken } from '../financing/financing-page.ts'
+import { embeddedSession } from '../payment-sessions/embedded.ts'
 import { sessionByToken } from '../payment-sessions/tokens.ts'
 import { OutsideWebFailed } from '../ports/outside-web.ts'
 import { holderOf, reserveFor, webHostReservation } from '../uniqueness/reservations.ts'
@@ -151,11 +152,16 @@ export async function tenantOfHost(
   }
 }
 
-/** The tenant whose page an id or a token opens; null when it opens none. */
+/**
+ * The tenant whose page it is; null when there is none.
+ * @param at `pay`: by the id of a link, or the token of a session; `embed`: by the id of an embedded session.
+ */
 export async function tenantOfPage(
   app: Pick<Application, 'commands'>,
+  at: 'pay' | 'embed',
   idOrToken: string,
 ): Promise<string | null> {
+  if (at === 'embed') return (await embeddedSession(app, idOrToken))?.tenant_id ?? null
   if (isId(idOrToken)) return (await app.commands.load(paymentLink, idOrToken)).state?.tenant_id ?? null
   const session = (await sessionByToken(app, idOrToken)) ?? (await financingByToken(app, idOrToken))
   return session?.tenant_id ?? null

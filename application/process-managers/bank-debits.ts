@@ -15,7 +15,7 @@ import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { matchCredit } from '../banking/bank-credits.ts'
 import { runBatch, submitBatch } from '../banking/debit-batches.ts'
-import { clearedPayload, mintedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
+import { clearedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
@@ -48,16 +48,13 @@ export function bankDebits(app: Application, intervalMs: number) {
     name: 'bank-debits',
     startAt: 'beginning',
     on: [
-      on(BankDebitCreated, ({ data: { leg_id, created_at, cancellation_deadline } }) => {
+      on(BankDebitCreated, ({ data: { created_at } }) => {
         const createdAt = Date.parse(created_at)
         const tick = (Math.floor(createdAt / intervalMs) + 1) * intervalMs
         // it goes with the batch that was open when it was created
         const at = Math.min(tick, nextClose(createdAt) - 1)
-        return [
-          // one run for all that wait by then
-          perform('run-batch', String(at), {}, { at }),
-          ...(cancellation_deadline === null ? [] : [perform('tell-minted', leg_id, {})]),
-        ]
+        // one run for all that wait by then
+        return [perform('run-batch', String(at), {}, { at })]
       }),
       on(BankDebitScheduled, ({ data: { batch_closes_at } }) => [
         perform('submit-batch', batch_closes_at, {}, { at: Date.parse(batch_closes_at) }),
@@ -77,13 +74,19 @@ export function bankDebits(app: Application, intervalMs: number) {
     ],
     work: {
       'run-batch': work({ ...kind, slots: 1, timeLimitMs: 600_000, payload: nothing }, (item) =>
-        unlessLate(() => runBatch(app, contextOf(item))),
+        unlessLate(async () => {
+          await runBatch(app, contextOf(item))
+          return { outcome: 'done' }
+        }),
       ),
       'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: waiting }, (item) =>
-        throughOutages(app, item, () => submitBatch(app, Date.parse(item.key))),
+        unlessLate(() => throughOutages(app, item, () => submitBatch(app, Date.parse(item.key)))),
       ),
       'match-credit': work({ ...kind, payload: nothing }, (item) =>
-        unlessLate(() => matchCredit(app, item.key, contextOf(item))),
+        unlessLate(async () => {
+          await matchCredit(app, item.key, contextOf(item))
+          return { outcome: 'done' }
+        }),
       ),
       process: work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
         const after = await changed(
@@ -94,10 +97,6 @@ export function bankDebits(app: Application, intervalMs: number) {
           contextOf(item),
         )
         return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
-      }),
-      'tell-minted': work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
-        await raiseWebhookEvent(app, mintedPayload(await load(app, item.key)), contextOf(item))
-        return { outcome: 'done' }
       }),
       // the processor's word counts where the carrier settles into its own bank, and for the session's own debit
       settle: work(
@@ -140,10 +139,9 @@ export function bankDebits(app: Application, intervalMs: number) {
 }
 
 /** Does what read models are asked for; again a little later where they are late. */
-async function unlessLate(run: () => Promise<unknown>): Promise<WorkOutcome> {
+async function unlessLate<Payload>(run: () => Promise<WorkOutcome<Payload>>): Promise<WorkOutcome<Payload>> {
   try {
-    await run()
-    return { outcome: 'done' }
+    return await run()
   } catch (error) {
     if (error instanceof ReadModelsLate) return { outcome: 'again', afterMs: LATE_MS }
     throw error

@@ -24,7 +24,7 @@ import { ofProvider, throughOutages, waiting } from './through-outages.ts'
 const ofSession = z.object({ payment_session_id: z.string() })
 const instalment = ofSession.extend({ number: z.int() })
 /** Instalments that fall due at one moment are worked on together. */
-const MINTED_AT_ONCE = 32
+const MINTED_AT_ONCE = 64
 const charge = ofSession.extend({
   payment_id: z.string(),
   amount_cents: z.int(),

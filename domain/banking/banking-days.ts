@@ -83,9 +83,24 @@ export function lastCloseBefore(date: CalendarDate): number {
   return closeOf(previousBankingDay(date))
 }
 
-function inNewYork(epochMs: number): { readonly date: CalendarDate; readonly hour: number } {
+interface LocalHour {
+  readonly date: CalendarDate
+  readonly hour: number
+}
+
+/** What was asked lately, by whole hours: clocks differ by such. */
+const hours = new Map<number, LocalHour>()
+const REMEMBERED_HOURS = 1_000
+
+function inNewYork(epochMs: number): LocalHour {
+  const hour = Math.floor(epochMs / HOUR_MS)
+  const known = hours.get(hour)
+  if (known) return known
   const parts = Object.fromEntries(newYork.formatToParts(epochMs).map(({ type, value }) => [type, value]))
-  return { date: `${parts.year}-${parts.month}-${parts.day}`, hour: Number(parts.hour) }
+  const local = { date: `${parts.year}-${parts.month}-${parts.day}`, hour: Number(parts.hour) }
+  if (hours.size >= REMEMBERED_HOURS) hours.clear()
+  hours.set(hour, local)
+  return local
 }
 
 function dayAfter(date: CalendarDate, days: number): CalendarDate {

@@ -44,7 +44,7 @@ export const PaymentSessionCreated = eventType({
     single_use: z.boolean(),
     /** Of the tenant's checkout settings. */
     config_version: z.int().min(1),
-    /** SHA-256 of the token in its address, hexadecimal; null of an embedded one. */
+    /** SHA-256 of what opens it, hexadecimal: the token in its address, or the client secret of an embedded one. */
     token_hash: secret().nullable(),
     token_prefix: z.string().nullable(),
     /** Its address is the partner's own. */

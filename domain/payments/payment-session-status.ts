@@ -23,7 +23,7 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   /** What was told of that waits for the card processor, and since when. */
   readonly held_up: readonly string[]
   readonly paid_late: boolean
-  /** When a card was declined, last; null: never. */
+  /** When a payment by the card processor failed, last; null: never. */
   readonly last_failed_at: string | null
   readonly replaced_by: string | null
   readonly opened_at: string | null

@@ -70,14 +70,14 @@ const MEANINGS: Readonly<
   PLAID_SECRET: 'Required with `BANKCONNECT=plaid`',
   PLAID_BASE_URL: 'With `BANKCONNECT=plaid`',
   BANK_RAIL:
-    'Bank rail, see [payments API](../payments-api.md#bank-debits); `nacha` is refused in this release',
-  NACHA_OUTBOX_DIR: 'Required with `BANK_RAIL=nacha`',
-  NACHA_INBOX_DIR: 'Required with `BANK_RAIL=nacha`',
-  NACHA_DESTINATION_ROUTING: 'Required with `BANK_RAIL=nacha`',
-  NACHA_ORIGIN_ID: 'Required with `BANK_RAIL=nacha`',
-  NACHA_COMPANY_ID: 'Required with `BANK_RAIL=nacha`',
-  NACHA_COMPANY_NAME: 'Required with `BANK_RAIL=nacha`',
-  NACHA_BALANCED: 'With `BANK_RAIL=nacha`: files carry the offsetting credits',
+    'Bank rail, see [bank debits](../bank-debits.md); `nacha` is refused in this release',
+  NACHA_OUTBOX_DIR: `With \`BANK_RAIL=nacha\`; ${later}`,
+  NACHA_INBOX_DIR: `With \`BANK_RAIL=nacha\`; ${later}`,
+  NACHA_DESTINATION_ROUTING: `With \`BANK_RAIL=nacha\`; ${later}`,
+  NACHA_ORIGIN_ID: `With \`BANK_RAIL=nacha\`; ${later}`,
+  NACHA_COMPANY_ID: `With \`BANK_RAIL=nacha\`; ${later}`,
+  NACHA_COMPANY_NAME: `With \`BANK_RAIL=nacha\`; ${later}`,
+  NACHA_BALANCED: `With \`BANK_RAIL=nacha\`: files carry the offsetting credits; ${later}`,
   SMTP_URL:
     'Delivers e-mail; `?from=` names the sender where a tenant has none. Without it e-mails are recorded, not sent',
   SMS_URL:

@@ -7,13 +7,13 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { generalWord } from '../http/errors.ts'
 import { limitAddress } from '../http/rate-limit.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
+import { embeddedRoutes } from './embedded-pages.ts'
 import { financingPageHtml } from './financing-page.ts'
 import { html } from './html.ts'
 import { linkPageHtml } from './link-page.ts'
 import { logoRoute } from './logos.ts'
 import { writePage } from './page.ts'
 import { nowhere, showSessionPage, takeSessionPost } from './session-pages.ts'
-
 import { locatePages } from './tenant-hosts.ts'
 
 interface PortalSettings extends Omit<HostSettings, 'routes' | 'writeError'> {
@@ -30,6 +30,7 @@ export function createPortalApp(app: Application, { url, ownHosts, ...settings }
     locate: locatePages(app, ownHosts),
     routes: [
       logoRoute(app, settings.addresses),
+      ...embeddedRoutes(app, settings.addresses, url),
       {
         method: 'GET',
         path: '/pay/:id',

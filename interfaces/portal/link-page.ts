@@ -31,7 +31,7 @@ export function linkPageHtml(link: LinkPage, ownAddress: string): Page {
   ])
   return {
     title: `${TITLES[status]}: ${seller}`,
-    brand: { name: seller, accent, logo: null, supportEmail: support_email },
+    brand: { name: seller, accent, logo: link.logo_path, supportEmail: support_email },
     body: html`<div class="card stack"><h1>${TITLES[status]}</h1>
 <p><strong><bdi>${seller}</bdi></strong> ${SENTENCES[status]}</p>
 ${rows}${howToPay(link, ownAddress)}</div>`,

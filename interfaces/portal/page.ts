@@ -9,7 +9,7 @@ export interface PageBrand {
   readonly name: string
   /** `#rrggbb`. */
   readonly accent: string | null
-  /** Where the service serves its copy of the logo; null: the name stands alone. */
+  /** Path of the copy of the logo on this host; null: the name stands alone. */
   readonly logo: string | null
   readonly supportEmail: string | null
 }
@@ -27,6 +27,8 @@ export interface Page {
   readonly script?: string
   /** What is told apart by the script when the page is loaded again. */
   readonly state?: string
+  /** What scripts are told beside it. */
+  readonly data?: Readonly<Record<string, string>>
   readonly policy?: Partial<Policy>
 }
 
@@ -50,14 +52,15 @@ const coloursOf = kept((accent: string) => {
 
 /** Writes a page. Nothing of it is kept by browsers, and no address of it is told to anybody. */
 export function writePage(response: ServerResponse, status: number, page: Page): void {
-  const { title, body, brand, script, policy = {}, isTest = false, isWide = false, state = '' } = page
+  const { title, body, brand, script, policy = {}, isTest = false, isWide = false } = page
+  const data = Object.entries({ state: page.state ?? '', ...page.data })
   const colours = coloursOf(brand?.accent ?? '')
   const text = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex, nofollow"><meta name="color-scheme" content="light dark"><title>${html`${title}`.text}</title><link rel="icon" href="data:,"><style>${STYLE}</style><style>${colours.css}</style></head>
 <body class="${isWide ? 'wide' : 'narrow'}">
-${header(brand, isTest).text}
-<main${isWide ? ' class="two"' : ''} data-state="${html`${state}`.text}">${body.text}</main>
+${header(brand, isTest, response).text}
+<main${isWide ? ' class="two"' : ''}${data.map(([name, value]) => html` data-${name}="${value}"`.text).join('')}>${body.text}</main>
 ${footer(brand).text}
 ${script === undefined ? '' : `<script>${script}</script>\n`}</body>
 </html>
@@ -72,15 +75,22 @@ ${script === undefined ? '' : `<script>${script}</script>\n`}</body>
   response.end(text)
 }
 
-function header(brand: PageBrand | null, isTest: boolean): Html {
+function header(brand: PageBrand | null, isTest: boolean, response: ServerResponse): Html {
   if (brand === null) return html``
   const { name, logo } = brand
   const shown =
     logo === null
       ? html`<span class="mark" aria-hidden="true">${[...name][0]?.toUpperCase() ?? ''}</span><bdi>${name}</bdi>`
-      : html`<img src="${logo}" alt="${name}">`
+      : html`<img src="${fromHere(response, logo)}" alt="${name}">`
   const tag = isTest ? html`<span class="tag">Test mode</span>` : null
   return html`<header class="bar"><div class="brand">${shown}</div>${tag}</header>`
+}
+
+/** A path of the host as a page links to it, whatever stands before both. */
+function fromHere({ req }: ServerResponse, path: string): string {
+  const { originalUrl = '/' } = req as { readonly originalUrl?: string }
+  const { pathname } = new URL(originalUrl, 'http://page')
+  return `${'../'.repeat(pathname.split('/').length - 2)}${path.slice(1)}`
 }
 
 function footer(brand: PageBrand | null): Html {

@@ -9,7 +9,10 @@ export function payerScript(cardScript: string | null): string {
 const main = document.querySelector('main')
 const load = () => location.replace(location.href.split('#')[0])
 const current = async () => {
-  const answer = await fetch(location.href, { cache: 'no-store' })
+  // in a frame the address alone shows nothing
+  const { proof } = main.dataset
+  const asked = proof ? { method: 'POST', body: new URLSearchParams({ proof }) } : { cache: 'no-store' }
+  const answer = await fetch(location.href, asked)
   if (!answer.ok) return null
   return new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector('main').dataset.state
 }

@@ -158,7 +158,11 @@ function stateOf(page: PayerPage) {
 
 function scheduledState(page: PayerPage) {
   const { session, debit, brand } = page
-  const last4 = session.debit?.account.account_last4 ?? ''
+  if (session.debit === null) {
+    const why = html`Your bank is paying. That takes a few banking days, and there is nothing else to do.`
+    return { ...({ tone: 'calm', sign: 'clock', title: 'Payment processing' } as const), sentences: [why] }
+  }
+  const last4 = session.debit.account.account_last4
   if (session.plan_stopped || debit?.progress === 'returned') {
     const rest = session.plan_stopped ? ' No further installment is collected.' : ''
     return {

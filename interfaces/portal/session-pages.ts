@@ -7,12 +7,13 @@ import { contextOfPayer, sessionOfToken } from '../../application/payment-sessio
 import { type Played, playSession } from '../../application/payments/play-payment.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
-import type { PaymentSession } from '../../domain/payments/payment-session.ts'
+import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
 import { check } from '../endpoints/faults.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
 import { payersAccount, payersAccountRequest } from '../payments-api/payers-account.ts'
 import { isTestCard } from './card-form.ts'
+import { SHOWN_SCRIPT } from './compstream-script.ts'
 import { readForm, requireOwnPage } from './own-posts.ts'
 import { type Policy, writePage } from './page.ts'
 import { payerScript } from './payer-script.ts'
@@ -21,6 +22,10 @@ import { STRIPE, STRIPE_SCRIPT } from './stripe.ts'
 
 const NOTHING: Omit<SessionView, 'proof'> = { notice: null, typed: {}, faults: [] }
 const SCRIPTS = { simulated: payerScript(null), stripe: payerScript(STRIPE_SCRIPT) } as const
+const FRAMED_SCRIPTS = {
+  simulated: `${SCRIPTS.simulated}${SHOWN_SCRIPT}`,
+  stripe: `${SCRIPTS.stripe}${SHOWN_SCRIPT}`,
+} as const
 const NOWHERE = 'There is no payment page at this address. Check that the link is complete.'
 
 export function nowhere(): HttpError {
@@ -33,7 +38,7 @@ export async function showSessionPage(app: Application, request: Request, respon
   // who asks for the headers alone looks at nothing
   const page = await payerPage(app, tokenOf(request), request.method === 'GET', context)
   if (isRejection(page)) throw nowhere()
-  write(app, response, 200, page)
+  writeSessionPage(app, response, 200, page)
 }
 
 /**
@@ -51,13 +56,24 @@ export async function takeSessionPost(
   const found = await sessionOfToken(app, tokenOf(request))
   if (isRejection(found)) throw nowhere()
   const fields = await readForm(request)
-  if (fields.proof !== proofOf(app, found.payment_session_id)) {
+  if (fields.proof !== proofOf(app, found)) {
     throw new HttpError(
       403,
       null,
       'This form was not sent by the payment page. Open the payment link and try again.',
     )
   }
+  await takeOption(app, found, fields, request, response)
+}
+
+/** Does what a form asks for that was sent by the page of a session. @throws HttpError 400. */
+export async function takeOption(
+  app: Application,
+  found: PaymentSession,
+  fields: Fields,
+  request: Request,
+  response: Response,
+): Promise<void> {
   switch (fields.option) {
     case 'bank':
       return payFromBank(app, found, fields, request, response)
@@ -90,7 +106,7 @@ async function payFromBank(
   const page = await payerPageOf(app, session)
   if ('faults' in checked && page.takes_debits) {
     const typed = { ...others, routing_number }
-    write(app, response, 400, page, { faults: checked.faults, typed })
+    writeSessionPage(app, response, 400, page, { faults: checked.faults, typed })
     return
   }
   if ('faults' in checked) {
@@ -153,10 +169,10 @@ async function answering(
     leadBack(request, response)
     return
   }
-  const found = await sessionOfToken(app, tokenOf(request))
-  const page = await payerPageOf(app, isRejection(found) ? session : found)
+  const { state } = await app.commands.load(paymentSession, session.payment_session_id)
+  const page = await payerPageOf(app, state ?? session)
   const notice = outcome === null ? AWAY : MEANWHILE
-  write(app, response, outcome === null ? 502 : 409, page, { notice })
+  writeSessionPage(app, response, outcome === null ? 502 : 409, page, { notice })
 }
 
 function awayOf(error: unknown): null {
@@ -174,35 +190,42 @@ function leadBack(request: Request, response: Response): void {
   response.end()
 }
 
-function write(
+/** Shows a session. In a frame, where `response.locals.isEmbedded` says so, it tells the page around it how it stands. */
+export function writeSessionPage(
   app: Application,
   response: Response,
   status: number,
   page: PayerPage,
   view: Partial<SessionView> = {},
 ): void {
-  const { brand, processor, takes_cards, is_test } = page
-  const shown = sessionHtml(page, {
-    ...NOTHING,
-    ...view,
-    proof: proofOf(app, page.session.payment_session_id),
-  })
+  const { brand, processor, takes_cards, is_test, session } = page
+  const proof = proofOf(app, session)
+  const shown = sessionHtml(page, { ...NOTHING, ...view, proof })
   const policy: Partial<Policy> = {
     ...(takes_cards && processor === 'stripe' ? STRIPE : {}),
     takesForms: takes_cards || page.takes_debits,
     ancestors: brand.embedOrigins,
   }
+  const isEmbedded = response.locals.isEmbedded === true
+  const data = {
+    ...{ session: session.payment_session_id, origins: brand.embedOrigins.join(' ') },
+    ...{ status: page.status, proof },
+  }
   writePage(response, status, {
     ...shown,
-    brand: { ...brand, logo: null },
-    script: SCRIPTS[takes_cards ? processor : 'simulated'],
+    brand,
+    script: (isEmbedded ? FRAMED_SCRIPTS : SCRIPTS)[takes_cards ? processor : 'simulated'],
+    ...(isEmbedded ? { data } : {}),
     ...{ isTest: is_test, policy },
   })
 }
 
 /** Stands in the forms of a session's page, and nowhere else. */
-function proofOf({ personalData }: Pick<Application, 'personalData'>, sessionId: string): string {
-  return personalData.fingerprint('payment_page_form', sessionId)
+export function proofOf(
+  { personalData }: Pick<Application, 'personalData'>,
+  { payment_session_id }: Pick<PaymentSession, 'payment_session_id'>,
+): string {
+  return personalData.fingerprint('payment_page_form', payment_session_id)
 }
 
 function tokenOf(request: Request): string {

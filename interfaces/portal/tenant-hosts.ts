@@ -3,7 +3,7 @@ import type { Application } from '../../application/application.ts'
 import { tenantOfHost, tenantOfPage } from '../../application/payments/web-addresses.ts'
 import { HttpError } from '../http/errors.ts'
 
-const PAGE = /^\/pay\/([^/?]+)/
+const PAGE = /^\/(pay|embed)\/([^/?]+)/
 
 /**
  * Finds pages under the host of a tenant: at the addresses that its links have, and only its own. The service's own
@@ -20,9 +20,9 @@ export function locatePages(
     const tenant = await tenantOfHost(app, host.secured)
     if (tenant === null) return
     const url = request.url ?? '/'
-    const token = PAGE.exec(url)?.[1] ?? tenant.tokenIn(url)
+    const [, at = 'pay', token = tenant.tokenIn(url)] = PAGE.exec(url) ?? []
     if (token === null) return
-    if ((await tenantOfPage(app, token)) !== tenant.tenantId) {
+    if ((await tenantOfPage(app, at as 'pay' | 'embed', token)) !== tenant.tenantId) {
       throw new HttpError(404, null, 'There is no such page')
     }
     if (!PAGE.test(url)) request.url = `/pay/${token}`

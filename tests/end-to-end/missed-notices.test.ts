@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { allEvents } from '../support/core.ts'
+import { enableCheckout } from '../support/payment-sessions.ts'
 import { linkOf as linkOfTenant, raised } from '../support/payments.ts'
 import { operate, type SeededTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
+import { SoldSession } from '../support/session-payer.ts'
 import {
   subscriptionInvoice as invoice,
   type StripeEventType,
@@ -122,6 +124,48 @@ test('what happened while the service was away is learned at the next start, and
   const others = ({ stream }: { readonly stream: string }) => !stream.endsWith(last._id)
   expect((await ofPayments()).filter(others)).toEqual(before.filter(others))
   expect(await operate(service, 'GET', `/alerts?tenant_id=${tenant.tenantId}`)).toEqual([])
+})
+
+test('so is what became of checkouts, and of bank debits by the card processor', async () => {
+  await enableCheckout(service, tenant)
+  const sell = () => SoldSession.sell(service, tenant)
+  const sessions = [await sell(), await sell(), await sell(), await sell()] as const
+  const [byCard, byBank, declined, lapsed] = sessions
+  const secrets = await Promise.all(sessions.map((one) => one.secret()))
+  const at = Date.parse((await operate(service, 'GET', '/clock')).now)
+  await service.stop()
+  const { atCheckout } = stripe
+  stripe.keep(atCheckout.payByCard(secrets[0]!), at + 10_000)
+  stripe.keep(atCheckout.payByBank(secrets[1]!), at + 11_000)
+  stripe.keep(atCheckout.decline(secrets[2]!), at + 12_000)
+  stripe.keep(atCheckout.lapse(secrets[3]!), at + 13_000)
+  await start()
+  // notices are listed oldest first: once the last one has counted, all before it have
+  await until(async () =>
+    (await allEvents(service, 'PaymentSessionCheckoutClosed')).some(
+      ({ stream }) => stream === `paymentSession-${lapsed.id}`,
+    ),
+  )
+  const found = (one: SoldSession) => new SoldSession(service, tenant, { id: one.id, url: null })
+  const story = async (one: SoldSession) => {
+    const session = found(one)
+    return [await session.status(), ...(await session.told()).map(([type]) => type)]
+  }
+  expect(await Promise.all(sessions.map(story))).toEqual([
+    ...[['paid', 'payment.completed'], ['scheduled'], ['pending', 'payment.failed'], ['pending']],
+  ])
+  await service.stop()
+  stripe.keep(atCheckout.settle(secrets[1]!, 'succeeded'), at + 20_000)
+  stripe.keep(atCheckout.payByCard(secrets[2]!), at + 21_000)
+  await start()
+  await until(async () => (await found(declined).status()) === 'paid')
+  expect(await Promise.all([byCard, byBank, declined].map(story))).toEqual([
+    ...[
+      ['paid', 'payment.completed'],
+      ['paid', 'payment.completed'],
+    ],
+    ['paid', 'payment.failed', 'payment.completed'],
+  ])
 })
 
 /** Where and what all events about links, subscriptions and policies are. */

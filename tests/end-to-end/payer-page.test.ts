@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { hiddenFields, postForm, sessionsInAllStates, submit, TYPED } from '../support/payer-pages.ts'
 import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
-import { partner } from '../support/payments.ts'
-import { type SeededTenant, seedTenant, send } from '../support/seed.ts'
+import { newLink, partner } from '../support/payments.ts'
+import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type SharedService, sharedService, startService } from '../support/service.ts'
+import { startReceiver } from '../support/webhook-receiver.ts'
 
 /** The hosted pages of sessions, as whoever speaks HTTP finds them. */
 
@@ -97,6 +98,27 @@ describe('the page of a session', () => {
     )
     expect(first).toEqual(['1', expect.stringMatching(/^[A-Z][a-z]{2} \d{1,2}, \d{4}$/), '$250.00'])
     expect(instalments.map(([, , amount]) => amount)).toEqual(['$250.00', '$250.01'])
+  })
+
+  test('has the logo once there is a copy of it', async () => {
+    const theirs = await startReceiver()
+    try {
+      const gif = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+      theirs.answerWith({ status: 200, body: gif as unknown as string })
+      const own = await seedTenant(service)
+      await enableCheckout(service, own, { logo_url: `${theirs.url}/logo.gif` })
+      await operate(service, 'POST', '/drain')
+      const session = await newSession(service, own)
+      const link = await newLink(service, own)
+      for (const url of [session.url, link.processor_url]) {
+        const [, src, alt] = /<img src="([^"]*)" alt="([^"]*)">/.exec((await send(url)).text)!
+        const image = await fetch(new URL(src!, url))
+        expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/gif'])
+        expect(alt).toBe('Harbor Premium Pay')
+      }
+    } finally {
+      await theirs.stop()
+    }
   })
 
   test('has a policy, tells no address, and is kept by nobody', async () => {

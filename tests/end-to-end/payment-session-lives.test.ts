@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents } from '../support/core.ts'
 import {
@@ -8,7 +11,7 @@ import {
   sessionBody,
   tokenOf,
 } from '../support/payment-sessions.ts'
-import { partner, raised } from '../support/payments.ts'
+import { partner } from '../support/payments.ts'
 import { type Answer, operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
@@ -38,12 +41,9 @@ const post = (token: string, path: string, body: unknown = {}) =>
 const checkout = (token: string) => post(token, '/checkout')
 const arrange = (token: string) => post(token, '/bank-debit', BANK_ACCOUNT)
 const pay = (id: string) => operate(service, 'POST', `/card-processor/${id}/succeed`, {})
-const decline = (id: string) =>
-  operate(service, 'POST', `/card-processor/${id}/decline`, { failure_code: 'insufficient_funds' })
 const advance = (seconds: number) => operate(service, 'POST', '/clock/advance', { seconds })
 const fault = (point: string, mode: string, times = 1) =>
   operate(service, 'POST', '/faults', { point, mode, times })
-const outbox = (to: string) => operate(service, 'GET', `/outbox?to=${encodeURIComponent(to)}`)
 const listed = async (query: string): Promise<string[]> =>
   (await ask('GET', `/payment-sessions?limit=200&${query}`)).body.data.map(({ id }: { id: string }) => id)
 const eventsOf = async (id: string) =>
@@ -283,290 +283,50 @@ describe('a session that is issued anew', () => {
   })
 })
 
-describe('without the card processor', () => {
-  test.each(['unreachable', 'timeout', 'decline'])('no embedded session is created: %s', async (mode) => {
-    const before = await listed('')
-    await fault('card-processor', mode)
-    const key = randomUUID()
-    const body = sessionBody(tenant, { mode: 'embedded' })
-    const refused = await ask('POST', '/payment-sessions', body, key)
-    expect([refused.status, refused.body.ok]).toEqual([502, false])
-    expect(await listed('')).toEqual(before)
-    expect((await ask('POST', '/payment-sessions', body, key)).status).toBe(201)
-    expect(await listed('')).toHaveLength(before.length + 1)
-  })
-
-  test('a link is created all the same, and its checkout is refused until it is there again', async () => {
-    await fault('card-processor', 'unreachable')
-    const { id, url } = await session()
-    expect((await checkout(tokenOf({ url }))).status).toBe(502)
-    expect((await shown(id)).status).toBe('pending')
-    expect((await checkout(tokenOf({ url }))).status).toBe(200)
-  })
-
-  test('nothing that could still be charged is cancelled', async () => {
-    const { id } = await session({ mode: 'embedded' })
-    await fault('card-processor', 'unreachable')
-    expect((await cancel(id)).status).toBe(502)
-    expect((await shown(id)).status).toBe('pending')
-    expect((await cancel(id)).status).toBe(200)
-  })
-})
-
-describe('an invitation', () => {
-  const customer = { name: 'Tidewater Joinery LLC', email: 'first@tidewater.example', phone: '+12025550101' }
-
-  test('is not sent unless that is asked for', async () => {
-    for (const deliver of [
-      undefined,
-      null,
-      {},
-      { email: false, sms: false, email_to: 'first@tidewater.example' },
-    ]) {
-      const created = await session({ customer, deliver })
-      expect([created.delivery, created.delivery_ok]).toEqual([[], true])
-    }
-    expect(await outbox(customer.email)).toEqual([])
-    expect(await outbox(customer.phone)).toEqual([])
-  })
-
-  test('goes at once to whom it is for, from the configured sender and the own number', async () => {
-    await enableCheckout(service, tenant, { sms_from: '+12025550199' })
-    const created = await session({
-      customer,
-      deliver: { email: true, sms: true },
-      description: 'Policy 2026',
-    })
-    expect([created.delivery_ok, created.delivery]).toEqual([
-      true,
-      [
-        { channel: 'email', to: customer.email, status: 'sent', at: expect.stringMatching(/\.\d{3}Z$/) },
-        { channel: 'sms', to: customer.phone, status: 'sent', at: expect.stringMatching(/\.\d{3}Z$/) },
-      ],
-    ])
-    const [[mail], [text]] = [await outbox(customer.email), await outbox(customer.phone)]
-    expect(mail.from).toBe('"Harbor" <billing@harbor.example>')
-    expect(mail.text).toContain(created.url)
-    expect(mail.text).toContain('$105.00')
-    expect(text.from).not.toBe('+12025550199')
-    expect(text.text).toContain(created.url)
-    expect((await shown(created.id)).delivery).toEqual(created.delivery)
-  })
-
-  test('goes to somebody else where that is said', async () => {
-    const deliver = { email: true, email_to: 'other@tidewater.example', sms: true, sms_to: '+12025550102' }
-    const created = await session({ customer, deliver })
-    expect(created.delivery.map(({ to }: { to: string }) => to)).toEqual([deliver.email_to, deliver.sms_to])
-    const again = (await reissue(created.id, { deliver: { email: true } })).body.data
-    expect(again.delivery).toMatchObject([{ channel: 'email', to: customer.email, status: 'sent' }])
-    expect((await outbox(customer.email))[0].text).toContain(again.url)
-    expect((await outbox(deliver.email_to)).length).toBe(1)
-  })
-
-  test.each(['unreachable', 'decline', 'timeout'])(
-    'that fails is told of, and the address can be used: %s',
-    async (mode) => {
-      await fault('mail', mode)
-      await fault('text', mode)
-      const { id, url, ...created } = await session({ customer, deliver: { email: true, sms: true } })
-      const failed = { status: 'failed', reason: expect.stringMatching(/\w/), at: expect.any(String) }
-      expect([created.delivery_ok, created.delivery]).toEqual([
-        false,
-        [
-          { channel: 'email', to: customer.email, ...failed },
-          { channel: 'sms', to: customer.phone, ...failed },
-        ],
-      ])
-      const read = await shown(id)
-      expect([read.delivery, read.delivery_ok, read.status]).toEqual([created.delivery, false, 'pending'])
-      expect((await checkout(tokenOf({ url }))).status).toBe(200)
-    },
-  )
-
-  test('that fails does not keep another one', async () => {
-    await fault('mail', 'unreachable')
-    const { delivery, delivery_ok } = await session({ customer, deliver: { email: true, sms: true } })
-    expect([delivery_ok, delivery.map(({ status }: { status: string }) => status)]).toEqual([
-      ...[false, ['failed', 'sent']],
-    ])
-  })
-})
-
-describe('a page', () => {
-  test('is opened by the first look, not by its plan', async () => {
-    const { id, url } = await session({ total_installments: 3 })
-    await page(tokenOf({ url }), '/plan')
-    expect(await shown(id)).toMatchObject({ status: 'pending', opened_at: null })
-    await page(tokenOf({ url }))
-    const { opened_at, status } = await shown(id)
-    expect([status, opened_at]).toEqual(['opened', expect.any(String)])
-    await advance(60)
-    await page(tokenOf({ url }))
-    expect((await shown(id)).opened_at).toBe(opened_at)
-  })
-
-  test('is there for nobody without its token', async () => {
-    const { id, url } = await session({ total_installments: 3 })
-    const token = tokenOf({ url })
-    const other = tokenOf(await session())
-    const guesses = [
-      ...[
-        'x',
-        id,
-        token.slice(0, -1),
-        `${token}A`,
-        token.toLowerCase(),
-        `${token.slice(0, 16)}${other.slice(16)}`,
-      ],
-      ...[
-        token.slice(0, 16) + 'A'.repeat(43),
-        `${token}%20`,
-        `${token}.`,
-        '%00',
-        token.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
-      ],
-    ]
-    for (const guess of guesses) {
-      for (const answer of [
-        await page(guess),
-        await page(guess, '/plan'),
-        await checkout(guess),
-        await arrange(guess),
-      ]) {
-        expect([guess, answer.status, answer.body.error]).toEqual([guess, 404, 'Not Found'])
-      }
-    }
-    expect((await shown(id)).status).toBe('pending')
-  })
-
-  test.each([
-    [{ routing_number: '021000022' }, 'routing_number'],
-    [{ routing_number: '02100002' }, 'routing_number'],
-    [{ routing_number: 21_000_021 }, 'routing_number'],
-    [{ account_number: '1234' }, 'account_number'],
-    [{ account_number: '1'.repeat(18) }, 'account_number'],
-    [{ account_number: '12345x' }, 'account_number'],
-    [{ account_type: 'credit' }, 'account_type'],
-    [{ account_holder_name: ' ' }, 'account_holder_name'],
-    [{ authorized: false }, 'authorized'],
-    [{ authorized: 'true' }, 'authorized'],
-    [{ authorized: undefined }, 'authorized'],
-  ])('takes no bank account with %j', async (wrong, word) => {
-    const { id, url } = await session()
-    const answer = await post(tokenOf({ url }), '/bank-debit', { ...BANK_ACCOUNT, ...wrong })
-    expect(refusalOf(answer)).toEqual([400, false, 'Bad Request', expect.stringContaining(word)])
-    expect((await shown(id)).status).toBe('pending')
-  })
-
-  test('of a plan takes no card, and says what does', async () => {
-    const { url } = await session({ total_installments: 3 })
-    expect((await checkout(tokenOf({ url }))).body).toEqual({
-      ...{ ok: false, error: 'Unavailable', message: expect.stringMatching(/bank/) },
-    })
-    expect((await arrange(tokenOf({ url }))).body).toEqual({ ok: true, data: { status: 'scheduled' } })
-  })
-})
-
-describe('a payment by card', () => {
-  const told = async (type: string, id: string) =>
-    (await raised(service, tenant.tenantId, type)).filter(
-      ({ payment_session_id }) => payment_session_id === id,
-    )
-  const charged = (id: string) => ({
-    payment_session_id: id,
-    ...{ policy_id: tenant.policyId, employer_id: tenant.employerId, carrier_id: tenant.carrierId },
-    ...{ amount_cents: 10_500, currency: 'usd', premium_cents: 10_000, fee_cents: 500 },
-    ...{ fee_source: 'partner', payment_type: 'ONE_TIME', payment_context: 'one_time_payment', metadata: {} },
-  })
-  const sums = { amount_cents: 10_500, fee_cents: 500 }
-
-  test.each(['link', 'embedded'])('is told of with all its figures: %s', async (mode) => {
-    const { id } = await session({ ...sums, mode })
-    await decline(id)
-    expect((await shown(id)).status).toBe('pending')
-    await pay(id)
-    const { paid_at, status } = await shown(id)
-    expect(status).toBe('paid')
-    expect(await told('payment.failed', id)).toEqual([
-      {
-        ...charged(id),
-        ...{
-          failed_at: expect.stringMatching(/Z$/),
-          failure_message: expect.stringContaining('insufficient_funds'),
-        },
-      },
-    ])
-    expect(await told('payment.completed', id)).toEqual([
-      {
-        ...charged(id),
-        ...{ payment_id: expect.stringMatching(/^[0-9a-f]{24}$/), amount_paid_cents: 10_500, paid_at },
-      },
-    ])
-    await pay(id)
-    expect(await told('payment.completed', id)).toHaveLength(1)
-  })
-
-  test('is taken again only where that was wanted, by a fresh checkout, until its time is over', async () => {
-    const { id, url } = await session({ ...sums, single_use: false, ttl_minutes: 15 })
-    const token = tokenOf({ url })
-    const first = (await checkout(token)).body.data
-    expect((await checkout(token)).body.data).toEqual(first)
-    await pay(id)
-    const { paid_at } = await shown(id)
-    await advance(60)
-    expect((await page(token)).body.data).toMatchObject({ status: 'paid', takes_cards: true })
-    const second = (await checkout(token)).body.data
-    expect(second.client_secret).not.toBe(first.client_secret)
-    await pay(id)
-    expect(await shown(id)).toMatchObject({ status: 'paid', paid_at })
-    const completed = await told('payment.completed', id)
-    expect(completed).toHaveLength(2)
-    expect(new Set(completed.map(({ payment_id }) => payment_id)).size).toBe(2)
-    expect(refusalOf(await cancel(id))).toEqual(conflict('paid'))
-    expect(refusalOf(await reissue(id))).toEqual(conflict('paid'))
-    await advance(15 * 60)
-    expect(refusalOf(await checkout(token))).toEqual(unavailable('paid'))
-    expect((await shown(id)).status).toBe('paid')
-  })
-
-  test('is taken once otherwise', async () => {
-    const { id, url } = await session(sums)
-    await pay(id)
-    await expectClosed(tokenOf({ url }), 'paid', 'paid')
-  })
-})
-
 test('a customer who was erased is no longer shown, and is not invited again', async () => {
   const other = await seedTenant(service)
   await enableCheckout(service, other)
   const of = (method: string, path: string, body?: unknown) =>
     partner(service, other.clientHeaders, method, path, body)
   const created = await newSession(service, other, { deliver: { email: true } })
-  await operate(service, 'POST', '/erasures', { subject: `employer/${other.employerId}` })
+  const { data_subject } = await operate(service, 'GET', `/employers/${other.employerId}`)
+  await operate(service, 'POST', '/erasures', { subject: data_subject })
   const read = (await of('GET', `/payment-sessions/${created.id}`)).body.data
   expect(read.customer).toEqual({ name: '(erased)', email: '(erased)', phone: null })
   expect(read.delivery[0].to).toBe('(erased)')
   const again = await of('POST', `/payment-sessions/${created.id}/reissue`, { deliver: { email: true } })
-  expect([again.status, again.body.ok]).toEqual([409, false])
+  expect(refusalOf(again)).toEqual(conflict('erased'))
+  expect((await of('GET', `/payment-sessions/${created.id}`)).body.data.status).toBe('pending')
+  expect((await page(tokenOf(created))).status).toBe(200)
+  expect((await arrange(tokenOf(created))).status).toBe(200)
 })
 
 test('without a host of pages links are refused, and embedded sessions are not', async () => {
-  const other = await startService({ env: { PORTAL_URL: 'off' } })
+  const dataDir = await mkdtemp(join(tmpdir(), 'compstream-pages-'))
+  const first = await startService({ dataDir })
+  const seller = await seedTenant(first)
+  await enableCheckout(first, seller)
+  const link = await newSession(first, seller)
+  await first.stop({ keepData: true })
+  const other = await startService({ dataDir, env: { PORTAL_URL: 'off' } })
   try {
-    const seller = await seedTenant(other)
-    await enableCheckout(other, seller)
-    const of = (path: string, body: unknown) => partner(other, seller.clientHeaders, 'POST', path, body)
+    const of = (method: string, path: string, body?: unknown) =>
+      partner(other, seller.clientHeaders, method, `/payment-sessions${path}`, body)
+    const none = [503, false, 'No Payment Page Host', expect.any(String)]
     for (const overrides of [{}, { mode: 'link' }, { total_installments: 3 }]) {
-      expect(refusalOf(await of('/payment-sessions', sessionBody(seller, overrides)))).toEqual([
-        ...[503, false, 'No Payment Page Host', expect.any(String)],
-      ])
+      expect(refusalOf(await of('POST', '', sessionBody(seller, overrides)))).toEqual(none)
     }
-    const { status, body } = await of('/payment-sessions', sessionBody(seller, { mode: 'embedded' }))
+    // one that cannot be issued anew stays as it is
+    expect(refusalOf(await of('POST', `/${link.id}/reissue`, {}))).toEqual(none)
+    expect((await of('GET', `/${link.id}`)).body.data).toMatchObject({ status: 'pending' })
+    const { status, body } = await of('POST', '', sessionBody(seller, { mode: 'embedded' }))
     expect(status).toBe(201)
-    const again = await of(`/payment-sessions/${body.data.id}/reissue`, {})
+    const again = await of('POST', `/${body.data.id}/reissue`, {})
     expect([again.status, again.body.data.replaces]).toEqual([201, body.data.id])
     await operate(other, 'POST', `/card-processor/${again.body.data.id}/succeed`, {})
+    expect((await of('GET', `/${again.body.data.id}`)).body.data.status).toBe('paid')
   } finally {
     await other.stop()
+    await rm(dataDir, { recursive: true, force: true })
   }
 })

@@ -79,6 +79,9 @@ describe('what is missing or wrong is refused by its name', () => {
     [{ amount_cents: 100_000_001 }, '100000000'],
     [{ premium_cents: 99_999_999, fee_cents: 2 }, '100000000'],
     [{ amount_cents: 0 }, '50'],
+    [{ amount_cents: Number.MAX_SAFE_INTEGER }, '100000000'],
+    [{ premium_cents: Number.MAX_SAFE_INTEGER, fee_cents: Number.MAX_SAFE_INTEGER }, '100000000'],
+    [{ amount_cents: 1e300 }, 'amount_cents'],
     [{ amount_cents: -100 }, 'amount_cents'],
     [{ amount_cents: '10500' }, 'amount_cents'],
     [{ amount_cents: 100.5 }, 'amount_cents'],
@@ -278,6 +281,9 @@ describe('figures', () => {
     [10_500, { total_installments: 4, down_payment_cents: 10_500 }, 10_500, 0, 0],
     [100_000_000, { total_installments: 60, down_payment_percent: 0.000001 }, 1, 1_666_666, 1_666_705],
     [50, { total_installments: 60 }, 0, 0, 50],
+    [100_000_000, { total_installments: 1, down_payment_percent: 1e-7 }, 0, 100_000_000, 100_000_000],
+    [30_000, { total_installments: 3, down_payment_percent: 33.333333333333336 }, 10_000, 6_666, 6_668],
+    [29_999, { total_installments: 2, down_payment_percent: 99.999 }, 29_998, 0, 1],
   ])('of %i, %j: %i now, %i each, %i at last', async (base, asked, now, each, last) => {
     const { status, body } = await create({ amount_cents: base, ...asked })
     expect([

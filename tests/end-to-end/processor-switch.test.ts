@@ -1,11 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { enableCheckout, newSession } from '../support/payment-sessions.ts'
 import { linkBody, linkOf, newLink, partner } from '../support/payments.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
-import { stripeEvent, stripeSignature } from '../support/stripe-events.ts'
+import { SoldSession } from '../support/session-payer.ts'
+import {
+  type StripeEventType,
+  type StripeObject,
+  stripeEvent,
+  stripeSignature,
+} from '../support/stripe-events.ts'
 import { StripeStandIn, stripeSettings } from '../support/stripe-stand-in.ts'
 import { advance, type Json, subscriptionBody } from '../support/subscriptions.ts'
 
@@ -40,15 +47,28 @@ const alerts = async () => {
   return all.map(({ kind, about }: Json) => `${kind} ${about.work ?? ''}`).sort()
 }
 
+/** A session as it is read after a restart, by its id and token. */
+const sell = async () => {
+  const created = await newSession(service, tenant)
+  return () => new SoldSession(service, tenant, created)
+}
 let notices = 0
 /** Has Stripe tell that a link was paid. */
-async function paidAtStripe(linkId: string, payment_method: string | null = null): Promise<number> {
-  notices += 1
+function paidAtStripe(linkId: string, payment_method: string | null = null): Promise<number> {
   const object = {
-    ...{ id: `pi_${linkId}`, amount_received: 10_500, payment_method, metadata: { link_id: linkId } },
+    id: `pi_${linkId}`,
+    amount_received: 10_500,
+    payment_method,
+    metadata: { link_id: linkId },
   }
+  return told('payment_intent.succeeded', object)
+}
+
+/** Has Stripe tell of something. @returns how it is answered. */
+async function told<Type extends StripeEventType>(type: Type, object: StripeObject<Type>): Promise<number> {
+  notices += 1
   const at = await now()
-  const body = stripeEvent('payment_intent.succeeded', object, { id: `evt_switch_${notices}`, at })
+  const body = stripeEvent(type, object, { id: `evt_switch_${notices}`, at })
   const headers = { 'Content-Type': 'application/json', 'Stripe-Signature': stripeSignature(body, at) }
   return (await fetch(`${service.paymentsUrl}/processor/notices`, { method: 'POST', headers, body })).status
 }
@@ -132,4 +152,74 @@ test('what is at Stripe waits there while its keys are not set, and goes on with
   // of what is new, Stripe hears nothing, and tells nothing
   expect(await paidAtStripe(made._id)).toBe(200)
   expect((await linkOf(service, tenant, made._id)).status).toBe('created')
+})
+
+describe('a session whose checkout is open', () => {
+  const play = (id: string) => operate(service, 'POST', `/card-processor/${id}/succeed`, {})
+
+  test('at the simulated processor ends there before Stripe is asked, or is paid there', async () => {
+    await start()
+    tenant = await seedTenant(service)
+    await enableCheckout(service, tenant)
+    const [moved, played, cancelled] = [await sell(), await sell(), await sell()]
+    const secrets = await Promise.all([moved, played, cancelled].map((one) => one().secret()))
+    await start(stripeSettings(stripe))
+
+    await play(played().id)
+    expect((await cancelled().cancel()).status).toBe(200)
+    expect([await played().status(), await cancelled().status(), stripe.requests]).toEqual([
+      ...['paid', 'cancelled', []],
+    ])
+    const secret = await moved().secret()
+    expect(secrets).not.toContain(secret)
+    expect(await moved().secret()).toBe(secret)
+    // nobody plays what is at Stripe
+    await expect(play(moved().id)).rejects.toThrow('409')
+    const [{ object }] = stripe.atCheckout.payByCard(secret) as unknown as [{ object: Json }]
+    expect(await told('payment_intent.succeeded', object)).toBe(200)
+    expect(await moved().status()).toBe('paid')
+    expect([await alerts(), (await moved().told()).length]).toEqual([[], 1])
+  })
+
+  test('at Stripe waits while its keys are not set, and ends once with them', async () => {
+    await start(stripeSettings(stripe))
+    tenant = await seedTenant(service)
+    await enableCheckout(service, tenant)
+    const all = await Promise.all(Array.from({ length: 5 }, sell))
+    const [open, debited, cancelled, reissued, paid] = all as [...typeof all, (typeof all)[0]]
+    const secrets = await Promise.all(all.map((one) => one().secret()))
+    stripe.atCheckout.payByCard(secrets[4]!)
+
+    await start()
+    for (const answer of [
+      await open!().checkout(),
+      await debited!().payFromBank(),
+      await cancelled!().cancel(),
+      await reissued!().reissue(),
+      await paid!().cancel(),
+    ]) {
+      const message = expect.stringContaining('not configured any more (stripe)')
+      expect(answer).toMatchObject({ status: 502, body: { message } })
+    }
+    expect(await Promise.all(all.map((one) => one().status()))).toEqual(Array(5).fill('pending'))
+    await advance(service, { seconds: 24 * 3_600 })
+    expect(await Promise.all(all.map((one) => one().status()))).toEqual(Array(5).fill('expired'))
+    const heldUp = (work: string, times = 1) => Array(times).fill(`payment_session_held_up ${work}`)
+    expect(await alerts()).toEqual([
+      ...[...heldUp('arrange-debit'), ...heldUp('cancel', 2), ...heldUp('checkout'), ...heldUp('expire', 5)],
+      ...heldUp('reissue'),
+    ])
+
+    await start({ ...stripeSettings(stripe), PROCESSOR: 'simulated' })
+    await advance(service, { seconds: 6 * 3_600 })
+    expect(secrets.map((secret) => stripe.atCheckout.of(secret).status)).toEqual([
+      ...[...Array(4).fill('expired'), 'complete'],
+    ])
+    expect(await Promise.all(all.map((one) => one().status()))).toEqual([
+      ...[...Array(4).fill('expired'), 'paid'],
+    ])
+    expect((await paid!().told()).map(([type, { late_payment }]) => [type, late_payment])).toEqual([
+      ['payment.completed', true],
+    ])
+  })
 })

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { effectiveDatesOf } from '../../domain/banking/bank-credit.ts'
 import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
   BankDebitCreated,
@@ -176,10 +175,6 @@ decisions(bankDebit, [
   ],
   ['cannot come back before it went', [created], comeBack(), conflict('debit_pending')],
 ])
-
-test('a credit is looked for among debits that took effect in the two weeks before it', () => {
-  expect(effectiveDatesOf('2026-03-10')).toEqual({ from: '2026-02-24', to: '2026-03-10' })
-})
 
 test('a report that settles makes a submitted debit processed, one that does not leaves it', () => {
   const status = (told: Parameters<typeof reported>[0]) =>

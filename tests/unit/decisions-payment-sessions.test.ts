@@ -290,9 +290,9 @@ decisions(paymentSession, [
   ],
   [
     'is replaced once that has failed',
-    [created, begun, processing, failedLate(LATE)],
-    replace(LATE),
-    [replacedAt(LATE)],
+    [created, begun, processing, failedLate(EARLY)],
+    replace(EARLY),
+    [replacedAt(EARLY)],
   ],
 
   ['waits for its processor', [created, begun], holdUp(EARLY), [heldUp(EARLY)]],

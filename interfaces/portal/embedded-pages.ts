@@ -1,0 +1,111 @@
+import type { Request, Response } from 'express'
+import type { Application } from '../../application/application.ts'
+import { changed } from '../../application/command-handling/verbs.ts'
+import { embeddedSession, isSecretOf } from '../../application/payment-sessions/embedded.ts'
+import { brandOf, payerPageOf } from '../../application/payment-sessions/payer-page.ts'
+import { contextOfPayer } from '../../application/payment-sessions/session-page.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import {
+  type PaymentSession,
+  paymentSession,
+  sessionStatusAt,
+} from '../../domain/payments/payment-session.ts'
+import { requestIdOf } from '../http/answers.ts'
+import { HttpError } from '../http/errors.ts'
+import { limitAddress, type RateLimiter } from '../http/rate-limit.ts'
+import type { Route } from '../http/server.ts'
+import { COMPSTREAM_SCRIPT, FRAME_SCRIPT } from './compstream-script.ts'
+import { html } from './html.ts'
+import { readForm, requireOwnPage } from './own-posts.ts'
+import { writePage } from './page.ts'
+import { proofOf, takeOption, writeSessionPage } from './session-pages.ts'
+
+/** How long browsers keep the script, in seconds: a new release reaches all pages within that. */
+const SCRIPT_AGE_S = 3_600
+
+/**
+ * The checkout of an embedded session in a frame of a partner's page. Its address names the session, which decides who may
+ * frame it, and gives nothing away: what opens it is posted by the frame, which has it from the page around it.
+ * @param url base address under which payers reach the host.
+ */
+export function embeddedRoutes(
+  app: Application,
+  addresses: Pick<RateLimiter, 'take'>,
+  url: () => string,
+): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/compstream.js',
+      handle(_request, response) {
+        response.setHeader('Content-Type', 'text/javascript; charset=utf-8')
+        response.setHeader('Content-Length', Buffer.byteLength(COMPSTREAM_SCRIPT))
+        response.setHeader('Cache-Control', `public, max-age=${SCRIPT_AGE_S}`)
+        response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin')
+        response.setHeader('Access-Control-Allow-Origin', '*')
+        response.end(COMPSTREAM_SCRIPT)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/embed/:id',
+      async handle(request, response) {
+        limitAddress(addresses, request)
+        await showFrame(app, await found(app, request), response)
+      },
+    },
+    {
+      method: 'POST',
+      path: '/embed/:id',
+      async handle(request, response) {
+        limitAddress(addresses, request)
+        requireOwnPage(request, url())
+        const session = await found(app, request)
+        const { client_secret = '', ...fields } = await readForm(request)
+        const isOpened = fields.proof === proofOf(app, session) || isSecretOf(session, client_secret)
+        // who guesses learns nothing that a wrong address would not tell
+        if (!isOpened) throw nothing()
+        response.locals.isEmbedded = true
+        if (fields.option !== undefined) await takeOption(app, session, fields, request, response)
+        else await showSession(app, session, response)
+      },
+    },
+  ]
+}
+
+async function found(app: Application, request: Request): Promise<PaymentSession> {
+  const session = await embeddedSession(app, String(request.params.id))
+  if (session === null) throw nothing()
+  return session
+}
+
+function nothing(): HttpError {
+  return new HttpError(404, null, 'There is no checkout at this address.')
+}
+
+/** What stands in the frame until the page around it has sent the secret. */
+async function showFrame(app: Application, session: PaymentSession, response: Response): Promise<void> {
+  const { embedOrigins } = await brandOf(app, session.tenant_id)
+  writePage(response, 200, {
+    title: 'Payment',
+    brand: null,
+    body: html`<p role="status" class="soft">Loading the checkout…</p>
+<noscript><p>This checkout needs JavaScript.</p></noscript>
+<form method="post" hidden><input type="hidden" name="client_secret"><input type="hidden" name="proof"></form>`,
+    data: { session: session.payment_session_id, origins: embedOrigins.join(' ') },
+    script: FRAME_SCRIPT,
+    policy: { takesForms: true, ancestors: embedOrigins },
+  })
+}
+
+/** Who looks at it for the first time opens it. */
+async function showSession(app: Application, session: PaymentSession, response: Response): Promise<void> {
+  const now = app.clock.now()
+  const context = contextOfPayer(app, requestIdOf(response))
+  const opened =
+    sessionStatusAt(session, now) === 'pending'
+      ? await changed(app, paymentSession, session.payment_session_id, { type: 'Open', at: now }, context)
+      : session
+  if (isRejection(opened)) throw nothing()
+  writeSessionPage(app, response, 200, await payerPageOf(app, opened))
+}

@@ -1,0 +1,91 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { daysInMonth } from '../../domain/kernel/calendar.ts'
+import { sessionAmounts } from '../../domain/payments/session-amounts.ts'
+import { schedule, sessionPlan } from '../../domain/payments/session-plan.ts'
+
+const totals = fc.integer({ min: 50, max: 100_000_000 })
+const instalments = fc.integer({ min: 1, max: 60 })
+/** A percentage from 0 to 100 by its digits and how many of them are decimals. */
+const percentages = fc
+  .integer({ min: 0, max: 6 })
+  .chain((scale) => fc.integer({ min: 0, max: 100 * 10 ** scale }).map((digits) => ({ digits, scale })))
+
+describe('the amounts of a plan', () => {
+  test('are floors, and the last instalment takes the rest', () => {
+    fc.assert(
+      fc.property(totals, fc.nat(), instalments, (total, some, count) => {
+        const down = some % (total + 1)
+        const plan = sessionPlan(total, down, count)
+        const { per_installment_cents: each, last_installment_cents: last } = plan
+        const remaining = BigInt(total - down)
+        expect(BigInt(each)).toBe(remaining / BigInt(count))
+        expect(BigInt(last) - BigInt(each)).toBe(remaining % BigInt(count))
+        const amounts = schedule(plan, 0).map(({ amount_cents }) => amount_cents)
+        expect(amounts).toHaveLength(count)
+        expect(amounts.every((cents) => Number.isSafeInteger(cents) && cents >= 0)).toBe(true)
+        expect(amounts.reduce((sum, cents) => sum + cents, down)).toBe(total)
+      }),
+    )
+  })
+
+  test('take a percentage by its decimals, rounded down to the cent', () => {
+    fc.assert(
+      fc.property(totals, percentages, instalments, (amountCents, { digits, scale }, totalInstallments) => {
+        const downPaymentPercent = Number(`${digits}e-${scale}`)
+        const asked = { amountCents, totalInstallments, downPaymentPercent, downPaymentCents: null }
+        const amounts = sessionAmounts({ ...asked, premiumCents: null, feeCents: null, feeBreakdown: null })
+        const exact = (BigInt(amountCents) * BigInt(digits)) / (100n * 10n ** BigInt(scale))
+        expect(amounts).toMatchObject({ amount_cents: Number(exact) })
+      }),
+    )
+  })
+})
+
+describe('the days of a plan', () => {
+  const created = fc.oneof(
+    fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2199, 11, 31) }),
+    // the days that some months do not have
+    fc
+      .record({
+        year: fc.integer({ min: 2000, max: 2199 }),
+        month: fc.integer({ min: 1, max: 12 }),
+        day: fc.constantFrom(28, 29, 30, 31),
+        ms: fc.nat({ max: 86_399_999 }),
+      })
+      .map(
+        ({ year, month, day, ms }) => Date.UTC(year, month - 1, Math.min(day, daysInMonth(year, month))) + ms,
+      ),
+  )
+
+  test('are those of its creation in UTC, or the last of a shorter month, at 17:00', () => {
+    fc.assert(
+      fc.property(created, instalments, (createdAt, count) => {
+        const from = new Date(createdAt)
+        const dates = schedule(sessionPlan(1_000, 0, count), createdAt).map(({ dueAt }) => new Date(dueAt))
+        for (const [index, date] of dates.entries()) {
+          const months = from.getUTCFullYear() * 12 + from.getUTCMonth() + index + 1
+          const [year, month] = [Math.floor(months / 12), (months % 12) + 1]
+          expect([date.getUTCFullYear(), date.getUTCMonth() + 1]).toEqual([year, month])
+          expect(date.getUTCDate()).toBe(Math.min(from.getUTCDate(), daysInMonth(year, month)))
+          expect(date.toISOString().slice(10)).toBe('T17:00:00.000Z')
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('go back to the 31st after a shorter month, also in leap years', () => {
+    const days = (at: string, count: number) =>
+      schedule(sessionPlan(1_000, 0, count), Date.parse(at)).map(({ dueAt }) =>
+        new Date(dueAt).toISOString().slice(5, 10),
+      )
+    expect(days('2027-01-31T23:59:59.999Z', 4)).toEqual(['02-28', '03-31', '04-30', '05-31'])
+    expect(days('2028-01-31T00:00:00Z', 3)).toEqual(['02-29', '03-31', '04-30'])
+    expect(days('2028-02-29T12:00:00Z', 13)).toEqual([
+      ...['03-29', '04-29', '05-29', '06-29', '07-29', '08-29', '09-29', '10-29', '11-29', '12-29'],
+      ...['01-29', '02-28', '03-29'],
+    ])
+    expect(days('2099-12-31T17:00:00Z', 2)).toEqual(['01-31', '02-28'])
+  })
+})

@@ -1,0 +1,100 @@
+import { newSession, tokenOf } from './payment-sessions.ts'
+import { partner, webhookEvents } from './payments.ts'
+import { type Answer, type SeededTenant, send } from './seed.ts'
+import type { ServiceAddresses } from './service.ts'
+
+type Json = ReturnType<typeof JSON.parse>
+
+/** A bank account that the bank option takes. */
+export const BANK_ACCOUNT = {
+  ...{ account_holder_name: 'Tidewater Joinery LLC', routing_number: '021000021' },
+  ...{ account_number: '000123456789', account_type: 'checking', authorized: true },
+} as const
+
+/** A payment session with who sold it and who pays it. */
+export class SoldSession {
+  readonly id: string
+  readonly #token: string | null
+  /** Of an embedded one: what its checkout is mounted by. */
+  readonly clientSecret: string | null
+  readonly #service: ServiceAddresses
+  readonly #tenant: SeededTenant
+
+  constructor(service: ServiceAddresses, tenant: SeededTenant, created: Json) {
+    this.id = created.id
+    this.#token = created.url ? tokenOf(created) : null
+    this.clientSecret = created.client_secret ?? null
+    this.#service = service
+    this.#tenant = tenant
+  }
+
+  static async sell(
+    service: ServiceAddresses,
+    tenant: SeededTenant,
+    overrides: Readonly<Record<string, unknown>> = {},
+  ): Promise<SoldSession> {
+    return new SoldSession(service, tenant, await newSession(service, tenant, overrides))
+  }
+
+  // ---- the payer
+
+  checkout(): Promise<Answer> {
+    return this.#pay('/checkout', {})
+  }
+
+  /** What mounts the checkout, which is answered. */
+  async secret(): Promise<string> {
+    const { status, body, text } = await this.checkout()
+    if (status !== 200) throw new Error(text)
+    return body.data.client_secret
+  }
+
+  payFromBank(): Promise<Answer> {
+    return this.#pay('/bank-debit', BANK_ACCOUNT)
+  }
+
+  async page(): Promise<Json> {
+    return (await send(`${this.#service.paymentsUrl}/public/payment-sessions/${this.#token}`)).body.data
+  }
+
+  #pay(path: string, body: unknown): Promise<Answer> {
+    const url = `${this.#service.paymentsUrl}/public/payment-sessions/${this.#token}${path}`
+    return send(url, { method: 'POST', body })
+  }
+
+  // ---- the partner
+
+  cancel(): Promise<Answer> {
+    return this.#ask('DELETE', '')
+  }
+
+  reissue(body: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+    return this.#ask('POST', '/reissue', body)
+  }
+
+  /** Another session in its place, which is answered. */
+  async replaced(): Promise<SoldSession> {
+    const { status, body, text } = await this.reissue()
+    if (status !== 201) throw new Error(text)
+    return new SoldSession(this.#service, this.#tenant, body.data)
+  }
+
+  async shown(): Promise<Json> {
+    return (await this.#ask('GET', '')).body.data
+  }
+
+  async status(): Promise<string> {
+    return (await this.shown()).status
+  }
+
+  /** What partners were told of it, oldest first. */
+  async told(): Promise<readonly (readonly [string, Json])[]> {
+    const all = await webhookEvents(this.#service, this.#tenant.tenantId)
+    return all.filter(([, payload]) => payload.payment_session_id === this.id)
+  }
+
+  #ask(method: string, path: string, body?: unknown): Promise<Answer> {
+    const { clientHeaders } = this.#tenant
+    return partner(this.#service, clientHeaders, method, `/payment-sessions/${this.id}${path}`, body)
+  }
+}

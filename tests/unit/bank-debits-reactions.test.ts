@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import type { RecordedEvent } from '../../application/event-registry.ts'
+import { bankDebits } from '../../application/process-managers/bank-debits.ts'
+import {
+  BankDebitCreated,
+  type BankDebitEvent,
+  BankDebitScheduled,
+  BankDebitSubmitted,
+} from '../../domain/banking/bank-debit-events.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+
+const ID = 'a'.repeat(24)
+const MINUTE = 60_000
+
+/** What an event makes the process manager want, and when. @param intervalMs of the batch worker. */
+function wantedBy(event: BankDebitEvent, intervalMs = MINUTE): readonly string[] {
+  // reacting is pure: whatever the work needs is not touched
+  const { on } = bankDebits({} as Parameters<typeof bankDebits>[0], intervalMs)
+  const intents = on
+    .find(({ type }) => type.name === event.type)!
+    .react(event as unknown as RecordedEvent, undefined as never)
+  return intents.map((intent) => {
+    const at = intent.intent === 'perform' && intent.dueAt !== undefined ? ` at ${isoTime(intent.dueAt)}` : ''
+    return `${intent.intent} ${intent.kind}${at}`
+  })
+}
+const createdAt = (created_at: string) =>
+  BankDebitCreated.of({
+    ...{ leg_id: ID, tenant_id: ID, environment: 'live', employer_id: ID, carrier_id: ID, policy_id: ID },
+    ...{ source: 'session', payment_session_id: ID, installment_number: null, amount_cents: 10_500 },
+    ...{ payment_purpose: 'extra_payment', description: null, settlement_type: 'fbo' },
+    account: { account_ref: 'x', fingerprint: ID, account_last4: '6789', account_type: 'checking' },
+    ...{ cancellation_deadline: null, created_at },
+  })
+const scheduled = BankDebitScheduled.of({
+  ...{ leg_id: ID, batch_closes_at: '2026-11-24T22:00:00.000Z', effective_date: '2026-11-25' },
+  at: '2026-11-24T17:01:00.000Z',
+})
+
+test('a debit that waits arms the next run of the batch worker, and nothing else does', () => {
+  const run = 'perform run-batch at'
+  expect(wantedBy(createdAt('2026-11-24T17:00:00.000Z'))).toEqual([`${run} 2026-11-24T17:01:00.000Z`])
+  expect(wantedBy(createdAt('2026-11-24T17:00:59.999Z'))).toEqual([`${run} 2026-11-24T17:01:00.000Z`])
+  expect(wantedBy(scheduled)).toEqual(['perform submit-batch at 2026-11-24T22:00:00.000Z'])
+})
+
+test('that run comes before the batch closes that was open when the debit was created', () => {
+  const hour = 60 * MINUTE
+  expect(wantedBy(createdAt('2026-11-24T21:30:00.000Z'), hour)).toEqual([
+    'perform run-batch at 2026-11-24T21:59:59.999Z',
+  ])
+  expect(wantedBy(createdAt('2026-11-24T22:00:00.000Z'), hour)).toEqual([
+    'perform run-batch at 2026-11-24T23:00:00.000Z',
+  ])
+  // once a day, and the 26th is a holiday
+  expect(wantedBy(createdAt('2026-11-25T23:00:00.000Z'), 24 * hour)).toEqual([
+    'perform run-batch at 2026-11-26T00:00:00.000Z',
+  ])
+})
+
+test('a debit is processed when no return can be expected any more', () => {
+  const submitted = BankDebitSubmitted.of({ leg_id: ID, effective_date: '2026-11-25', at: isoTime(0) })
+  expect(wantedBy(submitted)).toEqual(['perform process at 2026-11-30T05:00:00.000Z'])
+})
