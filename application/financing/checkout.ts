@@ -1,12 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import {
   type FinancingSession,
   financingSession,
   financingStatusAt,
+  isUnsent,
   otherRequest,
   sessionClosed,
-  sessionStatusAt,
 } from '../../domain/financing/financing-session.ts'
 import { FinancingRequested } from '../../domain/financing/financing-session-events.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -21,7 +20,7 @@ import { requestHash } from '../idempotency/request-hash.ts'
 import type { Insured } from '../ports/financing-provider.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
 import { draftSession, findSession, type NewFinancingSession, refuseAccount } from './create-session.ts'
-import { tokenOf } from './financing-sessions.ts'
+import { onceSettled, tokenOf } from './financing-sessions.ts'
 import { inviteOnce, refuseInvitation } from './invite.ts'
 
 /** A request for quotes; what is left out is null. */
@@ -43,8 +42,8 @@ export interface FinancingCheckout {
   readonly accessToken: string
 }
 
-/** How long an answer waits for what is on its way, and how often it looks, in real milliseconds. */
-const UNDER_WAY = { mostMs: 2_000, everyMs: 25 } as const
+/** How long an answer waits for what is on its way, in real milliseconds. */
+const PATIENCE_MS = 3_000
 
 /**
  * Asks for quotes, once for a key, and tells how that stands; the session is created where the key has none yet.
@@ -84,8 +83,8 @@ export async function financingCheckout(
     const refusal = (await refuseAccount(app, client, found.checkout)) ?? notInvited
     if (refusal) return refusal
   }
-  // the provider takes the request, or will not
-  session = await onceSettled(app, session, (one) => isUnsent(one, app.clock.now()))
+  // the provider takes the request, will not, or was not reached
+  session = await onceSettled(app, session, (one) => isOnItsWay(one, app.clock.now()), PATIENCE_MS)
   if (session.cancelled_at !== null) return sessionClosed()
   if (request.inviteTo !== null) {
     const invited = await inviteOnce(app, session, { ...invitation, to: request.inviteTo }, context)
@@ -93,40 +92,24 @@ export async function financingCheckout(
     session = invited
   }
   // of two at once, the other one sends the invitation
-  session = await onceSettled(app, session, ({ invitation }) => invitation?.status === null)
+  session = await onceSettled(app, session, ({ invitation }) => invitation?.status === null, PATIENCE_MS)
   return shown(app, session)
 }
 
-/** The session once nothing is under way any more; as it is when that takes long. */
-async function onceSettled(
-  app: Application,
-  session: FinancingSession,
-  isUnderWay: (session: FinancingSession) => boolean,
-): Promise<FinancingSession> {
-  const deadline = performance.now() + UNDER_WAY.mostMs
-  let current = session
-  while (isUnderWay(current) && performance.now() < deadline) {
-    await delay(UNDER_WAY.everyMs)
-    current = (await app.commands.load(financingSession, session.financing_session_id)).state!
-  }
-  return current
-}
-
-function isUnsent(session: FinancingSession, now: number): boolean {
+/** Whether it is still to be learned what comes of the first time that a request is sent, or of the present one. */
+function isOnItsWay(session: FinancingSession, now: number): boolean {
   const { request } = session
-  const isPending = request?.status === 'pending' && sessionStatusAt(session, now) === 'pending'
-  return isPending && request.provider_request_id === null
+  return isUnsent(session, now) && (request!.attempts === 0 || request!.is_sending)
 }
 
 async function shown(app: Application, session: FinancingSession): Promise<FinancingCheckout> {
-  const { financing_session_id } = session
   const standing = financingStatusAt(session, app.clock.now())
   // nothing is asked for in a session whose time was over before
   const status =
     standing === 'quote_ready' ? 'ready' : standing === 'not_started' ? ('pending' as const) : standing
-  const { token: accessToken } = await tokenOf(app, financing_session_id, 'access')
-  const checkout = status === 'ready' ? await tokenOf(app, financing_session_id, 'checkout') : null
-  return { session, status, checkoutToken: checkout?.token ?? null, accessToken }
+  const accessToken = await tokenOf(app, session, 'access')
+  const checkoutToken = status === 'ready' ? await tokenOf(app, session, 'checkout') : null
+  return { session, status, checkoutToken, accessToken }
 }
 
 async function fingerprintOf(

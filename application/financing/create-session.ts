@@ -17,7 +17,7 @@ import { within } from '../command-handling/verbs.ts'
 import { requestHash } from '../idempotency/request-hash.ts'
 import { refuseCheckout } from '../payment-sessions/page-host.ts'
 import { employerSubject, sealFields } from '../sealing.ts'
-import { ownSession, refuseScope, sessionIdOf, tokenOf } from './financing-sessions.ts'
+import { newTokenOf, ownSession, refuseScope, sessionIdOf } from './financing-sessions.ts'
 import { refuseSetup } from './financing-settings.ts'
 
 const MINUTE_MS = 60_000
@@ -103,8 +103,8 @@ export async function draftSession(
   const { settings, config_version } = checkout
   const { amount_cents, premium_cents, fee_cents, line_items } = amounts
   const now = app.clock.now()
-  const access = await tokenOf(app, id, 'access')
-  const forComponent = await tokenOf(app, id, 'checkout')
+  const access = await newTokenOf(app, id, 'access')
+  const forComponent = await newTokenOf(app, id, 'checkout')
   const data = await sealFields(
     app.personalData,
     FinancingSessionCreated,

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { type FinancingSession, financingSession } from '../../domain/financing/financing-session.ts'
 import { isId } from '../../domain/kernel/ids.ts'
@@ -44,19 +45,55 @@ export function refuseScope(client: Scope, { employer_id, carrier_id }: Financin
   return reject('forbidden', 'financing_session_out_of_scope', why)
 }
 
-export type FinancingToken = 'access' | 'checkout'
+/** Between two looks at what is under way, in real milliseconds. */
+const LOOK_AGAIN_MS = 25
+
+/** The session once nothing is under way any more; as it is when that takes long. @param mostMs real milliseconds. */
+export async function onceSettled(
+  { commands }: Pick<Application, 'commands'>,
+  session: FinancingSession,
+  isUnderWay: (session: FinancingSession) => boolean,
+  mostMs: number,
+): Promise<FinancingSession> {
+  const deadline = performance.now() + mostMs
+  let current = session
+  while (isUnderWay(current) && performance.now() < deadline) {
+    await delay(LOOK_AGAIN_MS)
+    current = (await commands.load(financingSession, session.financing_session_id)).state!
+  }
+  return current
+}
+
+type FinancingToken = 'access' | 'checkout'
 
 /**
- * A token of a session: the same whenever it is asked for. It lies encrypted in the vault; the log has its hash.
+ * A token of a session that is to be created, the same for whoever creates it. It lies encrypted in the vault; the log has
+ * its hash.
  * @param kind `access` opens the page; by the id in it the session is found.
  */
-export async function tokenOf(
+export async function newTokenOf(
   app: Pick<Application, 'vault' | 'randomness'>,
   sessionId: string,
   kind: FinancingToken,
 ): Promise<{ readonly token: string; readonly hash: string }> {
-  const token = await app.vault.getOrPut(`financing-${kind}/${sessionId}`, () =>
+  const token = await app.vault.getOrPut(placeOf(sessionId, kind), () =>
     kind === 'access' ? newToken(sessionId, app).token : `fct_${app.randomness.hex(32)}`,
   )
   return { token, hash: hashOf(token) }
+}
+
+/** A token of a session that is there: the same whenever it is asked for. @throws when the vault lost it. */
+export async function tokenOf(
+  { vault }: Pick<Application, 'vault'>,
+  { financing_session_id }: Pick<FinancingSession, 'financing_session_id'>,
+  kind: FinancingToken,
+): Promise<string> {
+  const token = await vault.get(placeOf(financing_session_id, kind))
+  if (token === null)
+    throw new Error(`The vault has no ${kind} token of financing session ${financing_session_id}`)
+  return token
+}
+
+function placeOf(sessionId: string, kind: FinancingToken): string {
+  return `financing-${kind}/${sessionId}`
 }

@@ -88,7 +88,7 @@ export async function inviteOnce(
     const same = await refuseInvitation(app, session, begun.state, { to, portalUrl, checkout })
     return same ?? begun.state!
   }
-  const { token } = await tokenOf(app, id, 'access')
+  const token = await tokenOf(app, session, 'access')
   const { settings } = checkout
   const status = await app.messages
     .send({

@@ -2,12 +2,17 @@ import {
   type FinancingSession,
   type FinancingSessionCommand,
   financingSession,
+  isUnsent,
 } from '../../domain/financing/financing-session.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { onceSettled } from './financing-sessions.ts'
 import { simulatedQuotes } from './simulated-quotes.ts'
+
+/** How long the provider waits for a request that is to be answered, in real milliseconds. */
+const PATIENCE_MS = 10_000
 
 /** What the simulated provider tells of a request. */
 export type PlayedFinancing =
@@ -25,6 +30,9 @@ export async function playFinancing(
 ): Promise<FinancingSession | Rejection> {
   const { state } = await app.commands.load(financingSession, sessionId)
   if (!state) return reject('not_found', 'financing_session_not_found', 'There is no such financing session')
+  // a busy worker may not have sent the request yet
+  const answers = played.tells === 'quotes' || played.tells === 'hold'
+  if (answers) await onceSettled(app, state, (one) => isUnsent(one, app.clock.now()), PATIENCE_MS)
   return changed(app, financingSession, sessionId, commandOf(state, played, app.clock.now()), context)
 }
 

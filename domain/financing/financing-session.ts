@@ -130,6 +130,13 @@ export function isActive(state: FinancingSession, now: number): boolean {
   return hasQuotes && sessionStatusAt(state, now) === 'pending'
 }
 
+/** Whether the provider is still to get the request. */
+export function isUnsent(state: FinancingSession, now: number): boolean {
+  const { request } = state
+  const isPending = request?.status === 'pending' && sessionStatusAt(state, now) === 'pending'
+  return isPending && request.provider_request_id === null
+}
+
 /** Why nothing more can be asked of a session that was cancelled. */
 export function sessionClosed(): Rejection {
   return reject('conflict', 'financing_session_closed', 'The session was cancelled')

@@ -11,7 +11,7 @@ export function financingPageHtml(page: FinancingPage): Page {
   const name = seller.display_name ?? ''
   const { tone, sign, title, sentences } = stateOf(page, html`<bdi>${name}</bdi>`)
   const isOpen = finance.status === 'quote_ready' && page.refusal === null
-  const until = isOpen ? html`<p class="soft">Open until ${moment(finance.expires_at)}</p>` : null
+  const until = isOpen ? [html`Open until ${moment(finance.expires_at)}.`] : []
   const test = note(
     'warn',
     'This is a test',
@@ -21,8 +21,8 @@ export function financingPageHtml(page: FinancingPage): Page {
     title: `${title}: ${name}`,
     brand: { name, accent, logo, supportEmail },
     isTest: true,
-    body: html`<div class="card stack">${stateHeader(tone, sign, title, null, sentences)}
-${until}${test}</div>
+    body: html`<div class="card stack">${stateHeader(tone, sign, title, null, [...sentences, ...until])}
+${test}</div>
 <section class="card stack" aria-label="What it is for">${description === null ? null : html`<p class="text">${description}</p>`}
 ${items(line_items, [{ label: 'Total', amount_cents }])}</section>`,
   }

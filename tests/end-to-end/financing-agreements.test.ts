@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createPaymentsClient } from '../../client/index.ts'
 import { checkout, checkoutBody, financingBody, play } from '../support/financing.ts'
 import { newClient } from '../support/intake.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
@@ -78,6 +79,13 @@ describe('an agreement', () => {
     }
     expect((await download(pathOf(id, quoteKey))).bytes.equals(bytes)).toBe(true)
     expect((await ask(pathOf(id, quoteKey))).status).toBe(200)
+
+    const { clientId, clientSecret } = tenant
+    const client = createPaymentsClient({ baseUrl: service.paymentsUrl, clientId, clientSecret, retries: 0 })
+    const got = await client.downloadFinancingAgreement({ payment_session_id: id, quote_key: quoteKey })
+    expect(bytes.equals(got)).toBe(true)
+    const none = client.downloadFinancingAgreement({ payment_session_id: id, quote_key: 'q_none' })
+    await expect(none).rejects.toMatchObject({ status: 404 })
   })
 
   test('of long names in other letters is a whole PDF as well', async () => {

@@ -140,6 +140,31 @@ describe('an invitation', () => {
   })
 })
 
+test('an invitation has one page', async () => {
+  const own = await seedTenant(service, { environment: 'sandbox' })
+  const web_address = `https://pay-${own.tenantId}.example`
+  await enableCheckout(service, own, { web_address })
+  const settings = { invitations_enabled: true, recipient_allowlist: [to] }
+  await operate(service, 'PUT', `/tenants/${own.tenantId}/financing`, settings)
+  const quoted = async () => {
+    const body = checkoutBody(own, inviting(to))
+    const { session_id } = (await checkout(service, own, body)).body.data
+    await play(service, session_id, 'quotes')
+    return body
+  }
+  const before = await quoted()
+  const later = await quoted()
+  expect((await checkout(service, own, before)).body.data.delivery_ok).toBe(true)
+  await operate(service, 'POST', `/tenants/${own.tenantId}/checkout/verify-web-address`, { force: true })
+  const moved = await checkout(service, own, before)
+  expect([moved.status, moved.body.error]).toEqual([409, 'Conflict'])
+  expect((await checkout(service, own, { ...before, deliver: null })).body.data.delivery_ok).toBe(true)
+  const { data } = (await checkout(service, own, later)).body
+  expect(data.delivery_ok).toBe(true)
+  const [latest] = await sentTo(to)
+  expect(latest!.text).toContain(`${web_address}/pay/${data.finance_access_token}`)
+})
+
 test('the settings show what was set', async () => {
   const set_ = { recipient_allowlist: ['B@harbor.example', 'a@harbor.example', 'b@harbor.example'] }
   const settings = {
