@@ -26,6 +26,7 @@ const RULES: Readonly<Record<string, RegExp>> = {
   pushPayroll: /^pay_period\.end_date lies before/,
   issuePolicy: /^expiration_date must lie after|^rates|^class_codes|^states|^locations/,
   changePolicy: /^rates|^class_codes|^states|^locations/,
+  setCheckout: /^(embed_origins\[\d+\] must be an https origin|web_address must be a host|logo_url must be)/,
   advanceClock:
     /^seconds (or to is required|and to cannot be given together)|^(seconds|to) must be a time that exists/,
   redriveWork: /^(process_manager|kind|key) is required/,
