@@ -231,6 +231,20 @@ export async function memoryOf(pid: number): Promise<{ resident: number; peak: n
   return { resident: kibibytes('VmRSS') * 1024, peak: kibibytes('VmHWM') * 1024 }
 }
 
+/** Clock ticks of the kernel in a second. */
+const TICKS = 100
+
+/** Processor time of a process so far, in seconds. */
+export async function processorTimeOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  // user and system time, behind the name, which may hold anything
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+  return (Number(user) + Number(system)) / TICKS
+}
+
 /** Starts the peak of {@link memoryOf} anew. */
 export async function resetPeakMemory(pid: number): Promise<void> {
   await writeFile(`/proc/${pid}/clear_refs`, '5')
