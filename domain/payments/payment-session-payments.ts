@@ -135,7 +135,8 @@ function withPayment(
   before: PaymentSession,
   { payment_id, processor_payment_id, checkout_id }: DataOf<'PaymentSessionPaidAgain' | 'PaymentSessionPaid'>,
 ): PaymentSession {
-  const payments = [...before.payments, { payment_id, processor_payment_id }]
+  const isBankDebit = before.checkouts.some((one) => one.checkout_id === checkout_id && one.isProcessing)
+  const payments = [...before.payments, { payment_id, processor_payment_id, isBankDebit }]
   return withClosed({ ...before, payments }, checkout_id)
 }
 

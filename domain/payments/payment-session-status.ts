@@ -13,7 +13,10 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   readonly invitations: readonly Omit<DataOf<'PaymentSessionInvited'>, 'payment_session_id'>[]
   readonly checkouts: readonly Checkout[]
   /** By the card processor, the first one first. */
-  readonly payments: readonly Pick<DataOf<'PaymentSessionPaid'>, 'payment_id' | 'processor_payment_id'>[]
+  readonly payments: readonly (Pick<DataOf<'PaymentSessionPaid'>, 'payment_id' | 'processor_payment_id'> & {
+    /** It was on its way for days, rather than charged to a card. */
+    readonly isBankDebit: boolean
+  })[]
   readonly debit: Omit<DataOf<'PaymentSessionDebitArranged'>, 'payment_session_id'> | null
   /** Who said that the debit's money is there. */
   readonly confirmed_by: readonly ('bank' | 'processor')[]

@@ -212,6 +212,7 @@ function warned({ session, status, debit, instalments: all }: PayerPage): Html |
     const text = html`<span>It was to be paid once. Please ask for the other payments back.</span>`
     return note('warn', `${session.payments.length} card payments were received`, text)
   }
+  if (status === 'cancelled' && session.checkouts.some(({ isProcessing }) => isProcessing)) return goesAhead()
   if (session.debit === null || debit?.progress === 'returned') {
     if (status !== 'paid' || debit?.progress !== 'returned') return null
     return note(
@@ -224,19 +225,20 @@ function warned({ session, status, debit, instalments: all }: PayerPage): Html |
     const text = html`<span>A bank payment was authorized as well. Please ask for one of them back.</span>`
     return note('warn', 'Paid by card and from a bank account', text)
   }
-  if (status !== 'cancelled' || session.debit.leg_id === null) return null
-  return note(
-    'warn',
-    'A bank payment goes ahead',
-    html`<span>It was authorized before the request was cancelled.</span>`,
-  )
+  return status === 'cancelled' && session.debit.leg_id !== null ? goesAhead() : null
+}
+
+function goesAhead(): Html {
+  const text = html`<span>It was authorized before the request was cancelled.</span>`
+  return note('warn', 'A bank payment goes ahead', text)
 }
 
 function known({ session, debit, status }: PayerPage): Html {
   const arranged = session.debit
-  const byCard = session.payments.length > 0
+  const [byProcessor] = session.payments
   const account = arranged && html`Account ending in ${arranged.account.account_last4}`
-  const method = status !== 'paid' ? account : byCard ? html`Card` : account
+  const method =
+    status === 'paid' && byProcessor ? (byProcessor.isBankDebit ? html`Bank account` : html`Card`) : account
   return facts([
     ['Paid on', session.paid_at === null ? null : day(session.paid_at)],
     [status === 'paid' ? 'Paid by' : 'Bank account', method],

@@ -301,6 +301,7 @@ describe('a bank debit by the card processor', () => {
     await advance(service, { seconds: HOUR })
     expect(await session.status()).toBe('scheduled')
     expect((await session.page()).status).toBe('scheduled')
+    expect(await session.hostedPage()).toContain('Your bank is paying')
   })
 
   test('pays the session when it succeeds, however late', async () => {
@@ -310,6 +311,8 @@ describe('a bank debit by the card processor', () => {
     expect(await session.status()).toBe('paid')
     expect((await session.told()).map(([type]) => type)).toEqual(['payment.completed'])
     expect((await completed(session))[0]).not.toHaveProperty('late_payment')
+    const page = await session.hostedPage()
+    expect([page.includes('Bank account'), page.includes('Card')]).toEqual([true, false])
   })
 
   test('leaves the session to be paid again when it fails', async () => {
@@ -337,6 +340,7 @@ describe('a bank debit by the card processor', () => {
     const { session, secret } = await processing()
     expect((await session.cancel()).body.data.status).toBe('cancelled')
     expect(await session.reissue()).toMatchObject(CONFLICT)
+    expect(await session.hostedPage()).toContain('A bank payment goes ahead')
     await settle(secret, 'succeeded')
     expect(await session.status()).toBe('paid')
     expect(await completed(session)).toMatchObject([{ late_payment: true }])

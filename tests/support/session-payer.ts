@@ -51,6 +51,11 @@ export class SoldSession {
     return (await send(`${this.#service.paymentsUrl}/public/payment-sessions/${this.#token}`)).body.data
   }
 
+  /** The hosted page, as text. */
+  async hostedPage(): Promise<string> {
+    return (await fetch(`${this.#service.portalUrl}/pay/${this.#token}`)).text()
+  }
+
   #pay(path: string, body: unknown): Promise<Answer> {
     const url = `${this.#service.paymentsUrl}/public/payment-sessions/${this.#token}${path}`
     return send(url, { method: 'POST', body })
