@@ -69,8 +69,7 @@ const MEANINGS: Readonly<
   PLAID_CLIENT_ID: 'Required with `BANKCONNECT=plaid`',
   PLAID_SECRET: 'Required with `BANKCONNECT=plaid`',
   PLAID_BASE_URL: 'With `BANKCONNECT=plaid`',
-  BANK_RAIL:
-    'Bank rail, see [bank debits](../bank-debits.md); `nacha` is refused in this release',
+  BANK_RAIL: 'Bank rail, see [bank debits](../bank-debits.md); `nacha` is refused in this release',
   NACHA_OUTBOX_DIR: `With \`BANK_RAIL=nacha\`; ${later}`,
   NACHA_INBOX_DIR: `With \`BANK_RAIL=nacha\`; ${later}`,
   NACHA_DESTINATION_ROUTING: `With \`BANK_RAIL=nacha\`; ${later}`,
