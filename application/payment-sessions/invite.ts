@@ -82,7 +82,7 @@ function written(
   const asks =
     plan === null
       ? `asks you to pay ${dollars(amount_cents)}`
-      : `offers you a payment plan: ${dollars(amount_cents)} now, then ${plan.total_installments} monthly instalments`
+      : `offers you a payment plan: ${dollars(amount_cents)} now, then ${plan.total_installments} monthly installments`
   // texts go out from the service's own number
   if (channel === 'sms') return { from: null, subject: null, text: `${seller} ${asks}: ${url}` }
   return {

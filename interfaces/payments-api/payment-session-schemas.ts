@@ -46,7 +46,7 @@ export const newPaymentSession = z
     deliver: optional(deliver),
     created_by: optional(text(200)),
     total_installments: optional(between(z.int(), 1, MOST_SESSION_INSTALLMENTS)).describe(
-      'Sells a payment plan: monthly instalments after the down payment',
+      'Sells a payment plan: monthly installments after the down payment',
     ),
     down_payment_percent: optional(between(z.number(), 0, 100)).describe('Of the total; only of a plan'),
     down_payment_cents: optional(wholeNumber()).describe('Wins over the percentage; only of a plan'),
