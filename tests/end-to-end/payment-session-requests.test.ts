@@ -203,7 +203,7 @@ describe('ids are looked up before anything is created', () => {
       return [answer.status, answer.body.error]
     }
     expect(await told({}, { mode: 'hosted' })).toEqual([401, 'Unauthorized'])
-    const { status, body } = await partner(service, sandbox.headers, 'POST', '/payment-sessions', '{"broken')
+    const { status, body } = await partner(service, sandbox.headers, 'POST', '/payment-sessions', {})
     expect([status, body.error]).toEqual([400, 'Bad Request'])
     expect(body.message).toContain('sandbox')
     expect(await told(off.clientHeaders, { policy_id: none, amount_cents: 49 })).toEqual([400, 'Bad Request'])
