@@ -2,10 +2,15 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { type ReservationKind, reservation } from '../../domain/uniqueness/reservation.ts'
+import {
+  type ReservationCommand,
+  type ReservationKind,
+  reservation,
+} from '../../domain/uniqueness/reservation.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
+import { derivedId } from '../event-registry.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
 
 /** A value that one owner at a time may hold. */
@@ -89,12 +94,8 @@ export async function reserve<State, Command, Event extends DomainEvent>(
   const { kind, fingerprint } = value
   const data = { kind, fingerprint, owner_id: holder.id }
   const { replaces } = standing
-  const outcome = await app.commands.execute(
-    reservation,
-    value.id,
-    replaces === null ? { type: 'Reserve', data } : { type: 'Reserve', data, replaces },
-    context,
-  )
+  const reserving = { type: 'Reserve', data, ...(replaces !== null && { replaces }) } as const
+  const outcome = await decideNow(app, value, reserving, context)
   return !isRejection(outcome) && outcome.state.owner_id === holder.id ? holder.id : null
 }
 
@@ -118,7 +119,7 @@ export async function reserveFor<State, Command, Event extends DomainEvent>(
   const { kind, fingerprint } = value
   const data = { kind, fingerprint, owner_id: id }
   const reserving = { type: 'Reserve', data, ...(holder !== null && { replaces: holder }) } as const
-  const outcome = await app.commands.execute(reservation, value.id, reserving, context)
+  const outcome = await decideNow(app, value, reserving, context)
   if (!isRejection(outcome) && outcome.state.owner_id === id) return id
   // somebody was faster
   const faster = await holderOf(app, value)
@@ -158,10 +159,20 @@ export async function release(
   context: CommandContext,
 ): Promise<void> {
   const { kind, fingerprint } = value
-  await app.commands.execute(
-    reservation,
-    value.id,
-    { type: 'Release', data: { kind, fingerprint, owner_id: ownerId } },
-    context,
-  )
+  await decideNow(app, value, { type: 'Release', data: { kind, fingerprint, owner_id: ownerId } }, context)
+}
+
+/**
+ * Reserves or gives back by who holds the value now. A command that once reserved it must not pass for done where somebody
+ * has given it back since: at each revision of the reservation it is another one.
+ */
+async function decideNow(
+  { commands }: Pick<Application, 'commands'>,
+  value: ReservedValue,
+  command: ReservationCommand,
+  context: CommandContext,
+) {
+  const { revision } = await commands.load(reservation, value.id)
+  const commandId = derivedId(context.commandId, `${command.type}/${revision}`)
+  return commands.execute(reservation, value.id, command, { ...context, commandId })
 }

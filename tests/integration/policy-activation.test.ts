@@ -183,6 +183,31 @@ describe('an activation', () => {
     expect([isRaced, await holder(number)]).toEqual([true, id])
   })
 
+  test('that had reserved the number before it died ends when the policy is cancelled meanwhile', async () => {
+    const number = newPolicyNumber()
+    const [id, command] = [await issued(number), randomUUID()]
+    expect(await attempt(one.app, id, command, { category: 'reservation', at: 'after' })).toBeNull()
+    let isCancelled = false
+    const { commands } = one.app
+    const load = async (...args: Parameters<typeof commands.load>) => {
+      const loaded = await commands.load(...args)
+      if (!isCancelled && args[1] === id) {
+        isCancelled = true
+        accepted(await policies.cancel(two.app, id, null, operatorContext()))
+      }
+      return loaded
+    }
+    const racing = new Proxy(commands, {
+      get(target, name) {
+        const member: unknown = name === 'load' ? load : Reflect.get(target, name, target)
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    })
+    const outcome = await activatePolicy({ ...one.app, commands: racing }, id, operatorContext(command))
+    expect(outcome).toMatchObject({ code: 'policy_cancelled' })
+    expect([isCancelled, await holder(number)]).toEqual([true, null])
+  })
+
   test('takes the number of a policy that has expired', async () => {
     const { clock } = one.app
     if (!isMovable(clock)) throw new Error('the test moves the clock')
