@@ -1073,14 +1073,14 @@ export interface operations {
                         sms_to?: string | null;
                     } | null;
                     created_by?: string | null;
-                    /** @description Sells a payment plan: monthly instalments after the down payment */
+                    /** @description Sells a payment plan: monthly installments after the down payment */
                     total_installments?: number | null;
                     /** @description Of the total; only of a plan */
                     down_payment_percent?: number | null;
                     /** @description Wins over the percentage; only of a plan */
                     down_payment_cents?: number | null;
                     /** @description Refused */
-                    down_payment_months?: unknown;
+                    down_payment_months?: null;
                 } | {
                     /** @enum {string} */
                     billing_method: "PREMIUM_FINANCE";

@@ -55,7 +55,7 @@ export const newPaymentSession = z
       .refine((value) => value === undefined || value === null, {
         error: 'is not for payment sessions: use down_payment_percent or down_payment_cents',
       })
-      .meta({ description: 'Refused', override: { not: {} } })
+      .meta({ description: 'Refused', override: { type: 'null' } })
       .optional(),
   })
   .superRefine((body, context) => {

@@ -26,6 +26,8 @@ const LONG: readonly Part[] = [
   { file: 'end-to-end/database-silent', names: /^an overview of projections/ },
   // integration/eventstoredb-outages has it for each reader, contract/eventstoredb-outages for each call
   { file: 'end-to-end/engine-outages', names: /EventStoreDB is away/ },
+  // end-to-end/payer-page-browser looks at the same pieces in every view
+  { file: 'end-to-end/financing-page-browser' },
   { file: 'end-to-end/graceful-restart' },
   { file: 'end-to-end/many-connections' },
   { file: 'end-to-end/many-processes' },
