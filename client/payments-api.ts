@@ -29,6 +29,10 @@ export interface components {
             account_last4: string;
             /** @description When it takes effect; null until it is in a batch */
             effective_date: string | null;
+            /** @description Empty: payment sessions have none */
+            metadata: {
+                [key: string]: string;
+            };
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -1073,7 +1077,7 @@ export interface operations {
                         sms_to?: string | null;
                     } | null;
                     created_by?: string | null;
-                    /** @description Sells a payment plan: monthly instalments after the down payment */
+                    /** @description Sells a payment plan: monthly installments after the down payment */
                     total_installments?: number | null;
                     /** @description Of the total; only of a plan */
                     down_payment_percent?: number | null;
