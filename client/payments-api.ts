@@ -29,6 +29,10 @@ export interface components {
             account_last4: string;
             /** @description When it takes effect; null until it is in a batch */
             effective_date: string | null;
+            /** @description Empty: payment sessions have none */
+            metadata: {
+                [key: string]: string;
+            };
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */

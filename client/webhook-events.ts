@@ -196,7 +196,7 @@ export interface WebhookEvents {
   'installment.paid': components['schemas']['InstallmentPaid']
   /** The payment of an installment failed */
   'installment.failed': components['schemas']['InstallmentFailed']
-  /** A bank debit was scheduled; it can be cancelled until `cancellation_deadline` */
+  /** The bank debit of an installment that fell due was scheduled; its batch closes at `cancellation_deadline`. No route cancels it any more: cancelling the session before it fell due was the only way */
   'payment.debit_minted': components['schemas']['PaymentDebitMinted']
   /** A scheduled bank debit was cancelled before it moved money */
   'payment.debit_cancelled': components['schemas']['PaymentDebitCancelled']

@@ -35,7 +35,9 @@ const WEBHOOKS: Readonly<Record<WebhookEventType, string>> = {
   'subscription.cancelled': 'A subscription was cancelled',
   'installment.paid': 'An installment was paid',
   'installment.failed': 'The payment of an installment failed',
-  'payment.debit_minted': 'A bank debit was scheduled; it can be cancelled until `cancellation_deadline`',
+  'payment.debit_minted':
+    'The bank debit of an installment that fell due was scheduled; its batch closes at `cancellation_deadline`. ' +
+    'No route cancels it any more: cancelling the session before it fell due was the only way',
   'payment.debit_cancelled': 'A scheduled bank debit was cancelled before it moved money',
   'payment.debit_cleared':
     'A bank debit was found in the bank account that received it (carriers with `settlement_type` `fbo`)',

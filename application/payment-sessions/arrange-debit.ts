@@ -1,11 +1,10 @@
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { notPayable, paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   isAwaited,
-  notPayable,
   type PaymentSession,
-  paymentSession,
   sessionStatusAt,
-} from '../../domain/payments/payment-session.ts'
+} from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
 import { mintedPayload } from '../banking/debit-webhooks.ts'

@@ -1,14 +1,16 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import {
-  type CheckoutAtProcessor,
   notPayable,
-  openCheckouts,
-  type PaymentSession,
   type PaymentSessionCommand,
   paymentSession,
-  takesCards,
 } from '../../domain/payments/payment-session.ts'
+import {
+  type CheckoutAtProcessor,
+  openCheckouts,
+  type PaymentSession,
+  takesCards,
+} from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'

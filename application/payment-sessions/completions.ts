@@ -1,5 +1,6 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'

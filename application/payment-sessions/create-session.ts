@@ -2,8 +2,9 @@ import type { ApiClient } from '../../domain/access/api-client.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { type Checkout, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
-import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { PaymentSessionCreated, type SessionMode } from '../../domain/payments/payment-session-events.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import {
   type AskedAmounts,
   type SessionAmounts,

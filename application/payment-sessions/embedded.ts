@@ -1,5 +1,6 @@
 import { isId } from '../../domain/kernel/ids.ts'
-import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import { isHashOf } from './tokens.ts'
 

@@ -1,12 +1,7 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
-import {
-  isAwaited,
-  type PaymentSession,
-  paymentSession,
-  refuseCancelling,
-  refuseReplacing,
-} from '../../domain/payments/payment-session.ts'
+import { paymentSession, refuseCancelling, refuseReplacing } from '../../domain/payments/payment-session.ts'
+import { isAwaited, type PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'

@@ -2,13 +2,13 @@ import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   isAwaited,
   type PaymentSession,
-  paymentSession,
   sessionStatusAt,
   takesCards,
-} from '../../domain/payments/payment-session.ts'
+} from '../../domain/payments/payment-session-status.ts'
 import { schedule } from '../../domain/payments/session-plan.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'

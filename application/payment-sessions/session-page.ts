@@ -1,12 +1,12 @@
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Checkout, checkoutSettings } from '../../domain/payments/checkout-settings.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   type PaymentSession,
-  paymentSession,
   sessionStatusAt,
   takesCards,
-} from '../../domain/payments/payment-session.ts'
+} from '../../domain/payments/payment-session-status.ts'
 import { schedule } from '../../domain/payments/session-plan.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'

@@ -1,5 +1,5 @@
-import type { PaymentSession } from '../../domain/payments/payment-session.ts'
 import type { PaymentSessionData } from '../../domain/payments/payment-session-events.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { NewWebhookEvent } from '../webhooks/raise.ts'
 
 type Charge = Pick<PaymentSessionData<'PaymentSessionPaid'>, 'payment_id' | 'amount_cents' | 'paid_at'> & {

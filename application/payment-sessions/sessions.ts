@@ -2,11 +2,8 @@ import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/ap
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import {
-  type PaymentSession,
-  paymentSession,
-  type SessionStatus,
-} from '../../domain/payments/payment-session.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
+import type { PaymentSession, SessionStatus } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import {
   type KeyScope,

@@ -1,9 +1,9 @@
+import { PaymentSessionCreated, PaymentSessionInvited } from '../../domain/payments/payment-session-events.ts'
 import {
   type PaymentSession,
   type SessionStatus,
   sessionStatusAt,
-} from '../../domain/payments/payment-session.ts'
-import { PaymentSessionCreated, PaymentSessionInvited } from '../../domain/payments/payment-session-events.ts'
+} from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import { opened } from '../sealed-fields.ts'
 import type { Customer } from './create-session.ts'

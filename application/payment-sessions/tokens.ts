@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { isId } from '../../domain/kernel/ids.ts'
-import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 
 /** Bytes of a token that nobody can guess. */

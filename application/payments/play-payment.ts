@@ -1,11 +1,11 @@
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { paymentLink } from '../../domain/payments/payment-link.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   openCheckouts,
   type PaymentSession,
-  paymentSession,
   takesCards,
-} from '../../domain/payments/payment-session.ts'
+} from '../../domain/payments/payment-session-status.ts'
 import { subscription } from '../../domain/payments/subscription.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'

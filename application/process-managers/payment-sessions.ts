@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { type PaymentSession, paymentSession } from '../../domain/payments/payment-session.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   PaymentSessionCancelled,
   PaymentSessionCreated,
@@ -11,6 +11,7 @@ import {
   PaymentSessionPaymentFailed,
   PaymentSessionReplaced,
 } from '../../domain/payments/payment-session-events.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import { createDebit } from '../banking/create-debit.ts'
 import { mintInstalment, signingDebit } from '../payment-sessions/arrange-debit.ts'

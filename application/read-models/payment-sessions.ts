@@ -1,5 +1,5 @@
 import type { Environment } from '../../domain/kernel/ids.ts'
-import type { SessionStatus } from '../../domain/payments/payment-session.ts'
+import type { SessionStatus } from '../../domain/payments/payment-session-status.ts'
 import { bigint, boolean, table, text, timestamptz } from './table.ts'
 
 /** What payment sessions are found by; what they are stands in the log. */

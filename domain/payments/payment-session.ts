@@ -31,17 +31,6 @@ import {
 } from './payment-session-status.ts'
 import { schedule } from './session-plan.ts'
 
-export {
-  type CheckoutAtProcessor,
-  isAwaited,
-  openCheckouts,
-  type PaymentSession,
-  SESSION_STATUSES,
-  type SessionStatus,
-  sessionStatusAt,
-  takesCards,
-} from './payment-session-status.ts'
-
 /** Times are epoch milliseconds. */
 export type PaymentSessionCommand =
   | {

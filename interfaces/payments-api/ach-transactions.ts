@@ -33,6 +33,7 @@ const Transaction = z
     bank_account_id: id().nullable().describe('Null: the account that a payer gave is no account of the API'),
     account_last4: z.string(),
     effective_date: z.string().nullable().describe('When it takes effect; null until it is in a batch'),
+    metadata: z.record(z.string(), z.string()).describe('Empty: payment sessions have none'),
     created_at: z.iso.datetime({ precision: 3 }),
     updated_at: z.iso.datetime({ precision: 3 }),
   })
@@ -47,7 +48,8 @@ export const achTransactionEndpoints = [
     path: '/ach/transactions',
     summary: 'List bank debits, newest first unless sorted otherwise',
     description:
-      '`status` takes a group (`PENDING`, `COMPLETED`, `FAILED`, in any case), `RETURNED`, or a status as it is written.',
+      '`status` takes, in any case, a status or a group (`in_flight`, `money_landed`, `failed`); `PENDING` is `in_flight`, ' +
+      '`COMPLETED` is `money_landed`.',
     access: partner,
     query: z.object({
       ...page,
@@ -96,6 +98,7 @@ function shown(debit: BankDebit) {
     ...{ amount_cents: debit.amount_cents, currency: 'usd' as const },
     ...{ payment_purpose: debit.payment_purpose, description: debit.description },
     ...{ bank_account_id: null, account_last4: debit.account.account_last4 },
-    ...{ effective_date: debit.effective_date, created_at: debit.created_at, updated_at: debit.updated_at },
+    ...{ effective_date: debit.effective_date, metadata: {} },
+    ...{ created_at: debit.created_at, updated_at: debit.updated_at },
   }
 }

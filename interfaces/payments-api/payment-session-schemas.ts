@@ -3,7 +3,7 @@ import type { HandedOutSession } from '../../application/payment-sessions/create
 import type { Invitation } from '../../application/payment-sessions/invite.ts'
 import type { ShownSession } from '../../application/payment-sessions/show-sessions.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
-import { SESSION_STATUSES } from '../../domain/payments/payment-session.ts'
+import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { MOST_SESSION_INSTALLMENTS } from '../../domain/payments/session-plan.ts'
 import { email, id, optional, text, wholeNumber, withDefault, word, wrongType } from '../endpoints/fields.ts'
 

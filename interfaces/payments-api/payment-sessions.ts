@@ -6,7 +6,7 @@ import { cancelSession, reissueSession } from '../../application/payment-session
 import { listSessions, sessionOf } from '../../application/payment-sessions/sessions.ts'
 import { showSession, showSessions } from '../../application/payment-sessions/show-sessions.ts'
 import { isRejection, reject } from '../../domain/kernel/rejection.ts'
-import { SESSION_STATUSES } from '../../domain/payments/payment-session.ts'
+import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { create, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, idOf, word } from '../endpoints/fields.ts'

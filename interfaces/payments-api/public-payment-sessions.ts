@@ -8,7 +8,7 @@ import {
   planOfToken,
   sessionOfToken,
 } from '../../application/payment-sessions/session-page.ts'
-import { SESSION_STATUSES } from '../../domain/payments/payment-session.ts'
+import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id } from '../endpoints/fields.ts'
 import { type PaymentsHost, payer, publicEndpoint } from './api.ts'

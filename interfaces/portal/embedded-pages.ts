@@ -5,11 +5,8 @@ import { embeddedSession, isSecretOf } from '../../application/payment-sessions/
 import { brandOf, payerPageOf } from '../../application/payment-sessions/payer-page.ts'
 import { contextOfPayer } from '../../application/payment-sessions/session-page.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import {
-  type PaymentSession,
-  paymentSession,
-  sessionStatusAt,
-} from '../../domain/payments/payment-session.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
+import { type PaymentSession, sessionStatusAt } from '../../domain/payments/payment-session-status.ts'
 import { requestIdOf } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
 import { limitAddress, type RateLimiter } from '../http/rate-limit.ts'

@@ -316,6 +316,16 @@ describe('a session that was cancelled', () => {
 })
 
 describe('the list of transactions', () => {
+  test('shows what its records are about', async () => {
+    const of = await bank.carrierOf('direct')
+    await bank.submitted(of)
+    const [row] = await bank.transactions(`&carrier_id=${of.carrierId}`)
+    expect(row).toMatchObject({
+      ...{ payment_purpose: 'extra_payment', description: null, bank_account_id: null },
+      ...{ effective_date: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/), metadata: {} },
+    })
+  })
+
   test('takes groups and statuses in any case', async () => {
     const of = await bank.carrierOf('direct')
     const legs = {

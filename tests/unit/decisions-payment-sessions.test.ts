@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
-import { paymentSession, sessionStatusAt, takesCards } from '../../domain/payments/payment-session.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   PaymentSessionAmountDiffered,
   PaymentSessionCancelled,
@@ -25,6 +25,7 @@ import {
   PaymentSessionReplaced,
 } from '../../domain/payments/payment-session-events.ts'
 import type { PaymentCommand } from '../../domain/payments/payment-session-payments.ts'
+import { sessionStatusAt, takesCards } from '../../domain/payments/payment-session-status.ts'
 import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
