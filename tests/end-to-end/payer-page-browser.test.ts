@@ -505,13 +505,12 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
         return next ? route.fulfill(next) : route.abort()
       })
       for (const _ of answers) {
-        await page.locator('#card > summary').click()
-        await page.waitForFunction(
-          `!['', 'Loading the card form…'].includes(document.getElementById('card-state').textContent)`,
-        )
-        said.push((await page.locator('#card-state').textContent())!)
-        await page.locator('#card > summary').click()
         await page.evaluate(`document.getElementById('card-state').textContent = ''`)
+        await page.locator('#card > summary').click()
+        const state = page.locator('#card-state')
+        await expect.poll(() => state.textContent()).not.toMatch(/^$|^Loading/)
+        said.push((await state.textContent())!)
+        await page.locator('#card > summary').click()
       }
       const own =
         'The card form cannot be shown at the moment. Check your connection, and try again in a minute.'
