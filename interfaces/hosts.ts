@@ -91,7 +91,7 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
         'portal',
         createPortalApp(app, {
           ...common('portal'),
-          addresses: rateLimits(rateLimitRps).addresses,
+          limits: rateLimits(rateLimitRps),
           url: () => config.urls.portal ?? addresses.portal ?? '',
           ownHosts: () => portalHosts(config, addresses),
         }),

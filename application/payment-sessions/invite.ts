@@ -74,14 +74,15 @@ function reasonOf(error: unknown): string {
 }
 
 function written(
-  { amount_cents, plan, description, expires_at }: PaymentSession,
+  { amount_cents, premium_cents, fee_cents, plan, description, expires_at }: PaymentSession,
   url: string,
   settings: CheckoutSettings,
   channel: DeliveryChannel,
 ) {
   const seller = settings.display_name!
   const asks =
-    plan === null
+    // of a plan that is paid at once nothing is left for later
+    plan === null || amount_cents === premium_cents + fee_cents
       ? `asks you to pay ${dollars(amount_cents)}`
       : `offers you a payment plan: ${dollars(amount_cents)} now, then ${plan.total_installments} monthly installments`
   // texts go out from the service's own number

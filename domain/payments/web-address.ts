@@ -24,14 +24,18 @@ export function pagePattern(webAddress: string, linkFormat: string): string {
   return `${webBase(webAddress)}${pathOf(linkFormat)}`.slice(new URL(webBase(webAddress)).origin.length)
 }
 
-/** The token in the path and query of a page; null where they do not fit. What follows the pattern as a query does. */
+/**
+ * The token in the path and query of a page; null where they do not fit. Parameters may follow, as mailers append them.
+ */
 export function tokenIn(pattern: string, pathAndQuery: string): string | null {
-  const asked = pattern.includes('?') ? pathAndQuery : pathAndQuery.replace(/\?.*$/s, '')
   const at = pattern.indexOf(TOKEN_PLACE)
   const [before, after] = [pattern.slice(0, at), pattern.slice(at + TOKEN_PLACE.length)]
-  if (!asked.startsWith(before) || !asked.endsWith(after)) return null
-  const token = asked.slice(before.length, asked.length - after.length)
-  return /^[\w-]+$/.test(token) ? token : null
+  if (!pathAndQuery.startsWith(before)) return null
+  const [token] = /^[\w-]*/.exec(pathAndQuery.slice(before.length))!
+  const rest = pathAndQuery.slice(before.length + token.length)
+  const more = pattern.includes('?') ? '&' : '?'
+  const fits = rest === after || rest.startsWith(`${after}${more}`)
+  return token !== '' && fits ? token : null
 }
 
 function pathOf(linkFormat: string): string {

@@ -131,6 +131,12 @@ export function limitAddress(
   if (wait > 0) throw tooManyRequests(wait)
 }
 
+/** Counts a request of a valid credential. @throws HttpError 429 when there were too many. */
+export function limitCredential(credentials: Pick<RateLimiter, 'take'>, credential: string): void {
+  const wait = credentials.take(credential)
+  if (wait > 0) throw tooManyRequests(wait)
+}
+
 /**
  * The key under which an address is limited: an IPv4 address as it is, of an IPv6 address the
  * network (/64), since one subscriber has all addresses of it.

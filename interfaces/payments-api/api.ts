@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
+import { tenantOfPage } from '../../application/payments/web-addresses.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
@@ -80,12 +81,17 @@ export const endpoint = endpointsOf<PaymentsHost>(paymentsApi)
 /** What pages ask for in the name of payers. */
 export const publicEndpoint = endpointsOf<PaymentsHost>({ ...paymentsApi, prefixes: ['/public'] })
 
-/** Whoever has the address of a page. */
+/**
+ * Whoever has the address of a page. The token in it is the credential: payers share addresses, so an address is limited
+ * only for what opens no page.
+ */
 export const payer: Access<PaymentsHost, null> = {
   security: [],
-  errors: { 429: 'Too many requests from one address' },
-  async identify({ limits }, { request }) {
-    limitAddress(limits.addresses, request)
+  errors: { 429: 'Too many requests with one token, or from one address with tokens that are unknown' },
+  async identify({ app, limits }, { request, params, costs }) {
+    const [token = ''] = Object.values(params).map(String)
+    if ((await tenantOfPage(app, 'pay', token)) === null) limitAddress(limits.addresses, request)
+    else await costs.admit(token)
     return null
   },
 }

@@ -2,12 +2,13 @@ import type { Express, Request, Response } from 'express'
 import type { Application } from '../../application/application.ts'
 import { financingByToken, financingPage } from '../../application/financing/financing-page.ts'
 import { linkPage } from '../../application/payments/link-page.ts'
+import { tenantOfPage } from '../../application/payments/web-addresses.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { generalWord } from '../http/errors.ts'
-import { limitAddress } from '../http/rate-limit.ts'
+import { limitAddress, limitCredential, type RateLimits } from '../http/rate-limit.ts'
 import { createHost, type HostSettings } from '../http/server.ts'
-import { embeddedRoutes } from './embedded-pages.ts'
+import { EmbedAncestors, embeddedRoutes } from './embedded-pages.ts'
 import { financingPageHtml } from './financing-page.ts'
 import { html } from './html.ts'
 import { linkPageHtml } from './link-page.ts'
@@ -16,7 +17,8 @@ import { writePage } from './page.ts'
 import { nowhere, showSessionPage, takeSessionPost } from './session-pages.ts'
 import { locatePages } from './tenant-hosts.ts'
 
-interface PortalSettings extends Omit<HostSettings, 'routes' | 'writeError'> {
+interface PortalSettings extends Omit<HostSettings, 'routes' | 'writeError' | 'addresses'> {
+  readonly limits: RateLimits
   /** Base address under which payers reach the host. */
   readonly url: () => string
   /** Hosts under which it shows pages of everybody, with their ports. */
@@ -24,18 +26,24 @@ interface PortalSettings extends Omit<HostSettings, 'routes' | 'writeError'> {
 }
 
 /** The host of hosted pages; what goes wrong is a page that says so. */
-export function createPortalApp(app: Application, { url, ownHosts, ...settings }: PortalSettings): Express {
+export function createPortalApp(
+  app: Application,
+  { url, ownHosts, limits, ...settings }: PortalSettings,
+): Express {
+  const { addresses } = limits
+  const ancestors = new EmbedAncestors()
   return createHost({
     ...settings,
-    locate: locatePages(app, ownHosts),
+    addresses,
+    locate: locatePages(app, ownHosts, addresses),
     routes: [
-      logoRoute(app, settings.addresses),
-      ...embeddedRoutes(app, settings.addresses, url),
+      logoRoute(app, addresses),
+      ...embeddedRoutes(app, { limits, url, ancestors }),
       {
         method: 'GET',
         path: '/pay/:id',
         async handle(request: Request, response: Response) {
-          limitAddress(settings.addresses, request)
+          await limitPayer(app, limits, request)
           const id = String(request.params.id)
           // ids of links are told apart from tokens by their form
           if (isId(id)) await showLinkPage(app, id, `${url()}/pay/${id}`, response)
@@ -46,7 +54,7 @@ export function createPortalApp(app: Application, { url, ownHosts, ...settings }
         method: 'POST',
         path: '/pay/:id',
         async handle(request: Request, response: Response) {
-          limitAddress(settings.addresses, request)
+          await limitPayer(app, limits, request)
           await takeSessionPost(app, request, response, url())
         },
       },
@@ -54,9 +62,25 @@ export function createPortalApp(app: Application, { url, ownHosts, ...settings }
     writeError: (response, status, error, message) => {
       const title = error ?? generalWord(status)
       const body = html`<div class="card stack"><h1>${title}</h1><p>${message}</p></div>`
-      writePage(response, status, { title, body, brand: null })
+      writePage(response, status, {
+        title,
+        body,
+        brand: null,
+        policy: { ancestors: ancestors.of(response, status) },
+      })
     },
   })
+}
+
+/** The token is the credential: payers share addresses, so an address is limited only for what opens no page. */
+async function limitPayer(
+  app: Application,
+  { credentials, addresses }: RateLimits,
+  request: Request,
+): Promise<void> {
+  const token = String(request.params.id)
+  if ((await tenantOfPage(app, 'pay', token)) === null) limitAddress(addresses, request)
+  else limitCredential(credentials, token)
 }
 
 async function showLinkPage(

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
 import type { Application } from '../../application/application.ts'
 import { changed } from '../../application/command-handling/verbs.ts'
@@ -9,7 +10,7 @@ import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { type PaymentSession, sessionStatusAt } from '../../domain/payments/payment-session-status.ts'
 import { requestIdOf } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
-import { limitAddress, type RateLimiter } from '../http/rate-limit.ts'
+import { limitAddress, limitCredential, type RateLimits } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'
 import { COMPSTREAM_SCRIPT, FRAME_SCRIPT } from './compstream-script.ts'
 import { html } from './html.ts'
@@ -20,16 +21,55 @@ import { proofOf, takeOption, writeSessionPage } from './session-pages.ts'
 /** How long browsers keep the script, in seconds: a new release reaches all pages within that. */
 const SCRIPT_AGE_S = 3_600
 
+/** Sessions whose ancestors are kept. */
+const MOST_KEPT = 10_000
+
+/**
+ * Who may frame what goes wrong at the address of a session: browsers show nothing of an error that they must not frame.
+ * They are kept of sessions that were shown, since an error may be that nothing can be looked up.
+ */
+export class EmbedAncestors {
+  readonly #known = new Map<string, readonly string[]>()
+
+  /** To be told before anything is refused. */
+  found(response: Response, { payment_session_id: id }: PaymentSession, origins: readonly string[]) {
+    if (this.#known.size >= MOST_KEPT) this.#known.clear()
+    this.#known.set(id, origins)
+    response.locals.ancestors = origins
+  }
+
+  of(response: ServerResponse, status: number): readonly string[] {
+    const { locals, req } = response as Response
+    const [, id = ''] = /^\/embed\/([0-9a-f]{24})(?:[/?]|$)/.exec(req.url) ?? []
+    // a refusal says nothing of sessions that were not looked for
+    return locals.ancestors ?? (status >= 500 ? this.#known.get(id) : null) ?? []
+  }
+}
+
+interface EmbeddedSettings {
+  readonly limits: Pick<RateLimits, 'credentials' | 'addresses'>
+  /** Base address under which payers reach the host. */
+  readonly url: () => string
+  readonly ancestors: EmbedAncestors
+}
+
 /**
  * The checkout of an embedded session in a frame of a partner's page. Its address names the session, which decides who may
  * frame it, and gives nothing away: what opens it is posted by the frame, which has it from the page around it.
- * @param url base address under which payers reach the host.
  */
 export function embeddedRoutes(
   app: Application,
-  addresses: Pick<RateLimiter, 'take'>,
-  url: () => string,
+  { limits: { credentials, addresses }, url, ancestors }: EmbeddedSettings,
 ): readonly Route[] {
+  const found = async (request: Request, response: Response) => {
+    const session = await embeddedSession(app, String(request.params.id))
+    if (session === null) {
+      limitAddress(addresses, request)
+      throw noCheckout()
+    }
+    ancestors.found(response, session, (await brandOf(app, session.tenant_id)).embedOrigins)
+    return session
+  }
   return [
     {
       method: 'GET',
@@ -47,21 +87,25 @@ export function embeddedRoutes(
       method: 'GET',
       path: '/embed/:id',
       async handle(request, response) {
-        limitAddress(addresses, request)
-        await showFrame(app, await found(app, request), response)
+        const session = await found(request, response)
+        limitCredential(credentials, session.payment_session_id)
+        await showFrame(app, session, response)
       },
     },
     {
       method: 'POST',
       path: '/embed/:id',
       async handle(request, response) {
-        limitAddress(addresses, request)
+        const session = await found(request, response)
         requireOwnPage(request, url())
-        const session = await found(app, request)
         const { client_secret = '', ...fields } = await readForm(request)
         const isOpened = fields.proof === proofOf(app, session) || isSecretOf(session, client_secret)
         // who guesses learns nothing that a wrong address would not tell
-        if (!isOpened) throw nothing()
+        if (!isOpened) {
+          limitAddress(addresses, request)
+          throw noCheckout()
+        }
+        limitCredential(credentials, session.payment_session_id)
         response.locals.isEmbedded = true
         if (fields.option !== undefined) await takeOption(app, session, fields, request, response)
         else await showSession(app, session, response)
@@ -70,13 +114,7 @@ export function embeddedRoutes(
   ]
 }
 
-async function found(app: Application, request: Request): Promise<PaymentSession> {
-  const session = await embeddedSession(app, String(request.params.id))
-  if (session === null) throw nothing()
-  return session
-}
-
-function nothing(): HttpError {
+export function noCheckout(): HttpError {
   return new HttpError(404, null, 'There is no checkout at this address.')
 }
 
@@ -103,6 +141,6 @@ async function showSession(app: Application, session: PaymentSession, response: 
     sessionStatusAt(session, now) === 'pending'
       ? await changed(app, paymentSession, session.payment_session_id, { type: 'Open', at: now }, context)
       : session
-  if (isRejection(opened)) throw nothing()
+  if (isRejection(opened)) throw noCheckout()
   writeSessionPage(app, response, 200, await payerPageOf(app, opened))
 }

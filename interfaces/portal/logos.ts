@@ -10,9 +10,11 @@ export function logoRoute(app: Application, addresses: Pick<RateLimiter, 'take'>
     method: 'GET',
     path: logoPath(':logo_id'),
     async handle(request, response) {
-      limitAddress(addresses, request)
       const copy = await logoCopy(app, String(request.params.logo_id))
-      if (copy === null) throw new HttpError(404, null, 'There is no such logo')
+      if (copy === null) {
+        limitAddress(addresses, request)
+        throw new HttpError(404, null, 'There is no such logo')
+      }
       const { mediaType, content } = copy
       response.setHeader('Content-Type', mediaType)
       response.setHeader('Content-Length', content.length)

@@ -70,10 +70,12 @@ const begin = async () => {
   try {
     await script()
     const body = new URLSearchParams(new FormData(document.getElementById('checkout')))
-    const answer = await fetch(location.href, { method: 'POST', body })
-    const checkout = await answer.json()
-    if (answer.status === 409) return load()
-    if (!answer.ok) throw new Error(checkout.message)
+    const answer = await fetch(location.href, { method: 'POST', body }).catch(() => null)
+    if (answer?.status === 409) return load()
+    // anything else may be a page, of whoever stands between
+    const isOwn = answer?.ok || answer?.status === 502
+    const checkout = isOwn ? await answer.json().catch(() => ({})) : {}
+    if (!checkout.client_secret) throw new Error(checkout.message ?? 'The card form cannot be shown at the moment. Check your connection, and try again in a minute.')
     const stripe = Stripe(checkout.publishable_key)
     const fetchClientSecret = async () => checkout.client_secret
     const mounted = await stripe.createEmbeddedCheckoutPage({ fetchClientSecret, onComplete: () => { mounted.destroy(); settled() } })

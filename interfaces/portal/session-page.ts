@@ -34,7 +34,7 @@ function openBody(page: PayerPage, view: SessionView): Html {
   const { session } = page
   return html`<section class="stack" aria-labelledby="what">${page.session.plan === null ? asked(page) : offered(page)}
 <p class="soft">Can be paid until ${moment(session.expires_at)}</p>
-${described(session.description)}${itemised(page)}${session.plan === null ? null : scheduleTable(page.instalments, false)}</section>
+${described(session.description)}${itemised(page)}${laterOf(page) > 0 ? scheduleTable(page.instalments, false) : null}</section>
 <section class="card stack ways" aria-labelledby="how"><h2 id="how">${page.takes_cards ? 'How do you want to pay?' : 'Pay from a bank account'}</h2>
 ${page.is_test ? html`<p class="soft">This is a test: no money moves.</p>` : null}
 ${said(view)}${failed(page, view)}${ways(page, view)}</section>`
@@ -44,7 +44,13 @@ function asked({ session, brand }: PayerPage): Html {
   return html`<h1 class="ask" id="what"><span class="eyebrow">Pay <bdi>${brand.name}</bdi></span> <span class="amount">${dollars(session.amount_cents)}</span></h1>`
 }
 
-function offered({ session, brand }: PayerPage): Html {
+/** What the instalments of a plan come to, in cents: 0 without a plan, and where the down payment is all of it. */
+function laterOf({ session: { plan, amount_cents }, total_cents }: PayerPage): number {
+  return plan === null ? 0 : total_cents - amount_cents
+}
+
+function offered(page: PayerPage): Html {
+  const { session, brand } = page
   const {
     total_installments: count,
     per_installment_cents: each,
@@ -55,7 +61,7 @@ function offered({ session, brand }: PayerPage): Html {
       ? html`${dollars(last)} each month`
       : html`${dollars(each)} each month, the last one ${dollars(last)}`
   return html`<h1 class="ask" id="what"><span class="eyebrow">Payment plan with <bdi>${brand.name}</bdi></span> <span class="amount">${dollars(session.amount_cents)}</span> due now</h1>
-<p>Then ${instalments(count)}: ${rest}.</p>`
+${laterOf(page) > 0 ? html`<p>Then ${instalments(count)}: ${rest}.</p>` : null}`
 }
 
 function described(description: string | null): Html | null {
@@ -67,14 +73,12 @@ function itemised(page: PayerPage): Html {
   const total = { label: 'Total', amount_cents: total_cents }
   const { plan, amount_cents } = session
   if (plan === null) return items(session.line_items, [total])
-  const later = {
-    label: `In ${instalments(plan.total_installments, '')}`,
-    amount_cents: total_cents - amount_cents,
-  }
+  const later = laterOf(page)
+  const label = `In ${instalments(plan.total_installments, '')}`
   return items(session.line_items, [
     total,
     { label: page.takes_debits ? 'Due now' : 'Down payment', amount_cents },
-    later,
+    ...(later > 0 ? [{ label, amount_cents: later }] : []),
   ])
 }
 
@@ -90,9 +94,9 @@ function failed({ last_failed_at }: PayerPage, { notice }: SessionView): Html | 
 }
 
 function ways(page: PayerPage, { proof, typed, faults, notice }: SessionView): Html {
-  const { session, brand, processor, takes_cards, total_cents } = page
+  const { session, brand, processor, takes_cards } = page
   const { amount_cents: amountCents, plan } = session
-  const later = total_cents - amountCents
+  const later = laterOf(page)
   const wasTried = page.last_failed_at !== null || notice !== null
   const card = takes_cards
     ? cardOption({
@@ -122,7 +126,7 @@ function closedBody(page: PayerPage, view: SessionView): Html {
   const isRunning = session.debit !== null
   return html`<div class="card stack">${stateHeader(tone, sign, title, isDone ? session.amount_cents : null, sentences)}
 ${said(view)}${warned(page)}${known(page)}</div>
-<section class="card stack" aria-label="What it is for">${described(session.description)}${itemised(page)}${session.plan === null ? null : scheduleTable(page.instalments, isRunning)}</section>
+<section class="card stack" aria-label="What it is for">${described(session.description)}${itemised(page)}${laterOf(page) > 0 ? scheduleTable(page.instalments, isRunning) : null}</section>
 ${page.takes_cards ? html`<section class="card ways" aria-labelledby="how"><h2 id="how">Pay again</h2><p class="soft">This link may be used more than once.</p>${ways(page, view)}</section>` : null}`
 }
 
@@ -175,11 +179,12 @@ function scheduledState(page: PayerPage) {
   const account = html`from the bank account ending in ${last4}. There is nothing else to do.`
   if (session.plan !== null) {
     const { amount_cents, plan } = session
-    const now = amount_cents === 0 ? null : html`${dollars(amount_cents)} as a down payment and `
+    const now = amount_cents === 0 ? null : html`${dollars(amount_cents)} as a down payment`
+    const then = laterOf(page) > 0 ? html`${now && ' and '}${instalments(plan.total_installments)}` : null
     const title = isPaidOff(page) ? 'Payment plan paid' : 'Payment plan scheduled'
     return {
       ...({ tone: 'good', sign: 'check', title } as const),
-      sentences: [html`You authorized ${now}${instalments(plan.total_installments)} ${account}`],
+      sentences: [html`You authorized ${now}${then} ${account}`],
     }
   }
   const title = DEBIT_TITLES[debit?.progress ?? 'arranged']

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Application } from '../../application/application.ts'
 import { tenantOfHost, tenantOfPage } from '../../application/payments/web-addresses.ts'
-import { HttpError } from '../http/errors.ts'
+import type { HttpError } from '../http/errors.ts'
+import { limitAddress, type RateLimiter } from '../http/rate-limit.ts'
+import { noCheckout } from './embedded-pages.ts'
+import { nowhere } from './session-pages.ts'
 
 const PAGE = /^\/(pay(?=\/)|embed(?=\/[0-9a-f]{24}(?:[/?]|$)))\/([^/?]+)/
 
@@ -9,28 +12,60 @@ const PAGE = /^\/(pay(?=\/)|embed(?=\/[0-9a-f]{24}(?:[/?]|$)))\/([^/?]+)/
  * Finds pages under the host of a tenant: at the addresses that its links have, and only its own. The service's own
  * hosts, and those that are nobody's, show the pages of everybody at `/pay/`.
  * @param ownHosts with their ports.
+ * @param addresses limits who asks for what is not there.
  */
 export function locatePages(
   app: Application,
   ownHosts: () => readonly string[],
+  addresses: Pick<RateLimiter, 'take'>,
 ): (request: IncomingMessage) => Promise<void> {
+  const refused = (request: IncomingMessage, refusal: HttpError) => {
+    limitAddress(addresses, request)
+    return refusal
+  }
   return async (request) => {
-    const host = hostOf(request)
-    if (host === null || ownHosts().includes(host.named)) return
-    const tenant = await tenantOfHost(app, host.secured)
+    const { headers, url = '/' } = request
+    if (headers.host === undefined || url === '*') return
+    const [host, path] = [hostOf(headers.host), pathOf(url)]
+    if (host === null || path === null) throw refused(request, nowhere())
+    if (ownHosts().includes(host.named)) return
+    const tenant = await tenantAt(app, host)
     if (tenant === null) return
-    const url = request.url ?? '/'
-    const [, at = 'pay', token = tenant.tokenIn(url)] = PAGE.exec(url) ?? []
+    // what is routed is what was looked at
+    request.url = path
+    const page = PAGE.exec(path)
+    const [, at = 'pay', token = tenant.tokenIn(path)] = page ?? []
     if (token === null) return
     if ((await tenantOfPage(app, at as 'pay' | 'embed', token)) !== tenant.tenantId) {
-      throw new HttpError(404, null, 'There is no such page')
+      throw refused(request, at === 'embed' ? noCheckout() : nowhere())
     }
-    if (!PAGE.test(url)) request.url = `/pay/${token}`
+    if (page === null) request.url = `/pay/${token}`
   }
 }
 
-/** The host that was asked for, as own addresses name it, and as web addresses do: without port 443. */
-function hostOf({ headers: { host } }: IncomingMessage) {
-  if (host === undefined || !URL.canParse(`https://${host}`)) return null
-  return { named: new URL(`http://${host}`).host, secured: new URL(`https://${host}`).host }
+async function tenantAt(app: Application, { secured, portless }: Host) {
+  return (
+    (await tenantOfHost(app, secured)) ?? (secured === portless ? null : await tenantOfHost(app, portless))
+  )
+}
+
+type Host = NonNullable<ReturnType<typeof hostOf>>
+
+/**
+ * The host that was asked for, as own addresses name it, as web addresses do, without port 443, and without any port:
+ * it is the same with a full stop at the end. Null where it is none.
+ */
+function hostOf(host: string) {
+  if (!URL.canParse(`https://${host}`)) return null
+  const [plain, secure] = [new URL(`http://${host}`), new URL(`https://${host}`)]
+  const bare = ({ host }: { readonly host: string }) => host.replace(/\.(?=(?::\d+)?$)/, '')
+  return { named: bare(plain), secured: bare(secure), portless: bare({ host: secure.hostname }) }
+}
+
+/** Path and query of a request's target, which may be a whole address; null where it cannot be read. */
+function pathOf(target: string): string | null {
+  const address = target.startsWith('/') ? `http://page${target}` : target
+  if (!URL.canParse(address)) return null
+  const { pathname, search } = new URL(address)
+  return `${pathname}${search}`
 }

@@ -1,6 +1,6 @@
-import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startNameServer } from '../support/name-server.ts'
+import { askUnder } from '../support/payer-pages.ts'
 import { CHECKOUT, enableCheckout, newSession, sessionBody, tokenOf } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
 import { operate, type SeedableService, type SeededTenant, seedTenant, send } from '../support/seed.ts'
@@ -37,29 +37,7 @@ async function seller(settings: Readonly<Record<string, unknown>> = {}): Promise
   return tenant
 }
 
-/** Asks the portal as somebody does who knows it under another host. @param form is posted. */
-function under(
-  host: string,
-  path: string,
-  form?: string,
-): Promise<{ readonly status: number; readonly text: string; readonly location: string | undefined }> {
-  return new Promise((resolve, reject) => {
-    const headers = { Host: host, ...(form && { 'Content-Type': 'application/x-www-form-urlencoded' }) }
-    const method = form === undefined ? 'GET' : 'POST'
-    const asked = request(`${service.portalUrl}${path}`, { method, headers }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () =>
-        resolve({
-          ...{ status: response.statusCode!, text: Buffer.concat(chunks).toString() },
-          location: response.headers.location,
-        }),
-      )
-    })
-    asked.on('error', reject)
-    asked.end(form)
-  })
-}
+const under = (host: string, path: string, form?: string) => askUnder(service.portalUrl, host, path, form)
 
 /** A page that everybody's portal has: that of a link. */
 async function linkIdOf(tenant: SeededTenant): Promise<string> {
@@ -212,7 +190,19 @@ describe('a web address', () => {
     const found = async (host: string) =>
       Promise.all(all.map(async (path) => (await under(host, path)).status))
     expect(await found('pay.own.example')).toEqual([200, 200, 404, 404])
-    expect(await found('PAY.own.example:443')).toEqual([200, 200, 404, 404])
+    const sameHosts = [
+      'PAY.own.example:443',
+      'pay.own.example.',
+      'pay.own.example:8443',
+      'pay.own.example.:80',
+    ]
+    for (const host of sameHosts) expect([host, await found(host)]).toEqual([host, [200, 200, 404, 404]])
+    const whole = (path: string) => under('pay.own.example', `http://pay.own.example${path}`)
+    const byWhole = await Promise.all(all.map(async (path) => (await whole(path)).status))
+    expect(byWhole).toEqual([200, 200, 404, 404])
+    // as where nothing is known at all
+    const nothing = await send(`${service.portalUrl}/pay/${'0'.repeat(24)}`)
+    expect((await under('pay.own.example', `/pay/${foreign}`)).text).toBe(nothing.text)
     expect(await found('nobodys.example')).toEqual([200, 404, 200, 404])
     // after the address changed, what was issued there stays
     await enableCheckout(service, tenant, { web_address: 'new.own.example', link_format: '/{token}' })

@@ -104,6 +104,22 @@ describe('the frame of an embedded session', () => {
     for (const id of [link.id, '0'.repeat(24), 'x']) expect((await send(frameUrl(id))).status).toBe(404)
   })
 
+  test('shows what went wrong where it may be shown', async () => {
+    const { id } = await session()
+    const errors = await Promise.all([
+      postForm(frameUrl(id), { client_secret: 'wrong' }),
+      postForm(frameUrl(id), { client_secret: 'wrong' }, { 'Sec-Fetch-Site': 'cross-site' }),
+      postForm(frameUrl(id), {}, { 'Content-Type': 'text/plain' }),
+    ])
+    expect(errors.map(({ status }) => status)).toEqual([404, 403, 415])
+    for (const { headers } of errors) {
+      expect(headers.get('x-frame-options')).toBeNull()
+      expect(headers.get('content-security-policy')).toContain(`frame-ancestors ${origin()}`)
+    }
+    const unknown = await send(frameUrl('0'.repeat(24)))
+    expect([unknown.status, unknown.headers.get('x-frame-options')]).toEqual([404, 'DENY'])
+  })
+
   test('shows the truth when it is over', async () => {
     const { id, client_secret } = await session()
     await operate(service, 'POST', `/card-processor/${id}/succeed`, {})

@@ -487,6 +487,37 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
       await opened.close()
     })
 
+    test('says in words of its own that the checkout did not begin', async () => {
+      const { page, close } = await browser.open(url)
+      await withScript(page, SCRIPT)
+      const answers = [
+        { status: 429, contentType: 'text/html', body: '<!doctype html><h1>Too many requests</h1>' },
+        { status: 200, contentType: 'text/html', body: '<!doctype html><h1>Log in</h1>' },
+        { status: 502, json: { message: 'The processor is away.' } },
+        { status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' },
+        null,
+      ]
+      const said: string[] = []
+      const left = [...answers]
+      await page.route(url, (route) => {
+        if (route.request().method() !== 'POST') return route.continue()
+        const next = left.shift()
+        return next ? route.fulfill(next) : route.abort()
+      })
+      for (const _ of answers) {
+        await page.evaluate(`document.getElementById('card-state').textContent = ''`)
+        await page.locator('#card > summary').click()
+        const state = page.locator('#card-state')
+        await expect.poll(() => state.textContent()).not.toMatch(/^$|^Loading/)
+        said.push((await state.textContent())!)
+        await page.locator('#card > summary').click()
+      }
+      const own =
+        'The card form cannot be shown at the moment. Check your connection, and try again in a minute.'
+      expect(said).toEqual([own, own, 'The processor is away.', own, own])
+      await close()
+    })
+
     test('says so where the script cannot be had, or nothing can be asked', async () => {
       const opened = await browser.open(url)
       await opened.page.route('https://js.stripe.com/**', (route) => route.abort())

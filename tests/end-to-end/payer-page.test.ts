@@ -1,7 +1,15 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { hiddenFields, postForm, sessionsInAllStates, submit, TYPED } from '../support/payer-pages.ts'
+import {
+  askUnder,
+  hiddenFields,
+  postForm,
+  sessionsInAllStates,
+  submit,
+  TYPED,
+} from '../support/payer-pages.ts'
 import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
 import { newLink, partner } from '../support/payments.ts'
+import { untilLimited } from '../support/rate-limits.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type SharedService, sharedService, startService } from '../support/service.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
@@ -98,6 +106,22 @@ describe('the page of a session', () => {
     )
     expect(first).toEqual(['1', expect.stringMatching(/^[A-Z][a-z]{2} \d{1,2}, \d{4}$/), '$250.00'])
     expect(instalments.map(([, , amount]) => amount)).toEqual(['$250.00', '$250.01'])
+  })
+
+  test('says nothing of instalments to a plan that is paid at once', async () => {
+    const to = 'at-once@tidewater.example'
+    const { url } = await session({
+      ...{ total_installments: 3, down_payment_percent: 100, deliver: { email: true } },
+      customer: { name: 'Tidewater Joinery LLC', email: to },
+    })
+    const [mail] = await operate(service, 'GET', `/outbox?to=${encodeURIComponent(to)}`)
+    expect(mail.text).toContain('asks you to pay $105.00.')
+    const open = await send(url)
+    await bank(url)
+    const scheduled = await send(url)
+    for (const { text } of [open, scheduled]) expect(text).not.toMatch(/installment|\$0\.00/)
+    expect(open.text).toContain('due now')
+    expect(scheduled.text).toContain('You authorized $105.00 as a down payment from the bank account')
   })
 
   test('has the logo once there is a copy of it', async () => {
@@ -203,11 +227,11 @@ describe('what opens no page', () => {
     expect([post.status, post.text]).toEqual([404, first!.text])
   })
 
-  test('cannot be guessed for long from one address', async () => {
-    const strict = await startService({ env: { RATE_LIMIT_RPS: '50' } })
+  test('cannot be guessed for long from one address, whose payers pay all the same', async () => {
+    const strict = await startService({ env: { RATE_LIMIT_RPS: '10' } })
     try {
       const own = await seedTenant(strict)
-      await enableCheckout(strict, own)
+      await enableCheckout(strict, own, { web_address: 'pay.guessed.example' })
       const { url } = await newSession(strict, own)
       const token = tokenOf({ url })
       const guess = (n: number) => `${token.slice(0, 40)}${String(n).padStart(19, '0')}`
@@ -219,8 +243,29 @@ describe('what opens no page', () => {
         Array.from({ length: 50 }, (_, n) => postForm(`${strict.portalUrl}/pay/${guess(n)}`, TYPED)),
       )
       expect(posts.map(({ status }) => status)).toContain(429)
+      // as a payer has it whose proxy others guess through
+      const valid = `/public/payment-sessions/${token}`
+      const seen = await Promise.all([
+        ...Array.from({ length: 4 }, () => send(url)),
+        ...Array.from({ length: 60 }, (_, n) => send(`${strict.paymentsUrl}${valid.slice(0, -9)}${n + 1e8}`)),
+        ...Array.from({ length: 4 }, () => send(`${strict.paymentsUrl}${valid}`)),
+      ])
+      const statuses = seen.map(({ status }) => status)
+      expect([...statuses.slice(0, 4), ...statuses.slice(-4)]).toEqual(Array(8).fill(200))
+      expect(new Set(statuses.slice(4, -4))).toEqual(new Set([404, 429]))
+      const other = await newSession(strict, own)
+      await untilLimited(10, () => send(other.url))
+
+      await operate(strict, 'POST', `/tenants/${own.tenantId}/checkout/verify-web-address`, { force: true })
+      const under = await Promise.all(
+        Array.from({ length: 100 }, (_, n) =>
+          askUnder(strict.portalUrl, 'pay.guessed.example', `/pay/${guess(n)}`),
+        ),
+      )
+      expect(under.map(({ status }) => status)).toContain(429)
       const output = strict.output.join('\n')
       expect(output).not.toContain(token.slice(0, 30))
+      expect(output).not.toContain('MaxListenersExceededWarning')
     } finally {
       await strict.stop()
     }

@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { newSession, tokenOf } from './payment-sessions.ts'
 import { partner } from './payments.ts'
 import { type Answer, operate, type SeedableService, type SeededTenant, send } from './seed.ts'
@@ -38,6 +39,35 @@ export async function submit(
 ): Promise<Answer> {
   const { text } = await send(url)
   return postForm(url, { ...hiddenFields(text, option), ...fields })
+}
+
+/**
+ * Asks the host of hosted pages as somebody does who knows it under another host.
+ * @param target a path, or a whole address.
+ * @param form is posted.
+ */
+export function askUnder(
+  portalUrl: string,
+  host: string,
+  target: string,
+  form?: string,
+): Promise<{ readonly status: number; readonly text: string; readonly location: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    const headers = { Host: host, ...(form && { 'Content-Type': 'application/x-www-form-urlencoded' }) }
+    const method = form === undefined ? 'GET' : 'POST'
+    const asked = request(portalUrl, { method, headers, path: target }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () =>
+        resolve({
+          ...{ status: response.statusCode!, text: Buffer.concat(chunks).toString() },
+          location: response.headers.location,
+        }),
+      )
+    })
+    asked.on('error', reject)
+    asked.end(form)
+  })
 }
 
 type Service = SeedableService & { readonly paymentsUrl: string }

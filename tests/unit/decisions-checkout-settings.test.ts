@@ -122,6 +122,11 @@ test.each([
 
 test('a page is found with a query behind its address', () => {
   expect(tokenIn('/pay/{token}', '/pay/T?from=mail')).toBe('T')
+  expect(tokenIn('/?t={token}', '/?t=T-1_&utm_source=mail')).toBe('T-1_')
+  expect(tokenIn('/?t={token}&v=1', '/?t=T&v=1&utm=x&y=')).toBe('T')
+  for (const other of ['/?t=T&v=12', '/?t=T', '/?t=&v=1', '/?t=T?v=1', '/?t=T/&v=1', '/?v=1&t=T']) {
+    expect(tokenIn('/?t={token}&v=1', other)).toBe(null)
+  }
   expect(tokenIn('/{token}', '/')).toBe(null)
   expect(tokenIn('/a{token}a', '/a')).toBe(null)
 })

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EventRegistry } from '../../event-registry.ts'
 import { describeError } from '../../following/describe-error.ts'
@@ -56,6 +57,8 @@ export class ProcessManagerRunner {
     }
     this.#parts = parts
     this.#managers = processManagers
+    // each of them listens, once: more than the ten that Node takes for a leak
+    setMaxListeners(processManagers.length, this.#stopping.signal)
     this.#workers = new Workers(parts, processManagers, given)
     this.#followers = new Map(
       processManagers.map((manager) => [manager.name, this.#followerOf(manager, given)]),
