@@ -61,8 +61,8 @@ export async function matchCredit(
   creditId: string,
   context: CommandContext,
 ): Promise<BankCredit> {
-  const decided = async (match: CreditMatch | null, refusedBy: string | null) => {
-    const command = { type: 'Decide', match, refusedBy, at: app.clock.now() } as const
+  const decided = async ({ match, named }: Choice, refusedBy: string | null) => {
+    const command = { type: 'Decide', match, named, refusedBy, at: app.clock.now() } as const
     // each choice is a step of its own
     const commandId = derivedId(context.commandId, `${creditId}/${match?.legId}/${refusedBy}`)
     const outcome = await app.commands.execute(bankCredit, creditId, command, {
@@ -98,7 +98,13 @@ async function isTakenBy(
   return !isRejection(await readable(app, bankDebit, outcome))
 }
 
-async function matchOf(app: Application, credit: BankCredit): Promise<CreditMatch | null> {
+interface Choice {
+  readonly match: CreditMatch | null
+  /** The debit that the reference of the credit names. */
+  readonly named: string | null
+}
+
+async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
   const { reference, carrier_id, amount_cents, bank_date } = credit
   const fits = (debit: BankDebit) =>
     debit.carrier_id === carrier_id &&
@@ -108,7 +114,10 @@ async function matchOf(app: Application, credit: BankCredit): Promise<CreditMatc
   if (reference !== null && isId(reference)) {
     const named = (await app.commands.load(bankDebit, reference)).state
     // what names a debit is that debit's money or nobody's
-    if (named) return fits(named) ? { legId: reference, confidence: 'high' } : null
+    if (named) {
+      const match = fits(named) ? ({ legId: reference, confidence: 'high' } as const) : null
+      return { match, named: reference }
+    }
   }
   await debitsAsOfNow(app)
   const { from, to } = effectiveDatesOf(bank_date)
@@ -117,8 +126,9 @@ async function matchOf(app: Application, credit: BankCredit): Promise<CreditMatc
     ...{ statuses: ['submitted', 'processed'], limit: 2 },
   })
   const [oldest, ...others] = found
-  if (!oldest) return null
-  return { legId: oldest.leg_id, confidence: others.length === 0 ? 'medium' : 'low' }
+  if (!oldest) return { match: null, named: null }
+  const confidence = others.length === 0 ? 'medium' : 'low'
+  return { match: { legId: oldest.leg_id, confidence }, named: null }
 }
 
 const CANDIDATES = statement(

@@ -77,27 +77,73 @@ async function schedule({ commands, clock }: Application, legId: string, context
 }
 
 /**
- * Hands the batch of a close to the bank.
+ * Hands the batch of a close to the bank. A debit whose account cannot be read is left out, and operators are told.
  * @param closesAt epoch milliseconds.
  * @throws ProviderUnavailable, ProviderRefused; ReadModelsLate when it cannot be told what is in it.
  */
-export async function submitBatch(app: Application, closesAt: number): Promise<void> {
+export async function submitBatch(
+  app: Application,
+  closesAt: number,
+  context: CommandContext,
+): Promise<void> {
   await debitsAsOfNow(app)
-  await app.bankRail.submit({ closesAt, entries: entriesOf(app, closesAt) })
+  await app.bankRail.submit({ closesAt, entries: entriesOf(app, closesAt, context) })
 }
 
-async function* entriesOf(app: Application, closesAt: number): AsyncGenerator<readonly RailEntry[]> {
-  const batch = { closesAt: isoTime(closesAt), returned: 'returned' } as const
-  const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
-  for await (const legs of pages(read)) yield await Promise.all(legs.map((legId) => entryOf(app, legId)))
+/**
+ * Records that a batch waits for a bank that is away, once for a time.
+ * @param closesAt of the batch, as `since` epoch milliseconds.
+ */
+export async function recordBatchHeldUp(
+  app: Application,
+  { closesAt, since }: { readonly closesAt: number; readonly since: number },
+  context: CommandContext,
+): Promise<void> {
+  const [oldest] = await app.read.query(OF_BATCH, { ...batchOf(closesAt), after: '0', limit: 1 })
+  if (!oldest) return
+  const command = { type: 'RecordHeldUp', since, at: app.clock.now() } as const
+  await recorded(app, oldest.leg_id, command, {
+    ...context,
+    commandId: derivedId(context.commandId, `held-up/${since}`),
+  })
 }
 
-async function entryOf(app: Application, legId: string): Promise<RailEntry> {
-  const { amount_cents, effective_date, account } = (await app.commands.load(bankDebit, legId)).state!
-  return {
-    ...{ legId, amountCents: amount_cents, effectiveDate: effective_date! },
-    account: await keptAccount(app, account),
+const batchOf = (closesAt: number) => ({ closesAt: isoTime(closesAt), returned: 'returned' }) as const
+
+async function* entriesOf(
+  app: Application,
+  closesAt: number,
+  context: CommandContext,
+): AsyncGenerator<readonly RailEntry[]> {
+  const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batchOf(closesAt) })
+  for await (const legs of pages(read)) {
+    const entries = await Promise.all(legs.map((legId) => entryOf(app, legId, context)))
+    yield entries.filter((entry) => entry !== null)
   }
+}
+
+/** Null of a debit whose account cannot be read: the others of its batch do not wait for it. */
+async function entryOf(app: Application, legId: string, context: CommandContext): Promise<RailEntry | null> {
+  const { amount_cents, effective_date, account } = (await app.commands.load(bankDebit, legId)).state!
+  const kept = await keptAccount(app, account)
+  if (kept === null) {
+    const command = { type: 'LeaveOut', at: app.clock.now() } as const
+    const commandId = derivedId(context.commandId, `leave-out/${legId}`)
+    await recorded(app, legId, command, { ...context, commandId })
+    return null
+  }
+  return { legId, amountCents: amount_cents, effectiveDate: effective_date!, account: kept }
+}
+
+async function recorded(
+  { commands }: Application,
+  legId: string,
+  command: Parameters<typeof bankDebit.decide>[0],
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await commands.load(bankDebit, legId)
+  const outcome = await commands.execute(bankDebit, legId, command, within(context, state!))
+  if (isRejection(outcome)) throw new Error(outcome.message)
 }
 
 /** Waits until all debits that there are can be looked for. @throws ReadModelsLate */

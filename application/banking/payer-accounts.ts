@@ -29,12 +29,17 @@ export async function keepAccount(
   }
 }
 
-/** The account in plain text. @throws Error when the vault does not have it. */
+/** The account in plain text; null where what the vault has of it cannot be read. @throws when the vault is away. */
 export async function keptAccount(
   { vault }: Pick<Application, 'vault'>,
   { account_ref }: DebitedAccount,
-): Promise<BankAccount> {
+): Promise<BankAccount | null> {
   const text = await vault.get(account_ref)
-  if (text === null) throw new Error('The vault does not have the account of a debit')
-  return kept.parse(JSON.parse(text))
+  if (text === null) return null
+  try {
+    return kept.parse(JSON.parse(text))
+  } catch {
+    // what is wrong with it would show what it is
+    return null
+  }
 }

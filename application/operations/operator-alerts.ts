@@ -1,4 +1,6 @@
 import type { z } from 'zod'
+import { BankCreditUnmatched } from '../../domain/banking/bank-credit.ts'
+import { BankDebitHeldUp, BankDebitLeftOut } from '../../domain/banking/bank-debit-events.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -146,6 +148,25 @@ export const ALERTS = {
     'The down payment of a payment plan was returned by the bank: its further instalments are not collected. Agree with ' +
       'the partner on how the policy is paid',
     ({ payment_session_id }) => ({ payment_session_id }),
+  ),
+  debit_left_out: raisedBy(
+    BankDebitLeftOut,
+    'The account of a bank debit cannot be read, so that its batch went without it: nothing is debited. See that the ' +
+      'vault is whole, and agree with the partner on how the money is collected otherwise',
+    ({ leg_id, batch_closes_at }) => ({ leg_id, batch_closes_at }),
+  ),
+  debit_batch_held_up: raisedBy(
+    BankDebitHeldUp,
+    'The bank has been away for hours: the batch of debits that closed at `batch_closes_at`, of which `leg_id` is the ' +
+      'oldest, waits for it. See that it can be reached; the batch then goes by itself',
+    ({ leg_id, batch_closes_at }) => ({ leg_id, batch_closes_at }),
+  ),
+  bank_credit_unmatched: raisedBy(
+    BankCreditUnmatched,
+    'Money came whose reference names a bank debit that it does not fit: its amount or carrier is another one, or the ' +
+      'debit was not submitted yet, or came back. If it is the money of that debit, have that acknowledged and record ' +
+      'the credit again under another `bank_transaction_id`; else send it back',
+    ({ credit_id, leg_id }) => (leg_id === null ? null : { credit_id, leg_id }),
   ),
   plan_not_started: raisedBy(
     PaymentLinkPlanNotStarted,

@@ -14,7 +14,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { matchCredit } from '../banking/bank-credits.ts'
-import { runBatch, submitBatch } from '../banking/debit-batches.ts'
+import { recordBatchHeldUp, runBatch, submitBatch } from '../banking/debit-batches.ts'
 import { clearedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
@@ -36,6 +36,10 @@ const nothing = z.object({})
 const LATE_MS = 1_000
 /** A plan's month brings many at one moment. */
 const MANY = 32
+/** Before a close, the latest run of the batch worker: what waits is in the batch by then. In service-clock milliseconds. */
+const RUN_BEFORE_CLOSE_MS = 10_000
+/** After a close, until what was put into the batch before it is surely recorded; in the same. */
+const RECORDED_AFTER_CLOSE_MS = 60_000
 
 /**
  * What follows from what happens to bank debits and credits: the runs of the batch worker while debits wait, the batches
@@ -52,12 +56,18 @@ export function bankDebits(app: Application, intervalMs: number) {
         const createdAt = Date.parse(created_at)
         const tick = (Math.floor(createdAt / intervalMs) + 1) * intervalMs
         // it goes with the batch that was open when it was created
-        const at = Math.min(tick, nextClose(createdAt) - 1)
+        const at = Math.max(createdAt, Math.min(tick, nextClose(createdAt) - RUN_BEFORE_CLOSE_MS))
         // one run for all that wait by then
         return [perform('run-batch', String(at), {}, { at })]
       }),
       on(BankDebitScheduled, ({ data: { batch_closes_at } }) => [
-        perform('submit-batch', batch_closes_at, {}, { at: Date.parse(batch_closes_at) }),
+        // one that was put into it at the last moment is recorded a little later
+        perform(
+          'submit-batch',
+          batch_closes_at,
+          {},
+          { at: Date.parse(batch_closes_at) + RECORDED_AFTER_CLOSE_MS },
+        ),
       ]),
       on(BankDebitSubmitted, ({ data: { leg_id, effective_date } }) => [
         perform('process', leg_id, {}, { at: processedFrom(effective_date) }),
@@ -79,9 +89,17 @@ export function bankDebits(app: Application, intervalMs: number) {
           return { outcome: 'done' }
         }),
       ),
-      'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: waiting }, (item) =>
-        unlessLate(() => throughOutages(app, item, () => submitBatch(app, Date.parse(item.key)))),
-      ),
+      'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: waiting }, (item) => {
+        const closesAt = Date.parse(item.key)
+        return unlessLate(() =>
+          throughOutages(
+            app,
+            item,
+            () => submitBatch(app, closesAt, contextOf(item)),
+            (since) => recordBatchHeldUp(app, { closesAt, since }, contextOf(item)),
+          ),
+        )
+      }),
       'match-credit': work({ ...kind, payload: nothing }, (item) =>
         unlessLate(async () => {
           await matchCredit(app, item.key, contextOf(item))

@@ -27,7 +27,8 @@ export const bankDebits = table('bank_debits', {
     ['tenant_id', 'environment', 'seq desc'],
     ['employer_id', 'seq desc'],
     ['status', 'seq'],
-    ['carrier_id', 'amount_cents'],
+    // of a plan's many debits of one amount, those whose money may come now
+    ['carrier_id', 'amount_cents', 'awaits_credit', 'effective_date'],
     ['batch_closes_at', 'seq'],
   ],
 })

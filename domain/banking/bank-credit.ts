@@ -28,10 +28,10 @@ export const BankCreditMatched = eventType({
   name: 'BankCreditMatched',
   schema: z.object({ credit_id: id(), leg_id: id(), confidence, at: time() }),
 })
-/** The credit is no debit's money. */
+/** The credit is no debit's money; `leg_id` is the one that its reference names all the same, which it does not fit. */
 export const BankCreditUnmatched = eventType({
   name: 'BankCreditUnmatched',
-  schema: z.object({ credit_id: id(), at: time() }),
+  schema: z.object({ credit_id: id(), leg_id: id().nullable(), at: time() }),
 })
 
 type Received = EventOf<typeof BankCreditReceived>['data']
@@ -55,6 +55,8 @@ export type BankCreditCommand =
   | {
       readonly type: 'Decide'
       readonly match: CreditMatch | null
+      /** The debit that its reference names; null: it names none. */
+      readonly named: string | null
       /** The debit that would not have it; null where none was asked. */
       readonly refusedBy: string | null
       /** Epoch milliseconds. */
@@ -89,12 +91,12 @@ export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCredi
       return state ? [] : [BankCreditReceived.of(command.data)]
     }
     if (!state) return reject('not_found', 'bank_credit_not_found', 'There is no such bank credit')
-    const { match, refusedBy } = command
+    const { match, named, refusedBy } = command
     // what is decided stands, but for a debit that would not have it
     if (state.isDecided && (refusedBy === null || state.match?.legId !== refusedBy)) return []
     const { credit_id } = state
     const at = isoTime(command.at)
-    if (match === null) return [BankCreditUnmatched.of({ credit_id, at })]
+    if (match === null) return [BankCreditUnmatched.of({ credit_id, leg_id: named, at })]
     const { legId: leg_id, confidence } = match
     return [BankCreditMatched.of({ credit_id, leg_id, confidence, at })]
   },

@@ -58,6 +58,22 @@ export const BankDebitScheduled = eventType({
     at: time(),
   }),
 })
+/** Its batch went without it, since its account cannot be read. */
+export const BankDebitLeftOut = eventType({
+  name: 'BankDebitLeftOut',
+  schema: z.object({ ...leg, batch_closes_at: time(), at: time() }),
+})
+/** Its batch waits for a bank that has been away for long; recorded of the oldest debit of the batch. */
+export const BankDebitHeldUp = eventType({
+  name: 'BankDebitHeldUp',
+  schema: z.object({
+    ...leg,
+    batch_closes_at: time(),
+    /** Since when the bank is away. */
+    since: time(),
+    at: time(),
+  }),
+})
 /** The bank has the file with the entry. */
 export const BankDebitSubmitted = eventType({
   name: 'BankDebitSubmitted',
@@ -104,6 +120,8 @@ export const BankDebitReturned = eventType({
 export const bankDebitEvents = [
   BankDebitCreated,
   BankDebitScheduled,
+  BankDebitLeftOut,
+  BankDebitHeldUp,
   BankDebitSubmitted,
   BankDebitReported,
   BankDebitProcessed,

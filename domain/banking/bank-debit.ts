@@ -5,6 +5,8 @@ import {
   BankDebitCreated,
   type BankDebitData,
   type BankDebitEvent,
+  BankDebitHeldUp,
+  BankDebitLeftOut,
   BankDebitMatched,
   BankDebitProcessed,
   BankDebitReported,
@@ -38,6 +40,9 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
   readonly batch_closes_at: string | null
   /** When the entry takes effect; null until it is in a batch. */
   readonly effective_date: CalendarDate | null
+  readonly is_left_out: boolean
+  /** Since when the bank was away, each time that its batch was held up. */
+  readonly held_up: readonly string[]
   /** The first report that settled it; null until then. */
   readonly settlement: Omit<BankDebitData<'BankDebitReported'>, 'leg_id'> | null
   /** The credit that its money is; another one takes its place. */
@@ -52,6 +57,8 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
 export type BankDebitCommand =
   | { readonly type: 'Create'; readonly data: BankDebitData<'BankDebitCreated'> }
   | { readonly type: 'Schedule'; readonly at: number }
+  | { readonly type: 'LeaveOut'; readonly at: number }
+  | { readonly type: 'RecordHeldUp'; readonly since: number; readonly at: number }
   | { readonly type: 'Acknowledge'; readonly at: number }
   | {
       readonly type: 'Report'
@@ -77,9 +84,15 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
   initialState: null,
   evolve(state, event) {
     if (event.type === 'BankDebitCreated') {
-      const nothing = { settlement: null, match: null, matched_with: [], return_code: null }
+      const nothing = {
+        settlement: null,
+        match: null,
+        matched_with: [],
+        return_code: null,
+        is_left_out: false,
+      }
       const begun = { status: 'pending', batch_closes_at: null, effective_date: null } as const
-      return { ...event.data, ...begun, ...nothing, updated_at: event.data.created_at }
+      return { ...event.data, ...begun, ...nothing, held_up: [], updated_at: event.data.created_at }
     }
     const before = { ...state!, updated_at: event.data.at }
     switch (event.type) {
@@ -87,6 +100,10 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
         const { batch_closes_at, effective_date } = event.data
         return { ...before, status: 'Scheduled', batch_closes_at, effective_date }
       }
+      case 'BankDebitLeftOut':
+        return { ...before, is_left_out: true }
+      case 'BankDebitHeldUp':
+        return { ...before, held_up: [...before.held_up, event.data.since] }
       case 'BankDebitSubmitted':
         return { ...before, status: 'submitted' }
       case 'BankDebitReported': {
@@ -119,6 +136,14 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
         const closes = nextClose(command.at)
         const effective_date = entryDateOf(closes)
         return [BankDebitScheduled.of({ leg_id, batch_closes_at: isoTime(closes), effective_date, at })]
+      }
+      case 'LeaveOut':
+        if (status !== 'Scheduled' || state.is_left_out) return []
+        return [BankDebitLeftOut.of({ leg_id, batch_closes_at: state.batch_closes_at!, at })]
+      case 'RecordHeldUp': {
+        const since = isoTime(command.since)
+        if (status !== 'Scheduled' || state.held_up.includes(since)) return []
+        return [BankDebitHeldUp.of({ leg_id, batch_closes_at: state.batch_closes_at!, since, at })]
       }
       case 'Acknowledge':
         if (status === 'submitted') return []

@@ -206,6 +206,8 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         return cancel(command.at, state)
       case 'Expire':
         if (!isAwaited(state.status)) return []
+        // one may have been begun at the last moment
+        if (openCheckouts(state).length > 0) return checkoutsOpen()
         return [PaymentSessionExpired.of({ payment_session_id, expired_at: isoTime(command.at) })]
       case 'Replace': {
         const { replacedBy: replaced_by, at } = command

@@ -551,6 +551,21 @@ describe('a checkout at Stripe', () => {
     })
   })
 
+  test('is named by the beginning of what it is for, where that is long', async () => {
+    // two code units each, the last of them beyond what Stripe takes
+    const description = `${'💶'.repeat(250)}x`
+    const name = '💶'.repeat(250)
+    const checkout = { sessionId: SESSION, checkoutId: CHECKOUT, amountCents: 10_500, description }
+    const { processorCheckoutId } = await processor.openCheckout(checkout, 'long-1')
+    const { processorLinkId } = await processor.createPaymentLink({ ...link, description }, 'long-2')
+    for (const { asked } of [
+      stripe.atCheckout.checkouts.get(processorCheckoutId)!,
+      stripe.links.get(processorLinkId)!,
+    ]) {
+      expect(asked.line_items).toMatchObject([{ price_data: { product_data: { name } } }])
+    }
+  })
+
   test('that is closed can be paid by nobody', async () => {
     const { processorCheckoutId, clientSecret } = await begin()
     await close(processorCheckoutId)

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
-import { type SeededTenant, seedTenant } from '../support/seed.ts'
+import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 /** Credits in the collection accounts of the service, and the debits whose money they are, on a clock of their own. */
@@ -130,13 +130,17 @@ describe('a credit in the account of the service', () => {
     for (const leg of legs) expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toHaveLength(1)
   })
 
-  test('that was received before its debit was sent is not matched later', async () => {
+  test('that was received before its debit was sent is not matched later, and calls for a person', async () => {
     const amount_cents = newAmount()
     const { leg } = await bank.arranged(carriers.fbo, { amount_cents })
     await bank.ops('/debit-batches')
     const { effective_date: bank_date } = await bank.transaction(leg)
     const early = { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference: leg }
     expect(await bank.credit(carriers.fbo, early)).toMatchObject(nothing)
+    await bank.drain()
+    const alerts = await operate(service, 'GET', '/alerts?kind=bank_credit_unmatched')
+    const about = { credit_id: expect.any(String), leg_id: leg }
+    expect(alerts.filter((one: typeof alerts) => one.about.leg_id === leg)).toMatchObject([{ about }])
     await bank.report(leg, 'acknowledge')
     expect(await bank.credit(carriers.fbo, early)).toMatchObject(nothing)
     const other = { ...early, bank_transaction_id: newTransaction() }

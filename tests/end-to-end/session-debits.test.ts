@@ -161,7 +161,7 @@ describe('a debit of a session', () => {
     const { leg } = await bank.arranged(carriers.direct)
     await bank.ops('/debit-batches')
     await bank.ops('/faults', { point: 'bank-rail', mode: 'unreachable', times: 1_000 })
-    await bank.advanceTo(nextClose(await bank.now()))
+    await bank.advanceTo(nextClose(await bank.now()) + 60_000)
     await bank.ops('/faults', { point: 'bank-rail', mode: 'unreachable', times: 0 })
     await bank.ops('/clock/advance', { seconds: 3_600 })
     await bank.drain()

@@ -67,3 +67,16 @@ export function only(params: Params, names: readonly string[]): Params {
   }
   return params
 }
+
+/** Characters of a product's name at the most. */
+const LONGEST_NAME = 250
+
+/** As the real one: a product that is made beside a price has no longer name than others. @throws Refusal */
+export function refuseLongNames({ line_items }: Params): void {
+  for (const [index, item] of (line_items as { price_data: { product_data: Params } }[]).entries()) {
+    const { name } = item.price_data.product_data
+    if ([...String(name)].length <= LONGEST_NAME) continue
+    const param = `line_items[${index}][price_data][product_data][name]`
+    throw new Refusal(400, { type: 'invalid_request_error', code: 'parameter_invalid', param })
+  }
+}

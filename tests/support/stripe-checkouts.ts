@@ -8,6 +8,7 @@ import {
   only,
   type Params,
   Refusal,
+  refuseLongNames,
   type StripeAct,
 } from './stripe-answers.ts'
 
@@ -143,6 +144,7 @@ export class StripeCheckouts {
     const { mode, ui_mode, redirect_on_completion, line_items, metadata, expires_at } = asked
     const [{ price_data, quantity }] = line_items as [{ price_data: Params; quantity: string }]
     const amount = Number(price_data.unit_amount) * Number(quantity)
+    refuseLongNames(asked)
     if (mode !== 'payment' || price_data.currency !== 'usd') throw invalid('mode')
     // as the real one: such a page goes nowhere, or says where
     if (ui_mode !== 'embedded_page' || redirect_on_completion !== 'never') throw invalid('return_url')

@@ -10,6 +10,7 @@ import {
   only,
   type Params,
   Refusal,
+  refuseLongNames,
 } from './stripe-answers.ts'
 import { StripeCheckouts } from './stripe-checkouts.ts'
 
@@ -223,6 +224,7 @@ export abstract class StripeObjects {
   }
 
   #createLink(asked: Params): Link {
+    refuseLongNames(asked)
     const id = minted('plink')
     const metadata = asked.metadata as Stripe.Metadata
     const link: Link = { id, object: 'payment_link', url: `${this.url}/pay/${id}`, active: true, metadata }

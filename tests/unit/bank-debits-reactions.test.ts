@@ -41,13 +41,23 @@ test('a debit that waits arms the next run of the batch worker, and nothing else
   const run = 'perform run-batch at'
   expect(wantedBy(createdAt('2026-11-24T17:00:00.000Z'))).toEqual([`${run} 2026-11-24T17:01:00.000Z`])
   expect(wantedBy(createdAt('2026-11-24T17:00:59.999Z'))).toEqual([`${run} 2026-11-24T17:01:00.000Z`])
-  expect(wantedBy(scheduled)).toEqual(['perform submit-batch at 2026-11-24T22:00:00.000Z'])
+})
+
+test('a batch is handed over once all that was put into it before its close is recorded', () => {
+  expect(wantedBy(scheduled)).toEqual(['perform submit-batch at 2026-11-24T22:01:00.000Z'])
 })
 
 test('that run comes before the batch closes that was open when the debit was created', () => {
   const hour = 60 * MINUTE
   expect(wantedBy(createdAt('2026-11-24T21:30:00.000Z'), hour)).toEqual([
-    'perform run-batch at 2026-11-24T21:59:59.999Z',
+    'perform run-batch at 2026-11-24T21:59:50.000Z',
+  ])
+  // a close is a tick as well
+  expect(wantedBy(createdAt('2026-11-24T21:59:30.000Z'))).toEqual([
+    'perform run-batch at 2026-11-24T21:59:50.000Z',
+  ])
+  expect(wantedBy(createdAt('2026-11-24T21:59:59.998Z'))).toEqual([
+    'perform run-batch at 2026-11-24T21:59:59.998Z',
   ])
   expect(wantedBy(createdAt('2026-11-24T22:00:00.000Z'), hour)).toEqual([
     'perform run-batch at 2026-11-24T23:00:00.000Z',

@@ -18,11 +18,12 @@ const received = BankCreditReceived.of({
   ...{ bank_date: '2026-11-30', amount_cents: 10_500, reference: null, received_at: at },
 })
 const matched = (leg_id: string) => BankCreditMatched.of({ credit_id: ID, leg_id, confidence: 'medium', at })
-const unmatched = BankCreditUnmatched.of({ credit_id: ID, at })
+const unmatchedOf = (leg_id: string | null) => BankCreditUnmatched.of({ credit_id: ID, leg_id, at })
+const unmatched = unmatchedOf(null)
 const receive = { type: 'Receive', data: received.data } as const
-const decide = (legId: string | null, refusedBy: string | null = null) =>
+const decide = (legId: string | null, refusedBy: string | null = null, named: string | null = null) =>
   ({
-    ...({ type: 'Decide', refusedBy, at: NOW } as const),
+    ...({ type: 'Decide', named, refusedBy, at: NOW } as const),
     match: legId === null ? null : ({ legId, confidence: 'medium' } as const),
   }) as const
 
@@ -33,6 +34,7 @@ decisions(bankCredit, [
   ['is not there before', [], decide(LEG), { kind: 'not_found', code: 'bank_credit_not_found' }],
   ["is a debit's money", [received], decide(LEG), [matched(LEG)]],
   ["is nobody's money", [received], decide(null), [unmatched]],
+  ['keeps which debit it names and does not fit', [received], decide(null, null, LEG), [unmatchedOf(LEG)]],
   ["stays a debit's money", [received, matched(LEG)], decide(OTHER), []],
   ["stays nobody's money", [received, unmatched], decide(LEG), []],
   ['goes to another debit when one refuses', [received, matched(LEG)], decide(OTHER, LEG), [matched(OTHER)]],

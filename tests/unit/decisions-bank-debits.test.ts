@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
   BankDebitCreated,
+  BankDebitHeldUp,
+  BankDebitLeftOut,
   BankDebitMatched,
   BankDebitProcessed,
   BankDebitReported,
@@ -41,6 +43,11 @@ const afterClose = BankDebitScheduled.of({
   ...{ ...leg, batch_closes_at: '2026-11-25T22:00:00.000Z', effective_date: '2026-11-27' },
   at: '2026-11-24T22:00:00.000Z',
 })
+const batch = { ...leg, batch_closes_at: '2026-11-24T22:00:00.000Z' }
+const leftOut = BankDebitLeftOut.of({ ...batch, at })
+const heldUp = (since: number) => BankDebitHeldUp.of({ ...batch, since: isoTime(since), at })
+const leaveOut = { type: 'LeaveOut', at: NOW } as const
+const holdUp = (since: number) => ({ type: 'RecordHeldUp', since, at: NOW }) as const
 const submitted = BankDebitSubmitted.of({ ...leg, effective_date: '2026-11-25', at })
 const word = { processor_status: null, transmission_date: null, effective_date: null }
 const reported = (told: Partial<typeof reportedWith>) => BankDebitReported.of({ ...reportedWith, ...told })
@@ -81,6 +88,12 @@ decisions(bankDebit, [
     [afterClose],
   ],
   ['is scheduled once', [created, scheduled], schedule(NOW + DAY), []],
+  ['is left out of its batch', [created, scheduled], leaveOut, [leftOut]],
+  ['is left out once', [created, scheduled, leftOut], leaveOut, []],
+  ['is left out of no batch that the bank has', [created, scheduled, submitted], leaveOut, []],
+  ['is held up', [created, scheduled], holdUp(NOW - 2), [heldUp(NOW - 2)]],
+  ['is held up once for a time', [created, scheduled, heldUp(NOW - 2)], holdUp(NOW - 2), []],
+  ['is held up again', [created, scheduled, heldUp(NOW - 2)], holdUp(NOW - 1), [heldUp(NOW - 1)]],
   ['is acknowledged', [created, scheduled], acknowledge, [submitted]],
   ['is acknowledged once', [created, scheduled, submitted], acknowledge, []],
   ['is not acknowledged before it is in a batch', [created], acknowledge, conflict('debit_pending')],

@@ -352,6 +352,12 @@ decisions(paymentSession, [
   ['is not cancelled beside an open checkout', [created, begun], cancel(EARLY), conflict('checkout_open')],
   ['expires', [created], expire, [expired]],
   ['expires once', [created, expired], expire, []],
+  [
+    'does not expire beside a checkout that was begun at the last moment',
+    [created, PaymentSessionCheckoutBegun.of({ ...begun.data, at: isoTime(OVER - 1) })],
+    expire,
+    conflict('checkout_open'),
+  ],
   ['does not expire while a debit is on its way', [created, arranged], expire, []],
   ['does not expire when it is paid', [created, begun, paid], expire, []],
 

@@ -26,6 +26,8 @@ const EVENTS_KEPT_MS = 30 * DAY_MS
 /** Every call carries a key, or has the same effect again. */
 const RETRIES = 1
 
+/** Characters that Stripe takes as the name of a product. */
+const LONGEST_NAME = 250
 /** What prices of subscriptions belong to, by an id of our own, so that there is one. */
 const PRODUCT = { id: 'compstream_premium', name: 'Insurance premium' } as const
 
@@ -90,7 +92,7 @@ export class StripeCardProcessor implements CardProcessor {
       const metadata = { link_id: link.linkId, customer_id: link.customerId }
       const price_data = {
         ...{ currency: 'usd', unit_amount: amountCents },
-        product_data: { name: description },
+        product_data: { name: productName(description) },
       }
       const asked: Stripe.PaymentLinkCreateParams = {
         line_items: [{ price_data, quantity: 1 }],
@@ -126,7 +128,7 @@ export class StripeCardProcessor implements CardProcessor {
       const metadata = { session_id: checkout.sessionId, checkout_id: checkout.checkoutId }
       const price_data = {
         ...{ currency: 'usd', unit_amount: amountCents },
-        product_data: { name: description ?? PRODUCT.name },
+        product_data: { name: productName(description ?? PRODUCT.name) },
       }
       const asked: Stripe.Checkout.SessionCreateParams = {
         ...{ mode: 'payment', ui_mode: 'embedded_page', redirect_on_completion: 'never' },
@@ -368,6 +370,11 @@ function closedAs({ status, payment_intent }: Stripe.Checkout.Session): ClosedCh
     default:
       return { outcome: 'nothing' }
   }
+}
+
+/** The beginning of what something is for, as long as Stripe takes it. */
+function productName(description: string): string {
+  return Array.from(description).slice(0, LONGEST_NAME).join('')
 }
 
 function ofAnother(): ProviderRefused {
