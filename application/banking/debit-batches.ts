@@ -94,10 +94,9 @@ async function* entriesOf(app: Application, closesAt: number): AsyncGenerator<re
 
 async function entryOf(app: Application, legId: string): Promise<RailEntry> {
   const { amount_cents, effective_date, account } = (await app.commands.load(bankDebit, legId)).state!
-  return {
-    ...{ legId, amountCents: amount_cents, effectiveDate: effective_date! },
-    account: await keptAccount(app, account),
-  }
+  const kept = await keptAccount(app, account)
+  if (kept === null) throw new Error('The account of a debit cannot be read')
+  return { legId, amountCents: amount_cents, effectiveDate: effective_date!, account: kept }
 }
 
 /** Waits until all debits that there are can be looked for. @throws ReadModelsLate */
