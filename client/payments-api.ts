@@ -1073,7 +1073,7 @@ export interface operations {
                         sms_to?: string | null;
                     } | null;
                     created_by?: string | null;
-                    /** @description Sells a payment plan: monthly instalments after the down payment */
+                    /** @description Sells a payment plan: monthly installments after the down payment */
                     total_installments?: number | null;
                     /** @description Of the total; only of a plan */
                     down_payment_percent?: number | null;
