@@ -1,7 +1,12 @@
 import { z } from 'zod'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import type { BankAccount } from '../ports/bank-rail.ts'
+import { ERASED } from '../ports/personal-data.ts'
+import { openAll, UNREADABLE } from '../sealed-fields.ts'
+import { employerSubject } from '../sealing.ts'
 
 /** An account as the vault keeps it. */
 const kept = z.object({
@@ -12,15 +17,18 @@ const kept = z.object({
   bankName: z.string().nullable(),
 })
 
-/** Puts the account of a payer into the vault. @returns what events may hold of it. */
+/** Puts the account of a payer into the vault, sealed under the employer's data key. @returns what events may hold of it. */
 export async function keepAccount(
   { vault, personalData, randomness }: Pick<Application, 'vault' | 'personalData' | 'randomness'>,
-  sessionId: string,
+  { payment_session_id, employer_id }: Pick<PaymentSession, 'payment_session_id' | 'employer_id'>,
   account: BankAccount,
 ): Promise<DebitedAccount> {
   const { routingNumber, accountNumber, accountType } = account
-  const account_ref = `payer-account/${sessionId}/${randomness.hex(8)}`
-  await vault.put(account_ref, JSON.stringify(kept.parse(account)))
+  const account_ref = `payer-account/${payment_session_id}/${randomness.hex(8)}`
+  const subject = employerSubject(personalData, employer_id)
+  const plaintext = JSON.stringify(kept.parse(account))
+  const [sealed] = await personalData.seal([{ subject, context: account_ref, plaintext }])
+  await vault.put(account_ref, sealed!)
   return {
     account_ref,
     fingerprint: personalData.fingerprint('bank-account', `${routingNumber}/${accountNumber}`),
@@ -29,17 +37,13 @@ export async function keepAccount(
   }
 }
 
-/** The account in plain text; null where what the vault has of it cannot be read. @throws when the vault is away. */
+/** The account in plain text; null where it was erased, is not in the vault or does not open. */
 export async function keptAccount(
-  { vault }: Pick<Application, 'vault'>,
+  { vault, personalData }: Pick<Application, 'vault' | 'personalData'>,
   { account_ref }: DebitedAccount,
 ): Promise<BankAccount | null> {
   const text = await vault.get(account_ref)
   if (text === null) return null
-  try {
-    return kept.parse(JSON.parse(text))
-  } catch {
-    // what is wrong with it would show what it is
-    return null
-  }
+  const [account] = await openAll(personalData, [{ value: text as Sealed, context: account_ref }])
+  return account === ERASED || account === UNREADABLE ? null : kept.parse(JSON.parse(account!))
 }

@@ -42,6 +42,8 @@ export interface FinancingCheckout {
   readonly accessToken: string
 }
 
+/** An invitation of which nothing is known for longer was cut short, in service-clock milliseconds. */
+const INVITING_MS = 60_000
 /** How long an answer waits for what is on its way, in real milliseconds. */
 const PATIENCE_MS = 3_000
 
@@ -92,7 +94,7 @@ export async function financingCheckout(
     session = invited
   }
   // of two at once, the other one sends the invitation
-  session = await onceSettled(app, session, ({ invitation }) => invitation?.status === null, PATIENCE_MS)
+  session = await onceSettled(app, session, (one) => isBeingInvited(one, app.clock.now()), PATIENCE_MS)
   return shown(app, session)
 }
 
@@ -100,6 +102,11 @@ export async function financingCheckout(
 function isOnItsWay(session: FinancingSession, now: number): boolean {
   const { request } = session
   return isUnsent(session, now) && (request!.attempts === 0 || request!.is_sending)
+}
+
+/** Whether it is still to be learned what came of an invitation. */
+function isBeingInvited({ invitation }: FinancingSession, now: number): boolean {
+  return invitation?.status === null && now < Date.parse(invitation.at) + INVITING_MS
 }
 
 async function shown(app: Application, session: FinancingSession): Promise<FinancingCheckout> {

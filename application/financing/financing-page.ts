@@ -10,7 +10,7 @@ import { refuseSetup } from './financing-settings.ts'
 import { showFinancingStatus } from './show-session.ts'
 
 /** What the page of a financing session shows: nothing of it is about the customer, and nothing opens a checkout. */
-export type FinancingPage = ReturnType<typeof pageOf> extends Promise<infer Page> ? Page : never
+export type FinancingPage = ReturnType<typeof financingPage> extends Promise<infer Page> ? Page : never
 
 /** The session that the token of a page opens; null for any other text. */
 export async function financingByToken(
@@ -33,10 +33,6 @@ export async function openFinancingPage(app: Application, token: string): Promis
 
 /** The page of a session in whatever state, for the host of pages; `refusal` says why nothing is offered on it. */
 export async function financingPage(app: Application, session: FinancingSession) {
-  return pageOf(app, session)
-}
-
-async function pageOf(app: Application, session: FinancingSession) {
   const { tenant_id, client_id, amount_cents, line_items, description, expires_at } = session
   const { settings, logo_id } = (await app.commands.load(checkoutSettings, tenant_id)).state
   const { display_name, accent_color, support_email } = settings

@@ -147,7 +147,13 @@ export const ALERTS = {
     PaymentSessionPlanStopped,
     'The down payment of a payment plan was returned by the bank: its further instalments are not collected. Agree with ' +
       'the partner on how the policy is paid',
-    ({ payment_session_id }) => ({ payment_session_id }),
+    ({ payment_session_id, reason }) => (reason === 'down_payment_returned' ? { payment_session_id } : null),
+  ),
+  installments_stopped: raisedBy(
+    PaymentSessionPlanStopped,
+    'The policy of a payment plan was cancelled, so that its further instalments are not collected. Settle what was ' +
+      'paid against what was earned: refund the rest, or have what is missing paid otherwise',
+    ({ payment_session_id, reason }) => (reason === 'policy_cancelled' ? { payment_session_id } : null),
   ),
   debit_left_out: raisedBy(
     BankDebitLeftOut,

@@ -5,6 +5,7 @@ import {
   type PaymentSession,
   sessionStatusAt,
 } from '../../domain/payments/payment-session-status.ts'
+import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
 import { mintedPayload } from '../banking/debit-webhooks.ts'
@@ -41,7 +42,7 @@ export async function arrangeDebit(
   const closed = await closeCheckouts(app, session, 'arrange-debit', context)
   if (isRejection(closed)) return closed
   const { payment_session_id } = session
-  const kept = await keepAccount(app, payment_session_id, account)
+  const kept = await keepAccount(app, session, account)
   const debit = { legId: legOf(payment_session_id), account: kept }
   const arrange = (at: number) => ({ type: 'ArrangeDebit', ...debit, at }) as const
   // where this throws, it may be arranged all the same, and its account is needed
@@ -61,7 +62,7 @@ export function signingDebit({ amount_cents }: PaymentSession, legId: string): D
 
 /**
  * Creates the debit of an instalment that is due, once, and tells partners of it; of a session that was cancelled, or whose
- * plan was stopped, there is none.
+ * plan was stopped, there is none. A policy that is cancelled by then stops the plan.
  */
 export async function mintInstalment(
   app: Application,
@@ -70,7 +71,8 @@ export async function mintInstalment(
   context: CommandContext,
 ): Promise<void> {
   const legId = instalmentLegOf(sessionId, number)
-  const command = { type: 'MintInstalment', number, legId, at: app.clock.now() } as const
+  const isPolicyCancelled = await hasCancelledPolicy(app, sessionId)
+  const command = { type: 'MintInstalment', number, legId, isPolicyCancelled, at: app.clock.now() } as const
   const outcome = await app.commands.execute(paymentSession, sessionId, command, context)
   if (isRejection(outcome)) throw new Error(outcome.message)
   const session = outcome.state!
@@ -78,4 +80,9 @@ export async function mintInstalment(
   const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!
   const debit = await createDebit(app, session, { legId, amountCents, installmentNumber: number }, context)
   await raiseWebhookEvent(app, mintedPayload(debit), context)
+}
+
+async function hasCancelledPolicy({ commands }: Application, sessionId: string): Promise<boolean> {
+  const session = (await commands.load(paymentSession, sessionId)).state
+  return session !== null && (await commands.load(policy, session.policy_id)).state?.status === 'cancelled'
 }

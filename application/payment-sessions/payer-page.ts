@@ -2,7 +2,6 @@ import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
 import {
   isAwaited,
   type PaymentSession,
@@ -12,10 +11,9 @@ import {
 import { schedule } from '../../domain/payments/session-plan.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
-import { changed } from '../command-handling/verbs.ts'
 import { logoPath } from '../payments/logos.ts'
 import { instalmentLegOf } from './arrange-debit.ts'
-import { sessionOfToken } from './session-page.ts'
+import { openSession, sessionOfToken } from './session-page.ts'
 
 /** How a debit stands, for whoever pays. */
 export type DebitProgress = 'arranged' | 'on_its_way' | 'collected' | 'returned'
@@ -40,13 +38,7 @@ export type PayerPage = Exclude<Awaited<ReturnType<typeof payerPage>>, Rejection
  * @param opens whether somebody looks at it, which is recorded the first time.
  */
 export async function payerPage(app: Application, token: string, opens: boolean, context: CommandContext) {
-  const found = await sessionOfToken(app, token)
-  if (isRejection(found)) return found
-  const now = app.clock.now()
-  const isNew = opens && sessionStatusAt(found, now) === 'pending'
-  const session = isNew
-    ? await changed(app, paymentSession, found.payment_session_id, { type: 'Open', at: now }, context)
-    : found
+  const session = await (opens ? openSession(app, token, context) : sessionOfToken(app, token))
   return isRejection(session) ? session : payerPageOf(app, session)
 }
 

@@ -39,18 +39,24 @@ export async function sessionOfToken(
   return session ?? reject('not_found', 'payment_session_not_found', 'There is no such payment session')
 }
 
+/** As {@link sessionOfToken}; who looks at it for the first time opens it. */
+export async function openSession(
+  app: Application,
+  token: string,
+  context: CommandContext,
+): Promise<PaymentSession | Rejection> {
+  const found = await sessionOfToken(app, token)
+  const at = app.clock.now()
+  if (isRejection(found) || sessionStatusAt(found, at) !== 'pending') return found
+  return changed(app, paymentSession, found.payment_session_id, { type: 'Open', at }, context)
+}
+
 /** The page of a session, in whatever state. Who looks at it for the first time opens it. */
 export async function openPage(app: Application, token: string, context: CommandContext) {
-  const found = await sessionOfToken(app, token)
-  if (isRejection(found)) return found
-  const now = app.clock.now()
-  const isNew = sessionStatusAt(found, now) === 'pending'
-  const session = isNew
-    ? await changed(app, paymentSession, found.payment_session_id, { type: 'Open', at: now }, context)
-    : found
+  const session = await openSession(app, token, context)
   if (isRejection(session)) return session
   const { state } = await app.commands.load(checkoutSettings, session.tenant_id)
-  return pageOf(session, state, now)
+  return pageOf(session, state, app.clock.now())
 }
 
 function pageOf(session: PaymentSession, { settings, logo_id }: Checkout, now: number) {

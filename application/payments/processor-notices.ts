@@ -73,6 +73,8 @@ async function apply(
   }
 }
 
+const PAYMENT_CANCELLED = 'The payment was cancelled at the card processor'
+
 /** The same of a checkout: a session may have had several, at more than one processor. */
 async function applyToSession(
   app: Application,
@@ -89,6 +91,11 @@ async function applyToSession(
       return completeSession(app, notice, context)
     case 'checkout_failed':
       return failSession(app, notice, context)
+    case 'checkout_payment_cancelled':
+      // a checkout that expires takes its payment with it
+      return checkout.isProcessing
+        ? failSession(app, { ...notice, failureMessage: PAYMENT_CANCELLED }, context)
+        : unknown()
     case 'checkout_processing': {
       const command = { type: 'RecordPaymentProcessing', checkoutId, at } as const
       return changed(app, paymentSession, sessionId, command, context)

@@ -30,6 +30,12 @@ export interface Look {
   readonly file: string | null
 }
 
+/** A look, and whether anybody answered: where nobody did, it says nothing of the address. */
+export interface LookOutcome {
+  readonly look: Look
+  readonly isAnswered: boolean
+}
+
 /** What is to be published at a web address: the same for the same tenant and host, whenever it is asked for. */
 export function challengeOf(
   { personalData }: Pick<Application, 'personalData'>,
@@ -51,7 +57,7 @@ export async function lookAt(
   tenantId: string,
   webAddress: string,
   signal: AbortSignal,
-): Promise<Look> {
+): Promise<LookOutcome> {
   const challenge = challengeOf(app, tenantId, webAddress)
   const [dns, file] = await Promise.all([
     faultOf(async () => {
@@ -65,14 +71,18 @@ export async function lookAt(
       return body.toString().trim() === challenge.file.content ? null : 'The file has another content'
     }),
   ])
-  return { provenBy: dns === null ? 'dns' : file === null ? 'file' : null, dns, file }
+  const provenBy = dns.fault === null ? 'dns' : file.fault === null ? 'file' : null
+  return {
+    look: { provenBy, dns: dns.fault, file: file.fault },
+    isAnswered: dns.isAnswered || file.isAnswered,
+  }
 }
 
-async function faultOf(look: () => Promise<string | null>): Promise<string | null> {
+async function faultOf(look: () => Promise<string | null>) {
   try {
-    return await look()
+    return { fault: await look(), isAnswered: true }
   } catch (error) {
-    if (error instanceof OutsideWebFailed) return error.message
+    if (error instanceof OutsideWebFailed) return { fault: error.message, isAnswered: false }
     throw error
   }
 }
@@ -95,7 +105,8 @@ export async function verifyWebAddress(
   if (ownHosts.includes(hostOfWebAddress(web_address))) {
     return reject('conflict', 'own_web_address', 'The web_address is that of the service itself')
   }
-  const look = byOperator ? null : await lookAt(app, tenantId, web_address, new AbortController().signal)
+  const signal = new AbortController().signal
+  const look = byOperator ? null : (await lookAt(app, tenantId, web_address, signal)).look
   const provenBy = look === null ? 'operator' : look.provenBy
   const checkout = await recordLook(app, tenantId, web_address, provenBy, context)
   return isRejection(checkout) ? checkout : { checkout, look }

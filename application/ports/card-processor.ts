@@ -192,6 +192,8 @@ export type ClosedCheckout =
 export type CheckoutNotice = { readonly sessionId: string; readonly checkoutId: string } & (
   | ({ readonly about: 'checkout_paid' } & Omit<CheckoutPaid, 'at'>)
   | { readonly about: 'checkout_failed'; readonly failureMessage: string }
+  /** What was being paid was cancelled there; where nobody was paying, it says nothing. */
+  | { readonly about: 'checkout_payment_cancelled' }
   /** Somebody paid by bank debit: whether the money comes is told days later. Nobody else can pay there. */
   | { readonly about: 'checkout_processing' }
   | { readonly about: 'checkout_expired' }

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import {
+  type Checkout,
   CheckoutSettingsChanged,
+  isSameAddress,
   checkoutSettings as settings,
   WebAddressUnverified,
   WebAddressVerified,
@@ -9,21 +11,14 @@ import {
 import type { Application } from '../application.ts'
 import { copyLogo } from '../payments/logos.ts'
 import { lookAt, recordLook } from '../payments/web-addresses.ts'
-import {
-  backoff,
-  cancel,
-  contextOf,
-  ladder,
-  on,
-  perform,
-  processManager,
-  work,
-} from './runtime/process-manager.ts'
+import { cancel, contextOf, ladder, on, perform, processManager, work } from './runtime/process-manager.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** How often it is looked whether a web address is still its tenant's, in service-clock milliseconds. */
 const LOOK_AGAIN_MS = 24 * HOUR_MS
+/** The same of one that stays unproven, at the most. */
+const MOST_LOOK_AGAIN_MS = 30 * LOOK_AGAIN_MS
 
 /** What follows from the settings of a checkout: the copy of its logo, and looks at its web address. */
 export function checkoutSettings(app: Application) {
@@ -60,23 +55,38 @@ export function checkoutSettings(app: Application) {
         },
       ),
       look: work(
-        { payload: z.object({ web_address: z.string() }), retry: backoff(), timeLimitMs: 60_000 },
+        {
+          payload: z.object({ web_address: z.string() }),
+          retry: ladder(HOUR_MS, 6 * HOUR_MS, 24 * HOUR_MS),
+          timeLimitMs: 60_000,
+        },
         async (item) => {
-          const { web_address } = item.payload
           const { state } = await app.commands.load(settings, item.key)
-          if (state.settings.web_address !== web_address) return { outcome: 'done' }
-          const { provenBy } = await lookAt(app, item.key, web_address, item.signal)
+          const { web_address } = state.settings
+          if (web_address === null || !isSameAddress(state.settings, item.payload)) return { outcome: 'done' }
+          const { look, isAnswered } = await lookAt(app, item.key, web_address, item.signal)
+          // it may be that nobody is reached from here
+          if (!isAnswered && state.web_address_proof !== null && !item.isLastTry) {
+            return { outcome: 'retry', why: 'Neither the name servers nor the host answered' }
+          }
           // of several looks, each records under its own time
           const context = { ...contextOf(item), commandId: `${item.commandId}/${item.dueAt}` }
-          const recorded = await recordLook(app, item.key, web_address, provenBy, context)
+          const recorded = await recordLook(app, item.key, web_address, look.provenBy, context)
           // another tenant has proven it meanwhile
           if (isRejection(recorded)) return { outcome: 'done' }
           // what changed is followed by a look of its own
-          return { outcome: 'again', at: item.dueAt + LOOK_AGAIN_MS }
+          const now = Math.max(app.clock.now(), item.dueAt)
+          return { outcome: 'again', at: now + untilNextLook(recorded, now) }
         },
       ),
     },
   })
+}
+
+/** As long again as an address has been unproven, within bounds. */
+function untilNextLook({ unproven_since }: Checkout, now: number): number {
+  const unprovenMs = unproven_since === null ? 0 : now - Date.parse(unproven_since)
+  return Math.min(Math.max(unprovenMs, LOOK_AGAIN_MS), MOST_LOOK_AGAIN_MS)
 }
 
 function lookLater(tenantId: string, { web_address, at }: { web_address: string; at: string }) {

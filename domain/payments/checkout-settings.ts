@@ -73,6 +73,8 @@ export interface Checkout {
   readonly config_version: number
   /** What proves that the partner's own address is its own; null: nothing does. */
   readonly web_address_proof: Proof | null
+  /** Since when a later look found no proof; null where none was lost. */
+  readonly unproven_since: string | null
   /** Path and query of the pages on its own addresses, those of before included, newest first; links to them are out. */
   readonly page_patterns: readonly string[]
   /** The copy of the logo that is set; null: there is none. */
@@ -125,15 +127,15 @@ export const checkoutSettings: Decider<Checkout, CheckoutSettingsCommand, Checko
   category: 'checkoutSettings',
   events,
   initialState: {
-    ...{ settings: DEFAULT_CHECKOUT, config_version: 0, web_address_proof: null },
+    ...{ settings: DEFAULT_CHECKOUT, config_version: 0, web_address_proof: null, unproven_since: null },
     ...{ page_patterns: [], logo_id: null, logo_problem: null },
   },
   evolve(state, event) {
     switch (event.type) {
       case 'WebAddressVerified':
-        return { ...state, web_address_proof: event.data.by }
+        return { ...state, web_address_proof: event.data.by, unproven_since: null }
       case 'WebAddressUnverified':
-        return { ...state, web_address_proof: null }
+        return { ...state, web_address_proof: null, unproven_since: event.data.at }
       case 'LogoCopied':
         return { ...state, logo_id: event.data.logo_id, logo_problem: null }
       case 'LogoMissed':
@@ -141,10 +143,12 @@ export const checkoutSettings: Decider<Checkout, CheckoutSettingsCommand, Checko
       case 'CheckoutSettingsChanged': {
         const { settings, config_version } = event.data
         const { logo_id, logo_problem } = state
+        const isSame = isSameAddress(settings, state.settings)
         const isSameLogo = settings.logo_url === state.settings.logo_url
         return {
           ...{ settings, config_version, page_patterns: patternsAfter(state, settings) },
-          web_address_proof: isSameAddress(settings, state.settings) ? state.web_address_proof : null,
+          web_address_proof: isSame ? state.web_address_proof : null,
+          unproven_since: isSame ? state.unproven_since : null,
           ...(isSameLogo ? { logo_id, logo_problem } : { logo_id: null, logo_problem: null }),
         }
       }
@@ -196,7 +200,10 @@ function kindOf(proof: Proof | null): 'published' | 'operator' | null {
 type Addressed = Pick<CheckoutSettings, 'web_address' | 'link_format'>
 
 /** However it is written. */
-function isSameAddress({ web_address: one }: Addressed, { web_address: other }: Addressed): boolean {
+export function isSameAddress(
+  { web_address: one }: Pick<Addressed, 'web_address'>,
+  { web_address: other }: Pick<Addressed, 'web_address'>,
+): boolean {
   return one !== null && other !== null && webBase(one) === webBase(other)
 }
 

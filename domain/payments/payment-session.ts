@@ -58,6 +58,7 @@ export type PaymentSessionCommand =
       readonly type: 'MintInstalment'
       readonly number: number
       readonly legId: string
+      readonly isPolicyCancelled: boolean
       readonly at: number
     }
   | {
@@ -294,7 +295,12 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
 
 /** Decided here, so that of a cancellation and an instalment at the same moment one comes first. */
 function mint(
-  { number, legId: leg_id, at }: Extract<PaymentSessionCommand, { type: 'MintInstalment' }>,
+  {
+    number,
+    legId: leg_id,
+    isPolicyCancelled,
+    at,
+  }: Extract<PaymentSessionCommand, { type: 'MintInstalment' }>,
   state: PaymentSession,
 ): readonly PaymentSessionEvent[] | Rejection {
   const { payment_session_id, status, debit, minted, plan_stopped } = state
@@ -303,6 +309,10 @@ function mint(
     return reject('conflict', 'instalment_not_due', `Instalment ${number} is not due`)
   }
   if (minted.includes(number) || status === 'cancelled' || plan_stopped) return []
+  if (isPolicyCancelled) {
+    const reason = 'policy_cancelled' as const
+    return [PaymentSessionPlanStopped.of({ payment_session_id, reason, at: isoTime(at) })]
+  }
   return [PaymentSessionInstalmentMinted.of({ payment_session_id, number, leg_id, at: isoTime(at) })]
 }
 

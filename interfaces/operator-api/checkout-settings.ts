@@ -158,7 +158,7 @@ export const checkoutSettingsEndpoints = [
     summary: 'Look whether the web address of a tenant is its own',
     description:
       'Once it is, links lead there. It is looked again every day; an address that no longer proves itself is not used ' +
-      'for new links. One that you vouch for is looked at only when you ask for it.',
+      'for new links, and is looked at ever more rarely, every 30 days in the end. One that you vouch for is looked at only when you ask for it.',
     access: operator,
     params,
     body: z.object({

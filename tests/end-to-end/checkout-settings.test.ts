@@ -283,9 +283,25 @@ describe('a service without pages of its own', () => {
       const session = await create()
       expect([session.status, session.body.data.host_is_custom]).toEqual([201, true])
       expect(session.body.data.url).toMatch(/^https:\/\/pay\.lone\.example\/pay\//)
+      // nobody is reached: that says nothing of the address for a while
+      names.isFailing = true
+      await operate(lone, 'POST', '/clock/advance', { seconds: DAY_S })
+      expect((await create()).status).toBe(201)
+      await operate(lone, 'POST', '/clock/advance', { seconds: 2 * DAY_S })
+      expect((await create()).status).toBe(503)
+      names.isFailing = false
+      await operate(lone, 'POST', '/clock/advance', { seconds: 2 * DAY_S })
+      expect((await create()).status).toBe(201)
+
       names.records.clear()
       await operate(lone, 'POST', '/clock/advance', { seconds: DAY_S })
       expect((await create()).status).toBe(503)
+      // ever more rarely
+      const before60 = names.asked.length
+      await operate(lone, 'POST', '/clock/advance', { seconds: 60 * DAY_S })
+      const looks = names.asked.slice(before60).filter((one) => one === name).length
+      expect(looks).toBeGreaterThan(3)
+      expect(looks).toBeLessThan(9)
     } finally {
       await lone.stop()
       await names.stop()

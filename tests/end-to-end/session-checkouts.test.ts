@@ -326,6 +326,27 @@ describe('a bank debit by the card processor', () => {
     expect((await session.told()).map(([type]) => type)).toEqual(['payment.failed', 'payment.completed'])
   })
 
+  test('leaves the session to be paid again when it is cancelled at Stripe', async () => {
+    const { session, secret } = await processing()
+    await stripe.tell(atCheckout().cancel(secret))
+    expect(await session.told()).toMatchObject([
+      ['payment.failed', { failure_message: 'The payment was cancelled at the card processor' }],
+    ])
+    expect(await session.status()).toBe('opened')
+    await stripe.tell(atCheckout().payByCard(await session.secret()))
+    expect(await session.status()).toBe('paid')
+  })
+
+  test('that nobody began is told of to nobody when it is cancelled with its checkout', async () => {
+    const session = await sell()
+    const secret = await session.secret()
+    const [declined] = atCheckout().decline(secret)
+    await stripe.tell([declined!])
+    await stripe.tell(atCheckout().cancel(secret))
+    expect((await session.told()).map(([type]) => type)).toEqual(['payment.failed'])
+    expect(await session.status()).toBe('pending')
+  })
+
   test('leaves the session expired when it fails after its time', async () => {
     const { session, secret } = await processing({ ttl_minutes: 15 })
     await advance(service, { seconds: HOUR })

@@ -157,6 +157,23 @@ describe('the down payment of a plan', () => {
   })
 })
 
+describe('a plan whose policy is cancelled', () => {
+  test('goes on with what was minted, mints nothing more, and calls for the operator', async () => {
+    const carrier = await bank.carrierOf('direct')
+    const { id, token } = await bank.arranged(carrier, PLAN)
+    const [first, , last] = await dueTimes(token)
+    await bank.advanceTo(first!)
+    expect(await minted(id)).toHaveLength(1)
+    await operate(service, 'POST', `/policies/${carrier.policyId}/cancel`, { reason: 'non-payment' })
+    await bank.advanceTo(last!)
+    expect(await minted(id)).toHaveLength(1)
+    expect(await alertsOf(id)).toMatchObject([
+      { kind: 'installments_stopped', about: { payment_session_id: id } },
+    ])
+    expect((await bank.session(id)).status).toBe('scheduled')
+  })
+})
+
 describe('an instalment that comes back', () => {
   test('is told of, and those after it follow all the same', async () => {
     const { id, token } = await bank.arranged(carriers.direct, PLAN)

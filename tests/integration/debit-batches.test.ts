@@ -62,7 +62,7 @@ const account: BankAccount = {
 /** A debit in a batch. @returns when that closes, epoch milliseconds. */
 async function scheduled(legId: string, isKept: boolean): Promise<number> {
   const owner = newId()
-  const kept = await keepAccount(app, legId, account)
+  const kept = await keepAccount(app, { payment_session_id: legId, employer_id: owner }, account)
   const data = {
     ...({ leg_id: legId, tenant_id: owner, environment: 'live', source: 'session' } as const),
     ...{ employer_id: owner, carrier_id: owner, policy_id: owner, payment_session_id: owner },

@@ -6,32 +6,39 @@ export interface NameServer {
   readonly address: string
   /** What it knows from now on: texts by name. */
   readonly records: Map<string, readonly string[]>
+  /** Names whose texts were asked for, in order. */
+  readonly asked: readonly string[]
+  /** Whether it fails at every question from now on. */
+  isFailing: boolean
   stop(): Promise<void>
 }
 
 const TXT = 16
-const [ANSWER, NO_SUCH_NAME] = [0x8180, 0x8183]
+const [ANSWER, FAILURE, NO_SUCH_NAME] = [0x8180, 0x8182, 0x8183]
 
 export async function startNameServer(): Promise<NameServer> {
   const records = new Map<string, readonly string[]>()
+  const asked: string[] = []
   const socket = createSocket('udp4')
-  socket.on('message', (asked, { port, address }) => {
-    const { name, type, end } = questionOf(asked)
+  socket.on('message', (message, { port, address }) => {
+    const { name, type, end } = questionOf(message)
+    if (type === TXT) asked.push(name.toLowerCase())
     const known = records.get(name.toLowerCase())
-    const texts = type === TXT ? (known ?? []) : []
-    const head = Buffer.from(asked.subarray(0, 12))
-    head.writeUInt16BE(known === undefined ? NO_SUCH_NAME : ANSWER, 2)
+    const texts = type === TXT && !server.isFailing ? (known ?? []) : []
+    const head = Buffer.from(message.subarray(0, 12))
+    head.writeUInt16BE(server.isFailing ? FAILURE : known === undefined ? NO_SUCH_NAME : ANSWER, 2)
     head.writeUInt16BE(1, 4)
     head.writeUInt16BE(texts.length, 6)
     head.writeUInt32BE(0, 8)
-    socket.send(Buffer.concat([head, asked.subarray(12, end), ...texts.map(recordOf)]), port, address)
+    socket.send(Buffer.concat([head, message.subarray(12, end), ...texts.map(recordOf)]), port, address)
   })
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
-  return {
+  const server: NameServer = {
     address: `127.0.0.1:${socket.address().port}`,
-    records,
+    ...{ records, asked, isFailing: false },
     stop: () => new Promise((resolve) => socket.close(() => resolve())),
   }
+  return server
 }
 
 function questionOf(message: Buffer) {

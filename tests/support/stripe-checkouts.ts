@@ -134,6 +134,14 @@ export class StripeCheckouts {
     ]
   }
 
+  /** Somebody cancels what is not paid, at Stripe. */
+  cancel(clientSecret: string): readonly StripeAct[] {
+    const payment = found(this.payments, this.of(clientSecret).payment_intent ?? '', 'payment_intent')
+    const cancelled = { ...payment, status: 'canceled' as const }
+    this.payments.set(payment.id, cancelled)
+    return [{ type: 'payment_intent.canceled', object: cancelled }]
+  }
+
   /** Nobody paid for a day. */
   lapse(clientSecret: string): readonly StripeAct[] {
     const expired = this.#change(this.of(clientSecret).id, { status: 'expired' })

@@ -105,7 +105,8 @@ const arrangedPlan = PaymentSessionDebitArranged.of({
 const DUE = Date.UTC(2026, 1, 1, 17)
 const mintedAt = (at: number) =>
   PaymentSessionInstalmentMinted.of({ ...session, number: 1, leg_id: OTHER, at: isoTime(at) })
-const mint = (at: number, number = 1) => ({ type: 'MintInstalment', number, legId: OTHER, at }) as const
+const mint = (at: number, number = 1) =>
+  ({ type: 'MintInstalment', number, legId: OTHER, isPolicyCancelled: false, at }) as const
 const authorised = PaymentSessionDebitArranged.of({ ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
@@ -326,6 +327,18 @@ decisions(paymentSession, [
   ['mints an instalment once', [withPlan, arrangedPlan, mintedAt(DUE)], mint(DUE + HOUR), []],
   ['mints no instalment once it was cancelled', [withPlan, arrangedPlan, cancelled], mint(DUE), []],
   ['mints no instalment once its plan was stopped', [withPlan, arrangedPlan, stopped], mint(DUE), []],
+  [
+    'stops its plan where its policy is cancelled when an instalment is due',
+    [withPlan, arrangedPlan],
+    { ...mint(DUE), isPolicyCancelled: true },
+    [PaymentSessionPlanStopped.of({ ...session, reason: 'policy_cancelled', at: isoTime(DUE) })],
+  ],
+  [
+    'leaves an instalment that was minted before',
+    [withPlan, arrangedPlan, mintedAt(DUE)],
+    { ...mint(DUE + HOUR), isPolicyCancelled: true },
+    [],
+  ],
   ['is confirmed by the bank', [created, arranged], confirm('bank'), [confirmedBy('bank')]],
   ['is confirmed once by each', [created, arranged, confirmedBy('bank')], confirm('bank'), []],
   [

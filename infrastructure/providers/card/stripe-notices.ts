@@ -14,6 +14,7 @@ export const NOTICE_TYPES = [
   ...([
     'payment_intent.succeeded',
     'payment_intent.payment_failed',
+    'payment_intent.canceled',
     'refund.updated',
     'refund.failed',
   ] as const),
@@ -76,6 +77,10 @@ function toldBy(event: Stripe.Event): LinkNotice | CheckoutNotice | Subscription
       if (checkout) return { about: 'checkout_failed', ...checkout, failureMessage }
       if (linkId === undefined) return null
       return { about: 'link_failed', linkId, failureMessage }
+    }
+    case 'payment_intent.canceled': {
+      const checkout = checkoutOf(event.data.object.metadata)
+      return checkout && { about: 'checkout_payment_cancelled', ...checkout }
     }
     // what is paid at once, its payment tells
     case 'checkout.session.completed': {
