@@ -135,10 +135,10 @@ test('of many requests under way, each key has one session that is sent once, wh
   await sendAll()
   await operate(service, 'POST', '/drain')
   expect(answered.size).toBe(bodies.length)
-  const ids = [...answered.values()].map((said) => said.split(' ')[0]!)
-  expect(new Set(ids).size).toBe(bodies.length)
+  const ids = new Map([...answered].map(([n, said]) => [n, said.split(' ')[0]!]))
+  expect(new Set(ids.values()).size).toBe(bodies.length)
   const begun = await streams('FinancingSubmissionBegun')
-  for (const [n, id] of ids.entries()) {
+  for (const [n, id] of ids) {
     const stream = `financingSession-${id}`
     expect(begun.filter((one) => one === stream)).toHaveLength(1)
     // it is with the provider, or nobody knows
