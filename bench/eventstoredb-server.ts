@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { EVENTSTOREDB_ENVIRONMENT } from '../tests/support/server-process.ts'
 import { running } from './servers.ts'
 
 const READY_LIMIT_MS = 180_000
@@ -58,7 +59,7 @@ async function startProgram(program: string): Promise<EventStoreServer> {
       ]),
       ...['--replication-ip', '127.0.0.1', '--replication-port', String(replicationPort)],
     ],
-    { stdio: 'ignore', env: { ...process.env, EVENTSTORE_TELEMETRY_OPTOUT: 'true' } },
+    { stdio: 'ignore', env: { ...process.env, ...EVENTSTOREDB_ENVIRONMENT } },
   )
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const server: EventStoreServer = {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findServer, type ServerSource } from './find-server.ts'
-import { freePort, type ServerProcess, serverProcess } from './server-process.ts'
+import { EVENTSTOREDB_ENVIRONMENT, freePort, type ServerProcess, serverProcess } from './server-process.ts'
 
 /** An EventStoreDB server with a log of its own. */
 export interface EventStoreServer extends Pick<ServerProcess, 'kill' | 'end' | 'freeze' | 'thaw'> {
@@ -109,7 +109,10 @@ async function startContainer(): Promise<EventStoreServer> {
   const port = await freePort()
   const container = await new GenericContainer(IMAGE)
     .withExposedPorts({ container: 2113, host: port })
-    .withEnvironment({ EVENTSTORE_INSECURE: 'true', EVENTSTORE_RUN_PROJECTIONS: 'None' })
+    .withEnvironment({
+      ...EVENTSTOREDB_ENVIRONMENT,
+      ...{ EVENTSTORE_INSECURE: 'true', EVENTSTORE_RUN_PROJECTIONS: 'None' },
+    })
     .withWaitStrategy(Wait.forHttp('/health/live', 2113).forStatusCode(204))
     .start()
   return {

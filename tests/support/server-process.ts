@@ -6,6 +6,14 @@ import { createServer } from 'node:net'
 /** Below those that systems give to connections. */
 const SERVER_PORTS = [12_000, 32_000] as const
 const READY_LIMIT_MS = 120_000
+/**
+ * For EventStoreDB. On few cores a .NET server makes a thread each half second when it lacks some, and answers nobody for
+ * seconds after its start.
+ */
+export const EVENTSTOREDB_ENVIRONMENT = {
+  EVENTSTORE_TELEMETRY_OPTOUT: 'true',
+  DOTNET_ThreadPool_ForceMinWorkerThreads: '0x20',
+} as const
 
 /** A process of a server's program, not yet started. */
 export interface ServerProcess {
@@ -47,7 +55,7 @@ export function serverProcess(
     async start(ready) {
       const started = spawn(path, args, {
         stdio: 'ignore',
-        env: { ...process.env, EVENTSTORE_TELEMETRY_OPTOUT: 'true', ...env },
+        env: { ...process.env, ...EVENTSTOREDB_ENVIRONMENT, ...env },
       })
       child = started
       running.add(started)
