@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { migrate } from '../../infrastructure/database/migrate.ts'
@@ -30,8 +31,23 @@ export async function createTestDatabase(options: { migrate?: boolean } = {}): P
     name,
     async drop() {
       await stopServersOf(urlOf(name))
-      await withServer((server) => server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+      await withServer(async (server) => {
+        await untilLeft(server, name)
+        await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+      })
     },
+  }
+}
+
+/** How often is looked whether everybody has left a database, and for how long between, in milliseconds. */
+const LOOKS = { most: 100, pauseMs: 10 } as const
+
+/** A pool has ended before the server has heard of it: who is thrown out then takes it for a failure. Waits a second at the most. */
+async function untilLeft(server: pg.Client, database: string): Promise<void> {
+  for (let look = 0; look < LOOKS.most; look += 1) {
+    const { rowCount } = await server.query('SELECT FROM pg_stat_activity WHERE datname = $1', [database])
+    if (rowCount === 0) return
+    await delay(LOOKS.pauseMs)
   }
 }
 
