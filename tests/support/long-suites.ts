@@ -14,10 +14,14 @@ function filesOf(tier: string, ...names: string[]): Part[] {
 /** What `npm test` leaves out on the first installation: outages and takeovers that others have in a shorter form. */
 const LONG: readonly Part[] = [
   { file: 'contract/eventstoredb-cluster' },
+  // a consumer that is slow, or stands still, has shorter tests beside it
+  { file: 'contract/eventstoredb-event-log', names: /^that the server drops because it is too slow/ },
   { file: 'contract/eventstoredb-outages', names: /^the server is (stopped|frozen)$/ },
   { file: 'chaos/copy-events-kill' },
   // the larger installation is disturbed in the same way, and has more to disturb
   { file: 'chaos/many-processes', names: /^many processes on PostgreSQL / },
+  // chaos/many-processes kills again and again, under load
+  { file: 'chaos/pipeline-kill', names: /^again and again$/ },
   // chaos/webhook-kill has the deliveries; end-to-end/payment-links-live repeats what a provider was asked and did not answer
   { file: 'chaos/payments-kill' },
   // chaos/pipeline-kill has the same retries
@@ -43,7 +47,18 @@ const LONG: readonly Part[] = [
   // leases stand in PostgreSQL on both engines; chaos/many-processes takes over on EventStoreDB
   { file: 'end-to-end/roles', names: /^roles on EventStoreDB$/ },
   { file: 'end-to-end/roles-fencing', names: / on EventStoreDB$/ },
+  // of an upgrade, once
+  { file: 'end-to-end/payment-alerts', names: /^that was cancelled before an upgrade/ },
+  // each colour in two views: two of them lie on each side of what can be read
+  {
+    file: 'end-to-end/payer-page-browser',
+    names: /(dark-phone|zoomed|#ffffff|#000000|#777777|#eef1f6|#ff0000)$/,
+  },
+  // links and subscriptions wait there in the same way
+  { file: 'end-to-end/processor-switch', names: /^at Stripe waits/ },
   { file: 'end-to-end/rolling-upgrade' },
+  // the same copy, the other way round as well
+  { file: 'integration/copy-events', names: /^there and back/ },
   // integration/process-manager-slots has ten silent receivers
   { file: 'integration/webhook-receivers' },
 ]
