@@ -57,8 +57,6 @@ const LONG: readonly Part[] = [
   // links and subscriptions wait there in the same way
   { file: 'end-to-end/processor-switch', names: /^at Stripe waits/ },
   { file: 'end-to-end/rolling-upgrade' },
-  // the same copy, the other way round as well
-  { file: 'integration/copy-events', names: /^there and back/ },
   // integration/process-manager-slots has ten silent receivers
   { file: 'integration/webhook-receivers' },
 ]
