@@ -63,10 +63,22 @@ export async function startPayerBrowser(hosts: readonly string[] = []): Promise<
   }
 }
 
+const PICTURE_ATTEMPTS = 3
+
 /** Takes a picture of a whole page. */
 export async function picture(page: Page, name: string): Promise<void> {
   await mkdir(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+  const path = join(PICTURES, `${name}.png`)
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await page.screenshot({ path, fullPage: true })
+      return
+    } catch (error) {
+      // a busy browser sometimes has no frame to show
+      const passes = error instanceof Error && error.message.includes('Unable to capture screenshot')
+      if (!passes || attempt === PICTURE_ATTEMPTS) throw error
+    }
+  }
 }
 
 /** What axe finds wrong with a page, one line each. */
