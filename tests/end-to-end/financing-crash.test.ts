@@ -87,12 +87,15 @@ test('an invitation that is killed while it is sent has failed, and is never sen
   await restart()
   expect(await lost).toBeNull()
   mail.answer('DATA', 250)
-  await quote(body)
+  const timed = async () => {
+    const asked = performance.now()
+    await quote(body)
+    return performance.now() - asked
+  }
+  // what comes of it is waited for at first, not for ever
+  const whileItMayCome = await timed()
   await operate(service, 'POST', '/clock/advance', { seconds: 60 })
-  const asked = performance.now()
-  await quote(body)
-  // what comes of it is not waited for for ever
-  expect(performance.now() - asked).toBeLessThan(3_000)
+  expect(await timed()).toBeLessThan(whileItMayCome / 2)
   for (let n = 0; n < 2; n += 1) {
     const { status, text, body: answer } = await quote(body)
     expect([status, text]).toEqual([200, expect.any(String)])
