@@ -4,6 +4,7 @@ import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import { isClientActive } from '../access/client-authentication.ts'
 import type { Application } from '../application.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import { idInToken, isHashOf } from '../payment-sessions/tokens.ts'
 import { logoPath } from '../payments/logos.ts'
 import { refuseSetup } from './financing-settings.ts'
@@ -13,10 +14,7 @@ import { showFinancingStatus } from './show-session.ts'
 export type FinancingPage = ReturnType<typeof financingPage> extends Promise<infer Page> ? Page : never
 
 /** The session that the token of a page opens; null for any other text. */
-export async function financingByToken(
-  { commands }: Pick<Application, 'commands'>,
-  token: string,
-): Promise<FinancingSession | null> {
+export async function financingByToken({ commands }: Reads, token: string): Promise<FinancingSession | null> {
   const id = idInToken(token)
   const state = id === null ? null : (await commands.load(financingSession, id)).state
   return state && isHashOf(state.access_token_hash, token) ? state : null

@@ -1,6 +1,5 @@
 import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import {
   isAwaited,
@@ -10,10 +9,9 @@ import {
 } from '../../domain/payments/payment-session-status.ts'
 import { schedule } from '../../domain/payments/session-plan.ts'
 import type { Application } from '../application.ts'
-import type { CommandContext } from '../command-handling/command-context.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 import { logoPath } from '../payments/logos.ts'
 import { instalmentLegOf } from './arrange-debit.ts'
-import { openSession, sessionOfToken } from './session-page.ts'
 
 /** How a debit stands, for whoever pays. */
 export type DebitProgress = 'arranged' | 'on_its_way' | 'collected' | 'returned'
@@ -31,27 +29,18 @@ export interface Brand {
 }
 
 /** The hosted page of a session: nothing of it is about the customer. Amounts are cents, times ISO 8601. */
-export type PayerPage = Exclude<Awaited<ReturnType<typeof payerPage>>, Rejection>
+export type PayerPage = Awaited<ReturnType<typeof payerPage>>
 
-/**
- * What the hosted page of a session shows, in whatever state.
- * @param opens whether somebody looks at it, which is recorded the first time.
- */
-export async function payerPage(app: Application, token: string, opens: boolean, context: CommandContext) {
-  const session = await (opens ? openSession(app, token, context) : sessionOfToken(app, token))
-  return isRejection(session) ? session : payerPageOf(app, session)
-}
-
-/** The same of a session that is at hand. */
-export async function payerPageOf(app: Application, session: PaymentSession) {
+/** What the hosted page of a session shows, in whatever state. */
+export async function payerPage(app: Application, session: PaymentSession, brand: Brand) {
   const now = app.clock.now()
   const status = sessionStatusAt(session, now)
   const { kind: processor, publishableKey } = app.processors[session.environment]
-  const { tenant_id, debit } = session
+  const { debit } = session
   return {
     session,
     status,
-    brand: await brandOf(app, tenant_id),
+    brand,
     processor,
     publishable_key: publishableKey,
     /** No money moves. */
@@ -68,7 +57,7 @@ export async function payerPageOf(app: Application, session: PaymentSession) {
 }
 
 /** How a tenant is shown to those who pay. */
-export async function brandOf({ commands }: Pick<Application, 'commands'>, tenantId: string): Promise<Brand> {
+export async function brandOf({ commands }: Reads, tenantId: string): Promise<Brand> {
   const { settings, logo_id } = (await commands.load(checkoutSettings, tenantId)).state
   return {
     logo: logo_id === null ? null : logoPath(logo_id),

@@ -39,21 +39,21 @@ export async function sessionOfToken(
   return session ?? reject('not_found', 'payment_session_not_found', 'There is no such payment session')
 }
 
-/** As {@link sessionOfToken}; who looks at it for the first time opens it. */
-export async function openSession(
+/** A session as whoever looks at it leaves it: who does so for the first time opens it. */
+export async function lookedAt(
   app: Application,
-  token: string,
+  session: PaymentSession,
   context: CommandContext,
 ): Promise<PaymentSession | Rejection> {
-  const found = await sessionOfToken(app, token)
   const at = app.clock.now()
-  if (isRejection(found) || sessionStatusAt(found, at) !== 'pending') return found
-  return changed(app, paymentSession, found.payment_session_id, { type: 'Open', at }, context)
+  if (sessionStatusAt(session, at) !== 'pending') return session
+  return changed(app, paymentSession, session.payment_session_id, { type: 'Open', at }, context)
 }
 
 /** The page of a session, in whatever state. Who looks at it for the first time opens it. */
 export async function openPage(app: Application, token: string, context: CommandContext) {
-  const session = await openSession(app, token, context)
+  const found = await sessionOfToken(app, token)
+  const session = isRejection(found) ? found : await lookedAt(app, found, context)
   if (isRejection(session)) return session
   const { state } = await app.commands.load(checkoutSettings, session.tenant_id)
   return pageOf(session, state, app.clock.now())

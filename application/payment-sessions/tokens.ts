@@ -3,6 +3,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
 
 /** Bytes of a token that nobody can guess. */
 const SECRET_BYTES = 32
@@ -26,10 +27,7 @@ export function newToken(sessionId: string, { randomness }: Pick<Application, 'r
 }
 
 /** The session that a token opens; null for any other text. */
-export async function sessionByToken(
-  { commands }: Pick<Application, 'commands'>,
-  token: string,
-): Promise<PaymentSession | null> {
+export async function sessionByToken({ commands }: Reads, token: string): Promise<PaymentSession | null> {
   const id = idInToken(token)
   if (id === null) return null
   const { state } = await commands.load(paymentSession, id)

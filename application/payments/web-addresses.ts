@@ -1,16 +1,13 @@
-import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { type Checkout, checkoutSettings, type Proof } from '../../domain/payments/checkout-settings.ts'
-import { paymentLink } from '../../domain/payments/payment-link.ts'
 import { hostOfWebAddress, tokenIn, webBase } from '../../domain/payments/web-address.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
-import { financingByToken } from '../financing/financing-page.ts'
 import { embeddedSession } from '../payment-sessions/embedded.ts'
-import { sessionByToken } from '../payment-sessions/tokens.ts'
 import { OutsideWebFailed } from '../ports/outside-web.ts'
 import { holderOf, reserveFor, webHostReservation } from '../uniqueness/reservations.ts'
+import { hostedPage } from './hosted-pages.ts'
 
 /** Of a file that proves an address, at the most. */
 const MOST_BYTES = 4 * 1024
@@ -173,7 +170,5 @@ export async function tenantOfPage(
   idOrToken: string,
 ): Promise<string | null> {
   if (at === 'embed') return (await embeddedSession(app, idOrToken))?.tenant_id ?? null
-  if (isId(idOrToken)) return (await app.commands.load(paymentLink, idOrToken)).state?.tenant_id ?? null
-  const session = (await sessionByToken(app, idOrToken)) ?? (await financingByToken(app, idOrToken))
-  return session?.tenant_id ?? null
+  return (await hostedPage(app, idOrToken))?.of.tenant_id ?? null
 }

@@ -1,9 +1,8 @@
 import type { Express, Request, Response } from 'express'
 import type { Application } from '../../application/application.ts'
-import { financingByToken, financingPage } from '../../application/financing/financing-page.ts'
+import { financingPage } from '../../application/financing/financing-page.ts'
+import { type HostedPage, hostedPage } from '../../application/payments/hosted-pages.ts'
 import { linkPage } from '../../application/payments/link-page.ts'
-import { tenantOfPage } from '../../application/payments/web-addresses.ts'
-import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { generalWord } from '../http/errors.ts'
 import { limitAddress, limitCredential, type RateLimits } from '../http/rate-limit.ts'
@@ -43,19 +42,24 @@ export function createPortalApp(
         method: 'GET',
         path: '/pay/:id',
         async handle(request: Request, response: Response) {
-          await limitPayer(app, limits, request)
-          const id = String(request.params.id)
-          // ids of links are told apart from tokens by their form
-          if (isId(id)) await showLinkPage(app, id, `${url()}/pay/${id}`, response)
-          else if (!(await showFinancing(app, id, response))) await showSessionPage(app, request, response)
+          const page = await pageOfPayer(app, limits, request)
+          switch (page.kind) {
+            case 'link':
+              return showLinkPage(app, page.of.payment_link_id, url(), response)
+            case 'session':
+              return showSessionPage(app, page.of, page.brand, response)
+            case 'financing':
+              return writePage(response, 200, financingPageHtml(await financingPage(app, page.of)))
+          }
         },
       },
       {
         method: 'POST',
         path: '/pay/:id',
         async handle(request: Request, response: Response) {
-          await limitPayer(app, limits, request)
-          await takeSessionPost(app, request, response, url())
+          const page = await pageOfPayer(app, limits, request)
+          if (page.kind !== 'session') throw nowhere()
+          await takeSessionPost(app, page.of, request, response, url())
         },
       },
     ],
@@ -72,31 +76,33 @@ export function createPortalApp(
   })
 }
 
-/** The token is the credential: payers share addresses, so an address is limited only for what opens no page. */
-async function limitPayer(
+/**
+ * What a payer's address opens. The token is the credential: payers share addresses, so an address is limited only for what
+ * opens no page.
+ * @throws HttpError 404, 429.
+ */
+async function pageOfPayer(
   app: Application,
   { credentials, addresses }: RateLimits,
   request: Request,
-): Promise<void> {
-  const token = String(request.params.id)
-  if ((await tenantOfPage(app, 'pay', token)) === null) limitAddress(addresses, request)
-  else limitCredential(credentials, token)
+): Promise<HostedPage> {
+  const idOrToken = String(request.params.id)
+  const page = await hostedPage(app, idOrToken)
+  if (page === null) {
+    limitAddress(addresses, request)
+    throw nowhere()
+  }
+  limitCredential(credentials, idOrToken)
+  return page
 }
 
 async function showLinkPage(
   app: Application,
   linkId: string,
-  ownAddress: string,
+  portal: string,
   response: Response,
 ): Promise<void> {
   const page = await linkPage(app, linkId)
   if (isRejection(page)) throw nowhere()
-  writePage(response, 200, linkPageHtml(page, ownAddress))
-}
-
-/** @returns whether the token was one of financing. */
-async function showFinancing(app: Application, token: string, response: Response): Promise<boolean> {
-  const session = await financingByToken(app, token)
-  if (session) writePage(response, 200, financingPageHtml(await financingPage(app, session)))
-  return session !== null
+  writePage(response, 200, linkPageHtml(page, `${portal}/pay/${linkId}`))
 }

@@ -1,14 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
 import type { Application } from '../../application/application.ts'
-import { changed } from '../../application/command-handling/verbs.ts'
 import { embeddedSession, isSecretOf } from '../../application/payment-sessions/embedded.ts'
-import { brandOf, payerPageOf } from '../../application/payment-sessions/payer-page.ts'
-import { contextOfPayer } from '../../application/payment-sessions/session-page.ts'
-import { isRejection } from '../../domain/kernel/rejection.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
-import { type PaymentSession, sessionStatusAt } from '../../domain/payments/payment-session-status.ts'
-import { requestIdOf } from '../http/answers.ts'
+import { type Brand, brandOf } from '../../application/payment-sessions/payer-page.ts'
+import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import { HttpError } from '../http/errors.ts'
 import { limitAddress, limitCredential, type RateLimits } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'
@@ -16,7 +11,7 @@ import { COMPSTREAM_SCRIPT, FRAME_SCRIPT } from './compstream-script.ts'
 import { html } from './html.ts'
 import { readForm, requireOwnPage } from './own-posts.ts'
 import { writePage } from './page.ts'
-import { proofOf, takeOption, writeSessionPage } from './session-pages.ts'
+import { proofOf, showSessionPage, takeOption } from './session-pages.ts'
 
 /** How long browsers keep the script, in seconds: a new release reaches all pages within that. */
 const SCRIPT_AGE_S = 3_600
@@ -67,8 +62,9 @@ export function embeddedRoutes(
       limitAddress(addresses, request)
       throw noCheckout()
     }
-    ancestors.found(response, session, (await brandOf(app, session.tenant_id)).embedOrigins)
-    return session
+    const brand = await brandOf(app, session.tenant_id)
+    ancestors.found(response, session, brand.embedOrigins)
+    return { session, brand }
   }
   return [
     {
@@ -87,16 +83,16 @@ export function embeddedRoutes(
       method: 'GET',
       path: '/embed/:id',
       async handle(request, response) {
-        const session = await found(request, response)
+        const { session, brand } = await found(request, response)
         limitCredential(credentials, session.payment_session_id)
-        await showFrame(app, session, response)
+        showFrame(session, brand, response)
       },
     },
     {
       method: 'POST',
       path: '/embed/:id',
       async handle(request, response) {
-        const session = await found(request, response)
+        const { session, brand } = await found(request, response)
         requireOwnPage(request, url())
         const { client_secret = '', ...fields } = await readForm(request)
         const isOpened = fields.proof === proofOf(app, session) || isSecretOf(session, client_secret)
@@ -108,7 +104,7 @@ export function embeddedRoutes(
         limitCredential(credentials, session.payment_session_id)
         response.locals.isEmbedded = true
         if (fields.option !== undefined) await takeOption(app, session, fields, request, response)
-        else await showSession(app, session, response)
+        else await showSessionPage(app, session, brand, response)
       },
     },
   ]
@@ -119,8 +115,7 @@ export function noCheckout(): HttpError {
 }
 
 /** What stands in the frame until the page around it has sent the secret. */
-async function showFrame(app: Application, session: PaymentSession, response: Response): Promise<void> {
-  const { embedOrigins } = await brandOf(app, session.tenant_id)
+function showFrame(session: PaymentSession, { embedOrigins }: Brand, response: Response): void {
   writePage(response, 200, {
     title: 'Payment',
     brand: null,
@@ -131,16 +126,4 @@ async function showFrame(app: Application, session: PaymentSession, response: Re
     script: FRAME_SCRIPT,
     policy: { takesForms: true, ancestors: embedOrigins },
   })
-}
-
-/** Who looks at it for the first time opens it. */
-async function showSession(app: Application, session: PaymentSession, response: Response): Promise<void> {
-  const now = app.clock.now()
-  const context = contextOfPayer(app, requestIdOf(response))
-  const opened =
-    sessionStatusAt(session, now) === 'pending'
-      ? await changed(app, paymentSession, session.payment_session_id, { type: 'Open', at: now }, context)
-      : session
-  if (isRejection(opened)) throw noCheckout()
-  writeSessionPage(app, response, 200, await payerPageOf(app, opened))
 }

@@ -2,8 +2,13 @@ import type { Request, Response } from 'express'
 import type { Application } from '../../application/application.ts'
 import { arrangeDebit } from '../../application/payment-sessions/arrange-debit.ts'
 import { checkoutOf } from '../../application/payment-sessions/checkouts.ts'
-import { type PayerPage, payerPage, payerPageOf } from '../../application/payment-sessions/payer-page.ts'
-import { contextOfPayer, sessionOfToken } from '../../application/payment-sessions/session-page.ts'
+import {
+  type Brand,
+  brandOf,
+  type PayerPage,
+  payerPage,
+} from '../../application/payment-sessions/payer-page.ts'
+import { contextOfPayer, lookedAt } from '../../application/payment-sessions/session-page.ts'
 import { type Played, playSession } from '../../application/payments/play-payment.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
@@ -34,28 +39,32 @@ export function nowhere(): HttpError {
 }
 
 /** Shows the page of a session. @throws HttpError 404. */
-export async function showSessionPage(app: Application, request: Request, response: Response): Promise<void> {
-  const context = contextOfPayer(app, requestIdOf(response))
+export async function showSessionPage(
+  app: Application,
+  found: PaymentSession,
+  brand: Brand,
+  response: Response,
+): Promise<void> {
   // who asks for the headers alone looks at nothing
-  const page = await payerPage(app, tokenOf(request), request.method === 'GET', context)
-  if (isRejection(page)) throw nowhere()
-  writeSessionPage(app, response, 200, page)
+  const isLook = response.req.method !== 'HEAD'
+  const session = isLook ? await lookedAt(app, found, contextOfPayer(app, requestIdOf(response))) : found
+  if (isRejection(session)) throw nowhere()
+  writeSessionPage(app, response, 200, await payerPage(app, session, brand))
 }
 
 /**
  * Does what a form of the page of a session asks for, and leads back to the page, which shows what came of it.
  * @param ownUrl see {@link requireOwnPage}.
- * @throws HttpError 403, 404, 413, 415.
+ * @throws HttpError 403, 413, 415.
  */
 export async function takeSessionPost(
   app: Application,
+  found: PaymentSession,
   request: Request,
   response: Response,
   ownUrl: string,
 ): Promise<void> {
   requireOwnPage(request, ownUrl)
-  const found = await sessionOfToken(app, tokenOf(request))
-  if (isRejection(found)) throw nowhere()
   const fields = await readForm(request)
   if (fields.proof !== proofOf(app, found)) {
     throw new HttpError(
@@ -104,7 +113,7 @@ async function payFromBank(
     account_number: withoutGaps(account_number),
     authorized: authorized === 'true',
   })
-  const page = await payerPageOf(app, session)
+  const page = await payerPage(app, session, await brandOf(app, session.tenant_id))
   if ('faults' in checked && page.takes_debits) {
     const typed = { ...others, routing_number }
     writeSessionPage(app, response, 400, page, { faults: checked.faults, typed })
@@ -171,7 +180,7 @@ async function answering(
     return
   }
   const { state } = await app.commands.load(paymentSession, session.payment_session_id)
-  const page = await payerPageOf(app, state ?? session)
+  const page = await payerPage(app, state ?? session, await brandOf(app, session.tenant_id))
   const notice = outcome === null ? AWAY : MEANWHILE
   writeSessionPage(app, response, outcome === null ? 502 : 409, page, { notice })
 }
@@ -227,8 +236,4 @@ export function proofOf(
   { payment_session_id }: Pick<PaymentSession, 'payment_session_id'>,
 ): string {
   return personalData.fingerprint('payment_page_form', payment_session_id)
-}
-
-function tokenOf(request: Request): string {
-  return String(request.params.id)
 }

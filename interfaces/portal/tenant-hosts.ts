@@ -26,6 +26,8 @@ export function locatePages(
   return async (request) => {
     const { headers, url = '/' } = request
     if (headers.host === undefined || url === '*') return
+    // most ask so, and addresses take their time to read
+    if (url.startsWith('/') && ownHosts().includes(headers.host)) return
     const [host, path] = [hostOf(headers.host), pathOf(url)]
     if (host === null || path === null) throw refused(request, nowhere())
     if (ownHosts().includes(host.named)) return
