@@ -151,7 +151,8 @@ const WRONG: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
 
 function textOf({ format, pattern, minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Keywords) {
   if (format === 'date' || format === 'date-time') {
-    const times = fc.date({ min: new Date('1990-01-01'), max: new Date('2098-12-31'), noInvalidDate: true })
+    // a clock that is moved to it meets every timer on its way
+    const times = fc.date({ min: new Date('1990-01-01'), max: new Date('2028-12-31'), noInvalidDate: true })
     return times.map((time) => (format === 'date' ? time.toISOString().slice(0, 10) : time.toISOString()))
   }
   const fits = (text: string) => text.length >= minLength && text.length <= maxLength
