@@ -140,6 +140,8 @@ export interface Declaration<
   /** The fields of the data stand beside it, too, outside the envelope. */
   readonly alsoBare?: true
   readonly errors?: Errors
+  /** Asks somebody outside while its caller waits, such as the card processor. */
+  readonly asksOutside?: true
   readonly handle: (
     call: Call<Host, Caller, Output<Params, object>, Output<Query, object>, Output<Body, undefined>>,
   ) => Promise<Returned<As>>

@@ -2,6 +2,7 @@ import type express from 'express'
 import type { z } from 'zod'
 import { isIdempotencyKey } from '../../application/idempotency/keyed-call.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
+import { whileOutside } from '../http/admission.ts'
 import { requestIdOf, sendBytes, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
@@ -65,7 +66,10 @@ async function run<Host>(
       return goneSignal(response)
     },
   }
-  const { status, data, options } = await answerOf(endpoint, call)
+  const answering = () => answerOf(endpoint, call)
+  const { status, data, options } = await (endpoint.asksOutside
+    ? whileOutside(request, answering)
+    : answering())
   const { textBytes } = options
   if (textBytes !== undefined) await costs.measure({ bytes: textBytes })
   if (options.replayed) response.setHeader('Idempotent-Replayed', 'true')

@@ -13,6 +13,8 @@ const MEASURED_MS = 500
 /** Requests per second, until it was measured. */
 const ASSUMED_PER_SECOND = 300
 const RETRY_AFTER_S = 2
+/** Requests that wait for the rest of their bodies, at the most: each holds a connection and what it sent so far. */
+const MOST_RECEIVING = 2_000
 
 export interface AdmissionSettings {
   /** Told of every refusal. */
@@ -28,18 +30,82 @@ export interface Caller {
   readonly credential: string
 }
 
+/** Requests of which the next one gets in as long as they are few, or its caller has less than an equal share of them. */
+class Lane {
+  /** By address and credential; none has 0. */
+  readonly #addresses = new Map<string, Map<string, number>>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Addresses share equally, and the credentials of one address share what is its. */
+  hasRoom({ address, credential }: Caller, limit: number): boolean {
+    if (this.#size < limit) return true
+    const others = this.#addresses.get(address)
+    const own = others?.get(credential) ?? 0
+    const addresses = this.#addresses.size + (others ? 0 : 1)
+    const credentials = (others?.size ?? 0) + (own === 0 ? 1 : 0)
+    return own + 1 <= limit / addresses / credentials
+  }
+
+  enter({ address, credential }: Caller): void {
+    this.#size += 1
+    const credentials = this.#addresses.get(address)
+    if (credentials) credentials.set(credential, (credentials.get(credential) ?? 0) + 1)
+    else this.#addresses.set(address, new Map([[credential, 1]]))
+  }
+
+  leave({ address, credential }: Caller): void {
+    this.#size -= 1
+    const credentials = this.#addresses.get(address)!
+    const left = credentials.get(credential)! - 1
+    if (left > 0) credentials.set(credential, left)
+    else credentials.delete(credential)
+    if (credentials.size === 0) this.#addresses.delete(address)
+  }
+}
+
+/** How a request that was let in waits for somebody else. */
+interface Admitted {
+  receiving<Result>(wait: () => Promise<Result>): Promise<Result>
+  outside<Result>(wait: () => Promise<Result>): Promise<Result>
+}
+const admitted = new WeakMap<IncomingMessage, Admitted>()
+
+/**
+ * Waits for what a caller still sends: its request is not at work meanwhile, and needs room again when it has come.
+ * @throws HttpError 503.
+ */
+export function whileReceiving<Result>(
+  request: IncomingMessage,
+  wait: () => Promise<Result>,
+): Promise<Result> {
+  return admitted.get(request)?.receiving(wait) ?? wait()
+}
+
+/**
+ * Asks somebody outside, such as the card processor: the request is not at work meanwhile. As many may wait so as may be
+ * at work, and those hold up nobody who asks for something else.
+ * @throws HttpError 503 before anybody is asked, when there is no room.
+ */
+export function whileOutside<Result>(request: IncomingMessage, ask: () => Promise<Result>): Promise<Result> {
+  return admitted.get(request)?.outside(ask) ?? ask()
+}
+
 /**
  * Bounds how many requests are at work in this process, over all hosts: as many as it serves within
  * {@link MAX_WAIT_S}, by the rate at which it serves them now. Beyond that, only who has less than an equal share of
- * them at work gets in, so that one caller with many connections does not shut out others. Addresses share equally,
- * and the credentials of one address share what is its: who invents credentials takes from its own address alone.
+ * them at work gets in, so that one caller with many connections does not shut out others. Who invents credentials takes
+ * from its own address alone. Requests that wait for their caller, or for somebody outside, are not at work.
  */
 export class Admission {
   readonly #onRefused: () => void
   readonly #now: () => number
-  /** Requests at work by address and credential; none has 0. */
-  readonly #addresses = new Map<string, Map<string, number>>()
-  #atWork = 0
+  readonly #work = new Lane()
+  readonly #receiving = new Lane()
+  readonly #outside = new Lane()
   #perSecond = ASSUMED_PER_SECOND
   #measuredSince = 0
   /** When there were last fewer than {@link BUSY} at work; the time until there are as many again does not count. */
@@ -61,50 +127,67 @@ export class Admission {
    * @param caller see {@link callerOf}.
    * @throws HttpError 503 at once, and nothing is done, when there is no room.
    */
-  async during<Result>(caller: Caller, work: () => Result | Promise<Result>): Promise<Result> {
-    if (!this.#hasRoom(caller)) {
-      this.#onRefused()
-      const message = `The service has more requests than it can answer soon; try again in ${RETRY_AFTER_S} s`
-      throw new HttpError(503, null, message, { 'Retry-After': String(RETRY_AFTER_S) })
+  async during<Result>(
+    request: IncomingMessage,
+    caller: Caller,
+    work: () => Result | Promise<Result>,
+  ): Promise<Result> {
+    this.#expectRoom(this.#work, caller, this.limit)
+    this.#begin(caller)
+    let isAtWork = true
+    const aside = async <Waited>(lane: Lane, limit: number, wait: () => Promise<Waited>): Promise<Waited> => {
+      if (!isAtWork) return wait()
+      this.#expectRoom(lane, caller, limit)
+      this.#end(caller)
+      isAtWork = false
+      lane.enter(caller)
+      try {
+        return await wait()
+      } finally {
+        lane.leave(caller)
+        this.#begin(caller)
+        isAtWork = true
+      }
     }
-    this.#enter(caller)
-    this.#atWork += 1
-    if (this.#atWork === BUSY) this.#measuredSince += this.#now() - this.#pausedAt
+    admitted.set(request, {
+      receiving: (wait) =>
+        aside(this.#receiving, MOST_RECEIVING, async () => {
+          const received = await wait()
+          this.#expectRoom(this.#work, caller, this.limit)
+          return received
+        }),
+      // what was asked for may have happened, which is told whatever there is to do
+      outside: (ask) => aside(this.#outside, this.limit, ask),
+    })
     try {
       return await work()
     } finally {
-      this.#leave(caller)
+      if (this.#work.size >= BUSY) this.#measure(this.#now())
+      // who does not wait for what it asked outside is at work no more
+      if (isAtWork) this.#end(caller)
     }
   }
 
-  #hasRoom({ address, credential }: Caller): boolean {
-    if (this.#atWork < this.limit) return true
-    const others = this.#addresses.get(address)
-    const own = others?.get(credential) ?? 0
-    const addresses = this.#addresses.size + (others ? 0 : 1)
-    const credentials = (others?.size ?? 0) + (own === 0 ? 1 : 0)
-    return own + 1 <= this.limit / addresses / credentials
+  /** @throws HttpError 503. */
+  #expectRoom(lane: Lane, caller: Caller, limit: number): void {
+    if (lane.hasRoom(caller, limit)) return
+    this.#onRefused()
+    const message = `The service has more requests than it can answer soon; try again in ${RETRY_AFTER_S} s`
+    throw new HttpError(503, null, message, { 'Retry-After': String(RETRY_AFTER_S) })
   }
 
-  #enter({ address, credential }: Caller): void {
-    const credentials = this.#addresses.get(address)
-    if (credentials) credentials.set(credential, (credentials.get(credential) ?? 0) + 1)
-    else this.#addresses.set(address, new Map([[credential, 1]]))
+  #begin(caller: Caller): void {
+    this.#work.enter(caller)
+    if (this.#work.size === BUSY) this.#measuredSince += this.#now() - this.#pausedAt
   }
 
-  #leave({ address, credential }: Caller): void {
-    if (this.#atWork >= BUSY) this.#measure(this.#now())
-    this.#atWork -= 1
-    const credentials = this.#addresses.get(address)!
-    const left = credentials.get(credential)! - 1
-    if (left > 0) credentials.set(credential, left)
-    else credentials.delete(credential)
-    if (credentials.size === 0) this.#addresses.delete(address)
+  #end(caller: Caller): void {
+    if (this.#work.size === BUSY) this.#pausedAt = this.#now()
+    this.#work.leave(caller)
   }
 
   #measure(now: number): void {
     this.#served += 1
-    if (this.#atWork === BUSY) this.#pausedAt = now
     const ms = now - this.#measuredSince
     if (ms < MEASURED_MS) return
     this.#perSecond = (this.#perSecond + (this.#served * 1000) / ms) / 2

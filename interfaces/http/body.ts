@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { whileReceiving } from './admission.ts'
 import type { Costs } from './costs.ts'
 import { HttpError } from './errors.ts'
 import type { JsonFault } from './json-faults.ts'
@@ -30,7 +31,7 @@ export async function readBody(request: IncomingMessage, limit: number, costs?: 
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit) throw tooLarge(limit)
   if (announced > MEASURED_BYTES) await costs?.measure({ bytes: announced })
-  return receive(request, limit, async (size) => {
+  return received(request, limit, async (size) => {
     if (size > limit) throw tooLarge(limit)
     if (size > announced) await costs?.measure({ bytes: size })
     return false
@@ -43,7 +44,13 @@ export async function readBody(request: IncomingMessage, limit: number, costs?: 
  * @param waitMs real milliseconds.
  */
 export function readBeginning(request: IncomingMessage, limit: number, waitMs: number): Promise<Buffer> {
-  return receive(request, limit, async (size) => size >= limit, waitMs)
+  return received(request, limit, async (size) => size >= limit, waitMs)
+}
+
+/** A body that has come already is there at once. */
+function received(...of: Parameters<typeof receive>): Promise<Buffer> {
+  const [request] = of
+  return request.complete ? receive(...of) : whileReceiving(request, () => receive(...of))
 }
 
 /** Bytes between two looks at how much of a body there is. */

@@ -137,7 +137,7 @@ export function createHost(settings: HostSettings): express.Express {
   if (locate) {
     app.use(async (request, response, next) => {
       try {
-        await admission.during(callerOf(request, credentialHeader), () => locate(request))
+        await admission.during(request, callerOf(request, credentialHeader), () => locate(request))
       } catch (error) {
         fail(error, request, response)
         return
@@ -169,8 +169,10 @@ export function createHost(settings: HostSettings): express.Express {
         response.locals.route = path
         try {
           if (route.isProbe) await route.handle(request, response)
-          else
-            await admission.during(callerOf(request, credentialHeader), () => route.handle(request, response))
+          else {
+            const caller = callerOf(request, credentialHeader)
+            await admission.during(request, caller, () => route.handle(request, response))
+          }
         } catch (error) {
           fail(error, request, response)
         }

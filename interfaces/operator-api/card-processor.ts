@@ -37,6 +37,7 @@ export const cardProcessorEndpoints = [
     answers: { 200: Played },
     errors,
     command: { name: 'card-processor succeed' },
+    asksOutside: true,
     handle: (call) => played(call, null),
   }),
   endpoint({
@@ -51,6 +52,7 @@ export const cardProcessorEndpoints = [
     answers: { 200: Played },
     errors,
     command: { name: 'card-processor decline' },
+    asksOutside: true,
     handle: (call) => played(call, call.body.failure_code),
   }),
 ]

@@ -172,6 +172,7 @@ export const checkoutSettingsEndpoints = [
       409: 'There is no web address, it is the service’s own, or it is verified for another tenant',
     },
     command: { name: 'tenants verify-web-address' },
+    asksOutside: true,
     async handle(call) {
       const { host, body } = call
       const { tenant_id } = await loaded(host, tenant, call.params.tenant_id, 'tenant')

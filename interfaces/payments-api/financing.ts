@@ -109,6 +109,7 @@ export const financingEndpoints = [
       404: 'Employer, policy or carrier is not there; the message names which',
       409: 'The key was used for another request, the invitation was sent to somebody else, or session or checkout is closed',
     },
+    asksOutside: true,
     async handle(call) {
       const { app, portalUrl } = call.host
       const request = checkoutRequestOf(call.body)
@@ -150,6 +151,7 @@ export const financingEndpoints = [
       409: 'The quotes have expired, or the session was cancelled',
       502: 'The provider did not hand it over, or the session was closed meanwhile',
     },
+    asksOutside: true,
     async handle(call) {
       const { app } = call.host
       const { payment_session_id, quote_key } = call.params

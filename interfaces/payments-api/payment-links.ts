@@ -48,6 +48,7 @@ export const paymentLinkEndpoints = [
       404: 'Employer, policy or carrier is not there; the message names which',
       409: 'The policy is cancelled',
     },
+    asksOutside: true,
     handle(call) {
       const { host, caller, body } = call
       const input = {
@@ -126,6 +127,7 @@ export const paymentLinkEndpoints = [
       ...AWAY,
       409: 'The link is paid (refund it instead), or has expired',
     },
+    asksOutside: true,
     async handle(call) {
       const { app } = call.host
       const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))
@@ -152,6 +154,7 @@ export const paymentLinkEndpoints = [
       ...AWAY,
       409: 'The link is not paid, nothing is left to refund, or another refund of it is under way',
     },
+    asksOutside: true,
     async handle(call) {
       const { host, caller, body } = call
       const { payment_link_id } = accepted(await linkOf(host.app, caller.client, call.params.payment_link_id))
@@ -183,6 +186,7 @@ export const paymentLinkEndpoints = [
         .meta({ id: 'SimulatedCompletion' }),
     },
     errors: { ...NONE, 409: 'The link is cancelled or has expired' },
+    asksOutside: true,
     async handle(call) {
       const { app } = call.host
       const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))

@@ -139,6 +139,7 @@ export const paymentSessionEndpoints = [
     params,
     answers: { 200: z.object({ id: id(), status: z.literal('cancelled') }).meta({ id: 'CancelledSession' }) },
     errors: { ...NONE, ...AWAY, 409: 'The session is paid, or has expired' },
+    asksOutside: true,
     async handle(call) {
       const { app } = call.host
       const financed = await financedSession(call, call.params.payment_session_id)
@@ -169,6 +170,7 @@ export const paymentSessionEndpoints = [
       ...OFF,
       409: 'The session is paid, a bank debit is arranged for it, or another session replaced it',
     },
+    asksOutside: true,
     async handle(call) {
       const { host, caller, body } = call
       const { app } = host

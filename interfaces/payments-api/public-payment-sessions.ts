@@ -102,6 +102,7 @@ export const publicPaymentSessionEndpoints = [
         .meta({ id: 'Checkout' }),
     },
     errors: { ...NONE, ...CLOSED, ...AWAY },
+    asksOutside: true,
     async handle(call) {
       const { app } = call.host
       const session = accepted(await sessionOfToken(app, call.params.token))
@@ -125,6 +126,7 @@ export const publicPaymentSessionEndpoints = [
         .meta({ id: 'ArrangedBankDebit' }),
     },
     errors: { ...NONE, ...CLOSED, ...AWAY },
+    asksOutside: true,
     async handle(call) {
       const { app } = call.host
       const session = accepted(await sessionOfToken(app, call.params.token))

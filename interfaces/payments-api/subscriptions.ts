@@ -54,6 +54,7 @@ export const subscriptionEndpoints = [
       409: 'The employer has no customer at the card processor yet, or the key was used for another body',
       502: PROCESSOR_AWAY,
     },
+    asksOutside: true,
     handle(call) {
       const { host, caller, body } = call
       const { client } = caller
@@ -120,6 +121,7 @@ export const subscriptionEndpoints = [
     params,
     answers: { 200: Subscription },
     errors: { ...REACH, 502: 'The card processor refused, could not be reached, or did not answer in time' },
+    asksOutside: true,
     async handle(call) {
       const { host, caller, params } = call
       const state = accepted(await subscriptionOfClient(host.app, caller.client, params.subscription_id))

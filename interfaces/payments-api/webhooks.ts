@@ -229,6 +229,7 @@ export const webhookEndpoints = [
     }),
     answers: { 200: Tested },
     errors: { ...UNKNOWN, 409: 'The subscription is disabled' },
+    asksOutside: true,
     async handle({ host, caller, params, body }) {
       const release = await tests.acquire(caller.client.tenant_id)
       try {

@@ -5,7 +5,7 @@ import { embeddedSession, isSecretOf } from '../../application/payment-sessions/
 import { type Brand, brandOf } from '../../application/payment-sessions/payer-page.ts'
 import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import { HttpError } from '../http/errors.ts'
-import { limitAddress, limitCredential, type RateLimits } from '../http/rate-limit.ts'
+import { addressKey, limitAddress, limitCredential, type RateLimits } from '../http/rate-limit.ts'
 import type { Route } from '../http/server.ts'
 import { COMPSTREAM_SCRIPT, FRAME_SCRIPT } from './compstream-script.ts'
 import { html } from './html.ts'
@@ -84,7 +84,11 @@ export function embeddedRoutes(
       path: '/embed/:id',
       async handle(request, response) {
         const { session, brand } = await found(request, response)
-        limitCredential(credentials, session.payment_session_id)
+        // whoever knows the address may ask for the frame, and takes nothing from who has the secret
+        limitCredential(
+          credentials,
+          `frame/${session.payment_session_id}/${addressKey(request.socket.remoteAddress)}`,
+        )
         showFrame(session, brand, response)
       },
     },

@@ -15,6 +15,7 @@ import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import { check } from '../endpoints/faults.ts'
+import { whileOutside } from '../http/admission.ts'
 import { requestIdOf, sendJson } from '../http/answers.ts'
 import { HttpError } from '../http/errors.ts'
 import { payersAccount, payersAccountRequest } from '../payments-api/payers-account.ts'
@@ -151,7 +152,7 @@ async function payByTestCard(
 /** Answers the page's script with what mounts the processor's form. */
 async function beginCheckout(app: Application, session: PaymentSession, response: Response): Promise<void> {
   const context = contextOfPayer(app, requestIdOf(response))
-  const begun = await checkoutOf(app, session, context).catch(awayOf)
+  const begun = await whileOutside(response.req, () => checkoutOf(app, session, context)).catch(awayOf)
   if (begun === null) sendJson(response, 502, { message: AWAY.text })
   else if (isRejection(begun)) sendJson(response, 409, { message: begun.message })
   else sendJson(response, 200, begun)
@@ -174,7 +175,7 @@ async function answering(
   response: Response,
   act: () => Promise<PaymentSession | Played | Rejection>,
 ): Promise<void> {
-  const outcome = await act().catch(awayOf)
+  const outcome = await whileOutside(request, act).catch(awayOf)
   if (outcome !== null && !(isRejection(outcome) && outcome.code === 'checkout_open')) {
     leadBack(request, response)
     return

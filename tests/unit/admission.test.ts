@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Admission } from '../../interfaces/http/admission.ts'
+import { Admission, whileOutside, whileReceiving } from '../../interfaces/http/admission.ts'
 
 /** Requests at work at the most before the rate was measured, and when it is too low to matter. */
 const ASSUMED = 300
@@ -24,11 +25,42 @@ beforeEach(() => {
   })
 })
 
+function newRequest(): IncomingMessage {
+  return {} as IncomingMessage
+}
+
+/** Sends a request that waits for somebody. @returns what ends its wait; nothing when it was refused. */
+async function sendWaiting(
+  waits: typeof whileOutside,
+  address: string,
+): Promise<(() => Promise<unknown>) | null> {
+  let end = () => {}
+  let isWaiting = false
+  const request = newRequest()
+  const ended = admission.during(request, { address, credential: '' }, () =>
+    waits(request, () => {
+      isWaiting = true
+      return new Promise<void>((resolve) => {
+        end = resolve
+      })
+    }),
+  )
+  const done = ended.catch((error) => error)
+  if (!isWaiting) {
+    expect(await done).toMatchObject({ status: 503 })
+    return null
+  }
+  return () => {
+    end()
+    return done
+  }
+}
+
 /** Sends a request that is at work until it is told to end. @returns whether it was let in. */
 async function send(credential = 'a', address = '192.0.2.1'): Promise<boolean> {
   let isIn = false
   let end = () => {}
-  const ended = admission.during({ address, credential }, () => {
+  const ended = admission.during(newRequest(), { address, credential }, () => {
     isIn = true
     return new Promise<void>((resolve) => {
       end = resolve
@@ -129,11 +161,36 @@ describe('admission', () => {
     expect(await send('one more')).toBe(false)
   })
 
+  it('counts nobody who waits for the rest of a body, and finds room again for what has come', async () => {
+    const waiting = []
+    for (let n = 0; n < 2_000; n += 1) waiting.push(await sendWaiting(whileReceiving, `192.0.${n}`))
+    expect(waiting).not.toContain(null)
+    expect(await sendWaiting(whileReceiving, 'one more')).toBeNull()
+    expect(await fill()).toBe(ASSUMED)
+    // the address has more than a share at work
+    for (let n = 0; n < ASSUMED; n += 1) await send('a', `198.51.${n}`)
+    expect(await waiting[0]!()).toMatchObject({ status: 503 })
+    while (atWork.length > 0) await atWork.shift()!()
+    expect(await waiting[1]!()).toBeUndefined()
+    expect(await sendWaiting(whileReceiving, 'one more')).not.toBeNull()
+  })
+
+  it('holds up nobody for those who wait for somebody outside, of whom there are as many at the most', async () => {
+    const waiting = []
+    for (let n = 0; n < ASSUMED; n += 1) waiting.push(await sendWaiting(whileOutside, `192.0.${n}`))
+    expect(waiting).not.toContain(null)
+    expect(await sendWaiting(whileOutside, 'one more')).toBeNull()
+    expect(await fill()).toBe(ASSUMED)
+    // who was answered outside goes on however much there is to do
+    expect(await waiting[0]!()).toBeUndefined()
+    expect(await sendWaiting(whileOutside, 'one more')).not.toBeNull()
+  })
+
   it('gives the place of work that fails to the next', async () => {
     await fill()
     await atWork.shift()!()
     await expect(
-      admission.during({ address: '192.0.2.1', credential: 'a' }, () => {
+      admission.during(newRequest(), { address: '192.0.2.1', credential: 'a' }, () => {
         throw new Error('broken')
       }),
     ).rejects.toThrow('broken')

@@ -207,7 +207,11 @@ describe('a host with too much to do', () => {
       end = resolve
     })
     const filling = Array.from({ length: admission.limit }, () =>
-      admission.during({ address: '127.0.0.1', credential: 'Bearer busy' }, () => ended),
+      admission.during(
+        {} as IncomingMessage,
+        { address: '127.0.0.1', credential: 'Bearer busy' },
+        () => ended,
+      ),
     )
     const handle = (request: IncomingMessage, response: ServerResponse) => {
       called.push(request.url!)
@@ -245,6 +249,53 @@ describe('a host with too much to do', () => {
       expect((await ask('/work', 'Bearer busy')).status).toBe(200)
       expect(called).toEqual(['/healthz', '/work', '/work'])
     } finally {
+      await host.close({ idleMs: 0 })
+    }
+  })
+})
+
+describe('a host whose callers send no more', () => {
+  it('answers others as before, however many addresses they have', async () => {
+    const admission = new Admission()
+    const host = await listen(
+      createHost({
+        routes: [
+          {
+            method: 'POST',
+            path: '/form',
+            async handle(request, response) {
+              sendJson(response, 200, { bytes: (await readBody(request, LIMIT)).length })
+            },
+          },
+        ],
+        addresses: new RateLimiter(0),
+        admission,
+        writeError: writeEnvelopeError,
+        newRequestId: () => 'id',
+        onFailure: () => undefined,
+      }),
+      '127.0.0.1',
+      0,
+    )
+    const silent = Array.from({ length: admission.limit + 20 }, (_, n) => {
+      const localAddress = `127.0.${1 + Math.floor(n / 250)}.${1 + (n % 250)}`
+      const socket = connect({ host: '127.0.0.1', port: host.port, localAddress })
+      socket.on('error', () => undefined)
+      socket.write('POST /form HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx')
+      return socket
+    })
+    try {
+      // the server has read what each of them sent
+      await Promise.all(silent.map((socket) => once(socket, 'connect')))
+      for (let n = 0; n < 5; n += 1) {
+        const answer = await fetch(`${host.url}/form`, { method: 'POST', body: 'x'.repeat(n) })
+        expect([answer.status, await answer.json()]).toEqual([200, { bytes: n }])
+      }
+      silent[0]!.write('x'.repeat(99))
+      const [answer] = await once(silent[0]!, 'data')
+      expect(answer.toString()).toContain('{"bytes":100}')
+    } finally {
+      for (const socket of silent) socket.destroy()
       await host.close({ idleMs: 0 })
     }
   })
