@@ -14,6 +14,19 @@ export function hostOfWebAddress(webAddress: string): string {
   return new URL(webBase(webAddress)).host
 }
 
+/** What paths and queries are written with (RFC 3986), but for the apostrophe: many programs end links there. */
+const WRITTEN = '(?:[\\w.~!$&()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*'
+/** The form of link formats: the token once, no fragment, nothing that browsers would escape. */
+export const LINK_FORMAT = new RegExp(`^${WRITTEN}\\{token\\}${WRITTEN}$`)
+
+/** Whether browsers ask for links of a {@link LINK_FORMAT} as they were issued: they resolve `.` and `..` between slashes. */
+export function staysAsItIs(linkFormat: string): boolean {
+  const address = pageAddress('https://page', linkFormat, '0')
+  if (!URL.canParse(address)) return false
+  const { origin, pathname, search } = new URL(address)
+  return `${origin}${pathname}${search}` === address
+}
+
 /** The address of a page there. @param linkFormat has {@link TOKEN_PLACE} in it. */
 export function pageAddress(webAddress: string, linkFormat: string, token: string): string {
   return `${webBase(webAddress)}${pathOf(linkFormat)}`.replace(TOKEN_PLACE, () => token)
@@ -31,11 +44,10 @@ export function tokenIn(pattern: string, pathAndQuery: string): string | null {
   const at = pattern.indexOf(TOKEN_PLACE)
   const [before, after] = [pattern.slice(0, at), pattern.slice(at + TOKEN_PLACE.length)]
   if (!pathAndQuery.startsWith(before)) return null
-  const [token] = /^[\w-]*/.exec(pathAndQuery.slice(before.length))!
-  const rest = pathAndQuery.slice(before.length + token.length)
-  const more = pattern.includes('?') ? '&' : '?'
-  const fits = rest === after || rest.startsWith(`${after}${more}`)
-  return token !== '' && fits ? token : null
+  const more = pattern.includes('?') ? '&' : '[?]'
+  // what follows the token may look like a part of it
+  const rest = new RegExp(`^([\\w-]+)${after.replaceAll(/\W/g, '\\$&')}(?:${more}|$)`)
+  return rest.exec(pathAndQuery.slice(before.length))?.[1] ?? null
 }
 
 function pathOf(linkFormat: string): string {
