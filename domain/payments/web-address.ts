@@ -2,6 +2,8 @@
 
 /** The place of the token in a link format. */
 export const TOKEN_PLACE = '{token}'
+/** Characters of a token or an id in a link, at the most: what is longer need not be searched. */
+const LONGEST_TOKEN = 64
 
 /** Its base: `https://host[:port][/path]`, without a trailing slash. */
 export function webBase(webAddress: string): string {
@@ -46,7 +48,7 @@ export function tokenIn(pattern: string, pathAndQuery: string): string | null {
   if (!pathAndQuery.startsWith(before)) return null
   const more = pattern.includes('?') ? '&' : '[?]'
   // what follows the token may look like a part of it
-  const rest = new RegExp(`^([\\w-]+)${after.replaceAll(/\W/g, '\\$&')}(?:${more}|$)`)
+  const rest = new RegExp(`^([\\w-]{1,${LONGEST_TOKEN}})${after.replaceAll(/\W/g, '\\$&')}(?:${more}|$)`)
   return rest.exec(pathAndQuery.slice(before.length))?.[1] ?? null
 }
 
