@@ -852,7 +852,7 @@ export interface operations {
                     premium_cents?: number | null;
                     /** @description Fees on top of the premium */
                     fee_cents?: number | null;
-                    /** @description The fees one by one, as the page shows them; they sum to fee_cents */
+                    /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
                     fee_breakdown?: {
                         label: string;
                         amount_cents: number;
@@ -1042,7 +1042,7 @@ export interface operations {
                     premium_cents?: number | null;
                     /** @description Fees on top of the premium */
                     fee_cents?: number | null;
-                    /** @description The fees one by one, as the page shows them; they sum to fee_cents */
+                    /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
                     fee_breakdown?: {
                         label: string;
                         amount_cents: number;
@@ -1100,7 +1100,7 @@ export interface operations {
                     premium_cents?: number | null;
                     /** @description Fees on top of the premium */
                     fee_cents?: number | null;
-                    /** @description The fees one by one, as the page shows them; they sum to fee_cents */
+                    /** @description The fees one by one, as the page shows them; they sum to fee_cents. The list must come to 18432 bytes at the most: 65 for each, and its label in UTF-8, where & < > " ' take 6 */
                     fee_breakdown?: {
                         label: string;
                         amount_cents: number;

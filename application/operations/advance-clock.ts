@@ -28,8 +28,10 @@ const LEASE = 'virtual-clock'
 const TURN_MS = 60_000
 const LEASE_RETRY_MS = 50
 
-/** The end of the year 9999: dates have four digits for the year. */
-const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+/** Dates have four digits for the year, and what begins now may fall due in thirty years. */
+const FIRST_YEAR_BEYOND = 9950
+/** Where a virtual clock ends, in epoch milliseconds. */
+export const LATEST = Date.UTC(FIRST_YEAR_BEYOND, 0, 1) - 1
 
 /** The last move of each clock in this process that was asked for. */
 const lastMoves = new WeakMap<MovableClock, Promise<unknown>>()
@@ -104,7 +106,12 @@ async function advance(
   const field = 'seconds' in by ? 'seconds' : 'to'
   const target = 'seconds' in by ? now + Math.round(by.seconds * 1000) : by.to
   if (!Number.isSafeInteger(target) || target > LATEST) {
-    return reject('invalid', 'invalid_time', `${field} must be a time that exists`, field)
+    return reject(
+      'invalid',
+      'invalid_time',
+      `${field} must be a time before the year ${FIRST_YEAR_BEYOND}`,
+      field,
+    )
   }
   if (target < now) return reject('conflict', 'clock_moves_forward', 'The clock only moves forward', field)
 

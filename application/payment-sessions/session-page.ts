@@ -50,10 +50,13 @@ export async function lookedAt(
   return changed(app, paymentSession, session.payment_session_id, { type: 'Open', at }, context)
 }
 
-/** The page of a session, in whatever state. Who looks at it for the first time opens it. */
-export async function openPage(app: Application, token: string, context: CommandContext) {
+/**
+ * The page of a session, in whatever state. Who looks at it for the first time opens it.
+ * @param context null: nobody looks.
+ */
+export async function openPage(app: Application, token: string, context: CommandContext | null) {
   const found = await sessionOfToken(app, token)
-  const session = isRejection(found) ? found : await lookedAt(app, found, context)
+  const session = isRejection(found) || context === null ? found : await lookedAt(app, found, context)
   if (isRejection(session)) return session
   const { state } = await app.commands.load(checkoutSettings, session.tenant_id)
   return pageOf(session, state, app.clock.now())

@@ -136,8 +136,8 @@ export async function recordLook(
 /** Whose pages alone a host shows, and where it shows them. */
 export interface TenantHost {
   readonly tenantId: string
-  /** The token in the path and query of a page, as they were at any time. */
-  readonly tokenIn: (pathAndQuery: string) => string | null
+  /** What may be the token in the path and query of a page, by all link formats that there were. */
+  readonly tokensIn: (pathAndQuery: string) => readonly string[]
 }
 
 /** The tenant that a host was verified for, whether it still is or not: links to it are out. Null: it is nobody's. */
@@ -150,12 +150,9 @@ export async function tenantOfHost(
   const { page_patterns } = (await app.commands.load(checkoutSettings, tenantId)).state
   return {
     tenantId,
-    tokenIn(pathAndQuery) {
-      for (const pattern of page_patterns) {
-        const token = tokenIn(pattern, pathAndQuery)
-        if (token !== null) return token
-      }
-      return null
+    tokensIn(pathAndQuery) {
+      const found = page_patterns.map((pattern) => tokenIn(pattern, pathAndQuery))
+      return [...new Set(found.filter((token) => token !== null))]
     },
   }
 }

@@ -2,6 +2,8 @@
 
 /** The place of the token in a link format. */
 export const TOKEN_PLACE = '{token}'
+/** Characters of a token or an id in a link, at the most: what is longer need not be searched. */
+const LONGEST_TOKEN = 64
 
 /** Its base: `https://host[:port][/path]`, without a trailing slash. */
 export function webBase(webAddress: string): string {
@@ -12,6 +14,19 @@ export function webBase(webAddress: string): string {
 /** Its host, with the port where that is not 443: what browsers send as `Host`. */
 export function hostOfWebAddress(webAddress: string): string {
   return new URL(webBase(webAddress)).host
+}
+
+/** What paths and queries are written with (RFC 3986), but for the apostrophe: many programs end links there. */
+const WRITTEN = '(?:[\\w.~!$&()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*'
+/** The form of link formats: the token once, no fragment, nothing that browsers would escape. */
+export const LINK_FORMAT = new RegExp(`^${WRITTEN}\\{token\\}${WRITTEN}$`)
+
+/** Whether browsers ask for links of a {@link LINK_FORMAT} as they were issued: they resolve `.` and `..` between slashes. */
+export function staysAsItIs(linkFormat: string): boolean {
+  const address = pageAddress('https://page', linkFormat, '0')
+  if (!URL.canParse(address)) return false
+  const { origin, pathname, search } = new URL(address)
+  return `${origin}${pathname}${search}` === address
 }
 
 /** The address of a page there. @param linkFormat has {@link TOKEN_PLACE} in it. */
@@ -31,11 +46,10 @@ export function tokenIn(pattern: string, pathAndQuery: string): string | null {
   const at = pattern.indexOf(TOKEN_PLACE)
   const [before, after] = [pattern.slice(0, at), pattern.slice(at + TOKEN_PLACE.length)]
   if (!pathAndQuery.startsWith(before)) return null
-  const [token] = /^[\w-]*/.exec(pathAndQuery.slice(before.length))!
-  const rest = pathAndQuery.slice(before.length + token.length)
-  const more = pattern.includes('?') ? '&' : '?'
-  const fits = rest === after || rest.startsWith(`${after}${more}`)
-  return token !== '' && fits ? token : null
+  const more = pattern.includes('?') ? '&' : '[?]'
+  // what follows the token may look like a part of it
+  const rest = new RegExp(`^([\\w-]{1,${LONGEST_TOKEN}})${after.replaceAll(/\W/g, '\\$&')}(?:${more}|$)`)
+  return rest.exec(pathAndQuery.slice(before.length))?.[1] ?? null
 }
 
 function pathOf(linkFormat: string): string {

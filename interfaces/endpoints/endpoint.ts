@@ -95,6 +95,8 @@ export interface Call<Host, Caller, Params, Query, Body> {
   /** `Idempotency-Key`, where the endpoint takes one. */
   readonly key: string | null
   readonly requestId: string
+  /** A `HEAD` request: only headers are answered, and nobody looks at the rest. */
+  readonly isHead: boolean
   /** Aborts when the caller goes away before the answer. */
   readonly signal: AbortSignal
 }

@@ -62,6 +62,7 @@ async function run<Host>(
   const { requestId } = received
   const call = {
     ...{ host, caller, params, query, body, sent, key, requestId },
+    isHead: request.method === 'HEAD',
     get signal() {
       return goneSignal(response)
     },

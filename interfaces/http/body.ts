@@ -26,7 +26,7 @@ export class CallerGone extends Error {
 export async function readBody(request: IncomingMessage, limit: number, costs?: Costs): Promise<Buffer> {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new HttpError(415, null, 'Compressed bodies are not accepted; send plain JSON')
+    throw new HttpError(415, null, 'Compressed bodies are not accepted; send it as it is')
   }
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit) throw tooLarge(limit)
@@ -115,8 +115,9 @@ function whole(parts: readonly Buffer[]): Buffer {
 }
 
 function tooLarge(limit: number): HttpError {
-  const message = `The body is larger than ${limit / (1024 * 1024)} MiB`
-  return new HttpError(413, null, message)
+  const kib = limit / 1024
+  const most = kib < 1024 ? `${kib} KiB` : `${kib / 1024} MiB`
+  return new HttpError(413, null, `The body is larger than ${most}`)
 }
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)"?/i

@@ -3,6 +3,7 @@ import type { Application } from '../../application/application.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import { recordOperatorAction } from '../../application/operations/operator-actions.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
 import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
@@ -50,6 +51,9 @@ export const operatorApi: Api = {
   },
   rejected: (rejection) => refusalOf(rejection, null),
   refusalOf(error) {
+    if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) {
+      return new HttpError(502, null, error.message)
+    }
     if (error instanceof UnreadableEvent) return new HttpError(409, null, error.message)
     if (!(error instanceof ProjectionError)) return null
     const headers: Record<string, string> = error.kind === 'unavailable' ? { 'Retry-After': '5' } : {}

@@ -18,6 +18,7 @@ const params = z.object({ id: idOf('payment link, payment session or subscriptio
 const errors = {
   404: 'There is no such payment link, payment session or subscription',
   409: 'It is not at the simulated card processor, or cannot be paid any more',
+  502: 'The card processor could not be reached, or refused',
 } as const
 const NOTE =
   'For the simulated card processor only, live or sandbox. Of a subscription it is the payment that comes next.'

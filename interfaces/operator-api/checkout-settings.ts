@@ -3,6 +3,7 @@ import { setCheckout } from '../../application/payments/checkout-settings.ts'
 import { challengeOf, verifyWebAddress } from '../../application/payments/web-addresses.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
 import { type Checkout, checkoutSettings, DEFAULT_CHECKOUT } from '../../domain/payments/checkout-settings.ts'
+import { LINK_FORMAT, staysAsItIs } from '../../domain/payments/web-address.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { email, id, idOf, optional, text, withDefault, wrongType } from '../endpoints/fields.ts'
 import { contextOf, endpoint, loaded, type OperatorHost, operator } from './api.ts'
@@ -29,6 +30,8 @@ function isAddress(text: string): boolean {
 }
 
 const WEB_ADDRESS_FORM = 'must be a host such as pay.example.com, without query and fragment'
+const LINK_FORMAT_FORM =
+  'must contain {token} once, in a path and query that browsers leave as it is: no fragment, no . or .. between slashes'
 const ORIGIN_FORM = 'must be an https origin such as https://example.com'
 
 /** A text of one form. */
@@ -49,7 +52,9 @@ const body = z.object({
   web_address: optional(formed(WEB_ADDRESS, WEB_ADDRESS_FORM).refine(isAddress, WEB_ADDRESS_FORM)).describe(
     'Host of the partner’s own payment pages; a port and a path may follow it',
   ),
-  link_format: optional(formed(/^[^\s<>"']*\{token\}[^\s<>"']*$/, 'must contain {token}')),
+  link_format: optional(formed(LINK_FORMAT, LINK_FORMAT_FORM).refine(staysAsItIs, LINK_FORMAT_FORM)).describe(
+    'Path and query of the pages there, `{token}` in it once, without fragment and `.` or `..` between slashes',
+  ),
   sender_name: optional(text(100)),
   sender_email: optional(email()),
   sms_from: optional(formed(/^\+[1-9]\d{6,14}$/, 'must be a number such as +12025550123')),

@@ -36,7 +36,10 @@ export const clockEndpoints = [
       .refine(({ seconds, to }) => seconds === null || to === null, 'seconds and to cannot be given together')
       .refine(({ seconds, to }) => seconds !== null || to !== null, 'seconds or to is required'),
     answers: { 200: Clock },
-    errors: { 400: 'The time does not exist', 409: 'The clock is not virtual, or would go back' },
+    errors: {
+      400: 'The time does not exist, or is after the year 9949',
+      409: 'The clock is not virtual, or would go back',
+    },
     command: { name: 'clock advance' },
     async handle(call) {
       const { host, body } = call

@@ -8,6 +8,11 @@ import { MOST_SESSION_INSTALLMENTS } from '../../domain/payments/session-plan.ts
 import { email, id, optional, text, wholeNumber, withDefault, word, wrongType } from '../endpoints/fields.ts'
 
 const MOST_LINES = 200
+/** What fees take on the payer's page at the most, which stays below 50 KiB with all else that is on it. */
+const MOST_SHOWN_BYTES = 18 * 1024
+/** Of a line of the page beside its label. */
+const LINE_BYTES = 65
+const FEES_TOO_LONG = `must come to ${MOST_SHOWN_BYTES} bytes at the most: ${LINE_BYTES} for each, and its label in UTF-8, where & < > " ' take 6`
 
 const PHONE = 'must be a US number such as +12025550123'
 const phone = () => z.string(wrongType(PHONE)).regex(/^\+1\d{10}$/, PHONE)
@@ -26,6 +31,12 @@ const deliver = z.object({
   sms_to: optional(phone()).describe('Default: customer.phone'),
 })
 
+function shownBytes(fees: readonly { readonly label: string }[]): number {
+  const label = ({ label }: { readonly label: string }) =>
+    Buffer.byteLength(label) + 5 * (label.match(/[&<>"']/g)?.length ?? 0)
+  return fees.reduce((sum, fee) => sum + LINE_BYTES + label(fee), 0)
+}
+
 /** The request for a payment session. */
 export const newPaymentSession = z
   .object({
@@ -36,8 +47,13 @@ export const newPaymentSession = z
     premium_cents: optional(wholeNumber()).describe('The premium alone'),
     fee_cents: optional(wholeNumber()).describe('Fees on top of the premium'),
     fee_breakdown: optional(
-      z.array(z.object({ label: text(200), amount_cents: wholeNumber() })).max(MOST_LINES),
-    ).describe('The fees one by one, as the page shows them; they sum to fee_cents'),
+      z
+        .array(z.object({ label: text(200), amount_cents: wholeNumber() }))
+        .max(MOST_LINES)
+        .refine((fees) => shownBytes(fees) <= MOST_SHOWN_BYTES, FEES_TOO_LONG),
+    ).describe(
+      `The fees one by one, as the page shows them; they sum to fee_cents. The list ${FEES_TOO_LONG}`,
+    ),
     description: optional(text(500)).describe('Shown to the customer'),
     customer: z.object({ name: text(200), email: email(), phone: optional(phone()) }),
     mode: withDefault(word('link', 'embedded'), 'link'),

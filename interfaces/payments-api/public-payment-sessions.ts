@@ -68,7 +68,8 @@ export const publicPaymentSessionEndpoints = [
     errors: NONE,
     async handle(call) {
       const { app, portalUrl } = call.host
-      const { seller, ...page } = accepted(await openPage(app, call.params.token, payerContext(call)))
+      const context = call.isHead ? null : payerContext(call)
+      const { seller, ...page } = accepted(await openPage(app, call.params.token, context))
       const [base, { logo_url }] = [portalUrl(), seller]
       const logo = base === null || logo_url === null ? null : `${base}${logo_url}`
       return { ...page, seller: { ...seller, logo_url: logo } }

@@ -33,15 +33,22 @@ export function locatePages(
     if (ownHosts().includes(host.named)) return
     const tenant = await tenantAt(app, host)
     if (tenant === null) return
+    const tokens = tenant.tokensIn(path)
+    for (const token of tokens) {
+      if ((await tenantOfPage(app, 'pay', token)) !== tenant.tenantId) continue
+      request.url = `/pay/${token}`
+      return
+    }
     // what is routed is what was looked at
-    request.url = path
-    const page = PAGE.exec(path)
-    const [, at = 'pay', token = tenant.tokenIn(path)] = page ?? []
-    if (token === null) return
+    request.url = withoutEscapes(path)
+    const [, at, token] = PAGE.exec(request.url) ?? []
+    if (at === undefined || token === undefined) {
+      if (tokens.length > 0) throw refused(request, nowhere())
+      return
+    }
     if ((await tenantOfPage(app, at as 'pay' | 'embed', token)) !== tenant.tenantId) {
       throw refused(request, at === 'embed' ? noCheckout() : nowhere())
     }
-    if (page === null) request.url = `/pay/${token}`
   }
 }
 
@@ -69,5 +76,13 @@ function pathOf(target: string): string | null {
   const address = target.startsWith('/') ? `http://page${target}` : target
   if (!URL.canParse(address)) return null
   const { pathname, search } = new URL(address)
-  return `${pathname}${search}`
+  return /%(?![0-9a-f]{2})/i.test(pathname) ? null : `${pathname}${search}`
+}
+
+/** The same path and query with letters, digits, `-`, `.`, `_` and `~` as themselves, which mean the same escaped (RFC 3986). */
+function withoutEscapes(pathAndQuery: string): string {
+  return pathAndQuery.replace(/%([0-9a-f]{2})/gi, (written, hex) => {
+    const character = String.fromCharCode(Number.parseInt(hex, 16))
+    return /[\w.~-]/.test(character) ? character : written
+  })
 }

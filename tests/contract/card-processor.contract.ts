@@ -125,7 +125,20 @@ export function describeCardProcessor(
 
     test('believes nobody who cannot sign', async () => {
       const { processor } = open()
-      for (const headers of [{}, { 'stripe-signature': 't=1,v1=00' }, { 'stripe-signature': '' }]) {
+      const unsigned = [
+        '',
+        't=1,v1=00',
+        't=1,v1=',
+        't=1,v1',
+        't=1,t=2,v1',
+        'v1=',
+        't=,v1=',
+        't=1',
+        '=',
+        ',',
+        't',
+      ]
+      for (const headers of [{}, ...unsigned.map((header) => ({ 'stripe-signature': header }))]) {
         expect(processor.readNotices({ body: Buffer.from('{}'), headers, now: 1_000 })).toBeNull()
       }
     })

@@ -234,6 +234,95 @@ describe('a web address', () => {
     expect((await under(host, `/embed/${id}`)).status).toBe(404)
   })
 
+  test('shows no page of another tenant, however its address is written', async () => {
+    const [tenant, other] = [await seller({ web_address: 'pay.written.example' }), await seller()]
+    await verify(tenant, { force: true })
+    const host = 'pay.written.example'
+    const escaped = (text: string) =>
+      text.replace(/./g, (one) => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`)
+    const written = ([at, id]: readonly [string, string]) => [
+      `/${at}/${escaped(id[0]!)}${id.slice(1)}`,
+      `/${at}/${id.slice(0, -1)}${escaped(id.at(-1)!).toUpperCase()}`,
+      `/${at}/${escaped(id)}`,
+      `/${escaped(at)}/${id}`,
+      `http://x/${at}/${escaped(id)}?x=%2e`,
+    ]
+    const pagesOf = async (one: SeededTenant) => {
+      const embedded = await newSession(service, one, { mode: 'embedded' })
+      return [
+        ...[['embed', embedded.id] as const, ['pay', tokenOf(await newSession(service, one))] as const],
+        ['pay', await linkIdOf(one)] as const,
+      ]
+    }
+    const found = async (paths: readonly string[]) =>
+      Promise.all(
+        [host, `${host}.`, `${host}:8443`].flatMap((name) =>
+          paths.map(async (path) => [name, path, (await under(name, path)).status]),
+        ),
+      )
+    const foreign = await pagesOf(other)
+    for (const [name, path, status] of await found(foreign.flatMap(written))) {
+      expect([name, path, status]).toEqual([name, path, 404])
+    }
+    for (const [name, path, status] of await found((await pagesOf(tenant)).flatMap(written))) {
+      expect([name, path, status]).toEqual([name, path, 200])
+    }
+    // what is no escape, and what is escaped twice
+    const [[, id]] = foreign as [readonly [string, string]]
+    const twice = `/embed/%25${escaped(id[0]!).slice(1)}${id.slice(1)}`
+    const broken = `/embed/%%33${escaped(id[0]!).slice(2)}${id.slice(1)}`
+    const posted = await under(host, written(foreign[0]!)[0]!, 'client_secret=x')
+    expect(posted.status).toBe(404)
+    expect((await found([twice, broken, '/embed/%', '/%zz'])).map(([, , status]) => status)).toEqual(
+      Array(12).fill(404),
+    )
+  })
+
+  test('has pages at every link format that is taken, and takes no other', async () => {
+    const host = 'pay.formats.example'
+    const tenant = await seller({ web_address: host })
+    await verify(tenant, { force: true })
+    const set = (link_format: string) =>
+      send(`${service.opsUrl}/ops/v1/tenants/${tenant.tenantId}/checkout`, {
+        ...{ method: 'PUT', headers: { Authorization: `Bearer ${service.operatorToken}` } },
+        body: { ...CHECKOUT, web_address: host, link_format },
+      })
+    const urls: string[] = []
+    for (const format of [
+      ...[
+        '/pay/{token}/open',
+        '/pay/{token}',
+        '/pay/de/{token}',
+        '/embed/{token}',
+        '/p{token}',
+        '/p-{token}',
+      ],
+      ...['/{token}x', '{token}', '/?t={token}&v=1', '/p%C3%BCr/{token}.html', '/a;b=(1)/{token}/?x=%20'],
+    ]) {
+      expect([format, (await set(format)).status]).toEqual([format, 200])
+      const { url, host_is_custom } = await newSession(service, tenant)
+      expect(host_is_custom).toBe(true)
+      urls.push(url)
+    }
+    for (const format of [
+      ...['/bezahlen-für/{token}', '/p?t={token}&x=ü', '/a/../{token}', '/./{token}', '/a\\{token}'],
+      ...['/{token}/{token}', '/p{{token}}', '/p`{token}`', '/\u202e{token}', '/p#{token}', '/p?t={token}#f'],
+      ...['/%{token}', '/{token}?', '/pay'],
+    ]) {
+      const { status, body } = await set(format)
+      expect([format, status, body.message]).toEqual([
+        format,
+        400,
+        expect.stringMatching(/^link_format must/),
+      ])
+    }
+    // those of formats that were set before, too
+    for (const url of urls) {
+      const { pathname, search } = new URL(url)
+      expect([url, (await under(host, `${pathname}${search}`)).status]).toEqual([url, 200])
+    }
+  })
+
   test('has one tenant at a time', async () => {
     const settings = { web_address: 'pay.shared.example' }
     const [first, second] = [await seller(settings), await seller(settings)]

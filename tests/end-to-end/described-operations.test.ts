@@ -26,9 +26,10 @@ const RULES: Readonly<Record<string, RegExp>> = {
   pushPayroll: /^pay_period\.end_date lies before/,
   issuePolicy: /^expiration_date must lie after|^rates|^class_codes|^states|^locations/,
   changePolicy: /^rates|^class_codes|^states|^locations/,
-  setCheckout: /^(embed_origins\[\d+\] must be an https origin|web_address must be a host|logo_url must be)/,
+  setCheckout:
+    /^(embed_origins\[\d+\] must be an https origin|web_address must be a host|link_format must contain|logo_url must be)/,
   advanceClock:
-    /^seconds (or to is required|and to cannot be given together)|^(seconds|to) must be a time that exists/,
+    /^seconds (or to is required|and to cannot be given together)|^(seconds|to) must be a time (that exists|before the year)/,
   redriveWork: /^(process_manager|kind|key) is required/,
   discardWork: /^(process_manager|kind|key) is required/,
   injectFault: /^mode is required/,

@@ -7,7 +7,7 @@ import {
   submit,
   TYPED,
 } from '../support/payer-pages.ts'
-import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
+import { enableCheckout, newSession, sessionBody, tokenOf } from '../support/payment-sessions.ts'
 import { newLink, partner } from '../support/payments.ts'
 import { untilLimited } from '../support/rate-limits.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
@@ -184,6 +184,35 @@ describe('the page of a session', () => {
     expect(Buffer.byteLength(text)).toBeLessThan(50 * 1024)
   })
 
+  test.each([
+    [200, 'x', 27],
+    [69, 'x', 200],
+    [38, '\u{1f600}', 100],
+    [66, '"', 35],
+    [14, '&', 200],
+  ])('stays so with the most that is taken: %i fees of %s, %i times', async (count, letter, times) => {
+    const own = await seedTenant(service)
+    await enableCheckout(service, own, {
+      ...{ display_name: '"'.repeat(100), support_email: `${'a'.repeat(200)}@harbor.example` },
+    })
+    const overrides = (fees: number) => ({
+      ...{ amount_cents: undefined, premium_cents: 90_000_000, fee_cents: fees * 40_000 },
+      ...{ total_installments: 60, description: '"'.repeat(500) },
+      fee_breakdown: Array(fees).fill({ label: letter.repeat(times), amount_cents: 40_000 }),
+    })
+    const { url } = await newSession(service, own, overrides(count))
+    const wrong = { account_holder_name: '"'.repeat(201), bank_name: '"'.repeat(201), routing_number: '1' }
+    const refused = await bank(url, { ...wrong, account_number: '1', account_type: '1', authorized: '' })
+    expect(refused.status).toBe(400)
+    for (const { text } of [await send(url), refused]) {
+      expect(text.match(/<tr>/g)!.length).toBeGreaterThan(60 + count)
+      expect(Buffer.byteLength(text)).toBeLessThan(50 * 1024)
+    }
+    const more = sessionBody(own, overrides(count + 2))
+    const { status, body } = await partner(service, own.clientHeaders, 'POST', '/payment-sessions', more)
+    expect([status, body.message]).toEqual([400, expect.stringMatching(/^fee_breakdown /)])
+  })
+
   test('shows what partners and payers wrote as text', async () => {
     const evil = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;`
     const own = await seedTenant(service)
@@ -296,7 +325,10 @@ describe('a form that is sent', () => {
     for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
       expect((await postForm(url, fields, { 'Content-Type': type })).status).toBe(415)
     }
-    expect((await postForm(url, { ...fields, bank_name: 'x'.repeat(20_000) })).status).toBe(413)
+    const large = await postForm(url, { ...fields, bank_name: 'x'.repeat(20_000) })
+    expect([large.status, large.text]).toEqual([413, expect.stringContaining('larger than 16 KiB')])
+    const packed = await postForm(url, fields, { 'Content-Encoding': 'gzip' })
+    expect([packed.status, packed.text]).toEqual([415, expect.not.stringContaining('JSON')])
     expect((await postForm(url, { ...fields, option: 'gold' })).status).toBe(400)
     expect((await shown(id)).status).toBe('opened')
     expect((await postForm(url, fields, { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' })).status).toBe(

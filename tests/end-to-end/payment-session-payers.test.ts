@@ -78,6 +78,17 @@ describe('without the card processor', () => {
     expect((await checkout(tokenOf({ url }))).status).toBe(200)
   })
 
+  test.each(['unreachable', 'timeout', 'decline'])('nothing is played: %s', async (mode) => {
+    const { id } = await session()
+    await fault('card-processor', mode)
+    const refused = await send(`${service.opsUrl}/ops/v1/card-processor/${id}/succeed`, {
+      ...{ method: 'POST', headers: { Authorization: `Bearer ${service.operatorToken}` }, body: {} },
+    })
+    expect(refusalOf(refused)).toEqual([502, false, 'Bad Gateway', expect.stringContaining('card processor')])
+    expect((await shown(id)).status).toBe('pending')
+    expect(await pay(id)).toMatchObject({ outcome: 'succeeded', already_paid: false })
+  })
+
   test('nothing that could still be charged is cancelled', async () => {
     const { id } = await session({ mode: 'embedded' })
     await fault('card-processor', 'unreachable')
@@ -170,6 +181,8 @@ describe('a page', () => {
   test('is opened by the first look, not by its plan', async () => {
     const { id, url } = await session({ total_installments: 3 })
     await page(tokenOf({ url }), '/plan')
+    const address = `${service.paymentsUrl}/public/payment-sessions/${tokenOf({ url })}`
+    expect((await send(address, { method: 'HEAD' })).status).toBe(200)
     expect(await shown(id)).toMatchObject({ status: 'pending', opened_at: null })
     await page(tokenOf({ url }))
     const { opened_at, status } = await shown(id)

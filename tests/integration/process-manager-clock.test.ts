@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { type AdvanceClockParts, advanceClock } from '../../application/operations/advance-clock.ts'
+import { type AdvanceClockParts, advanceClock, LATEST } from '../../application/operations/advance-clock.ts'
 import { drain } from '../../application/operations/drain.ts'
 import {
   backoff,
@@ -11,6 +11,8 @@ import {
   work,
 } from '../../application/process-managers/runtime/process-manager.ts'
 import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
+import { isoTime, monthsAfter } from '../../domain/kernel/calendar.ts'
+import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { openWorkbench, storeWork, until, type Workbench } from '../support/workbench.ts'
@@ -97,6 +99,13 @@ describe('advancing the virtual clock', () => {
     ])
   })
 
+  test('it ends where what begins then still has dates', async () => {
+    expect(await advance({ to: LATEST })).toEqual({ now: LATEST })
+    expect(await advance({ seconds: 0.001 })).toMatchObject({ rejected: true, code: 'invalid_time' })
+    // with time to settle the last one
+    expect(isoTime(monthsAfter(LATEST, MOST_INSTALLMENTS + 12))).toMatch(/^9980-12-31T/)
+  })
+
   test('the time survives a restart', async () => {
     const start = bench.clock.now()
     await advance({ seconds: 86_400.5 })
@@ -143,7 +152,9 @@ describe('advancing the virtual clock', () => {
     expect(await advance({ to: now - 1 })).toMatchObject({ rejected: true, code: 'clock_moves_forward' })
     expect(await advance({ seconds: -1 })).toMatchObject({ rejected: true, code: 'clock_moves_forward' })
     expect(await advance({ seconds: Number.NaN })).toMatchObject({ rejected: true, code: 'invalid_time' })
-    expect(await advance({ to: 8.64e15 + 1 })).toMatchObject({ rejected: true, code: 'invalid_time' })
+    for (const to of [LATEST + 1, 8.64e15 + 1]) {
+      expect(await advance({ to })).toMatchObject({ rejected: true, code: 'invalid_time' })
+    }
     expect(await advance({ to: now })).toEqual({ now })
     expect(await bench.log.readStream('virtualClock-service')).toHaveLength(1)
   })

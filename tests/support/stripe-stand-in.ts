@@ -60,8 +60,8 @@ export class StripeStandIn extends StripeObjects {
   }
 
   /** A service that takes the stand-in for Stripe, which tells it what happens. */
-  async startService(): Promise<RunningService> {
-    this.#service = await startService({ env: stripeSettings(this) })
+  async startService(env: Readonly<Record<string, string>> = {}): Promise<RunningService> {
+    this.#service = await startService({ env: { ...stripeSettings(this), ...env } })
     return this.#service
   }
 

@@ -12,7 +12,13 @@ import {
   WebAddressVerified,
 } from '../../domain/payments/checkout-settings.ts'
 import { type Logo, LogoKept, logo, logoTypeOf } from '../../domain/payments/logo.ts'
-import { pageAddress, pagePattern, tokenIn } from '../../domain/payments/web-address.ts'
+import {
+  LINK_FORMAT,
+  pageAddress,
+  pagePattern,
+  staysAsItIs,
+  tokenIn,
+} from '../../domain/payments/web-address.ts'
 import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
@@ -129,4 +135,43 @@ test('a page is found with a query behind its address', () => {
   }
   expect(tokenIn('/{token}', '/')).toBe(null)
   expect(tokenIn('/a{token}a', '/a')).toBe(null)
+})
+
+test('a page is found where more word characters follow its token', () => {
+  expect(tokenIn('/{token}x', '/T-1_x')).toBe('T-1_')
+  expect(tokenIn('/{token}x', '/xx')).toBe('x')
+  expect(tokenIn('/{token}-a.b', '/T-a.b?from=mail')).toBe('T')
+  for (const other of ['/x', '/T', '/Ty', '/Tx/x', '/Tx&x=1']) expect(tokenIn('/{token}x', other)).toBe(null)
+  expect(tokenIn('/{token}-a.b', '/T-a+b')).toBe(null)
+})
+
+const isLinkFormat = (format: string) => LINK_FORMAT.test(format) && staysAsItIs(format)
+
+test.each([
+  '/pay/{token}',
+  '{token}',
+  '//{token}',
+  '/p-{token}.html',
+  '/{token}x/',
+  '/a.b/..c/...{token}',
+  '/pay/{token}/open?x=1&y=%C3%BC',
+  '/?t={token}&v=1',
+  '/p(1),2;v=3!$&()*+=:@~_-/{token}',
+])('links of the format %s arrive as they were issued', (format) => {
+  expect(isLinkFormat(format)).toBe(true)
+  const address = pageAddress('pay.partner.example/x', format, 'T-1_')
+  const { href, pathname, search } = new URL(address)
+  expect(href).toBe(address)
+  expect(tokenIn(pagePattern('pay.partner.example/x', format), `${pathname}${search}`)).toBe('T-1_')
+})
+
+test.each([
+  ...['', '/pay', '/{token', '/{Token}', '/{token}/{token}', '/p{{token}}', '/{token}?{token}'],
+  ...['/p#{token}', '/{token}#f', '/{token}#', '/{token}?'],
+  ...['/a/../{token}', '/./{token}', '/{token}/..', '/{token}/.', '/%2e%2E/{token}', '/a/.%2e/{token}'],
+  ...['/bezahlen-für/{token}', '/p?t={token}&x=ü', '/\u202e{token}', '/\u200b{token}', '/\u{1f600}/{token}'],
+  ...['/a\\{token}', '/p`{token}`', '/p^{token}', '/p|{token}', '/[{token}]', "/p'{token}", '/p"{token}"'],
+  ...['/ {token}', '/{token}\n', '/\t{token}', '/%{token}', '/%2/{token}', '/100%/{token}', '/%zz{token}'],
+])('links of the format %j lead nowhere', (format) => {
+  expect(isLinkFormat(format)).toBe(false)
 })

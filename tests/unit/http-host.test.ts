@@ -397,7 +397,10 @@ describe('a body', () => {
 
   it('is refused when it is larger than the limit, announced or not', async () => {
     const large = Buffer.alloc(LIMIT + 1, 0x20)
-    expect((await post(large)).status).toBe(413)
+    const refused = await post(large)
+    expect([refused.status, await refused.json()]).toMatchObject([
+      ...[413, { message: 'The body is larger than 1 MiB' }],
+    ])
     const { status, headers } = await new Promise<{ status?: number; headers: IncomingHttpHeaders }>(
       (resolve, reject) => {
         const chunked = httpRequest(url('/things'), { method: 'POST' }, (answer) => {
