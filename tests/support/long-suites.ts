@@ -37,7 +37,10 @@ const LONG: readonly Part[] = [
   { file: 'end-to-end/financing-crash' },
   { file: 'end-to-end/processor-switch' },
   // of several moments or modes, two
-  { file: 'chaos/pipeline-kill', names: /^(right after it was accepted|with all processes of its database)$/ },
+  {
+    file: 'chaos/pipeline-kill',
+    names: /^(right after it was accepted|with all processes of its database)$/,
+  },
   { file: 'end-to-end/payment-session-crash', names: /: embedded$/ },
   {
     file: 'end-to-end/retry-after-lost-answer',
