@@ -874,13 +874,13 @@ export interface operations {
                     single_use?: boolean | null;
                     created_by?: string | null;
                     /** @description Refused */
-                    total_installments?: unknown;
+                    total_installments?: null;
                     /** @description Refused */
-                    down_payment_percent?: unknown;
+                    down_payment_percent?: null;
                     /** @description Refused */
-                    down_payment_cents?: unknown;
+                    down_payment_cents?: null;
                     /** @description Refused */
-                    down_payment_months?: unknown;
+                    down_payment_months?: null;
                     insured: {
                         /** @description The name of the employer */
                         business_name: string;
@@ -904,9 +904,9 @@ export interface operations {
                         /** @description On the list of test recipients; default: customer.email */
                         email_to?: string | null;
                         /** @description Refused */
-                        sms?: unknown;
+                        sms?: null;
                         /** @description Refused */
-                        sms_to?: unknown;
+                        sms_to?: null;
                     } | null;
                 };
             };
@@ -1122,15 +1122,15 @@ export interface operations {
                     single_use?: boolean | null;
                     created_by?: string | null;
                     /** @description Refused */
-                    total_installments?: unknown;
+                    total_installments?: null;
                     /** @description Refused */
-                    down_payment_percent?: unknown;
+                    down_payment_percent?: null;
                     /** @description Refused */
-                    down_payment_cents?: unknown;
+                    down_payment_cents?: null;
                     /** @description Refused */
-                    down_payment_months?: unknown;
+                    down_payment_months?: null;
                     /** @description Refused */
-                    deliver?: unknown;
+                    deliver?: null;
                 };
             };
         };

@@ -20,7 +20,7 @@ const refused = (why: string) =>
   z
     .unknown()
     .refine((value) => value === undefined || value === null, { error: why })
-    .meta({ description: 'Refused', override: { not: {} } })
+    .meta({ description: 'Refused', override: { type: 'null' } })
     .optional()
 const noPlan = () => refused('is not for financing sessions: they sell no payment plan')
 
