@@ -74,7 +74,7 @@ const LONG: readonly Part[] = [
   // of an upgrade, once; integration/payment-link-work has a processor that is away
   {
     file: 'end-to-end/payment-alerts',
-    names: /^(that was cancelled before an upgrade|ends with its policy once the processor is back)/,
+    names: /^(that was cancelled before an upgrade|once the processor is back)/,
   },
   // each colour in two views: two of them lie on each side of what can be read
   {
