@@ -135,6 +135,7 @@ export class Admission {
     this.#expectRoom(this.#work, caller, this.limit)
     this.#begin(caller)
     let isAtWork = true
+    let isOver = false
     const aside = async <Waited>(lane: Lane, limit: number, wait: () => Promise<Waited>): Promise<Waited> => {
       if (!isAtWork) return wait()
       this.#expectRoom(lane, caller, limit)
@@ -145,8 +146,11 @@ export class Admission {
         return await wait()
       } finally {
         lane.leave(caller)
-        this.#begin(caller)
-        isAtWork = true
+        // a request may end before what it asked for
+        if (!isOver) {
+          this.#begin(caller)
+          isAtWork = true
+        }
       }
     }
     admitted.set(request, {
@@ -162,8 +166,8 @@ export class Admission {
     try {
       return await work()
     } finally {
+      isOver = true
       if (this.#work.size >= BUSY) this.#measure(this.#now())
-      // who does not wait for what it asked outside is at work no more
       if (isAtWork) this.#end(caller)
     }
   }

@@ -186,7 +186,6 @@ export const paymentLinkEndpoints = [
         .meta({ id: 'SimulatedCompletion' }),
     },
     errors: { ...NONE, 409: 'The link is cancelled or has expired' },
-    asksOutside: true,
     async handle(call) {
       const { app } = call.host
       const link = accepted(await linkOf(app, call.caller.client, call.params.payment_link_id))

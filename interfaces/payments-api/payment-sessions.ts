@@ -52,6 +52,7 @@ export const paymentSessionEndpoints = [
       200: CreatedFinancingSession,
     },
     errors: { ...AWAY, ...OFF, 404: 'Employer, policy or carrier is not there; the message names which' },
+    asksOutside: true,
     handle(call) {
       const { host, caller, body } = call
       if ('billing_method' in body) return createFinanced(call, body)

@@ -58,7 +58,6 @@ export const processorEndpoints = [
       'Each notice counts once. One about something that is unknown here is accepted and changes nothing.',
     access: processor,
     answers: { 200: z.object({ received: z.int() }) },
-    asksOutside: true,
     async handle({ host, caller, requestId }) {
       const { app } = host
       const context: CommandContext = {

@@ -285,6 +285,14 @@ describe('what opens no page', () => {
       const other = await newSession(strict, own)
       await untilLimited(10, () => send(other.url))
 
+      // who asks for the frame of a session, whose id is no secret, takes nothing from who has its secret
+      const framed = await newSession(strict, own, { mode: 'embedded' })
+      const frame = `${strict.portalUrl}/embed/${framed.id}`
+      await untilLimited(10, () => send(frame))
+      const { client_secret } = framed
+      const opened = await Promise.all(Array.from({ length: 4 }, () => postForm(frame, { client_secret })))
+      expect(opened.map(({ status }) => status)).toEqual(Array(4).fill(200))
+
       await operate(strict, 'POST', `/tenants/${own.tenantId}/checkout/verify-web-address`, { force: true })
       const under = await Promise.all(
         Array.from({ length: 100 }, (_, n) =>

@@ -186,6 +186,21 @@ describe('admission', () => {
     expect(await sendWaiting(whileOutside, 'one more')).not.toBeNull()
   })
 
+  it('forgets a request that ended before what it asked outside did', async () => {
+    let answer = () => {}
+    const request = newRequest()
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    let asking: Promise<void> | undefined
+    await admission.during(request, { address: '192.0.2.1', credential: 'a' }, () => {
+      asking = whileOutside(request, () => asked)
+    })
+    answer()
+    await asking
+    expect(await fill()).toBe(ASSUMED)
+  })
+
   it('gives the place of work that fails to the next', async () => {
     await fill()
     await atWork.shift()!()

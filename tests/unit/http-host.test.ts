@@ -19,7 +19,7 @@ import {
   writeEnvelopeError,
 } from '../../interfaces/http/errors.ts'
 import { RateLimiter } from '../../interfaces/http/rate-limit.ts'
-import { createHost, type Listener, listen, queryOf } from '../../interfaces/http/server.ts'
+import { createHost, type Listener, listen, queryOf, type Route } from '../../interfaces/http/server.ts'
 import { parseLargeJson } from '../../interfaces/http/strict-json.ts'
 
 const LIMIT = 1024 * 1024
@@ -198,6 +198,19 @@ describe('a host', () => {
   })
 })
 
+/** A host that limits nobody but by what is at work. */
+function listenWith(admission: Admission, routes: readonly Route[]): Promise<Listener> {
+  const host = createHost({
+    routes,
+    addresses: new RateLimiter(0),
+    admission,
+    writeError: writeEnvelopeError,
+    newRequestId: () => 'id',
+    onFailure: () => undefined,
+  })
+  return listen(host, '127.0.0.1', 0)
+}
+
 describe('a host with too much to do', () => {
   it('refuses at once what is no probe, in its own error body, and lets others in', async () => {
     const admission = new Admission()
@@ -217,21 +230,10 @@ describe('a host with too much to do', () => {
       called.push(request.url!)
       sendJson(response, 200, {})
     }
-    const host = await listen(
-      createHost({
-        routes: [
-          { method: 'POST', path: '/work', handle },
-          { method: 'GET', path: '/healthz', isProbe: true, handle },
-        ],
-        addresses: new RateLimiter(0),
-        admission,
-        writeError: writeEnvelopeError,
-        newRequestId: () => 'id',
-        onFailure: () => undefined,
-      }),
-      '127.0.0.1',
-      0,
-    )
+    const host = await listenWith(admission, [
+      { method: 'POST', path: '/work', handle },
+      { method: 'GET', path: '/healthz', isProbe: true, handle },
+    ])
     const ask = (path: string, caller: string) =>
       fetch(`${host.url}${path}`, {
         headers: { Authorization: caller },
@@ -257,26 +259,17 @@ describe('a host with too much to do', () => {
 describe('a host whose callers send no more', () => {
   it('answers others as before, however many addresses they have', async () => {
     const admission = new Admission()
-    const host = await listen(
-      createHost({
-        routes: [
-          {
-            method: 'POST',
-            path: '/form',
-            async handle(request, response) {
-              sendJson(response, 200, { bytes: (await readBody(request, LIMIT)).length })
-            },
-          },
-        ],
-        addresses: new RateLimiter(0),
-        admission,
-        writeError: writeEnvelopeError,
-        newRequestId: () => 'id',
-        onFailure: () => undefined,
-      }),
-      '127.0.0.1',
-      0,
-    )
+    let begun = 0
+    const host = await listenWith(admission, [
+      {
+        method: 'POST',
+        path: '/form',
+        async handle(request, response) {
+          begun += 1
+          sendJson(response, 200, { bytes: (await readBody(request, LIMIT)).length })
+        },
+      },
+    ])
     const silent = Array.from({ length: admission.limit + 20 }, (_, n) => {
       const localAddress = `127.0.${1 + Math.floor(n / 250)}.${1 + (n % 250)}`
       const socket = connect({ host: '127.0.0.1', port: host.port, localAddress })
@@ -285,8 +278,7 @@ describe('a host whose callers send no more', () => {
       return socket
     })
     try {
-      // the server has read what each of them sent
-      await Promise.all(silent.map((socket) => once(socket, 'connect')))
+      await expect.poll(() => begun).toBe(silent.length)
       for (let n = 0; n < 5; n += 1) {
         const answer = await fetch(`${host.url}/form`, { method: 'POST', body: 'x'.repeat(n) })
         expect([answer.status, await answer.json()]).toEqual([200, { bytes: n }])

@@ -250,15 +250,8 @@ export class StripeCardProcessor implements CardProcessor {
     const signature = headers['stripe-signature']
     if (typeof signature !== 'string') return null
     try {
-      const { webhooks } = this.#stripe
-      webhooks.signature!.verifyHeader(
-        body,
-        signature,
-        this.#webhookSecret,
-        webhooks.DEFAULT_TOLERANCE,
-        undefined,
-        now,
-      )
+      const { signature: signed, DEFAULT_TOLERANCE: within } = this.#stripe.webhooks
+      signed!.verifyHeader(body, signature, this.#webhookSecret, within, undefined, now)
     } catch {
       // a malformed header fails otherwise than a wrong signature does, and proves as little
       return null
