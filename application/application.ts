@@ -1,6 +1,8 @@
 import type { Environment } from '../domain/kernel/ids.ts'
 import type { CommandHandler } from './command-handling/command-handler.ts'
 import type { EventRegistry } from './event-registry.ts'
+import type { BankFiles } from './ports/bank-files.ts'
+import type { BankLink } from './ports/bank-link.ts'
 import type { BankRail } from './ports/bank-rail.ts'
 import type { CardProcessor } from './ports/card-processor.ts'
 import type { Clock } from './ports/clock.ts'
@@ -33,8 +35,14 @@ export interface Application {
   readonly processors: Readonly<Record<Environment, CardProcessor>>
   /** Others that can still be asked about what is there: live links and subscriptions of before a change. */
   readonly formerProcessors: readonly CardProcessor[]
-  /** What moves bank debits. */
-  readonly bankRail: BankRail
+  /** What links bank accounts: what a sandbox key asks for never reaches the real one. */
+  readonly bankLinks: Readonly<Record<Environment, BankLink>>
+  /** What moves bank debits: what a sandbox key asks for never reaches a bank. */
+  readonly bankRails: Readonly<Record<Environment, BankRail>>
+  /** What the rail works with that writes files for a bank; null where none does. */
+  readonly bankFiles: BankFiles | null
+  /** Debits whose source was accepted earlier are not collected; epoch milliseconds. */
+  readonly forwardCutoff: number
   /** The financing test path never leaves the service's own simulator. */
   readonly financing: FinancingProvider
   readonly messages: Messages

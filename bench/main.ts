@@ -4,8 +4,11 @@ import { type Effort, effort } from './effort.ts'
 import { runLoad } from './load.ts'
 import { measureAppending } from './measurements/appending.ts'
 import { measureCatchingUp } from './measurements/catching-up.ts'
+import { measureDebitBatch } from './measurements/debit-batch.ts'
 import { measureEventStoreDB } from './measurements/eventstoredb.ts'
 import { measureInstalments } from './measurements/instalments.ts'
+import { measureLedger } from './measurements/ledger.ts'
+import { measureLegacyImport } from './measurements/legacy-import.ts'
 import { measureLoading } from './measurements/loading.ts'
 import { measureManyConnections } from './measurements/many-connections.ts'
 import { measureMixedLoad } from './measurements/mixed-load.ts'
@@ -51,8 +54,11 @@ import { runWriter } from './writers.ts'
 const MEASUREMENTS: Readonly<Record<string, (server: BenchServer, effort: Effort) => Promise<Row[]>>> = {
   appending: measureAppending,
   'catching-up': measureCatchingUp,
+  'debit-batch': measureDebitBatch,
   eventstoredb: measureEventStoreDB,
   instalments: measureInstalments,
+  ledger: measureLedger,
+  'legacy-import': measureLegacyImport,
   loading: measureLoading,
   'many-connections': measureManyConnections,
   'mixed-load': measureMixedLoad,

@@ -4,35 +4,142 @@ import type { Operation } from './calls.ts'
 
 export interface components {
     schemas: {
+        AcceptedAchCollection: {
+            /** @constant */
+            success: true;
+            collection_id: string;
+            /** @description Entries */
+            accepted: number;
+            transactions: {
+                transaction_id: string;
+                policy_id: string;
+                /** @description Cents */
+                amount: number;
+                /**
+                 * @description At creation
+                 * @constant
+                 */
+                status: "PENDING";
+            }[];
+        };
+        AchAccount: {
+            _id: string;
+            account_last4: string;
+            routing_last4: string;
+            /** @enum {string} */
+            status: "unverified" | "active" | "disabled";
+            bank_name: string;
+            /** @enum {string} */
+            account_type: "checking" | "savings";
+            /** @enum {string} */
+            owner_type: "employer" | "carrier";
+            owner_id: string;
+            nickname: string | null;
+            is_primary: boolean;
+            /** @enum {string} */
+            connection_type: "manual" | "bankconnect";
+            verified: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        AchAccountVerification: {
+            _id: string;
+            /** @enum {string} */
+            status: "unverified" | "active" | "disabled";
+            tries_left: number;
+            /**
+             * Format: date-time
+             * @description Until when the amounts can be told
+             */
+            expires_at: string;
+        };
         AchTransaction: {
             transaction_id: string;
-            leg_id: string;
-            payment_session_id?: string;
-            installment_number?: number;
-            employer_id: string;
-            carrier_id: string;
-            policy_id: string;
-            /** @enum {string} */
-            status: "pending" | "Scheduled" | "submitted" | "processed" | "returned";
+            /**
+             * @description As it is kept; a record of the legacy service in its own words
+             * @enum {string}
+             */
+            status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
             /** @enum {string} */
             status_group: "in_flight" | "money_landed" | "failed";
+            /** @description Why a gate stopped it */
             reason: string | null;
+            /** @description The reason again, where the money did not move */
             failure_reason: string | null;
-            return_code: string | null;
             amount_cents: number;
+            employer_id: string;
+            /** @description Null: a record of the legacy service that names none */
+            policy_id: string | null;
+            /** @description Null: a record of the legacy service that names none */
+            carrier_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            leg_id: string;
+            /**
+             * @description What raised it
+             * @enum {string}
+             */
+            source: "session" | "instalment" | "api" | "collection" | "payroll_file" | "legacy";
+            payment_session_id?: string;
+            installment_number?: number;
+            /** @description The batch collection that it is of */
+            collection_id?: string;
+            return_code: string | null;
             /** @constant */
             currency: "usd";
-            payment_purpose: string;
+            payment_purpose: string | null;
             description: string | null;
             /** @description Null: the account that a payer gave is no account of the API */
             bank_account_id: string | null;
-            account_last4: string;
+            account_last4: string | null;
             /** @description When it takes effect; null until it is in a batch */
             effective_date: string | null;
-            /** @description Empty: payment sessions have none */
+            /** @description Of the request that it was created by */
             metadata: {
                 [key: string]: string;
             };
+        };
+        AchTransactionFees: {
+            transaction_id: string;
+            fees: {
+                label: string;
+                amount_cents: number;
+            }[];
+            total_cents: number;
+        };
+        AchTransactionHistoryEntry: {
+            /** Format: date-time */
+            at: string;
+            /** @description Null: it was created */
+            from_status: ("pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled") | null;
+            /** @enum {string} */
+            to_status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
+            reason: string | null;
+            note: string | null;
+        };
+        AchTransactionState: {
+            transaction_id: string;
+            /**
+             * @description As it is kept; a record of the legacy service in its own words
+             * @enum {string}
+             */
+            status: "pending" | "Scheduled" | "submitted" | "processed" | "returned" | "failed" | "cancelled" | "quarantined" | "legacy_collected" | "at_sb" | "file_transmitted" | "sb_remit" | "canceled";
+            /** @enum {string} */
+            status_group: "in_flight" | "money_landed" | "failed";
+            /** @description Why a gate stopped it */
+            reason: string | null;
+            /** @description The reason again, where the money did not move */
+            failure_reason: string | null;
+            amount_cents: number;
+            employer_id: string;
+            /** @description Null: a record of the legacy service that names none */
+            policy_id: string | null;
+            /** @description Null: a record of the legacy service that names none */
+            carrier_id: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -44,6 +151,75 @@ export interface components {
             /** @description The debit; absent where nothing is paid now */
             leg_id?: string;
         };
+        BankAccount: {
+            _id: string;
+            user_id: string;
+            name: string;
+            bank_name: string;
+            employer_id: string | null;
+            carrier_id: string | null;
+            /** @enum {string} */
+            connection_type: "manual" | "bankconnect";
+            /** @enum {string} */
+            status: "active" | "disabled";
+            /** @description Of its employer, else its carrier, else its user */
+            primary: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        BankBalances: {
+            bankconnect_item_id: string;
+            accounts: {
+                bankconnect_account_id: string;
+                /** @description Null: the bank does not say */
+                current_cents: number | null;
+                available_cents: number | null;
+                currency: string | null;
+            }[];
+        };
+        BankConnection: {
+            _id: string;
+            bankconnect_item_id: string;
+            institution_name: string | null;
+            user_id: string;
+            employer_id: string | null;
+            carrier_id: string | null;
+            /**
+             * @description `login_required`: nothing is read before the user has logged in at the bank again
+             * @enum {string}
+             */
+            status: "active" | "login_required";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        BankTransaction: {
+            _id: string;
+            bankconnect_item_id: string;
+            bankconnect_account_id: string;
+            employer_id: string | null;
+            /** Format: date */
+            date: string;
+            amount_cents: number;
+            /**
+             * @description `debit`: money left the account
+             * @enum {string}
+             */
+            direction: "debit" | "credit";
+            currency: string | null;
+            description: string;
+            pending: boolean;
+        };
+        BankTransactionSummary: {
+            total_transactions: number;
+            total_debits_cents: number;
+            total_credits_cents: number;
+            /** @description Credits less debits */
+            net_cents: number;
+        };
         CancelledSession: {
             id: string;
             /** @constant */
@@ -53,6 +229,18 @@ export interface components {
             /** @description Mounts the checkout */
             client_secret: string;
             publishable_key: string;
+        };
+        CreatedAchDebit: {
+            /** @constant */
+            success: true;
+            transaction_id: string;
+            /**
+             * @description At creation; reads use the word `pending`
+             * @constant
+             */
+            status: "PENDING";
+            /** @description Cents */
+            amount: number;
         };
         CreatedEmbeddedSession: {
             id: string;
@@ -117,6 +305,36 @@ export interface components {
             /** @description Every invitation was handed over */
             delivery_ok: boolean;
             replaces?: string;
+        };
+        DeletedAchAccount: {
+            _id: string;
+            /** @constant */
+            deleted: true;
+        };
+        DeletedBankAccount: {
+            _id: string;
+            /** @constant */
+            deleted: true;
+        };
+        ExchangedBankConnection: {
+            _id: string;
+            bankconnect_item_id: string;
+            institution_name: string | null;
+            user_id: string;
+            employer_id: string | null;
+            carrier_id: string | null;
+            /**
+             * @description `login_required`: nothing is read before the user has logged in at the bank again
+             * @enum {string}
+             */
+            status: "active" | "login_required";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description Opens the item to `POST /bank-accounts/ach/from-bankconnect`; it is shown here and nowhere else */
+            access_token: string;
+            accounts: components["schemas"]["LinkedAccount"][];
         };
         FinancingCheckout: {
             session_id: string;
@@ -195,6 +413,23 @@ export interface components {
             at: string;
             /** @description Why it was not sent */
             reason?: string;
+        };
+        LinkToken: {
+            link_token: string;
+        };
+        LinkedAccount: {
+            bankconnect_account_id: string;
+            /** @description Of the bank account that stands for it */
+            bank_account_id: string;
+            name: string;
+            /** @description The last digits of its number, where the bank shows them */
+            mask: string | null;
+            /**
+             * @description Only checking and savings can be debited
+             * @enum {string}
+             */
+            type: "checking" | "savings" | "other";
+            bank_name: string;
         };
         Payment: {
             payment_id: string;
@@ -503,6 +738,20 @@ export interface components {
             canceled_at: string | null;
             /** @description `completed`: all charges of its plan are paid */
             cancellation_reason: ("requested" | "policy_cancelled" | "payment_failed" | "never_paid" | "completed" | "processor") | null;
+        };
+        SyncedBankConnection: {
+            bankconnect_item_id: string;
+            /** @description How many accounts the item has */
+            synced: number;
+            accounts: components["schemas"]["LinkedAccount"][];
+            transactions: {
+                /** @description New ones, and those that are another now */
+                changed: number;
+                /** @description Those that are no more, such as pending ones that were booked */
+                removed: number;
+                /** @description More come with the next sync */
+                has_more: boolean;
+            };
         };
         WebhookDelivery: {
             _id: string;
@@ -1270,7 +1519,1041 @@ export interface operations {
             };
         };
     };
-    /** List bank debits, newest first unless sorted otherwise */
+    /** Get a token that opens the bank-linking widget */
+    createLinkToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Your own word for who links the bank */
+                    user_id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["LinkToken"];
+                    };
+                };
+            };
+        };
+    };
+    /** Get a token that opens the widget for a linked item */
+    createUpdateLinkToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Your own word for who links the bank */
+                    user_id: string;
+                    item_id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["LinkToken"];
+                    };
+                };
+            };
+        };
+    };
+    /** Turn a public token of the widget into a connection */
+    exchangePublicToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description What the widget's success callback is given; it serves once */
+                    public_token: string;
+                    /** @description Your own word for who links the bank */
+                    user_id: string;
+                    employer_id?: string | null;
+                    carrier_id?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["ExchangedBankConnection"];
+                    };
+                };
+            };
+        };
+    };
+    /** Fetch the accounts and transactions of a linked item */
+    syncBankConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    item_id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["SyncedBankConnection"];
+                    };
+                };
+            };
+        };
+    };
+    /** Ask the bank for the balances of a linked item */
+    showBankBalance: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    bankconnect_item_id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankBalances"];
+                    };
+                };
+            };
+        };
+    };
+    /** List bank connections, newest first */
+    listBankConnections: {
+        parameters: {
+            query?: {
+                employer_id?: string;
+                carrier_id?: string;
+                status?: "active" | "login_required";
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankConnection"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Show a bank connection */
+    showBankConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the bank connection */
+                connection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankConnection"];
+                    };
+                };
+            };
+        };
+    };
+    /** List transactions of linked accounts, the latest date first */
+    listBankTransactions: {
+        parameters: {
+            query?: {
+                employer_id?: string;
+                bankconnect_item_id?: string;
+                /** @description Of this day or later */
+                date_from?: string;
+                /** @description Of this day or earlier */
+                date_to?: string;
+                bankconnect_account_id?: string;
+                pending?: boolean;
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankTransaction"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Add up transactions of linked accounts */
+    summarizeBankTransactions: {
+        parameters: {
+            query?: {
+                employer_id?: string;
+                bankconnect_item_id?: string;
+                /** @description Of this day or later */
+                date_from?: string;
+                /** @description Of this day or earlier */
+                date_to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankTransactionSummary"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show a transaction of a linked account */
+    showBankTransaction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the bank transaction */
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankTransaction"];
+                    };
+                };
+            };
+        };
+    };
+    /** Create an ACH account from an account of a linked item */
+    createAchAccountFromBank: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    owner_type: "employer" | "carrier";
+                    owner_id: string;
+                    bankconnect_account_id: string;
+                    bankconnect_item_id: string;
+                    /** @description What the exchange of this item handed out */
+                    access_token: string;
+                    nickname?: string | null;
+                    /** @default false */
+                    is_primary?: boolean | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccount"];
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** List ACH accounts, newest first */
+    listAchAccounts: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+                owner_id?: string;
+                owner_type?: "employer" | "carrier";
+                status?: "unverified" | "active" | "disabled";
+                connection_type?: "manual" | "bankconnect";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccount"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Create an ACH account from a routing and an account number */
+    createAchAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    owner_type: "employer" | "carrier";
+                    owner_id: string;
+                    routing_number: string;
+                    account_number: string;
+                    bank_name: string;
+                    /** @enum {string} */
+                    account_type: "checking" | "savings";
+                    nickname?: string | null;
+                    /** @default false */
+                    is_primary?: boolean | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccount"];
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show an ACH account */
+    showAchAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the ACH account */
+                ach_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Delete an ACH account: it is hidden, and nothing new is debited from it */
+    deleteAchAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the ACH account */
+                ach_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["DeletedAchAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Change fields of an ACH account; its numbers and its owner stay */
+    changeAchAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the ACH account */
+                ach_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    nickname?: string | null;
+                    bank_name?: string;
+                    /** @enum {string} */
+                    account_type?: "checking" | "savings";
+                    is_primary?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Start to verify an ACH account by two credits under one dollar */
+    sendMicroDeposits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the ACH account */
+                ach_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccountVerification"];
+                    };
+                };
+            };
+        };
+    };
+    /** Tell the amounts of the two credits: the account is active if they are right */
+    verifyAchAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the ACH account */
+                ach_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    amounts_cents: [
+                        number,
+                        number
+                    ];
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** List bank accounts of the metadata layer, newest first */
+    listBankAccounts: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description At most 200 are shown */
+                limit?: number;
+                employer_id?: string;
+                carrier_id?: string;
+                connection_type?: "manual" | "bankconnect";
+                status?: "unverified" | "active" | "disabled";
+                primary?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankAccount"][];
+                        pagination: {
+                            page: number;
+                            limit: number;
+                            total: number;
+                            total_pages: number;
+                            has_more: boolean;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    /** Create a bank account of the metadata layer */
+    createBankAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Your own word for who manages it */
+                    user_id: string;
+                    name: string;
+                    bank_name: string;
+                    employer_id?: string | null;
+                    carrier_id?: string | null;
+                    /** @default manual */
+                    connection_type?: ("manual" | "bankconnect") | null;
+                    /** @default false */
+                    primary?: boolean | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankAccount"];
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show a bank account of the metadata layer */
+    showBankAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the bank account */
+                bank_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Delete a bank account of the metadata layer */
+    deleteBankAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the bank account */
+                bank_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["DeletedBankAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Change fields of a bank account of the metadata layer */
+    changeBankAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the bank account */
+                bank_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    bank_name?: string;
+                    employer_id?: string | null;
+                    carrier_id?: string | null;
+                    /** @enum {string} */
+                    connection_type?: "manual" | "bankconnect";
+                    /** @enum {string} */
+                    status?: "active" | "disabled";
+                    primary?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Make a bank account of the metadata layer the primary one of its owner */
+    makeBankAccountDefault: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the bank account */
+                bank_account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    primary: true;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["BankAccount"];
+                    };
+                };
+            };
+        };
+    };
+    /** Debit a bank account of an employer */
+    createAchDebit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    employer_id: string;
+                    carrier_id: string;
+                    policy_id: string;
+                    /** @description An ACH account, or a bank account that is tied to exactly one */
+                    bank_account_id: string;
+                    amount_cents: number;
+                    /** @enum {string} */
+                    payment_purpose: "paygo" | "down_payment" | "installment" | "late_payment" | "extra_payment" | "overdue_payment";
+                    description?: string | null;
+                    idempotency_key?: string | null;
+                    effective_date?: string | null;
+                    /**
+                     * @description Your own key-value pairs, text values only, 500 of them and 64 KiB at the most
+                     * @default {}
+                     */
+                    metadata?: {
+                        [key: string]: string;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        /** @description The key was used before: this is its transaction */
+                        data: components["schemas"]["CreatedAchDebit"];
+                    };
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["CreatedAchDebit"];
+                    };
+                };
+            };
+        };
+    };
+    /** Show how a debit stands */
+    showAchDebitStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the debit */
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchTransactionState"];
+                    };
+                };
+            };
+        };
+    };
+    /** Cancel a debit before its batch closes; cancelling again changes nothing */
+    cancelAchDebit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the debit */
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchTransactionState"];
+                    };
+                };
+            };
+        };
+    };
+    /** Debit one account for several policies of an employer, all of them or none */
+    createAchCollection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    employerId: string;
+                    /** @description An ACH account, or a bank account that is tied to exactly one */
+                    bankAccountId: string;
+                    /** @description One entry for each policy */
+                    policyCollections: {
+                        policyId: string;
+                        totalInDollars: number;
+                        description: string;
+                        /** @description Of the tenant and environment, for debits and entries of collections alike: the same again answers the first transaction */
+                        idempotencyKey: string;
+                    }[];
+                };
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AcceptedAchCollection"];
+                    };
+                };
+            };
+        };
+    };
+    /** List bank debits and records of the legacy service, newest first unless sorted otherwise */
     listAchTransactions: {
         parameters: {
             query?: {
@@ -1311,6 +2594,62 @@ export interface operations {
                             total_pages: number;
                             has_more: boolean;
                         };
+                    };
+                };
+            };
+        };
+    };
+    /** Show what happened to a transaction, oldest first */
+    showAchTransactionHistory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the transaction */
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchTransactionHistoryEntry"][];
+                    };
+                };
+            };
+        };
+    };
+    /** Show the fees of a transaction: the service takes none */
+    showAchTransactionFees: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the transaction */
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchTransactionFees"];
                     };
                 };
             };
@@ -1924,6 +3263,108 @@ export interface operations {
             };
         };
     };
+    /** Let the bank have the file with a debit */
+    simulateDebitAcknowledged: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the debit */
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchTransactionState"];
+                    };
+                };
+            };
+        };
+    };
+    /** Let the processor report a debit settled */
+    simulateDebitSettled: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the debit */
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    processor_status?: string | null;
+                    transmission_date?: string | null;
+                    effective_date?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchTransactionState"];
+                    };
+                };
+            };
+        };
+    };
+    /** Let the bank return a debit */
+    simulateDebitReturned: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the debit */
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    return_code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        ok: true;
+                        data: components["schemas"]["AchTransactionState"];
+                    };
+                };
+            };
+        };
+    };
     /** What the page of a payment link shows to whoever has its address */
     showPaymentLinkPage: {
         parameters: {
@@ -2226,6 +3667,230 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "wrapped": true,
     "pagedBy": null
   },
+  "createLinkToken": {
+    "method": "POST",
+    "path": "/api/v1/bankconnect/link-token",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "createUpdateLinkToken": {
+    "method": "POST",
+    "path": "/api/v1/bankconnect/link-token/update",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "exchangePublicToken": {
+    "method": "POST",
+    "path": "/api/v1/bankconnect/exchange",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "syncBankConnection": {
+    "method": "POST",
+    "path": "/api/v1/bankconnect/sync-accounts",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showBankBalance": {
+    "method": "POST",
+    "path": "/api/v1/bankconnect/balance",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listBankConnections": {
+    "method": "GET",
+    "path": "/api/v1/bankconnect/connections",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showBankConnection": {
+    "method": "GET",
+    "path": "/api/v1/bankconnect/connections/{connection_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listBankTransactions": {
+    "method": "GET",
+    "path": "/api/v1/bankconnect/transactions",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "summarizeBankTransactions": {
+    "method": "GET",
+    "path": "/api/v1/bankconnect/transactions/summary",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showBankTransaction": {
+    "method": "GET",
+    "path": "/api/v1/bankconnect/transactions/{transaction_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "createAchAccountFromBank": {
+    "method": "POST",
+    "path": "/api/v1/bank-accounts/ach/from-bankconnect",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "createAchAccount": {
+    "method": "POST",
+    "path": "/api/v1/bank-accounts/ach",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listAchAccounts": {
+    "method": "GET",
+    "path": "/api/v1/bank-accounts/ach",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showAchAccount": {
+    "method": "GET",
+    "path": "/api/v1/bank-accounts/ach/{ach_account_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "changeAchAccount": {
+    "method": "PATCH",
+    "path": "/api/v1/bank-accounts/ach/{ach_account_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "deleteAchAccount": {
+    "method": "DELETE",
+    "path": "/api/v1/bank-accounts/ach/{ach_account_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "sendMicroDeposits": {
+    "method": "POST",
+    "path": "/api/v1/bank-accounts/ach/{ach_account_id}/micro-deposits",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "verifyAchAccount": {
+    "method": "POST",
+    "path": "/api/v1/bank-accounts/ach/{ach_account_id}/verify",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "createBankAccount": {
+    "method": "POST",
+    "path": "/api/v1/bank-accounts",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "listBankAccounts": {
+    "method": "GET",
+    "path": "/api/v1/bank-accounts",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": "page"
+  },
+  "showBankAccount": {
+    "method": "GET",
+    "path": "/api/v1/bank-accounts/{bank_account_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "changeBankAccount": {
+    "method": "PATCH",
+    "path": "/api/v1/bank-accounts/{bank_account_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "deleteBankAccount": {
+    "method": "DELETE",
+    "path": "/api/v1/bank-accounts/{bank_account_id}",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "makeBankAccountDefault": {
+    "method": "PATCH",
+    "path": "/api/v1/bank-accounts/{bank_account_id}/default",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "createAchDebit": {
+    "method": "POST",
+    "path": "/api/v1/ach/debits",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showAchDebitStatus": {
+    "method": "GET",
+    "path": "/api/v1/ach/debits/{transaction_id}/status",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "cancelAchDebit": {
+    "method": "POST",
+    "path": "/api/v1/ach/debits/{transaction_id}/cancel",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "createAchCollection": {
+    "method": "POST",
+    "path": "/api/v1/ach/collections",
+    "credentials": "client",
+    "takesKey": true,
+    "wrapped": true,
+    "pagedBy": null
+  },
   "listAchTransactions": {
     "method": "GET",
     "path": "/api/v1/ach/transactions",
@@ -2233,6 +3898,22 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
     "takesKey": false,
     "wrapped": true,
     "pagedBy": "page"
+  },
+  "showAchTransactionHistory": {
+    "method": "GET",
+    "path": "/api/v1/ach/transactions/{transaction_id}/history",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "showAchTransactionFees": {
+    "method": "GET",
+    "path": "/api/v1/ach/transactions/{transaction_id}/fees",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
   },
   "createSubscription": {
     "method": "POST",
@@ -2357,6 +4038,30 @@ export const paymentsOperations: Readonly<Record<keyof operations, Operation>> =
   "simulateFailedCharge": {
     "method": "POST",
     "path": "/api/v1/sandbox/subscriptions/{subscription_id}/fail",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "simulateDebitAcknowledged": {
+    "method": "POST",
+    "path": "/api/v1/sandbox/ach/debits/{transaction_id}/acknowledge",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "simulateDebitSettled": {
+    "method": "POST",
+    "path": "/api/v1/sandbox/ach/debits/{transaction_id}/settle",
+    "credentials": "client",
+    "takesKey": false,
+    "wrapped": true,
+    "pagedBy": null
+  },
+  "simulateDebitReturned": {
+    "method": "POST",
+    "path": "/api/v1/sandbox/ach/debits/{transaction_id}/return",
     "credentials": "client",
     "takesKey": false,
     "wrapped": true,

@@ -184,7 +184,7 @@ interface components {
 export interface WebhookEvents {
   /** A payment through the card processor's checkout was completed */
   'payment.completed': components['schemas']['PaymentCompleted']
-  /** A payment attempt failed, or a settled bank debit was returned */
+  /** A payment attempt failed, or a bank debit of a session, a plan or a payroll file was returned (`leg_id`, `return_code`) */
   'payment.failed': components['schemas']['PaymentFailed']
   /** A refund was processed */
   'payment.refunded': components['schemas']['PaymentRefunded']
@@ -196,9 +196,9 @@ export interface WebhookEvents {
   'installment.paid': components['schemas']['InstallmentPaid']
   /** The payment of an installment failed */
   'installment.failed': components['schemas']['InstallmentFailed']
-  /** The bank debit of an installment that fell due was scheduled; its batch closes at `cancellation_deadline`. No route cancels it any more: cancelling the session before it fell due was the only way */
+  /** The service created a bank debit by itself: of the premium of a payroll file, or of an installment that fell due. It can be cancelled until `cancellation_deadline`, when its batch closes (`POST /ach/debits/{leg_id}/cancel`) */
   'payment.debit_minted': components['schemas']['PaymentDebitMinted']
-  /** A scheduled bank debit was cancelled before it moved money */
+  /** A bank debit of which `payment.debit_minted` told ended before it moved money: it was cancelled, stopped by a gate, rejected, or could not be carried out */
   'payment.debit_cancelled': components['schemas']['PaymentDebitCancelled']
   /** A bank debit was found in the bank account that received it (carriers with `settlement_type` `fbo`) */
   'payment.debit_cleared': components['schemas']['PaymentDebitCleared']

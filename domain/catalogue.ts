@@ -1,8 +1,23 @@
 import { agentCredential } from './access/agent-credential.ts'
 import { apiClient } from './access/api-client.ts'
 import { inboundConnection } from './access/inbound-connection.ts'
+import { achAccount } from './banking/ach-account.ts'
+import { bankAccount } from './banking/bank-account.ts'
+import { bankConnection } from './banking/bank-connection.ts'
 import { bankCredit } from './banking/bank-credit.ts'
 import { bankDebit } from './banking/bank-debit.ts'
+import { bankFile, bankFileEntries, bankFileNumbers } from './banking/bank-file.ts'
+import { bankReport } from './banking/bank-report.ts'
+import { bankTransactions } from './banking/bank-transactions.ts'
+import { debitCollection } from './banking/debit-collection.ts'
+import { debitKey } from './banking/debit-key.ts'
+import { legacyCollection } from './banking/legacy-collection.ts'
+import { legacyImport } from './banking/legacy-import.ts'
+import { payerCorrection } from './banking/payer-correction.ts'
+import { primaryAccount } from './banking/primary-account.ts'
+import { microDeposits, microDepositsOfBatch } from './banking/rail-deposits.ts'
+import { reconciliation } from './banking/reconciliation.ts'
+import { returnRate } from './banking/return-rate.ts'
 import { financingSession } from './financing/financing-session.ts'
 import { financingSettings } from './financing/financing-settings.ts'
 import type { Aggregate } from './kernel/decider.ts'
@@ -51,7 +66,25 @@ export const aggregates: readonly Aggregate[] = [
   paymentLink,
   paymentSession,
   bankDebit,
+  debitKey,
+  debitCollection,
   bankCredit,
+  returnRate,
+  reconciliation,
+  bankFile,
+  bankFileEntries,
+  bankFileNumbers,
+  bankReport,
+  microDeposits,
+  microDepositsOfBatch,
+  payerCorrection,
+  legacyCollection,
+  legacyImport,
+  bankConnection,
+  bankTransactions,
+  bankAccount,
+  achAccount,
+  primaryAccount,
   financingSettings,
   financingSession,
   webhookSubscriptions,

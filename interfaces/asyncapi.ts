@@ -29,16 +29,19 @@ export interface Message {
 /** When an event of a type is raised. */
 const WEBHOOKS: Readonly<Record<WebhookEventType, string>> = {
   'payment.completed': "A payment through the card processor's checkout was completed",
-  'payment.failed': 'A payment attempt failed, or a settled bank debit was returned',
+  'payment.failed':
+    'A payment attempt failed, or a bank debit of a session, a plan or a payroll file was returned (`leg_id`, `return_code`)',
   'payment.refunded': 'A refund was processed',
   'subscription.created': 'A recurring subscription started',
   'subscription.cancelled': 'A subscription was cancelled',
   'installment.paid': 'An installment was paid',
   'installment.failed': 'The payment of an installment failed',
   'payment.debit_minted':
-    'The bank debit of an installment that fell due was scheduled; its batch closes at `cancellation_deadline`. ' +
-    'No route cancels it any more: cancelling the session before it fell due was the only way',
-  'payment.debit_cancelled': 'A scheduled bank debit was cancelled before it moved money',
+    'The service created a bank debit by itself: of the premium of a payroll file, or of an installment that fell due. It can ' +
+    'be cancelled until `cancellation_deadline`, when its batch closes (`POST /ach/debits/{leg_id}/cancel`)',
+  'payment.debit_cancelled':
+    'A bank debit of which `payment.debit_minted` told ended before it moved money: it was cancelled, stopped by a gate, ' +
+    'rejected, or could not be carried out',
   'payment.debit_cleared':
     'A bank debit was found in the bank account that received it (carriers with `settlement_type` `fbo`)',
   'payment.debit_settled':

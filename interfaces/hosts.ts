@@ -142,7 +142,7 @@ async function listenOrExplain(
   name: HostName,
 ): Promise<Listener> {
   try {
-    return await listen(app, host, port)
+    return await listen(app, host, port, { takesStreams: name === 'ops' })
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
     const setting = `${name.toUpperCase()}_PORT`

@@ -1,4 +1,5 @@
 import type { Application } from '../application/application.ts'
+import { followFolders } from '../application/banking/bank-files/look-at-folders.ts'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
 import { EventRegistry } from '../application/event-registry.ts'
 import { IntegrationPublisher, UNPUBLISHED_STREAM } from '../application/integration-events/publisher.ts'
@@ -9,12 +10,17 @@ import { discardWork } from '../application/operations/unknown-work.ts'
 import { followNotices } from '../application/payments/missed-notices.ts'
 import { noticeSenders } from '../application/payments/processor-notices.ts'
 import { NO_FAULTS } from '../application/ports/faults.ts'
+import { bankAccounts } from '../application/process-managers/bank-accounts.ts'
 import { bankDebits } from '../application/process-managers/bank-debits.ts'
+import { bankFiles } from '../application/process-managers/bank-files.ts'
 import { checkoutSettings } from '../application/process-managers/checkout-settings.ts'
+import { debitCollections } from '../application/process-managers/debit-collections.ts'
 import { erasure } from '../application/process-managers/erasure.ts'
 import { financingSessions } from '../application/process-managers/financing-sessions.ts'
+import { moneyAccounted } from '../application/process-managers/money-accounted.ts'
 import { paymentLinks } from '../application/process-managers/payment-links.ts'
 import { paymentSessions } from '../application/process-managers/payment-sessions.ts'
+import { payrollDebits } from '../application/process-managers/payroll-debits.ts'
 import { payrollPipeline } from '../application/process-managers/payroll-pipeline.ts'
 import { policyCancellations } from '../application/process-managers/policy-cancellations.ts'
 import { policyIntakes } from '../application/process-managers/policy-intakes.ts'
@@ -39,7 +45,6 @@ import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.
 import { GuardedWeb } from '../infrastructure/outside-web/guarded-web.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
-import { SimulatedBankRail } from '../infrastructure/providers/bank/simulated.ts'
 import { SimulatedFinancingProvider } from '../infrastructure/providers/financing/simulated.ts'
 import { MessagesByChannel } from '../infrastructure/providers/messages/messages.ts'
 import { RecordedOutbox } from '../infrastructure/providers/messages/recorded-outbox.ts'
@@ -58,6 +63,8 @@ import { PostgresFaults } from '../infrastructure/work/faults.ts'
 import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
 import { projections as readModels } from '../projections/index.ts'
 import { Projections } from '../projections/runtime/projections.ts'
+import { bankLinks } from './bank-links.ts'
+import { bankRails } from './bank-rails.ts'
 import { cardProcessors } from './card-processors.ts'
 import { type Addresses, createHosts, type HostName, listenOnAll, portalHosts } from './hosts.ts'
 import type { Listener } from './http/server.ts'
@@ -184,11 +191,16 @@ async function compose(
     readModels: projections,
     lastUsed,
     faults,
-    bankRail: new SimulatedBankRail({ faults }),
+    forwardCutoff: config.forwardCutoff,
+    ...(await bankLinks(config, { faults })),
     financing: new SimulatedFinancingProvider(faults),
     messages: new MessagesByChannel(config, outbox, faults),
     outsideWeb: new GuardedWeb(config.webhookTargets),
     ...(await cardProcessors(config, { faults, personalData }, addresses)),
+    ...(await bankRails(config, {
+      ...{ log, registry, commands, clock, vault, randomness, faults },
+      pool: background,
+    })),
     webhooks: {
       sender: new HttpsWebhookSender(config.webhookTargets),
       deliveries: new PostgresDeliveryRecords(pool),
@@ -216,6 +228,8 @@ async function compose(
       ...[subscriptions(patient), policyCancellations(patient)],
       simulatedCardProcessor(patient),
       ...[paymentSessions(patient), bankDebits(patient, config.debitBatchIntervalSeconds * 1_000)],
+      ...[bankAccounts(patient), bankFiles(patient), payrollDebits(patient), moneyAccounted(patient)],
+      debitCollections(patient),
       financingSessions(patient),
       webhookDeliveries({
         ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
@@ -259,6 +273,21 @@ async function compose(
         await following
       })
     }
+  }
+  const { bankFiles: files } = patient
+  if (config.roles.has('worker') && files !== null && config.bankRail.kind === 'nacha') {
+    const stopping = new AbortController()
+    const failed = (error: unknown) => logger.warn('folders of the bank not looked into', {}, error)
+    const everyMs = config.bankRail.pollSeconds * 1_000
+    const following = followFolders(
+      { ...patient, bankFiles: files },
+      { leases, everyMs, failed },
+      stopping.signal,
+    )
+    closers.push(async () => {
+      stopping.abort()
+      await following
+    })
   }
   void rewrapAll(background, secrets.masterKeys).then(
     ({ dataKeys, secrets: rewrapped }) => {

@@ -1,61 +1,138 @@
 import { bankDebits as table } from '../application/read-models/bank-debits.ts'
 import {
+  BankDebitCancelled,
   BankDebitCreated,
+  BankDebitFailed,
+  BankDebitGated,
+  BankDebitHeldUp,
+  BankDebitInFile,
+  BankDebitLeftOut,
   BankDebitMatched,
   BankDebitProcessed,
+  BankDebitRejected,
+  BankDebitReleased,
   BankDebitReported,
+  BankDebitRepresented,
   BankDebitReturned,
   BankDebitScheduled,
   BankDebitSubmitted,
 } from '../domain/banking/bank-debit-events.ts'
-import { projection } from './runtime/projection.ts'
+import { type FoldedTable, projection } from './runtime/projection.ts'
 
 const ofLeg = ({ data }: { data: { leg_id: string } }) => ({ bank_debits: [[data.leg_id]] }) as const
 
-/** Bank debits as they are listed and looked for; whose account is debited stays in the log. */
+type Touched = { readonly data: { readonly leg_id: string; readonly at: string } }
+const touched = (
+  { data: { leg_id, at } }: Touched,
+  { bank_debits }: { readonly bank_debits: FoldedTable<typeof table> },
+) => bank_debits.change([leg_id], { updated_at: at })
+
+/** Bank debits as the ledger lists them and as they are looked for; of an account that is debited only its last digits are here. */
 export const bankDebits = projection({
   name: 'bank-debits',
-  version: 1,
+  version: 3,
   tables: [table],
   handlers: (on) => [
     on(BankDebitCreated, {
       apply({ data, position }, { bank_debits }) {
-        const { leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, amount_cents } = data
+        const { leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, source } = data
+        const { payment_session_id, installment_number, collection_id, file_id, bank_account_id } = data
+        const { payment_purpose, description, metadata, amount_cents, effective_date, created_at } = data
         bank_debits.put({
-          ...{ leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, amount_cents },
-          ...{ status: 'pending', created_at: data.created_at, seq: position },
-          awaits_credit: data.settlement_type === 'fbo',
+          ...{ leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, source },
+          ...{ payment_session_id, installment_number, collection_id, file_id, bank_account_id },
+          ...{ account_last4: data.account.account_last4, payment_purpose, description, metadata },
+          ...{ status: 'pending', amount_cents, effective_date, seq: position },
+          ...{ awaits_credit: data.settlement_type === 'fbo', created_at, updated_at: created_at },
         })
       },
     }),
+    on(BankDebitGated, {
+      reads: ofLeg,
+      apply: ({ data: { leg_id, status, reason, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status, reason, updated_at: at }),
+    }),
+    on(BankDebitReleased, {
+      reads: ofLeg,
+      apply: ({ data: { leg_id, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status: 'pending', reason: null, updated_at: at }),
+    }),
+    on(BankDebitRejected, {
+      reads: ofLeg,
+      apply: ({ data: { leg_id, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status: 'failed', updated_at: at }),
+    }),
+    on(BankDebitFailed, {
+      reads: ofLeg,
+      apply: ({ data: { leg_id, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status: 'failed', updated_at: at }),
+    }),
+    on(BankDebitCancelled, {
+      reads: ofLeg,
+      apply: ({ data: { leg_id, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status: 'cancelled', updated_at: at }),
+    }),
     on(BankDebitScheduled, {
       reads: ofLeg,
-      apply: ({ data: { leg_id, batch_closes_at, effective_date } }, { bank_debits }) =>
-        bank_debits.change([leg_id], { status: 'Scheduled', batch_closes_at, effective_date }),
+      apply({ data: { leg_id, batch_closes_at, effective_date: entry_date, at } }, { bank_debits }) {
+        const asked = bank_debits.get(leg_id)?.effective_date ?? null
+        const inBatch = { batch_closes_at, entry_date, effective_date: asked ?? entry_date }
+        bank_debits.change([leg_id], { status: 'Scheduled', ...inBatch, updated_at: at })
+      },
+    }),
+    on(BankDebitLeftOut, { reads: ofLeg, apply: touched }),
+    on(BankDebitHeldUp, { reads: ofLeg, apply: touched }),
+    on(BankDebitInFile, {
+      reads: ofLeg,
+      apply({ data: { leg_id, entry_date, at } }, { bank_debits }) {
+        const before = bank_debits.get(leg_id)
+        // its file was late, where that differs
+        const isShown = before?.effective_date === before?.entry_date
+        const shown = isShown && { effective_date: entry_date }
+        bank_debits.change([leg_id], { entry_date, ...shown, updated_at: at })
+      },
     }),
     on(BankDebitSubmitted, {
       reads: ofLeg,
-      apply: ({ data }, { bank_debits }) => bank_debits.change([data.leg_id], { status: 'submitted' }),
+      apply: ({ data: { leg_id, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status: 'submitted', updated_at: at }),
     }),
     on(BankDebitReported, {
       reads: ofLeg,
-      apply({ data: { leg_id, settled_on } }, { bank_debits }) {
-        if (settled_on === null || bank_debits.get(leg_id)?.status !== 'submitted') return
-        bank_debits.change([leg_id], { status: 'processed' })
+      apply({ data: { leg_id, settled_on, at } }, { bank_debits }) {
+        const isProcessed = settled_on !== null && bank_debits.get(leg_id)?.status === 'submitted'
+        bank_debits.change([leg_id], { ...(isProcessed && { status: 'processed' }), updated_at: at })
       },
     }),
     on(BankDebitProcessed, {
       reads: ofLeg,
-      apply: ({ data }, { bank_debits }) => bank_debits.change([data.leg_id], { status: 'processed' }),
+      apply: ({ data: { leg_id, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status: 'processed', updated_at: at }),
     }),
     on(BankDebitMatched, {
       reads: ofLeg,
-      apply: ({ data }, { bank_debits }) => bank_debits.change([data.leg_id], { awaits_credit: false }),
+      apply: ({ data: { leg_id, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { awaits_credit: false, updated_at: at }),
     }),
     on(BankDebitReturned, {
       reads: ofLeg,
-      apply: ({ data }, { bank_debits }) =>
-        bank_debits.change([data.leg_id], { status: 'returned', awaits_credit: false }),
+      apply: ({ data: { leg_id, return_code, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], {
+          ...{ status: 'returned', return_code, awaits_credit: false, updated_at: at },
+        }),
+    }),
+    on(BankDebitRepresented, {
+      reads: ofLeg,
+      apply({ data }, { bank_debits }) {
+        const { leg_id, batch_closes_at, effective_date: entry_date, settlement_type, at } = data
+        const again = {
+          batch_closes_at,
+          entry_date,
+          return_code: null,
+          awaits_credit: settlement_type === 'fbo',
+        }
+        bank_debits.change([leg_id], { status: 'Scheduled', ...again, updated_at: at })
+      },
     }),
   ],
 })

@@ -30,6 +30,21 @@ export const operatorAlerts = projection({
         },
       }),
     ),
+    ...Object.entries<AlertKind>(ALERTS).flatMap(([kind, alert]) =>
+      (alert.settledBy ?? []).map((type) =>
+        on(type, {
+          reads: (event) => ({ operator_alerts: [[alertIdOf(kind, alert, event)]] }),
+          apply(event, { operator_alerts }) {
+            const alert_id = alertIdOf(kind, alert, event)
+            if (operator_alerts.get(alert_id)?.acknowledged_at !== null) return
+            const { actor, recorded_at } = event.metadata
+            operator_alerts.change([alert_id], {
+              ...{ acknowledged_at: recorded_at, acknowledged_by: actor.id, note: null },
+            })
+          },
+        }),
+      ),
+    ),
     on(OperatorAlertAcknowledged, {
       reads: ({ data }) => ({ operator_alerts: [[data.alert_id]] }),
       apply({ data: { alert_id, note, times = 1 }, metadata }, { operator_alerts }) {

@@ -12,7 +12,7 @@ import {
   PayrollRowsRecorded,
   PayrollRowsValidated,
   PayrollWagesCalculated,
-} from '../domain/payroll/payroll-file.ts'
+} from '../domain/payroll/payroll-file-events.ts'
 import type { ValidationResult } from '../domain/payroll/phases.ts'
 import { type FoldedTable, projection } from './runtime/projection.ts'
 

@@ -60,7 +60,7 @@ const POLICY_OF_CARRIERS = statement(
  * of a policy never change, so the read model serves as an index: what it names is checked in the log,
  * and that it names none counts only once it is at the head of the log.
  */
-async function isInsuredInScope(
+export async function isInsuredInScope(
   app: Parts,
   scope: Pick<ClientScope, 'carrier_ids'>,
   employerId: string,

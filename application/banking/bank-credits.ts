@@ -151,8 +151,8 @@ const CANDIDATES = statement(
       .where('amount_cents', '=', $('amountCents'))
       .where(({ eb }) => eb('awaits_credit', '=', eb.lit(true)))
       .where((eb) => inIfGiven(eb, 'status', $('statuses')))
-      .where('effective_date', '>=', $('from'))
-      .where('effective_date', '<=', $('to'))
+      .where('entry_date', '>=', $('from'))
+      .where('entry_date', '<=', $('to'))
       .orderBy('seq')
       .limit($('limit')),
 )

@@ -1,17 +1,26 @@
+import { achAccount } from '../../domain/banking/ach-account.ts'
 import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
-import type { Rejection } from '../../domain/kernel/rejection.ts'
+import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import type { RailReport } from '../ports/bank-rail.ts'
 
-/** Records what is reported of a debit. A report that does not fit how the debit stands is refused, and changes nothing. */
-export function tellDebit(
+/**
+ * Records what is reported of a debit. A report that does not fit how the debit stands is refused, and changes nothing; so is
+ * one of a debit that goes through a real bank, whose own files report of it.
+ */
+export async function tellDebit(
   app: Application,
   legId: string,
   report: RailReport,
   context: CommandContext,
 ): Promise<BankDebit | Rejection> {
+  const { state } = await app.commands.load(bankDebit, legId)
+  if (state !== null && app.bankRails[state.environment].kind !== 'simulated') {
+    const why = 'The debit goes through a bank: what becomes of it is read from the files of the bank'
+    return reject('conflict', 'rail_not_simulated', why)
+  }
   return changed(app, bankDebit, legId, commandOf(report, app.clock.now()), context)
 }
 
@@ -26,4 +35,21 @@ function commandOf(report: RailReport, at: number): Parameters<typeof bankDebit.
     case 'return':
       return { type: 'Return', returnCode: report.returnCode, at }
   }
+}
+
+/** Presents a debit again that came back for lack of money: it goes with the batch that closes next. */
+export async function representDebit(
+  app: Application,
+  legId: string,
+  note: string | null,
+  context: CommandContext,
+): Promise<BankDebit | Rejection> {
+  const { state } = await app.commands.load(bankDebit, legId)
+  const accountId = state?.bank_account_id ?? null
+  const account = accountId === null ? null : (await app.commands.load(achAccount, accountId)).state
+  if (account?.status === 'disabled') {
+    const why = 'The debit cannot be presented again: its account is disabled'
+    return reject('conflict', 'ach_account_disabled', why)
+  }
+  return changed(app, bankDebit, legId, { type: 'Represent', note, at: app.clock.now() }, context)
 }

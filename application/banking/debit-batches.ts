@@ -1,5 +1,8 @@
-import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import { achAccount } from '../../domain/banking/ach-account.ts'
+import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -9,72 +12,32 @@ import type { RailEntry } from '../ports/bank-rail.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { keptAccount } from './payer-accounts.ts'
+import { correctedAccount } from './payer-corrections.ts'
 
 /** Debits that are looked at in one go. */
 const PAGE = 500
 
-/** What a run of the batch worker did. */
-export interface BatchRun {
-  readonly scheduled: number
-}
-
 /** A page of debits in the order of their creation. */
-interface Page {
+export interface Page {
   /** Position of the debit before; of the first page 0. */
   readonly after: string
   readonly limit: number
 }
 
-const PENDING = statement('pending-bank-debits', (db, $: Parameter<Page & { status: 'pending' }>) =>
-  db
-    .selectFrom('bank_debits')
-    .select(['leg_id', 'seq'])
-    .where('status', '=', $('status'))
-    .where('seq', '>', $('after') as never)
-    .orderBy('seq')
-    .limit($('limit')),
-)
 const OF_BATCH = statement(
   'bank-debits-of-batch',
-  (db, $: Parameter<Page & { closesAt: string; returned: 'returned' }>) =>
+  (db, $: Parameter<Page & { closesAt: string; environment: Environment; status: 'Scheduled' }>) =>
     db
       .selectFrom('bank_debits')
       .select(['leg_id', 'seq'])
       .where('batch_closes_at', '=', $('closesAt'))
-      .where('status', '<>', $('returned'))
+      .where('environment', '=', $('environment'))
+      // whoever repeats a batch leaves what the bank has acknowledged meanwhile
+      .where('status', '=', $('status'))
       .where('seq', '>', $('after') as never)
       .orderBy('seq')
       .limit($('limit')),
 )
-
-/**
- * Puts every debit that waits into the batch that closes next. A debit is put into one batch, whatever runs beside it.
- * @throws ReadModelsLate when it cannot be told which debits wait.
- */
-export async function runBatch(app: Application, context: CommandContext): Promise<BatchRun> {
-  await debitsAsOfNow(app)
-  let scheduled = 0
-  let last: bigint | null = null
-  const read = (page: Page) => app.read.query(PENDING, { ...page, status: 'pending' })
-  for await (const legs of pages(read)) {
-    const outcomes = await Promise.all(legs.map((legId) => schedule(app, legId, context)))
-    for (const { events, position } of outcomes) {
-      scheduled += events.length
-      if (position !== null && (last === null || position > last)) last = position
-    }
-  }
-  if (last !== null) await app.readModels.tellOf(bankDebit, last)
-  return { scheduled }
-}
-
-async function schedule({ commands, clock }: Application, legId: string, context: CommandContext) {
-  const { state } = await commands.load(bankDebit, legId)
-  const commandId = derivedId(context.commandId, `schedule/${legId}`)
-  const command = { type: 'Schedule', at: clock.now() } as const
-  const outcome = await commands.execute(bankDebit, legId, command, { ...within(context, state!), commandId })
-  if (isRejection(outcome)) throw new Error(outcome.message)
-  return outcome
-}
 
 /**
  * Hands the batch of a close to the bank. A debit whose account cannot be read is left out, and operators are told.
@@ -87,7 +50,20 @@ export async function submitBatch(
   context: CommandContext,
 ): Promise<void> {
   await debitsAsOfNow(app)
-  await app.bankRail.submit({ closesAt, entries: entriesOf(app, closesAt, context) })
+  for (const environment of ['sandbox', 'live'] as const) {
+    const batch = batchOf(closesAt, environment)
+    const rail = app.bankRails[environment]
+    // the simulated one has nothing else to hand over
+    if (rail.kind === 'simulated' && (await oldestOf(app, batch)) === null) continue
+    await rail.submit({
+      ...{ closesAt, context, entries: entriesOf(app, batch, context) },
+      refuse(legId, note) {
+        const command = { type: 'Fail', note, byBank: true, at: app.clock.now() } as const
+        const commandId = derivedId(context.commandId, `refuse/${legId}`)
+        return recorded(app, legId, command, { ...context, commandId })
+      },
+    })
+  }
 }
 
 /**
@@ -99,24 +75,33 @@ export async function recordBatchHeldUp(
   { closesAt, since }: { readonly closesAt: number; readonly since: number },
   context: CommandContext,
 ): Promise<void> {
-  const [oldest] = await app.read.query(OF_BATCH, { ...batchOf(closesAt), after: '0', limit: 1 })
-  if (!oldest) return
+  const oldest =
+    (await oldestOf(app, batchOf(closesAt, 'live'))) ?? (await oldestOf(app, batchOf(closesAt, 'sandbox')))
+  if (oldest === null) return
   const command = { type: 'RecordHeldUp', since, at: app.clock.now() } as const
-  await recorded(app, oldest.leg_id, command, {
+  await recorded(app, oldest, command, {
     ...context,
     commandId: derivedId(context.commandId, `held-up/${since}`),
   })
 }
 
-const batchOf = (closesAt: number) => ({ closesAt: isoTime(closesAt), returned: 'returned' }) as const
+type Batch = ReturnType<typeof batchOf>
+const batchOf = (closesAt: number, environment: Environment) =>
+  ({ closesAt: isoTime(closesAt), environment, status: 'Scheduled' }) as const
+
+async function oldestOf({ read }: Pick<Application, 'read'>, batch: Batch): Promise<string | null> {
+  const [oldest] = await read.query(OF_BATCH, { ...batch, after: '0', limit: 1 })
+  return oldest?.leg_id ?? null
+}
 
 async function* entriesOf(
   app: Application,
-  closesAt: number,
+  batch: Batch,
   context: CommandContext,
 ): AsyncGenerator<readonly RailEntry[]> {
-  const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batchOf(closesAt) })
+  const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
   for await (const legs of pages(read)) {
+    await app.commands.preload(bankDebit, legs)
     const entries = await Promise.all(legs.map((legId) => entryOf(app, legId, context)))
     yield entries.filter((entry) => entry !== null)
   }
@@ -124,15 +109,24 @@ async function* entriesOf(
 
 /** Null of a debit whose account cannot be read: the others of its batch do not wait for it. */
 async function entryOf(app: Application, legId: string, context: CommandContext): Promise<RailEntry | null> {
-  const { amount_cents, effective_date, account } = (await app.commands.load(bankDebit, legId)).state!
-  const kept = await keptAccount(app, account)
+  const debit = (await app.commands.load(bankDebit, legId)).state!
+  const { amount_cents, entry_date, representments } = debit
+  const kept = await keptAccount(app, await accountOf(app, debit))
   if (kept === null) {
     const command = { type: 'LeaveOut', at: app.clock.now() } as const
     const commandId = derivedId(context.commandId, `leave-out/${legId}`)
     await recorded(app, legId, command, { ...context, commandId })
     return null
   }
-  return { legId, amountCents: amount_cents, effectiveDate: effective_date!, account: kept }
+  const isRetry = representments > 0
+  return { legId, amountCents: amount_cents, effectiveDate: entry_date!, account: kept, isRetry }
+}
+
+/** The account as it is known now: its bank may have corrected it since the debit was created. */
+async function accountOf(app: Application, debit: BankDebit): Promise<DebitedAccount> {
+  if (debit.bank_account_id === null) return correctedAccount(app, debit)
+  const { state } = await app.commands.load(achAccount, debit.bank_account_id)
+  return state?.account ?? debit.account
 }
 
 async function recorded(
@@ -151,13 +145,15 @@ export async function debitsAsOfNow({ readModels, log }: Pick<Application, 'read
   if (!(await readModels.reached(['bank-debits'], await log.head()))) throw new ReadModelsLate()
 }
 
-async function* pages(
+/** The debits that a query finds, page by page. @param limit debits on a page. */
+export async function* pages(
   read: (page: Page) => Promise<readonly { readonly leg_id: string; readonly seq: number | bigint }[]>,
+  limit = PAGE,
 ): AsyncGenerator<readonly string[]> {
   for (let after = '0'; ; ) {
-    const page = await read({ after, limit: PAGE })
+    const page = await read({ after, limit })
     yield page.map(({ leg_id }) => leg_id)
-    if (page.length < PAGE) return
+    if (page.length < limit) return
     after = String(page.at(-1)!.seq)
   }
 }

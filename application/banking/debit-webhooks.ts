@@ -13,6 +13,18 @@ export function mintedPayload(debit: BankDebit): NewWebhookEvent<'payment.debit_
   }
 }
 
+/** One that partners were told of ended before any money moved. */
+export function cancelledPayload(
+  debit: BankDebit,
+  cancelled_at: string,
+): NewWebhookEvent<'payment.debit_cancelled'> {
+  return {
+    ...ownerOf(debit),
+    type: 'payment.debit_cancelled',
+    payload: { ...debitOf(debit), cancelled_at },
+  }
+}
+
 /** The money was found in the account that receives it. */
 export function clearedPayload(
   debit: BankDebit,

@@ -1,113 +1,122 @@
-import type { ApiClient } from '../../domain/access/api-client.ts'
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import {
   type BankDebit,
   bankDebit,
   DEBIT_STATUSES,
   type DebitStatus,
 } from '../../domain/banking/bank-debit.ts'
+import {
+  LEGACY_GROUPS,
+  LEGACY_STATUSES,
+  type LegacyCollection,
+  type LegacyStatus,
+} from '../../domain/banking/legacy-collection.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
-import {
-  type KeyScope,
-  keyScope,
-  type ListPage,
-  type PagePart,
-  type PageRequest,
-  readPage,
-} from '../read-models/pages.ts'
-import {
-  equalsIfGiven,
-  inIfGiven,
-  isWithinKey,
-  type Parameter,
-  type Reading,
-  statement,
-} from '../read-models/statement.ts'
-
-/** What a transaction list can be sorted by. */
-export const SORTS = ['created_at', 'amount_cents', 'status', 'effective_date'] as const
-export type Sort = (typeof SORTS)[number]
+import { legacyRecordOf } from './legacy-collections.ts'
 
 /** What a status says of the money. */
 export const STATUS_GROUPS = ['in_flight', 'money_landed', 'failed'] as const
-const GROUP_OF: Readonly<Record<DebitStatus, (typeof STATUS_GROUPS)[number]>> = {
+export type StatusGroup = (typeof STATUS_GROUPS)[number]
+export type TransactionStatus = DebitStatus | LegacyStatus
+export const TRANSACTION_STATUSES = [...new Set([...DEBIT_STATUSES, ...LEGACY_STATUSES])] as const
+
+const GROUP_OF: Readonly<Record<DebitStatus, StatusGroup>> = {
   pending: 'in_flight',
   Scheduled: 'in_flight',
   submitted: 'money_landed',
   processed: 'money_landed',
+  legacy_collected: 'money_landed',
   returned: 'failed',
+  failed: 'failed',
+  cancelled: 'failed',
+  quarantined: 'failed',
 }
 /** Groups by further words that a filter takes, lower case; any other word is a status itself. */
-const GROUP_WORDS = new Map([
+const GROUP_WORDS = new Map<string, StatusGroup>([
+  ...STATUS_GROUPS.map((group) => [group, group] as const),
   ['pending', 'in_flight'],
   ['completed', 'money_landed'],
 ])
 
-/** The group of a status. */
-export function groupOf(status: DebitStatus): (typeof STATUS_GROUPS)[number] {
+/** The group of a debit's status. */
+export function groupOf(status: DebitStatus): StatusGroup {
   return GROUP_OF[status]
 }
 
+function isLegacyOf(group: StatusGroup, status: LegacyStatus): boolean {
+  return LEGACY_GROUPS[group].some((one) => one === status)
+}
+
+/** The reason once more, where the money did not move. */
+export function failureReasonOf({ status, reason }: Pick<BankDebit, 'status' | 'reason'>): string | null {
+  return groupOf(status) === 'failed' ? reason : null
+}
+
+/** Statuses of debits, and of legacy records. */
+export interface Statuses {
+  readonly debits: readonly DebitStatus[]
+  readonly legacy: readonly LegacyStatus[]
+}
+
 /** The statuses that a word of a filter stands for, in any case. */
-export function statusesOf(word: string): readonly DebitStatus[] {
+export function statusesOf(word: string): Statuses {
   const wanted = word.toLowerCase()
-  const group = GROUP_WORDS.get(wanted) ?? wanted
-  return DEBIT_STATUSES.filter((status) => GROUP_OF[status] === group || status.toLowerCase() === wanted)
+  const group = GROUP_WORDS.get(wanted)
+  const isWord = (status: string) => status.toLowerCase() === wanted
+  return {
+    debits: DEBIT_STATUSES.filter((one) => (group === undefined ? isWord(one) : GROUP_OF[one] === group)),
+    legacy: LEGACY_STATUSES.filter((one) => (group === undefined ? isWord(one) : isLegacyOf(group, one))),
+  }
 }
 
-/** What a list is narrowed to; null is everything. */
-interface TransactionScope extends KeyScope {
-  readonly carrierId: string | null
-  readonly employerId: string | null
-  readonly policyId: string | null
-  readonly statuses: readonly string[] | null
-  /** ISO 8601, of creation; the upper bound is included. */
-  readonly from: string | null
-  readonly to: string | null
+/** A transaction of the ledger: a debit of this service, or a record of the legacy one. */
+export type Transaction =
+  | { readonly kind: 'debit'; readonly debit: BankDebit }
+  | { readonly kind: 'legacy'; readonly record: LegacyCollection }
+
+type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
+
+/**
+ * A transaction that a partner names: one of another tenant or environment is not found, one out of scope forbidden.
+ * @throws ReadModelsLate when it may be an imported record that cannot be found yet.
+ */
+export async function transactionOf(
+  app: Application,
+  client: Client,
+  id: string,
+): Promise<Transaction | Rejection> {
+  const debit = isId(id) ? (await app.commands.load(bankDebit, id)).state : null
+  const record = debit === null && isId(id) ? await legacyRecordOf(app, id) : null
+  const owned = debit ?? record
+  if (owned?.tenant_id !== client.tenant_id || owned.environment !== client.environment)
+    return noTransaction()
+  if (!isInside(client, owned)) {
+    const why = 'The transaction lies outside the scope of the key'
+    return reject('forbidden', 'transaction_out_of_scope', why)
+  }
+  return debit === null ? { kind: 'legacy', record: record! } : { kind: 'debit', debit }
 }
 
-const transactionsOf = (db: Reading, $: Parameter<TransactionScope>) =>
-  db
-    .selectFrom('bank_debits')
-    .where((eb) => isWithinKey(eb, $))
-    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => equalsIfGiven(eb, 'policy_id', $('policyId')))
-    .where((eb) => inIfGiven(eb, 'status', $('statuses')))
-    .where((eb) => {
-      const from = eb.cast<string | null>($('from'), 'text')
-      return eb.or([eb(from, 'is', null), eb('created_at', '>=', from as never)])
-    })
-    .where((eb) => {
-      const to = eb.cast<string | null>($('to'), 'text')
-      return eb.or([eb(to, 'is', null), eb('created_at', '<=', to as never)])
-    })
+/** A debit that a partner names; what the legacy service collected is none. @throws ReadModelsLate */
+export async function debitOf(app: Application, client: Client, id: string): Promise<BankDebit | Rejection> {
+  const found = await transactionOf(app, client, id)
+  if ('rejected' in found) return found
+  if (found.kind === 'debit') return found.debit
+  const why = 'The legacy service raised the transaction: it is not changed here'
+  return reject('conflict', 'legacy_transaction', why)
+}
 
-const count = statement('bank-debit-count', (db, $: Parameter<TransactionScope>) =>
-  transactionsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-)
-const rowsBy = (sort: Sort, order: 'asc' | 'desc') =>
-  statement(`bank-debits-by-${sort}-${order}`, (db, $: Parameter<TransactionScope & PagePart>) =>
-    transactionsOf(db, $)
-      .select('leg_id')
-      .orderBy(sort === 'created_at' ? 'seq' : sort, order)
-      .orderBy('seq', order)
-      .limit($('limit'))
-      .offset($('offset')),
-  )
-const ROWS = Object.fromEntries(
-  SORTS.map((sort) => [sort, { asc: rowsBy(sort, 'asc'), desc: rowsBy(sort, 'desc') }]),
-) as Record<Sort, Record<'asc' | 'desc', ReturnType<typeof rowsBy>>>
+function noTransaction(): Rejection {
+  return reject('not_found', 'transaction_not_found', 'There is no such transaction')
+}
 
-/** Bank debits within the scope of a key. The read model tells which there are; the log what they are. */
-export async function listTransactions(
-  app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
-  client: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>,
-  filter: Pick<TransactionScope, 'carrierId' | 'employerId' | 'policyId' | 'statuses' | 'from' | 'to'>,
-  { sort, order }: { readonly sort: Sort; readonly order: 'asc' | 'desc' },
-  page: PageRequest,
-): Promise<ListPage<BankDebit>> {
-  const list = { projection: 'bank-debits', rows: ROWS[sort][order], count }
-  const { items, total } = await readPage(app, list, { ...keyScope(client), ...filter }, page)
-  const loaded = await Promise.all(items.map(({ leg_id }) => app.commands.load(bankDebit, leg_id)))
-  return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
+/** What names no carrier is for keys of all carriers. */
+function isInside(
+  client: Client,
+  { employer_id, carrier_id }: { readonly employer_id: string; readonly carrier_id: string | null },
+): boolean {
+  if (!mayActFor(client, employer_id)) return false
+  return carrier_id === null ? client.carrier_ids === 'all' : mayUseCarrier(client, carrier_id)
 }

@@ -1,6 +1,11 @@
 import { type Decider, fold, streamOf } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
-import type { EventRegistry, KeyedRequest, RecordedEvent } from '../event-registry.ts'
+import {
+  type EventRegistry,
+  type KeyedRequest,
+  type RecordedEvent,
+  UnreadableEvent,
+} from '../event-registry.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import { RecentlyUsed } from '../recently-used.ts'
 import { RecentCommands } from './recent-commands.ts'
@@ -90,6 +95,40 @@ export class Aggregates {
     if (!cached && this.#empty.get(stream) && (await this.#log.revision(stream)) < 0)
       return { state: decider.initialState, revision: -1, ...NOTHING }
     return this.readOn(decider, stream, cached)
+  }
+
+  /**
+   * Reads aggregates of short streams that are not cached by one look, for who loads all of them at once then. What cannot
+   * be read is left to that.
+   */
+  async preload<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    ids: readonly string[],
+  ): Promise<void> {
+    const streams = ids.map((id) => streamOf(decider, id)).filter((stream) => !this.cached(stream))
+    if (streams.length === 0) return
+    const found = await this.#log.readStreams(streams, { maxCount: READ_PAGE })
+    for (const [stream, stored] of found) {
+      // there may be more of it
+      if (stored.length >= READ_PAGE) continue
+      let { commands } = NOTHING
+      let { state, revision } = { state: decider.initialState, revision: -1 }
+      try {
+        for (const one of stored) {
+          expectNext(one, revision + 1)
+          const event = this.#registry.decode(one)
+          const { command_id: commandId } = event.metadata
+          if (commandId !== undefined) commands = commands.with(commandId, event.position)
+          state = decider.evolve(state, event as unknown as Event)
+          revision = one.revision
+        }
+      } catch (error) {
+        if (error instanceof UnreadableEvent) continue
+        throw error
+      }
+      const bytes = takenBy(decider, { state, commands, bytes: sizeOf(stored) })
+      this.remember(stream, { state, revision, commands, bytes })
+    }
   }
 
   /**

@@ -70,6 +70,14 @@ export class CommandHandler {
     return this.#aggregates.load(decider, id)
   }
 
+  /** @see Aggregates.preload */
+  preload<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    ids: readonly string[],
+  ): Promise<void> {
+    return this.#aggregates.preload(decider, ids)
+  }
+
   /** @see Aggregates.reading */
   reading<Result>(run: (reader: Reader) => Promise<Result>): Promise<Result> {
     return this.#aggregates.reading(run)

@@ -8,13 +8,13 @@ import {
   EmployerRegistered,
   EmployerUnlinkedFromPayrollCompany,
 } from '../../domain/parties/employer.ts'
+import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import {
   PayrollFileFailed,
   PayrollFileProcessed,
   PayrollFileReceived,
   PayrollPremiumCalculated,
-  payrollFile,
-} from '../../domain/payroll/payroll-file.ts'
+} from '../../domain/payroll/payroll-file-events.ts'
 import {
   PolicyActivated,
   PolicyCancelled,

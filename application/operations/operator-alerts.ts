@@ -1,6 +1,19 @@
 import type { z } from 'zod'
 import { BankCreditUnmatched } from '../../domain/banking/bank-credit.ts'
-import { BankDebitHeldUp, BankDebitLeftOut } from '../../domain/banking/bank-debit-events.ts'
+import {
+  BankDebitCancelled,
+  BankDebitFailed,
+  BankDebitGated,
+  BankDebitHeldUp,
+  BankDebitLeftOut,
+  BankDebitRejected,
+  BankDebitReleased,
+} from '../../domain/banking/bank-debit-events.ts'
+import { BankFileAnswered, BankFileUncertain } from '../../domain/banking/bank-file-events.ts'
+import { BankReportItemsParked, BankReportRefused } from '../../domain/banking/bank-report.ts'
+import { MicroDepositsLeftOut } from '../../domain/banking/rail-deposits.ts'
+import { ReconciliationMade } from '../../domain/banking/reconciliation.ts'
+import { ReturnRateExceeded, ReturnRateRecovered } from '../../domain/banking/return-rate.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -62,6 +75,8 @@ export interface AlertKind {
   readonly about: (data: never) => About | null
   /** What has one open alert at the most, which counts; absent where each event has an alert of its own. */
   readonly per?: (data: never) => string
+  /** Events of the same `per` that settle it: nobody need take note any more. */
+  readonly settledBy?: readonly EventType[]
 }
 
 function raisedBy<Type extends EventType>(
@@ -69,8 +84,9 @@ function raisedBy<Type extends EventType>(
   message: string,
   about: (data: z.output<Type['schema']>) => About | null,
   per?: (data: z.output<Type['schema']>) => string,
+  settledBy?: readonly EventType[],
 ): AlertKind {
-  return { type, message, about, ...(per && { per }) }
+  return { type, message, about, ...(per && { per }), ...(settledBy && { settledBy }) }
 }
 
 /** Everything that calls for a person, by kind: one entry for each. */
@@ -161,11 +177,66 @@ export const ALERTS = {
       'vault is whole, and agree with the partner on how the money is collected otherwise',
     ({ leg_id, batch_closes_at }) => ({ leg_id, batch_closes_at }),
   ),
+  debit_quarantined: raisedBy(
+    BankDebitGated,
+    'The amount of a bank debit is more than twice the mean of what its employer was debited in the last 90 days: it is in ' +
+      'quarantine until somebody releases or rejects it, which ends this alert',
+    ({ leg_id, status }) => (status === 'quarantined' ? { leg_id } : null),
+    ({ leg_id }) => leg_id,
+    [BankDebitReleased, BankDebitRejected, BankDebitCancelled, BankDebitFailed],
+  ),
+  return_rate_exceeded: raisedBy(
+    ReturnRateExceeded,
+    'More of the debits of a tenant came back within 60 days than the rules allow: `rate` says which of the limits was ' +
+      'passed. See which returns they are, and have the partner stop their cause; the alert ends when the rate is within its ' +
+      'limit again',
+    ({ return_rate_id, rate }) => ({ return_rate_id, rate }),
+    ({ return_rate_id, rate }) => `${return_rate_id} ${rate}`,
+    [ReturnRateRecovered],
+  ),
+  reconciliation_differs: raisedBy(
+    ReconciliationMade,
+    'A comparison of events, ledger, balances, credits and bank files found differences, which it lists: no money may be ' +
+      'moved by hand on what the ledger shows before they are explained. What is wrong in a read model ends with its ' +
+      'rebuild; what events themselves lack, a person has to settle with the bank',
+    ({ reconciliation_id, difference_count }) => (difference_count > 0 ? { reconciliation_id } : null),
+    () => 'all',
+  ),
   debit_batch_held_up: raisedBy(
     BankDebitHeldUp,
     'The bank has been away for hours: the batch of debits that closed at `batch_closes_at`, of which `leg_id` is the ' +
       'oldest, waits for it. See that it can be reached; the batch then goes by itself',
     ({ leg_id, batch_closes_at }) => ({ leg_id, batch_closes_at }),
+  ),
+  bank_file_uncertain: raisedBy(
+    BankFileUncertain,
+    'A file for the bank is neither in the outbox nor marked as fetched: the bank may have it or not. Ask the bank, then ' +
+      'have the file exposed again or treated as sent; nothing of it is sent again by itself',
+    ({ file_id }) => ({ file_id }),
+  ),
+  bank_file_rejected: raisedBy(
+    BankFileAnswered,
+    'The bank rejected a file or some batches of it: their debits have failed. See to the reason, and agree with the ' +
+      'partners on how the money is collected otherwise',
+    ({ file_id, outcome }) => (outcome === 'rejected' ? { file_id } : null),
+  ),
+  bank_report_refused: raisedBy(
+    BankReportRefused,
+    'A file that came from the bank is not whole, or not for us: nothing of it counts. Have the bank send it again',
+    ({ report_id }) => ({ report_id }),
+  ),
+  bank_report_items_parked: raisedBy(
+    BankReportItemsParked,
+    'Items of a file of the bank fit nothing that was sent: nothing followed from them. Look at each, see to it with the ' +
+      'bank, and resolve it',
+    ({ report_id }) => ({ report_id }),
+    ({ report_id }) => report_id,
+  ),
+  micro_deposits_left_out: raisedBy(
+    MicroDepositsLeftOut,
+    'The account of two micro-deposits cannot be read: they are not sent. See that the vault is whole, and have the ' +
+      'verification started anew',
+    ({ deposits_id }) => ({ deposits_id }),
   ),
   bank_credit_unmatched: raisedBy(
     BankCreditUnmatched,
@@ -222,10 +293,10 @@ export const ALERTS = {
 export type AlertKindName = keyof typeof ALERTS
 export const ALERT_KINDS = Object.keys(ALERTS) as [AlertKindName, ...AlertKindName[]]
 
-/** The id of the alert that an event raises or counts for: the same in every build of the read model. */
+/** The id of the alert that an event raises, counts for or settles: the same in every build of the read model. */
 export function alertIdOf(
   kind: string,
-  { per }: AlertKind,
+  { per }: Pick<AlertKind, 'per'>,
   { stream, revision, data }: Pick<RecordedEvent, 'stream' | 'revision' | 'data'>,
 ): string {
   return derivedId(per ? `${kind} ${per(data as never)}` : `${stream}@${revision}`, 'alert')

@@ -7,7 +7,7 @@ import {
 } from '../../domain/payments/payment-session-status.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
-import { createDebit, type DebitOfSession } from '../banking/create-debit.ts'
+import { createSessionDebit, type DebitOfSession } from '../banking/create-debit.ts'
 import { mintedPayload } from '../banking/debit-webhooks.ts'
 import { keepAccount } from '../banking/payer-accounts.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -51,7 +51,7 @@ export async function arrangeDebit(
   if (!isUsed) await app.vault.remove(kept.account_ref)
   if (isRejection(arranged)) return arranged
   const { leg_id } = arranged.debit!
-  if (leg_id !== null) await createDebit(app, arranged, signingDebit(arranged, leg_id), context)
+  if (leg_id !== null) await createSessionDebit(app, arranged, signingDebit(arranged, leg_id), context)
   return arranged
 }
 
@@ -78,7 +78,12 @@ export async function mintInstalment(
   const session = outcome.state!
   if (!session.minted.includes(number)) return
   const { amount_cents: amountCents } = session.debit!.instalments.find((one) => one.number === number)!
-  const debit = await createDebit(app, session, { legId, amountCents, installmentNumber: number }, context)
+  const debit = await createSessionDebit(
+    app,
+    session,
+    { legId, amountCents, installmentNumber: number },
+    context,
+  )
   await raiseWebhookEvent(app, mintedPayload(debit), context)
 }
 

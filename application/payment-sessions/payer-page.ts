@@ -70,7 +70,7 @@ export async function brandOf({ commands }: Reads, tenantId: string): Promise<Br
 
 async function debitOf({ commands }: Pick<Application, 'commands'>, legId: string) {
   const { state } = await commands.load(bankDebit, legId)
-  return { progress: progressOf(state), effective_date: state?.effective_date ?? null }
+  return { progress: progressOf(state), effective_date: state?.entry_date ?? null }
 }
 
 /** One that is not there yet will be. */

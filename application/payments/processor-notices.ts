@@ -93,6 +93,7 @@ async function applyToSession(
       return failSession(app, notice, context)
     case 'checkout_payment_cancelled':
       // a checkout that expires takes its payment with it
+      // nothing is lost of one that is told before its debit: `catchUp` lists both again, the older one first
       return checkout.isProcessing
         ? failSession(app, { ...notice, failureMessage: PAYMENT_CANCELLED }, context)
         : unknown()

@@ -4,9 +4,9 @@ import {
   CHUNK_BYTES,
   CHUNK_ROWS,
   type PayrollFileCommand,
-  PayrollRowsRecorded,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
+import { PayrollRowsRecorded } from '../../domain/payroll/payroll-file-events.ts'
 import {
   type CanonicalRow,
   type NormalizedRow,

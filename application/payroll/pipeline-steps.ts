@@ -1,9 +1,5 @@
-import type {
-  NextStep,
-  PayrollFileCommand,
-  PayrollFileEvent,
-  PayrollFileStage,
-} from '../../domain/payroll/payroll-file.ts'
+import type { NextStep, PayrollFileCommand } from '../../domain/payroll/payroll-file.ts'
+import type { PayrollFileEvent, PayrollFileStage } from '../../domain/payroll/payroll-file-events.ts'
 import type { PhaseTerms } from '../../domain/payroll/phases.ts'
 import { premiumTable } from '../../domain/payroll/wages-and-premium.ts'
 import type { Policy } from '../../domain/policies/policy.ts'
@@ -43,9 +39,16 @@ export function rowsCommand(
     : { type: 'CalculateWages', recorded, terms, overtimeExclusion }
 }
 
-/** The command of the phase that works on a chunk's wages. */
-export function premiumCommand(calculated: CalculatedWages, { table }: PhaseTerms): PayrollFileCommand {
-  return { type: 'CalculatePremium', calculated, table }
+/**
+ * The command of the phase that works on a chunk's wages.
+ * @param debitAccountId from which the premium is debited; it counts with the last chunk.
+ */
+export function premiumCommand(
+  calculated: CalculatedWages,
+  { table }: PhaseTerms,
+  debitAccountId: string | null,
+): PayrollFileCommand {
+  return { type: 'CalculatePremium', calculated, table, debitAccountId }
 }
 
 /** The stage that a failure before or in a step belongs to. */

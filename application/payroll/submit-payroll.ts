@@ -1,12 +1,14 @@
+import type { AchAccount } from '../../domain/banking/ach-account.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
   nextStep,
   type PayrollFile,
   type PayrollFileCommand,
-  type PayrollFileEvent,
   payrollFile,
 } from '../../domain/payroll/payroll-file.ts'
+import type { PayrollFileEvent } from '../../domain/payroll/payroll-file-events.ts'
 import type { Application } from '../application.ts'
+import { activePrimaryAccount } from '../banking/payroll-debits.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { decideAll, type Loaded } from '../command-handling/command-handler.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
@@ -79,9 +81,10 @@ async function storeFile(
     const stored = await uploadFile(app, submission, cut, context)
     return fault === null ? stored : failFile(app, stored.state.received!.file_id, fault, context)
   }
+  const account = await activePrimaryAccount(app, submission.employerId)
   const decided = decideAll(
     payrollFile,
-    wholeFile(cut, submission.policy, fault, held),
+    wholeFile(cut, submission.policy, account, fault, held),
     payrollFile.initialState,
   )
   return isRejection(decided) ? decided : storeWhole(app, cut.fileId, decided.events, context)
@@ -110,15 +113,16 @@ const emptyFile: Loaded<PayrollFile> = { state: payrollFile.initialState, revisi
 function wholeFile(
   { received, chunks: [chunk] }: CutFile,
   policy: PayrollSubmission['policy'],
+  account: AchAccount | null,
   fault: FaultMode | null,
   held: boolean,
 ): readonly PayrollFileCommand[] {
   const { data } = received
   const { rows } = chunk!.command
   if (fault === null && !held) {
-    return [
-      { type: 'ReceiveAndProcess', data, rows, policyRevision: policy.revision, ...phaseTerms(policy.state) },
-    ]
+    const debitAccountId = account?.ach_account_id ?? null
+    const how = { policyRevision: policy.revision, debitAccountId, ...phaseTerms(policy.state) }
+    return [{ type: 'ReceiveAndProcess', data, rows, ...how }]
   }
   const start: readonly PayrollFileCommand[] = [received, chunk!.command]
   return fault === null

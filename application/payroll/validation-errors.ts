@@ -1,4 +1,4 @@
-import { PayrollRowsValidated } from '../../domain/payroll/payroll-file.ts'
+import { PayrollRowsValidated } from '../../domain/payroll/payroll-file-events.ts'
 import type { Person } from '../../domain/payroll/payroll-row.ts'
 import { describeReason } from '../../domain/payroll/row-validation.ts'
 import type { Application } from '../application.ts'

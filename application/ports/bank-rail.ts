@@ -1,12 +1,33 @@
+import type { CommandContext } from '../command-handling/command-context.ts'
+
 /** What moves debits through banks. What becomes of them is reported later. */
 export interface BankRail {
-  /** The simulated one moves nothing: operators play what banks report. */
-  readonly kind: 'simulated'
+  /** The simulated one moves nothing: operators play what banks report. The other writes files for a bank. */
+  readonly kind: 'simulated' | 'nacha'
   /**
-   * Hands over a batch that has closed. The same batch again is the same one: whoever died meanwhile repeats it.
-   * @throws ProviderUnavailable, ProviderRefused: then nothing of it moves.
+   * Hands over a batch that has closed. The same batch again is the same one: whoever died meanwhile repeats it, and what
+   * was handed over is not handed over again.
+   * @throws ProviderUnavailable, ProviderRefused: then nothing more of it moves.
    */
   submit(batch: RailBatch): Promise<void>
+  /**
+   * Pays the two credits that prove whose an account is. The same deposits again are the same ones: they are paid once.
+   * @throws ProviderUnavailable, ProviderRefused: then nothing of them moves.
+   */
+  sendMicroDeposits(deposits: MicroDeposits): Promise<void>
+}
+
+/** Two credits under one dollar, by which the owner of an account shows that it can be seen. */
+export interface MicroDeposits {
+  /** Our id of both. */
+  readonly depositsId: string
+  /** Our id of the account, by which it is disabled where they come back. */
+  readonly achAccountId: string
+  readonly account: BankAccount
+  /** Different from each other. */
+  readonly amountsCents: readonly [number, number]
+  /** What stands on the owner's statement. */
+  readonly description: 'ACCTVERIFY'
 }
 
 /** A batch, which is known by its close. */
@@ -15,6 +36,10 @@ export interface RailBatch {
   readonly closesAt: number
   /** The debits in it, page by page, in the order of their creation. */
   readonly entries: AsyncIterable<readonly RailEntry[]>
+  /** Tells that an entry cannot be handed over, and why; the others go. */
+  readonly refuse: (legId: string, note: string) => Promise<void>
+  /** On whose behalf it is handed over. */
+  readonly context: CommandContext
 }
 
 /** What is taken from an account. */
@@ -25,6 +50,8 @@ export interface RailEntry {
   /** `YYYY-MM-DD`: the banking day on which it takes effect. */
   readonly effectiveDate: string
   readonly account: BankAccount
+  /** It was returned before, and is presented again. */
+  readonly isRetry: boolean
 }
 
 /** A bank account in plain text. */

@@ -135,6 +135,15 @@ export interface EventLog {
   ): Promise<readonly StoredEvent[]>
 
   /**
+   * Reads how several streams begin, at little more than the cost of one where the engine can. Absent ones are left out.
+   * @param options.maxCount events of each stream at the most; all of them together should fit into memory.
+   */
+  readStreams(
+    streams: readonly string[],
+    options: { maxCount: number },
+  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>>
+
+  /**
    * Revision of a stream's last event, -1 when it has none, as of a moment after the call: whatever any process was
    * told to be stored before is in it. Many who ask at once cost little more than one.
    */

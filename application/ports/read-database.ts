@@ -1,12 +1,14 @@
 declare const row: unique symbol
 
-/** A query that the database prepares once per connection under its name. */
+/** A query that the database prepares once per connection under its name, unless it says otherwise. */
 export interface Statement<Parameters, Row> {
   readonly name: string
   /** SQL with $1, $2 …; read models are `read_model.<table>`. */
   readonly text: string
   /** Which parameter stands for $1, $2 …; one may stand for several. */
   readonly parameters: readonly (keyof Parameters & string)[]
+  /** It is planned for the values of each call, as they decide which index serves it; it is not prepared. */
+  readonly plannedAnew?: boolean
   /** What a row looks like; for the compiler alone. */
   readonly [row]?: Row
 }

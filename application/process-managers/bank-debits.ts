@@ -1,39 +1,48 @@
 import { z } from 'zod'
+import { AchAccountDisabled } from '../../domain/banking/ach-account-events.ts'
 import { BankCreditReceived } from '../../domain/banking/bank-credit.ts'
 import { type BankDebit, bankDebit, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
+  BankDebitCancelled,
   BankDebitCreated,
+  BankDebitFailed,
+  BankDebitGated,
   BankDebitMatched,
+  BankDebitRejected,
+  BankDebitReleased,
   BankDebitReported,
+  BankDebitRepresented,
   BankDebitReturned,
   BankDebitScheduled,
   BankDebitSubmitted,
 } from '../../domain/banking/bank-debit-events.ts'
 import { nextClose } from '../../domain/banking/banking-days.ts'
+import { disablesAccount } from '../../domain/banking/nacha/return-codes.ts'
+import { MicroDepositsListed } from '../../domain/banking/rail-deposits.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
+import { failDebitsOf } from '../banking/account-debits.ts'
+import { disableAchAccount } from '../banking/ach-accounts.ts'
 import { matchCredit } from '../banking/bank-credits.ts'
-import { recordBatchHeldUp, runBatch, submitBatch } from '../banking/debit-batches.ts'
-import { clearedPayload, returnedPayload, settledPayload } from '../banking/debit-webhooks.ts'
+import { gateBatch, runBatch } from '../banking/batch-worker.ts'
+import { recordBatchHeldUp, submitBatch } from '../banking/debit-batches.ts'
+import {
+  cancelledPayload,
+  clearedPayload,
+  returnedPayload,
+  settledPayload,
+} from '../banking/debit-webhooks.ts'
+import { tellOfMinted } from '../banking/payroll-debits.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
-import { ReadModelsLate } from '../ports/read-models.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
-import {
-  backoff,
-  contextOf,
-  on,
-  perform,
-  processManager,
-  type WorkOutcome,
-  work,
-} from './runtime/process-manager.ts'
-import { ofProvider, throughOutages, waiting } from './through-outages.ts'
+import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
+import { ofProvider, throughOutages, unlessLate, waiting } from './through-outages.ts'
 
 const nothing = z.object({})
-/** How long work waits for read models that are late, in real milliseconds. */
-const LATE_MS = 1_000
+/** Of a batch that has closed; whether its debits have passed the gates once more. */
+const closed = waiting.extend({ is_gated: z.boolean().optional() })
 /** A plan's month brings many at one moment. */
 const MANY = 32
 /** Before a close, the latest run of the batch worker: what waits is in the batch by then. In service-clock milliseconds. */
@@ -48,27 +57,23 @@ const RECORDED_AFTER_CLOSE_MS = 60_000
  */
 export function bankDebits(app: Application, intervalMs: number) {
   const kind = { retry: backoff(), timeLimitMs: 60_000 }
+  /** One run for all that wait by then. @param since when a debit began to wait. */
+  const nextRun = (since: string) => {
+    const waitsFrom = Date.parse(since)
+    const tick = (Math.floor(waitsFrom / intervalMs) + 1) * intervalMs
+    // it goes with the batch that was open when it began to wait
+    const at = Math.max(waitsFrom, Math.min(tick, nextClose(waitsFrom) - RUN_BEFORE_CLOSE_MS))
+    return [perform('run-batch', String(at), {}, { at })]
+  }
   return processManager({
     name: 'bank-debits',
     startAt: 'beginning',
     on: [
-      on(BankDebitCreated, ({ data: { created_at } }) => {
-        const createdAt = Date.parse(created_at)
-        const tick = (Math.floor(createdAt / intervalMs) + 1) * intervalMs
-        // it goes with the batch that was open when it was created
-        const at = Math.max(createdAt, Math.min(tick, nextClose(createdAt) - RUN_BEFORE_CLOSE_MS))
-        // one run for all that wait by then
-        return [perform('run-batch', String(at), {}, { at })]
-      }),
-      on(BankDebitScheduled, ({ data: { batch_closes_at } }) => [
-        // one that was put into it at the last moment is recorded a little later
-        perform(
-          'submit-batch',
-          batch_closes_at,
-          {},
-          { at: Date.parse(batch_closes_at) + RECORDED_AFTER_CLOSE_MS },
-        ),
-      ]),
+      on(BankDebitCreated, ({ data }) => nextRun(data.created_at)),
+      on(BankDebitReleased, ({ data }) => nextRun(data.at)),
+      on(BankDebitScheduled, ({ data }) => [submitAfter(data.batch_closes_at)]),
+      on(BankDebitRepresented, ({ data }) => [submitAfter(data.batch_closes_at)]),
+      on(MicroDepositsListed, ({ data }) => [submitAfter(data.batch_closes_at)]),
       on(BankDebitSubmitted, ({ data: { leg_id, effective_date } }) => [
         perform('process', leg_id, {}, { at: processedFrom(effective_date) }),
       ]),
@@ -78,7 +83,21 @@ export function bankDebits(app: Application, intervalMs: number) {
           : [perform('settle', data.leg_id, { ...data, settled_on: data.settled_on })],
       ),
       on(BankDebitMatched, ({ data }) => [perform('clear', data.match_id, data)]),
-      on(BankDebitReturned, ({ data }) => [perform('take-back', data.leg_id, data)]),
+      // it can come back again, once it is presented again
+      on(BankDebitReturned, ({ data }) => [
+        perform('take-back', `${data.leg_id}/${data.at}`, data),
+        ...(disablesAccount(data.return_code) ? [perform('disable-account', data.leg_id, data)] : []),
+      ]),
+      // a debit in quarantine has not ended: an operator decides
+      on(BankDebitGated, ({ data: { leg_id, status, at } }) =>
+        status === 'quarantined' ? [] : [perform('tell-cancelled', leg_id, { at })],
+      ),
+      on(BankDebitRejected, ({ data: { leg_id, at } }) => [perform('tell-cancelled', leg_id, { at })]),
+      on(BankDebitFailed, ({ data: { leg_id, at } }) => [perform('tell-cancelled', leg_id, { at })]),
+      on(BankDebitCancelled, ({ data: { leg_id, at } }) => [perform('tell-cancelled', leg_id, { at })]),
+      on(AchAccountDisabled, ({ data: { ach_account_id, return_code } }) => [
+        perform('fail-debits', ach_account_id, { return_code }),
+      ]),
       // whoever received it matches it as well, unless it died
       on(BankCreditReceived, ({ data }) => [perform('match-credit', data.credit_id, {})]),
     ],
@@ -89,22 +108,38 @@ export function bankDebits(app: Application, intervalMs: number) {
           return { outcome: 'done' }
         }),
       ),
-      'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: waiting }, (item) => {
+      'submit-batch': work({ ...ofProvider, slots: 1, timeLimitMs: 600_000, payload: closed }, (item) => {
         const closesAt = Date.parse(item.key)
-        return unlessLate(() =>
-          throughOutages(
+        const { payload } = item
+        return unlessLate(async () => {
+          if (payload.is_gated !== true) {
+            await gateBatch(app, closesAt, contextOf(item))
+            // stored before anything is handed over: whoever repeats that finds the same debits
+            return { outcome: 'again', afterMs: 0, payload: { ...payload, is_gated: true } }
+          }
+          return throughOutages(
             app,
             item,
             () => submitBatch(app, closesAt, contextOf(item)),
             (since) => recordBatchHeldUp(app, { closesAt, since }, contextOf(item)),
-          ),
-        )
+          )
+        })
       }),
       'match-credit': work({ ...kind, payload: nothing }, (item) =>
         unlessLate(async () => {
           await matchCredit(app, item.key, contextOf(item))
           return { outcome: 'done' }
         }),
+      ),
+      // what waits for a batch is not debited from an account that is disabled
+      'fail-debits': work(
+        { ...kind, slots: 1, timeLimitMs: 600_000, payload: z.object({ return_code: z.string() }) },
+        (item) =>
+          unlessLate(async () => {
+            const disabled = { accountId: item.key, returnCode: item.payload.return_code }
+            await failDebitsOf(app, disabled, contextOf(item))
+            return { outcome: 'done' }
+          }),
       ),
       process: work({ ...kind, slots: MANY, payload: nothing }, async (item) => {
         const after = await changed(
@@ -142,28 +177,42 @@ export function bankDebits(app: Application, intervalMs: number) {
         return { outcome: 'done' }
       }),
       'take-back': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
-        const debit = await load(app, item.key)
+        const debit = await load(app, item.payload.leg_id)
         const { payment_session_id: sessionId, leg_id: legId } = debit
         if (sessionId !== null) {
           const command = { type: 'RecordDebitReturned', legId, at: app.clock.now() } as const
           const after = await changed(app, paymentSession, sessionId, command, contextOf(item))
           if (isRejection(after)) throw new Error(after.message)
         }
+        // who debits by a call or a collection reads how it stands
+        if (debit.source === 'api' || debit.source === 'collection') return { outcome: 'done' }
         await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
         return { outcome: 'done' }
+      }),
+      'tell-cancelled': work({ ...kind, payload: z.object({ at: z.string() }) }, async (item) => {
+        const debit = await load(app, item.key)
+        // what was sent once is told of as returned
+        if (debit.cancellation_deadline === null || debit.representments > 0) return { outcome: 'done' }
+        // whoever raised it may not have told of it yet
+        if (debit.source === 'payroll_file') await tellOfMinted(app, debit, contextOf(item))
+        await raiseWebhookEvent(app, cancelledPayload(debit, item.payload.at), contextOf(item))
+        return { outcome: 'done' }
+      }),
+      'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
+        const { bank_account_id: accountId } = await load(app, item.key)
+        // an account that a payer gave for a session is debited for nothing else
+        if (accountId === null) return { outcome: 'done' }
+        const after = await disableAchAccount(app, accountId, item.payload.return_code, contextOf(item))
+        return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
       }),
     },
   })
 }
 
-/** Does what read models are asked for; again a little later where they are late. */
-async function unlessLate<Payload>(run: () => Promise<WorkOutcome<Payload>>): Promise<WorkOutcome<Payload>> {
-  try {
-    return await run()
-  } catch (error) {
-    if (error instanceof ReadModelsLate) return { outcome: 'again', afterMs: LATE_MS }
-    throw error
-  }
+/** The batch goes after its close: one that was put into it at the last moment is recorded a little later. */
+function submitAfter(batchClosesAt: string) {
+  const at = Date.parse(batchClosesAt) + RECORDED_AFTER_CLOSE_MS
+  return perform('submit-batch', batchClosesAt, {}, { at })
 }
 
 /** The session reads paid before anybody is told. */

@@ -13,7 +13,7 @@ import {
 } from '../../domain/payments/payment-session-events.ts'
 import type { PaymentSession } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
-import { createDebit } from '../banking/create-debit.ts'
+import { createSessionDebit } from '../banking/create-debit.ts'
 import { mintInstalment, signingDebit } from '../payment-sessions/arrange-debit.ts'
 import { expireSession } from '../payment-sessions/end-session.ts'
 import { completedPayload, failedPayload } from '../payment-sessions/session-webhooks.ts'
@@ -88,7 +88,7 @@ export function paymentSessions(app: Application) {
       }),
       'create-debit': work({ ...kind, payload: ofSession }, async (item) => {
         const session = await load(app, item.payload.payment_session_id)
-        await createDebit(app, session, signingDebit(session, item.key), contextOf(item))
+        await createSessionDebit(app, session, signingDebit(session, item.key), contextOf(item))
         return { outcome: 'done' }
       }),
       // the session says whether it still is to be, and the debit's id derives from it: whoever repeats it repeats nothing

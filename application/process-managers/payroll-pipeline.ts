@@ -6,14 +6,17 @@ import {
   nextStep,
   type PayrollFile,
   type PayrollFileCommand,
+  payrollFile,
+} from '../../domain/payroll/payroll-file.ts'
+import {
   type PayrollFileEvent,
   PayrollFileFailed,
   PayrollRowsRecorded,
-  payrollFile,
-} from '../../domain/payroll/payroll-file.ts'
+} from '../../domain/payroll/payroll-file-events.ts'
 import type { PhaseTerms } from '../../domain/payroll/phases.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
+import { activePrimaryAccount } from '../banking/payroll-debits.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
 import { APPEND_BYTES, type RecordedEvent } from '../event-registry.ts'
 import { describeError } from '../following/describe-error.ts'
@@ -194,6 +197,8 @@ async function workOnChunks(
     from: step === 'calculate_premium' ? wagesRevision(chunkCount, chunk) : rowsRevision(chunk),
     maxCount: Math.min(CHUNKS_AT_ONCE, chunkCount - chunk),
   })
+  const account =
+    step === 'calculate_premium' ? await activePrimaryAccount(parts, file.state.received!.employer_id) : null
   const events: PayrollFileEvent[] = []
   let state = file.state
   let bytes = 0
@@ -201,7 +206,7 @@ async function workOnChunks(
     const { data } = parts.registry.decode(input)
     const command =
       step === 'calculate_premium'
-        ? premiumCommand(data as CalculatedWages, terms)
+        ? premiumCommand(data as CalculatedWages, terms, account?.ach_account_id ?? null)
         : rowsCommand(step, data as RecordedRows, terms)
     const decided = decide(command, state)
     bytes += Buffer.byteLength(JSON.stringify(decided))

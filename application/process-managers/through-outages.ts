@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Application } from '../application.ts'
 import { ProcessorNotConfigured } from '../payments/processor-of.ts'
 import { ProviderRefused, ProviderUnavailable } from '../ports/provider.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
 import { backoff, type WorkItem, type WorkOutcome } from './runtime/process-manager.ts'
 
 /** How long a provider that was away for all tries is left alone, in service-clock milliseconds. */
@@ -12,6 +13,9 @@ const NOT_CONFIGURED_MS = 6 * 3_600_000
 export const LONG_OUTAGE_MS = 4 * 3_600_000
 /** Tries of what a provider does, in a row: about 8 seconds in all. */
 const TRIES = 6
+
+/** How long work waits for read models that are late, in real milliseconds. */
+const LATE_MS = 1_000
 
 /** Payload of work that goes through outages: since when a provider is away, epoch milliseconds of the service clock. */
 export const waiting = z.object({ away_since: z.number().optional() })
@@ -49,5 +53,17 @@ export async function throughOutages<Payload extends z.output<typeof waiting>>(
     if (!(error instanceof ProviderUnavailable) || !item.isLastTry) throw error
     if (now - since >= LONG_OUTAGE_MS) await tell(since)
     return { outcome: 'again', at: now + OUTAGE_MS, payload: { ...item.payload, away_since: since } }
+  }
+}
+
+/** Does what read models are asked for; again a little later where they are late. */
+export async function unlessLate<Payload>(
+  run: () => Promise<WorkOutcome<Payload>>,
+): Promise<WorkOutcome<Payload>> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof ReadModelsLate) return { outcome: 'again', afterMs: LATE_MS }
+    throw error
   }
 }

@@ -18,6 +18,9 @@ import type { Statement } from '../ports/read-database.ts'
 import type { ReadModels } from './index.ts'
 import type { KeyScope, ListScope } from './pages.ts'
 
+// what queries of other rooms are written with: the package itself stays here
+export { type Expression, sql } from 'kysely'
+
 /** What queries are built from; it reads only. */
 export type Reading = Pick<QueryCreator<ReadModels>, 'selectFrom'>
 
@@ -55,11 +58,13 @@ const names = new Set<string>()
  * A query on the read models, compiled here and once: declare it where modules are loaded.
  * @param name what the database knows it by; no two are alike.
  * @param build the query; values come from `$('<name of the parameter>')`, constants from `lit`.
+ * @param options.plannedAnew its values decide how it is best answered.
  * @throws Error when the name is taken, or the query carries a value of its own.
  */
 export function statement<Parameters, Row>(
   name: string,
   build: (db: Reading, $: Parameter<Parameters>) => Query<Row>,
+  { plannedAnew = false }: { readonly plannedAnew?: boolean } = {},
 ): Statement<Parameters, Row> {
   if (names.has(name)) throw new Error(`There are two statements ${name}`)
   names.add(name)
@@ -68,7 +73,7 @@ export function statement<Parameters, Row>(
     if (!(value instanceof Named)) throw new Error(`Statement ${name} has a value that is no parameter`)
     return value.name as keyof Parameters & string
   })
-  return { name, text: query.sql, parameters }
+  return { name, text: query.sql, parameters, ...(plannedAnew && { plannedAnew }) }
 }
 
 /** Tables that have all of some columns. */
@@ -141,6 +146,19 @@ export function inIfGiven<Table extends keyof ReadModels>(
 ): Expression<SqlBool> {
   const list = eb.cast<readonly string[]>(parameter, sql`text[]`)
   return eb.or([eb(list, 'is', null), eb(column, '=', eb.fn.any(list) as Expression<never>)])
+}
+
+/** Holds where a column of ISO 8601 times lies within bounds, both included; null: there is none. */
+export function isBetween<Table extends keyof ReadModels>(
+  eb: ExpressionBuilder<ReadModels, Table>,
+  column: StringReference<ReadModels, Table>,
+  { from, to }: { readonly from: Expression<string | null>; readonly to: Expression<string | null> },
+): Expression<SqlBool> {
+  const [least, most] = [eb.cast<string | null>(from, 'text'), eb.cast<string | null>(to, 'text')]
+  return eb.and([
+    eb.or([eb(least, 'is', null), eb(column, '>=', least as Expression<never>)]),
+    eb.or([eb(most, 'is', null), eb(column, '<=', most as Expression<never>)]),
+  ])
 }
 
 /** Holds where a column is null or not as a parameter says, or the parameter is null. */

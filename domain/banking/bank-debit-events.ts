@@ -14,8 +14,21 @@ export const settlementType = z.enum(['fbo', 'direct'])
 export const confidence = z.enum(['high', 'medium', 'low'])
 export type Confidence = z.output<typeof confidence>
 
+/** Where a debit comes from: a session, a later instalment of its plan, a call, a batch collection, a payroll file. */
+export const debitSource = z.enum(['session', 'instalment', 'api', 'collection', 'payroll_file'])
+export type DebitSource = z.output<typeof debitSource>
+export const PAYMENT_PURPOSES = [
+  'paygo',
+  'down_payment',
+  'installment',
+  'late_payment',
+  'extra_payment',
+  'overdue_payment',
+] as const
+
 export const BankDebitCreated = eventType({
   name: 'BankDebitCreated',
+  version: 2,
   schema: z.object({
     ...leg,
     tenant_id: id(),
@@ -23,28 +36,76 @@ export const BankDebitCreated = eventType({
     employer_id: id(),
     carrier_id: id(),
     policy_id: id(),
-    /** What it is for: a session, or a later instalment of its plan. */
-    source: z.enum(['session', 'instalment']),
+    source: debitSource,
     payment_session_id: id().nullable(),
     /** Of an instalment, from 1. */
     installment_number: z.int().min(1).nullable(),
+    /** The batch collection that it is an entry of. */
+    collection_id: id().nullable(),
+    /** The payroll file whose premium it is, with its check date and the period that it pays for. */
+    file_id: id().nullable(),
+    check_date: date().nullable(),
+    period: z.object({ start: date(), end: date() }).nullable(),
     amount_cents: cents(),
-    payment_purpose: z.enum([
-      'paygo',
-      'down_payment',
-      'installment',
-      'late_payment',
-      'extra_payment',
-      'overdue_payment',
-    ]),
+    payment_purpose: z.enum(PAYMENT_PURPOSES),
     description: z.string().nullable(),
+    /** The ACH account that is debited; null: the payer gave the account of a session. */
+    bank_account_id: id().nullable(),
     account: debitedAccount,
+    /** The day that the caller asked for; null: as soon as it can be. */
+    effective_date: date().nullable(),
+    metadata: z.record(z.string(), z.string()),
     /** How the carrier settles, as of now; null: nobody tells that the money is there. */
     settlement_type: settlementType.nullable(),
-    /** The service raised it by itself: the close of the batch that it goes with; until then it can be cancelled. */
+    /**
+     * The service raised it by itself and partners are told so: the close of the batch that it goes with; until then it can
+     * be cancelled.
+     */
     cancellation_deadline: time().nullable(),
+    /** When its source was first accepted: the call itself, or the payroll file. */
+    ingested_at: time(),
     created_at: time(),
   }),
+  upcasters: {
+    // the first version knew sessions and their instalments only
+    1: (raw) => ({
+      ...{ collection_id: null, file_id: null, check_date: null, period: null },
+      ...{ bank_account_id: null, effective_date: null, metadata: {} },
+      ...(raw as object),
+      ingested_at: (raw as { created_at: string }).created_at,
+    }),
+  },
+})
+/** A gate stopped it: it is not collected, or an operator has to decide. */
+export const BankDebitGated = eventType({
+  name: 'BankDebitGated',
+  schema: z.object({
+    ...leg,
+    gate: z.enum(['billing', 'legacy', 'cutoff', 'anomaly']),
+    status: z.enum(['failed', 'legacy_collected', 'cancelled', 'quarantined']),
+    reason: z.string(),
+    at: time(),
+  }),
+})
+/** An operator let it out of quarantine: the rail that put it there asks no more. */
+export const BankDebitReleased = eventType({
+  name: 'BankDebitReleased',
+  schema: z.object({ ...leg, note: z.string().nullable(), at: time() }),
+})
+/** An operator ended it in quarantine. */
+export const BankDebitRejected = eventType({
+  name: 'BankDebitRejected',
+  schema: z.object({ ...leg, note: z.string().nullable(), at: time() }),
+})
+/** It was called off before its batch closed. */
+export const BankDebitCancelled = eventType({
+  name: 'BankDebitCancelled',
+  schema: z.object({ ...leg, at: time() }),
+})
+/** It cannot be carried out, and no money moved: its account is disabled, or the bank would not take the entry. */
+export const BankDebitFailed = eventType({
+  name: 'BankDebitFailed',
+  schema: z.object({ ...leg, note: z.string(), at: time() }),
 })
 /** A run of the batch worker put it into a batch. */
 export const BankDebitScheduled = eventType({
@@ -53,7 +114,7 @@ export const BankDebitScheduled = eventType({
     ...leg,
     /** When the batch closes. */
     batch_closes_at: time(),
-    /** When the entry takes effect: the banking day after the close. */
+    /** When the entry takes effect: a banking day after the close. */
     effective_date: date(),
     at: time(),
   }),
@@ -71,6 +132,18 @@ export const BankDebitHeldUp = eventType({
     batch_closes_at: time(),
     /** Since when the bank is away. */
     since: time(),
+    at: time(),
+  }),
+})
+/** Its entry stands in a file for the bank, by whose trace number returns name it. */
+export const BankDebitInFile = eventType({
+  name: 'BankDebitInFile',
+  schema: z.object({
+    ...leg,
+    file_id: id(),
+    trace_number: z.string().regex(/^\d{15}$/),
+    /** When the entry takes effect, as the file says; later than was planned where the file was late. */
+    entry_date: date(),
     at: time(),
   }),
 })
@@ -116,17 +189,40 @@ export const BankDebitReturned = eventType({
   name: 'BankDebitReturned',
   schema: z.object({ ...leg, return_code: z.string(), at: time() }),
 })
+/** An operator presents it again: it goes with the batch that closes next. */
+export const BankDebitRepresented = eventType({
+  name: 'BankDebitRepresented',
+  schema: z.object({
+    ...leg,
+    /** Which time it is, from 1. */
+    representment: z.int().min(1),
+    batch_closes_at: time(),
+    /** When the entry takes effect: a banking day after the close. */
+    effective_date: date(),
+    /** How the carrier settles, as when the debit was created. */
+    settlement_type: settlementType.nullable(),
+    note: z.string().nullable(),
+    at: time(),
+  }),
+})
 
 export const bankDebitEvents = [
   BankDebitCreated,
+  BankDebitGated,
+  BankDebitReleased,
+  BankDebitRejected,
+  BankDebitCancelled,
+  BankDebitFailed,
   BankDebitScheduled,
   BankDebitLeftOut,
   BankDebitHeldUp,
+  BankDebitInFile,
   BankDebitSubmitted,
   BankDebitReported,
   BankDebitProcessed,
   BankDebitMatched,
   BankDebitReturned,
+  BankDebitRepresented,
 ] as const
 export type BankDebitEvent = EventOf<(typeof bankDebitEvents)[number]>
 export type BankDebitData<Type extends BankDebitEvent['type']> = Extract<

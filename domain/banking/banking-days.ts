@@ -8,6 +8,8 @@ import { type CalendarDate, daysInMonth } from '../kernel/calendar.ts'
 const NEW_YORK = 'America/New_York'
 /** When a batch closes, on the clock of New York. */
 const CLOSING_HOUR = 17
+/** When a night's work is done, in hours after its day began. */
+const NIGHT_HOURS = 3
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 
@@ -33,6 +35,11 @@ export function nextBankingDay(date: CalendarDate): CalendarDate {
   return day
 }
 
+/** A day itself, if banks work on it; else the first day after it on which they do. */
+export function bankingDayFrom(date: CalendarDate): CalendarDate {
+  return isBankingDay(date) ? date : nextBankingDay(date)
+}
+
 /** The last banking day before a day. */
 export function previousBankingDay(date: CalendarDate): CalendarDate {
   let day = dayAfter(date, -1)
@@ -52,11 +59,26 @@ export function newYorkDate(epochMs: number): CalendarDate {
   return inNewYork(epochMs).date
 }
 
+/** The time of day in New York at a moment in epoch milliseconds, `HHMM`. */
+export function newYorkTime(epochMs: number): string {
+  // its offsets from UTC are whole hours
+  const minutes = new Date(epochMs).getUTCMinutes()
+  return [inNewYork(epochMs).hour, minutes].map((part) => String(part).padStart(2, '0')).join('')
+}
+
 /** When a day begins in New York, in epoch milliseconds. */
 export function startOf(date: CalendarDate): number {
   // clocks are changed after midnight: a day begins with one offset, five hours behind UTC or four
   const standard = Date.parse(`${date}T00:00:00Z`) + 5 * HOUR_MS
   return inNewYork(standard).hour === 0 ? standard : standard - HOUR_MS
+}
+
+/** The next night after a moment, at 03:00 in New York, both in epoch milliseconds. */
+export function nextNight(epochMs: number): number {
+  for (let date = newYorkDate(epochMs); ; date = dayAfter(date, 1)) {
+    const night = startOf(date) + NIGHT_HOURS * HOUR_MS
+    if (night > epochMs) return night
+  }
 }
 
 /** When the batch of a banking day closes, in epoch milliseconds. */
@@ -81,6 +103,26 @@ export function entryDateOf(closeMs: number): CalendarDate {
 /** The last close before a day, in epoch milliseconds: what is to take effect on that day is in a batch by then. */
 export function lastCloseBefore(date: CalendarDate): number {
   return closeOf(previousBankingDay(date))
+}
+
+/** The batch that an entry goes with. */
+export interface Slot {
+  /** When the batch closes, in epoch milliseconds. */
+  readonly closesAt: number
+  /** When the entry takes effect: a banking day. */
+  readonly entryDate: CalendarDate
+}
+
+/**
+ * The batch of an entry that is to take effect on a day: the last one that closes before it, or the next one where that
+ * is over. @param wanted null: as soon as it can be. @param epochMs now.
+ */
+export function slotFor(wanted: CalendarDate | null, epochMs: number): Slot {
+  const closesAt = nextClose(epochMs)
+  const earliest = entryDateOf(closesAt)
+  const entryDate = wanted === null ? earliest : bankingDayFrom(wanted)
+  if (entryDate <= earliest) return { closesAt, entryDate: earliest }
+  return { closesAt: lastCloseBefore(entryDate), entryDate }
 }
 
 interface LocalHour {

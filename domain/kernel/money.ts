@@ -65,3 +65,10 @@ export function dollars(cents: number): string {
   const whole = Math.trunc(Math.abs(cents) / 100).toLocaleString('en-US')
   return `${cents < 0 ? '-' : ''}$${whole}.${String(Math.abs(cents) % 100).padStart(2, '0')}`
 }
+
+/** Dollars as whole cents, exactly; null where they have fractions of a cent. */
+export function centsOf(dollars: number): number | null {
+  const exact = decimal(dollars)
+  if (exact === null || exact.scale > 2) return null
+  return Number(exact.digits * 10n ** BigInt(2 - exact.scale))
+}

@@ -1,18 +1,22 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Decider } from '../kernel/decider.ts'
-import { type EventOf, eventType } from '../kernel/event-type.ts'
-import { environment, id } from '../kernel/ids.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
-import { type CanonicalRow, canonicalRow } from './payroll-row.ts'
 import {
-  calculatePremium,
-  calculateWages,
-  type PhaseTerms,
-  premiumResult,
-  validateRows,
-  validationResult,
-  wagesResult,
-} from './phases.ts'
+  type PayrollFileEvent,
+  PayrollFileFailed,
+  PayrollFileNormalized,
+  PayrollFileProcessed,
+  PayrollFileReceived,
+  type PayrollFileStage,
+  PayrollPremiumCalculated,
+  PayrollRowsRecorded,
+  PayrollRowsValidated,
+  PayrollWagesCalculated,
+  payrollFileEvents,
+  type ReceivedFile,
+} from './payroll-file-events.ts'
+import type { CanonicalRow } from './payroll-row.ts'
+import { calculatePremium, calculateWages, type PhaseTerms, validateRows } from './phases.ts'
 import type { PayrollTerms } from './row-validation.ts'
 import type { PremiumTable } from './wages-and-premium.ts'
 
@@ -33,141 +37,6 @@ import type { PremiumTable } from './wages-and-premium.ts'
 /** Rows in a chunk at the most; a chunk is also closed at {@link CHUNK_BYTES} of JSON. */
 export const CHUNK_ROWS = 500
 export const CHUNK_BYTES = 256 * 1024
-
-// ---- events
-
-const period = z.object({ start: z.string(), end: z.string() }).nullable()
-/** What who hears of a file's end need not look up. */
-const whose = {
-  employer_id: id(),
-  policy_id: id(),
-  policy_number: z.string(),
-  row_count: z.number().int(),
-  period,
-}
-const ofChunk = { file_id: id(), chunk: z.number().int(), last: z.boolean() }
-
-export const PayrollFileReceived = eventType({
-  name: 'PayrollFileReceived',
-  version: 2,
-  // rows came with version 2
-  upcasters: { 1: (raw) => raw },
-  schema: z.object({
-    file_id: id(),
-    tenant_id: id(),
-    environment: environment(),
-    employer_id: id(),
-    policy_id: id(),
-    policy_number: z.string(),
-    source: z.object({
-      kind: z.enum(['tool', 'report', 'inbound_webhook']),
-      /** Set when an agent submitted the rows. */
-      submission_id: id().nullable(),
-      /** Credential, client or connection that sent it. */
-      sender_id: z.string(),
-    }),
-    file_name: z.string(),
-    row_count: z.number().int().positive(),
-    chunk_count: z.number().int().positive(),
-    period,
-    /** Only of a file that was processed at once: `PayrollFileProcessed` follows. Others have them in chunks. */
-    rows: z.array(canonicalRow).optional(),
-  }),
-})
-
-/** What all phases made of a file that was processed at once. */
-export const PayrollFileProcessed = eventType({
-  name: 'PayrollFileProcessed',
-  schema: z.object({
-    file_id: id(),
-    ...whose,
-    /** The policy as of this revision of its stream is what every phase worked with. */
-    policy_revision: z.number().int().nonnegative(),
-    validation: validationResult,
-    wages: wagesResult,
-    /** Null where a rate is missing: `PayrollFileFailed` follows. */
-    premium: premiumResult.nullable(),
-  }),
-})
-
-export const PayrollRowsRecorded = eventType({
-  name: 'PayrollRowsRecorded',
-  schema: z.object({
-    file_id: id(),
-    /** 0-based; the event of chunk c stands at revision 1 + c. */
-    chunk: z.number().int().nonnegative(),
-    last: z.boolean(),
-    rows: z.array(canonicalRow),
-  }),
-})
-
-export const PayrollFileNormalized = eventType({
-  name: 'PayrollFileNormalized',
-  schema: z.object({
-    file_id: id(),
-    row_count: z.number().int(),
-    /** The policy as of this revision of its stream is what every phase of the file works with. */
-    policy_revision: z.number().int().nonnegative(),
-  }),
-})
-
-export const PayrollRowsValidated = eventType({
-  name: 'PayrollRowsValidated',
-  schema: z.object({
-    ...ofChunk,
-    ...validationResult.shape,
-  }),
-})
-
-export const PayrollWagesCalculated = eventType({
-  name: 'PayrollWagesCalculated',
-  schema: z.object({
-    ...ofChunk,
-    ...wagesResult.shape,
-  }),
-})
-
-export const PayrollPremiumCalculated = eventType({
-  name: 'PayrollPremiumCalculated',
-  schema: z.object({
-    ...ofChunk,
-    ...premiumResult.shape,
-    /** With the last chunk, what the whole file came to: who hears of its end need not read the rows again. */
-    completed: z
-      .object({
-        ...whose,
-        green_rows: z.number().int(),
-        red_rows: z.number().int(),
-        auditable_cents: z.number().int(),
-        premium_cents: z.number().int(),
-      })
-      .optional(),
-  }),
-})
-
-export const PayrollFileFailed = eventType({
-  name: 'PayrollFileFailed',
-  schema: z.object({
-    file_id: id(),
-    stage: z.enum(['file_creation', 'validation', 'wage_calculation', 'premium_calculation']),
-    error: z.string(),
-  }),
-})
-
-const events = [
-  PayrollFileReceived,
-  PayrollFileProcessed,
-  PayrollRowsRecorded,
-  PayrollFileNormalized,
-  PayrollRowsValidated,
-  PayrollWagesCalculated,
-  PayrollPremiumCalculated,
-  PayrollFileFailed,
-] as const
-export type PayrollFileEvent = EventOf<(typeof events)[number]>
-/** What a received event says of a file beside its rows. */
-export type ReceivedFile = Omit<z.output<typeof PayrollFileReceived.schema>, 'rows'>
-export type PayrollFileStage = z.output<typeof PayrollFileFailed.schema>['stage']
 
 // ---- state
 
@@ -276,6 +145,8 @@ export function nextStep(file: PayrollFile): NextStep {
 type RecordedRows = z.output<typeof PayrollRowsRecorded.schema>
 type CompletedFile = NonNullable<z.output<typeof PayrollPremiumCalculated.schema>['completed']>
 type CalculatedWages = z.output<typeof PayrollWagesCalculated.schema>
+/** The active primary ACH account of the employer, from which premium is debited; null: it has none. */
+type DebitAccountId = string | null
 
 export type PayrollFileCommand =
   | { readonly type: 'Receive'; readonly data: ReceivedFile }
@@ -285,12 +156,18 @@ export type PayrollFileCommand =
       readonly data: ReceivedFile
       readonly rows: readonly CanonicalRow[]
       readonly policyRevision: number
+      readonly debitAccountId: DebitAccountId
     } & PhaseTerms)
   | { readonly type: 'RecordRows'; readonly rows: RecordedRows['rows'] }
   | { readonly type: 'Normalize'; readonly policyRevision: number }
   | { readonly type: 'ValidateChunk'; readonly recorded: RecordedRows; readonly terms: PayrollTerms }
   | ({ readonly type: 'CalculateWages'; readonly recorded: RecordedRows } & Omit<PhaseTerms, 'table'>)
-  | { readonly type: 'CalculatePremium'; readonly calculated: CalculatedWages; readonly table: PremiumTable }
+  | {
+      readonly type: 'CalculatePremium'
+      readonly calculated: CalculatedWages
+      readonly table: PremiumTable
+      readonly debitAccountId: DebitAccountId
+    }
   | { readonly type: 'Fail'; readonly stage: PayrollFileStage; readonly error: string }
 
 function decide(command: PayrollFileCommand, file: PayrollFile): readonly PayrollFileEvent[] | Rejection {
@@ -326,7 +203,7 @@ function decide(command: PayrollFileCommand, file: PayrollFile): readonly Payrol
       return [wages(command.recorded, command)]
     case 'CalculatePremium':
       if (!isNext('calculate_premium', command.calculated)) return outOfOrder(command.type, next)
-      return [premium(command.calculated, command.table, file)]
+      return [premium(command, file)]
     case 'Fail':
       if (next.step === 'failed' || next.step === 'complete') return []
       return [PayrollFileFailed.of({ file_id, stage: command.stage, error: command.error })]
@@ -340,7 +217,7 @@ function outOfOrder(command: string, next: NextStep): Rejection {
 function processed(
   command: Extract<PayrollFileCommand, { type: 'ReceiveAndProcess' }>,
 ): readonly PayrollFileEvent[] {
-  const { data, policyRevision, terms, table } = command
+  const { data, policyRevision, terms, table, debitAccountId } = command
   const rows = [...command.rows]
   const { result: validation, green } = validateRows(rows, terms)
   const wages = calculateWages(green, command)
@@ -351,7 +228,10 @@ function processed(
   const received = PayrollFileReceived.of({ ...data, rows })
   return typeof premium === 'string'
     ? [received, PayrollFileProcessed.of({ ...results, premium: null }), withoutRate(file_id, premium)]
-    : [received, PayrollFileProcessed.of({ ...results, premium })]
+    : [
+        received,
+        PayrollFileProcessed.of({ ...results, premium, ...debited(premium.premium_cents, debitAccountId) }),
+      ]
 }
 
 function validated({ file_id, chunk, last, rows }: RecordedRows, terms: PayrollTerms): PayrollFileEvent {
@@ -365,12 +245,15 @@ function wages(recorded: RecordedRows, terms: Omit<PhaseTerms, 'table'>): Payrol
 }
 
 /** The premium of a chunk, with what the file comes to when it is the last. */
-function premium(calculated: CalculatedWages, table: PremiumTable, file: PayrollFile): PayrollFileEvent {
+function premium(
+  { calculated, table, debitAccountId }: Extract<PayrollFileCommand, { type: 'CalculatePremium' }>,
+  file: PayrollFile,
+): PayrollFileEvent {
   const { file_id, chunk, last } = calculated
   const result = calculatePremium(calculated.wages, table)
   if (typeof result === 'string') return withoutRate(file_id, result)
   const sums = { file_id, chunk, last, ...result }
-  const completed = last ? { completed: completedFile(file, result.premium_cents) } : {}
+  const completed = last ? { completed: completedFile(file, result.premium_cents, debitAccountId) } : {}
   return PayrollPremiumCalculated.of({ ...sums, ...completed })
 }
 
@@ -382,18 +265,29 @@ function withoutRate(file_id: string, error: string): PayrollFileEvent {
 function completedFile(
   { received, validated, wages, premium }: PayrollFile,
   lastPremiumCents: number,
+  debitAccountId: DebitAccountId,
 ): CompletedFile {
   const { employer_id, policy_id, policy_number, row_count, period } = received!
+  const premium_cents = premium.cents + lastPremiumCents
   return {
     ...{ employer_id, policy_id, policy_number, row_count },
     ...{ green_rows: validated.green, red_rows: validated.red },
-    ...{ auditable_cents: wages.cents, premium_cents: premium.cents + lastPremiumCents, period },
+    ...{ auditable_cents: wages.cents, premium_cents, period },
+    ...debited(premium_cents, debitAccountId),
   }
+}
+
+/** From where a premium is debited; nothing of one that is 0. */
+function debited(
+  premiumCents: number,
+  debit_account_id: DebitAccountId,
+): Pick<CompletedFile, 'debit_account_id'> {
+  return premiumCents > 0 ? { debit_account_id } : {}
 }
 
 export const payrollFile: Decider<PayrollFile, PayrollFileCommand, PayrollFileEvent> = {
   category: 'payrollFile',
-  events,
+  events: payrollFileEvents,
   initialState,
   evolve,
   decide,

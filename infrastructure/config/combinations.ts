@@ -1,3 +1,4 @@
+import { isAbsolute, relative } from 'node:path'
 import { ROLES, type Settings } from './settings.ts'
 
 /** What is wrong with a variable. */
@@ -40,9 +41,21 @@ export function* impossibleTogether(settings: Settings): Iterable<Problem> {
   const companions = [
     ['PROCESSOR', 'stripe', ['STRIPE_API_KEY', 'STRIPE_WEBHOOK_SECRET', 'STRIPE_PUBLISHABLE_KEY']],
     ['BANKCONNECT', 'plaid', ['PLAID_CLIENT_ID', 'PLAID_SECRET']],
+    [
+      'BANK_RAIL',
+      'nacha',
+      [
+        ...(['NACHA_OUTBOX_DIR', 'NACHA_INBOX_DIR', 'NACHA_DESTINATION_ROUTING'] as const),
+        ...(['NACHA_ORIGIN_ID', 'NACHA_COMPANY_ID', 'NACHA_COMPANY_NAME'] as const),
+      ],
+    ],
   ] as const
-  if (settings.BANK_RAIL !== 'simulated') {
-    yield { name: 'BANK_RAIL', problem: ' is "nacha", which this release does not have: expected simulated' }
+  yield* misplacedFolders(settings)
+  if (settings.NACHA_BALANCED) {
+    for (const name of ['NACHA_OFFSET_ROUTING', 'NACHA_OFFSET_ACCOUNT'] as const) {
+      if (settings[name] === undefined)
+        yield { name, problem: ' is missing, it is required with NACHA_BALANCED=true' }
+    }
   }
   if (new URL(settings.STRIPE_API_BASE).pathname !== '/') {
     yield { name: 'STRIPE_API_BASE', problem: ' has a path: expected an address without one' }
@@ -54,6 +67,27 @@ export function* impossibleTogether(settings: Settings): Iterable<Problem> {
         yield { name, problem: ` is missing, it is required with ${choice}=${value}` }
     }
   }
+}
+
+/** Folders of a bank hold account numbers in plain text; whoever carries files has no business in the data directory. */
+function* misplacedFolders(settings: Settings): Iterable<Problem> {
+  if (settings.BANK_RAIL !== 'nacha') return
+  const { NACHA_OUTBOX_DIR: outbox, NACHA_INBOX_DIR: inbox } = settings
+  for (const [name, folder] of Object.entries({ NACHA_OUTBOX_DIR: outbox, NACHA_INBOX_DIR: inbox })) {
+    if (folder !== undefined && isWithin(settings.DATA_DIR, folder)) {
+      yield { name, problem: ` is in DATA_DIR (${settings.DATA_DIR}): expected a directory outside it` }
+    }
+  }
+  if (outbox !== undefined && inbox !== undefined && (isWithin(outbox, inbox) || isWithin(inbox, outbox))) {
+    const problem = ' is in the other folder, or the same: expected two directories apart'
+    yield { name: 'NACHA_INBOX_DIR', problem }
+  }
+}
+
+/** Whether a path is a directory or lies in it. */
+export function isWithin(directory: string, path: string): boolean {
+  const way = relative(directory, path)
+  return way === '' || (!way.startsWith('..') && !isAbsolute(way))
 }
 
 /** Settings that work and may surprise, one line each. */

@@ -1,3 +1,4 @@
+import type { Originator } from '../../domain/banking/nacha/draft.ts'
 import { ConfigError } from '../config-error.ts'
 import { impossibleTogether, type Problem, surprising } from './combinations.ts'
 import { readSecretFiles } from './secret-files.ts'
@@ -115,14 +116,9 @@ function configOf(settings: Settings) {
             kind: 'nacha',
             outboxDir: settings.NACHA_OUTBOX_DIR!,
             inboxDir: settings.NACHA_INBOX_DIR!,
-            originator: {
-              destinationRouting: settings.NACHA_DESTINATION_ROUTING!,
-              originId: settings.NACHA_ORIGIN_ID!,
-              companyId: settings.NACHA_COMPANY_ID!,
-              companyName: settings.NACHA_COMPANY_NAME!,
-              /** Whether a file carries the offsetting credits. */
-              balanced: settings.NACHA_BALANCED,
-            },
+            dataDir: settings.DATA_DIR,
+            originator: originatorOf(settings),
+            pollSeconds: settings.NACHA_POLL_SECONDS,
           } as const),
     /** Null: e-mails and texts are recorded, not sent. */
     smtpUrl: settings.SMTP_URL ?? null,
@@ -142,6 +138,26 @@ function configOf(settings: Settings) {
     debitBatchIntervalSeconds: settings.DEBIT_BATCH_INTERVAL_SECONDS,
     /** Settings that work and may surprise, one line each, for the log. */
     warnings: [...surprising(settings)] as readonly string[],
+  }
+}
+
+function originatorOf(settings: Settings): Originator {
+  const companyName = settings.NACHA_COMPANY_NAME!
+  return {
+    destinationRouting: settings.NACHA_DESTINATION_ROUTING!,
+    destinationName: settings.NACHA_DESTINATION_NAME ?? 'BANK',
+    originId: settings.NACHA_ORIGIN_ID!,
+    originName: settings.NACHA_ORIGIN_NAME ?? companyName,
+    companyId: settings.NACHA_COMPANY_ID!,
+    companyName,
+    odfi: (settings.NACHA_ODFI_ROUTING ?? settings.NACHA_DESTINATION_ROUTING!).slice(0, 8),
+    offset: settings.NACHA_BALANCED
+      ? {
+          routing: settings.NACHA_OFFSET_ROUTING!,
+          account: settings.NACHA_OFFSET_ACCOUNT!,
+          accountType: settings.NACHA_OFFSET_ACCOUNT_TYPE,
+        }
+      : null,
   }
 }
 

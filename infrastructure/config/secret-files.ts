@@ -13,6 +13,7 @@ export const SECRET_SETTINGS = [
   'STRIPE_WEBHOOK_SECRET',
   'PLAID_CLIENT_ID',
   'PLAID_SECRET',
+  'NACHA_OFFSET_ACCOUNT',
   'SMTP_URL',
   'SMS_URL',
 ] as const

@@ -15,7 +15,6 @@ export interface SettingReference {
 }
 
 const own = "the listener's own"
-const later = 'not used in this release'
 
 /** What each setting is for, in the order of the page. */
 const MEANINGS: Readonly<
@@ -65,18 +64,28 @@ const MEANINGS: Readonly<
   STRIPE_API_BASE: 'Address of Stripe, without a path',
   STRIPE_WEBHOOK_SECRET: 'Required with `PROCESSOR=stripe`',
   STRIPE_PUBLISHABLE_KEY: 'Required with `PROCESSOR=stripe`',
-  BANKCONNECT: `Bank link; ${later}`,
+  BANKCONNECT:
+    'Bank link of live keys, see [bank linking](../bank-linking.md); what sandbox keys do stays with the simulated one',
   PLAID_CLIENT_ID: 'Required with `BANKCONNECT=plaid`',
   PLAID_SECRET: 'Required with `BANKCONNECT=plaid`',
-  PLAID_BASE_URL: 'With `BANKCONNECT=plaid`',
-  BANK_RAIL: 'Bank rail, see [bank debits](../bank-debits.md); `nacha` is refused in this release',
-  NACHA_OUTBOX_DIR: `With \`BANK_RAIL=nacha\`; ${later}`,
-  NACHA_INBOX_DIR: `With \`BANK_RAIL=nacha\`; ${later}`,
-  NACHA_DESTINATION_ROUTING: `With \`BANK_RAIL=nacha\`; ${later}`,
-  NACHA_ORIGIN_ID: `With \`BANK_RAIL=nacha\`; ${later}`,
-  NACHA_COMPANY_ID: `With \`BANK_RAIL=nacha\`; ${later}`,
-  NACHA_COMPANY_NAME: `With \`BANK_RAIL=nacha\`; ${later}`,
-  NACHA_BALANCED: `With \`BANK_RAIL=nacha\`: files carry the offsetting credits; ${later}`,
+  PLAID_BASE_URL: 'Address of Plaid, with `BANKCONNECT=plaid`',
+  BANK_RAIL:
+    'Bank rail of live debits, see [bank debits](../bank-debits.md) and [NACHA files](../nacha.md); what sandbox keys do ' +
+    'stays with the simulated one',
+  NACHA_OUTBOX_DIR: 'Required with `BANK_RAIL=nacha`: where files for the bank are put; not in `DATA_DIR`',
+  NACHA_INBOX_DIR: 'Required with `BANK_RAIL=nacha`: where files of the bank are put; not in `DATA_DIR`',
+  NACHA_DESTINATION_ROUTING: 'Required with `BANK_RAIL=nacha`: the bank, as file headers name it',
+  NACHA_ORIGIN_ID: 'Required with `BANK_RAIL=nacha`: who sends, as file headers name it',
+  NACHA_COMPANY_ID: 'Required with `BANK_RAIL=nacha`: the company, as batches name it',
+  NACHA_COMPANY_NAME: 'Required with `BANK_RAIL=nacha`: what payers read on their statements',
+  NACHA_DESTINATION_NAME: ['`BANK`', 'Name of the bank in file headers'],
+  NACHA_ORIGIN_NAME: ["the company's", 'Name of who sends in file headers'],
+  NACHA_ODFI_ROUTING: ['the destination', 'The originating bank, whose first 8 digits begin trace numbers'],
+  NACHA_BALANCED: 'With `BANK_RAIL=nacha`: files carry the offsetting entries',
+  NACHA_OFFSET_ROUTING: 'Required with `NACHA_BALANCED=true`: the account to which debits are credited',
+  NACHA_OFFSET_ACCOUNT: 'Required with `NACHA_BALANCED=true`: its number',
+  NACHA_OFFSET_ACCOUNT_TYPE: 'Its type',
+  NACHA_POLL_SECONDS: 'How often both folders are looked into',
   SMTP_URL:
     'Delivers e-mail; `?from=` names the sender where a tenant has none. Without it e-mails are recorded, not sent',
   SMS_URL:
@@ -87,10 +96,7 @@ const MEANINGS: Readonly<
   DNS_SERVERS: ["the machine's", 'Name servers that are asked about the same'],
   WEBHOOK_HISTORY_DAYS:
     'Days after which deliveries of webhooks, with the bodies that were sent, leave the history',
-  FORWARD_CUTOFF: [
-    '`2026-04-27T00:00:00Z`',
-    `Debits whose source was accepted earlier are not collected; ${later}`,
-  ],
+  FORWARD_CUTOFF: ['`2026-04-27T00:00:00Z`', 'Debits whose source was accepted earlier are not collected'],
   DEBIT_BATCH_INTERVAL_SECONDS: 'How often the debit batch worker runs while debits wait',
 }
 

@@ -31,6 +31,9 @@ export const ROLES: readonly Role[] = ['api', 'projector', 'worker']
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+const NACHA_NAME = /^[\x20-\x7e]{1,23}$/
+const NACHA_NAME_EXPECTED = '1 to 23 printable ASCII characters'
+
 const port = (fallback: number) => wholeNumber(0, 65_535).default(fallback)
 const secret = () => text('up to 1000 visible characters', /^[\x21-\x7e]{1,1000}$/).optional()
 
@@ -85,7 +88,14 @@ export const SETTINGS = z.object({
   NACHA_ORIGIN_ID: text('9 or 10 letters or digits', /^[A-Z0-9]{9,10}$/).optional(),
   NACHA_COMPANY_ID: text('9 or 10 letters or digits', /^[A-Z0-9]{9,10}$/).optional(),
   NACHA_COMPANY_NAME: text('1 to 16 printable ASCII characters', /^[\x20-\x7e]{1,16}$/).optional(),
+  NACHA_DESTINATION_NAME: text(NACHA_NAME_EXPECTED, NACHA_NAME).optional(),
+  NACHA_ORIGIN_NAME: text(NACHA_NAME_EXPECTED, NACHA_NAME).optional(),
+  NACHA_ODFI_ROUTING: routingNumber().optional(),
   NACHA_BALANCED: flag().default(false),
+  NACHA_OFFSET_ROUTING: routingNumber().optional(),
+  NACHA_OFFSET_ACCOUNT: text('an account number of 1 to 17 digits', /^\d{1,17}$/).optional(),
+  NACHA_OFFSET_ACCOUNT_TYPE: word(['checking', 'savings']).default('checking'),
+  NACHA_POLL_SECONDS: wholeNumber(1, 86_400).default(30),
   SMTP_URL: address('an SMTP address such as smtps://user:password@host:465', ['smtp', 'smtps']).optional(),
   SMS_URL: address('an http or https address', ['http', 'https']).optional(),
   PROBE_ALLOW_CIDRS: addressRanges().default(LOCAL_RANGES),

@@ -60,6 +60,13 @@ export class FailFastLog implements EventLog {
     return this.#read(() => this.#log.readStream(stream, options))
   }
 
+  readStreams(
+    streams: readonly string[],
+    options: { maxCount: number },
+  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+    return this.#read(() => this.#log.readStreams(streams, options))
+  }
+
   revision(stream: string): Promise<number> {
     return this.#read(() => this.#log.revision(stream))
   }

@@ -24,6 +24,7 @@ const TABLES: readonly CarriedTable[] = [
   { name: 'erasures', order: 'one' },
   { name: 'last_used', order: 'credential_id' },
   { name: 'outbox', order: 'seq', without: ['seq'] },
+  { name: 'bank_archive', order: 'ref, part' },
   {
     name: 'work',
     order: 'stored_order',

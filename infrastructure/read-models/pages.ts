@@ -9,6 +9,7 @@ import type {
 } from '../../projections/runtime/store.ts'
 import { plainTypes } from '../database/plain-types.ts'
 import { fenced, run, WAITED_FOR } from './errors.ts'
+import { rowsAsColumns } from './rows-as-columns.ts'
 import { rowsAsJson } from './rows-as-json.ts'
 import { quoted, schemaOf } from './tables.ts'
 
@@ -31,7 +32,7 @@ export class PostgresPageStore implements PageStore {
   ): Promise<readonly Row[]> {
     const name = statementName(generation, `fetch/${tableName}`)
     let text = this.#texts.get(name)
-    const table = generation.tables.find((one) => one.name === tableName)!
+    const table = tableOf(generation, tableName)
     if (!text) {
       const wanted = table.key.map((column) => `${quoted(column)} ${table.columns[column]}`).join(', ')
       const columns = Object.keys(table.columns).map((column) => `t.${quoted(column)}`)
@@ -63,7 +64,8 @@ export class PostgresPageStore implements PageStore {
       page.rate,
     ]
     for (const changes of page.tables) {
-      if (changes.put.length > 0) values.push(await rowsAsJson(changes.put))
+      const { columns } = tableOf(generation, changes.table)
+      if (changes.put.length > 0) values.push(...(await rowsAsColumns(changes.put, columns)))
       if (changes.removed.length > 0) values.push(await rowsAsJson(changes.removed))
     }
     if (page.park.length > 0) values.push(await rowsAsJson(page.park.map(parkedRow)))
@@ -98,8 +100,8 @@ export class PostgresPageStore implements PageStore {
          WHERE projection = $1 AND generation = $2 AND epoch = $3 AND position = $4 RETURNING 1)`,
     ]
     for (const changes of page.tables) {
-      const table = generation.tables.find((one) => one.name === changes.table)!
-      if (changes.put.length > 0) parts.push(upsert(schema, table, next()))
+      const table = tableOf(generation, changes.table)
+      if (changes.put.length > 0) parts.push(upsert(schema, table, next))
       if (changes.removed.length > 0) parts.push(removal(schema, table, next()))
     }
     if (page.park.length > 0) {
@@ -153,20 +155,26 @@ export class PostgresPageStore implements PageStore {
   }
 }
 
+function tableOf({ tables }: GenerationRef, name: string): TableDefinition {
+  return tables.find((one) => one.name === name)!
+}
+
 function statementName(generation: GenerationRef, what: string): string {
   return `${generation.projection}/${generation.generation}/${what}`
 }
 
-function upsert(schema: string, table: TableDefinition, parameter: string): string {
+/** Rows come column by column: taking JSON of them apart would cost more than all else. */
+function upsert(schema: string, table: TableDefinition, next: () => string): string {
   const columns = Object.keys(table.columns)
   const list = columns.map(quoted).join(', ')
-  const types = columns.map((column) => `${quoted(column)} ${table.columns[column]}`).join(', ')
+  const arrays = columns.map(() => `${next()}::text[]`).join(', ')
+  const values = columns.map((column) => `r.${quoted(column)}::${table.columns[column]}`).join(', ')
   const sets = columns
     .filter((column) => !table.key.includes(column))
     .map((column) => `${quoted(column)} = excluded.${quoted(column)}`)
   return `${quoted(`put ${table.name}`)} AS (
     INSERT INTO ${schema}.${quoted(table.name)} (${list})
-    SELECT ${list} FROM json_to_recordset(${parameter}::json) AS r(${types}) WHERE EXISTS (SELECT FROM moved)
+    SELECT ${values} FROM unnest(${arrays}) AS r(${list}) WHERE EXISTS (SELECT FROM moved)
     ON CONFLICT (${table.key.map(quoted).join(', ')})
     DO ${sets.length > 0 ? `UPDATE SET ${sets.join(', ')}` : 'NOTHING'})`
 }

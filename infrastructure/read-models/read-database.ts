@@ -4,7 +4,7 @@ import { plainTypes } from '../database/plain-types.ts'
 
 const PLAN_OUTDATED = '0A000'
 
-/** Queries on the read models through a pool, each statement prepared once per connection. */
+/** Queries on the read models through a pool, each statement prepared once per connection unless it says otherwise. */
 export class PostgresReadDatabase implements ReadDatabase {
   readonly #pool: Pool
 
@@ -18,7 +18,7 @@ export class PostgresReadDatabase implements ReadDatabase {
     parameters: Parameters,
   ): Promise<readonly Row[]> {
     const query: QueryConfig = {
-      name: statement.name,
+      ...(statement.plannedAnew ? {} : { name: statement.name }),
       text: statement.text,
       values: statement.parameters.map((name) => parameters[name]),
       types: plainTypes,

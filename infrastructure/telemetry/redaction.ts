@@ -49,7 +49,10 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\b(Bearer|Basic)\s+\S+/gi, '$1 ***'],
   // keys and tokens by their prefixes
   [/(service_(?:live|test)_sec|whin|whsec)_[A-Za-z0-9+/=_-]+/g, '$1_***'],
-  [/\b(mcp|op|sk|pk|rk|secret|access|public|link)[_-](?=[A-Za-z0-9+/=_-]*\d)[A-Za-z0-9+/=_-]{8,}/g, '$1_***'],
+  [
+    /\b(mcp|op|sk|pk|rk|secret|access|public|link|bca)[_-](?=[A-Za-z0-9+/=_-]*\d)[A-Za-z0-9+/=_-]{8,}/g,
+    '$1_***',
+  ],
   [/\bsld1\.([A-Za-z0-9/_:]+)\.[A-Za-z0-9_-]+/g, 'sld1.$1.***'],
   [/[^\s@<>"'(]+@[^\s@<>"')]+\.[a-z]{2,}/gi, '***'],
   // social security and employer identification numbers, routing numbers

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import http from 'node:http'
 import https from 'node:https'
+import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Method } from '../http/server.ts'
 import { CliError } from './io.ts'
@@ -19,6 +20,8 @@ export interface HttpRequest {
   readonly body?: unknown
   /** JSON that is text already, instead of `body`. */
   readonly text?: string
+  /** A body that is sent as it is read, instead of `body`; its type is a header. Such a request is sent once. */
+  readonly stream?: Readable
   /** Real milliseconds until the answer is there; null: as long as the connection holds. Default 120,000. */
   readonly timeoutMs?: number | null
 }
@@ -38,13 +41,13 @@ const KEEP_ALIVE_MS = 30_000
  * @throws CliError when the service cannot be reached, is silent for too long or does not answer JSON.
  */
 export async function send(request: HttpRequest): Promise<HttpAnswer> {
-  const { method, url, headers = {} } = request
-  const repeatable = method === 'GET' || 'Idempotency-Key' in headers
+  const { method, url, headers = {}, stream } = request
+  const repeatable = stream === undefined && (method === 'GET' || 'Idempotency-Key' in headers)
   const begun = performance.now()
   for (let failures = 0; ; ) {
     try {
       const { status, retryAfter, text } = await exchange(request)
-      const pause = status === 429 ? waitOf(retryAfter) : null
+      const pause = status === 429 && stream === undefined ? waitOf(retryAfter) : null
       if (pause === null || performance.now() - begun + pause > RATE_LIMIT_MS) {
         return { status, body: parse(text, url, status) }
       }
@@ -87,6 +90,7 @@ function exchange({
   headers,
   body,
   text,
+  stream,
   timeoutMs = TIMEOUT_MS,
 }: HttpRequest): Promise<Exchange> {
   const payload = text ?? (body === undefined ? undefined : JSON.stringify(body))
@@ -116,11 +120,14 @@ function exchange({
     request.on('error', end)
     request.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
     request.on('response', (response) => {
+      // an answer before the end is a refusal: what is left of the body would only be thrown away
+      stream?.unpipe(request)
       const parts: Buffer[] = []
       response.on('data', (part: Buffer) => parts.push(part))
       response.on('error', end)
       response.on('end', () => {
         clearTimeout(timer)
+        if (!request.writableEnded) request.destroy()
         resolve({
           status: response.statusCode!,
           retryAfter: response.headers['retry-after'],
@@ -128,7 +135,8 @@ function exchange({
         })
       })
     })
-    request.end(payload)
+    if (stream === undefined) request.end(payload)
+    else stream.on('error', end).pipe(request)
   })
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { Api } from '../endpoints/api.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { baseUrl, newIdempotencyKey, send } from './http-client.ts'
@@ -24,6 +25,8 @@ export interface RequestInput {
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body?: Readonly<Record<string, unknown>>
+  /** JSON lines, for what takes them instead of a body. */
+  readonly lines?: Readable
 }
 
 /** An answer of the operator API. */
@@ -70,7 +73,7 @@ export class OperatorClient {
    */
   async call(
     endpoint: Called,
-    { params, query, body }: RequestInput,
+    { params, query, body, lines }: RequestInput,
     limit?: Limit,
   ): Promise<OperatorAnswer> {
     const { method, api, path, idempotent } = endpoint
@@ -84,8 +87,10 @@ export class OperatorClient {
       headers: {
         Authorization: `Bearer ${await this.#token()}`,
         ...(idempotent === undefined ? {} : { 'Idempotency-Key': newIdempotencyKey() }),
+        ...(lines === undefined ? {} : { 'Content-Type': 'application/x-ndjson' }),
       },
       ...(body === undefined ? {} : { body }),
+      ...(lines === undefined ? {} : { stream: lines }),
       ...(limit ?? this.#limit),
     })
     if (answer.status < 400) {

@@ -12,6 +12,7 @@ import {
   outputOf,
 } from './endpoint-commands.ts'
 import { CliError, type CliIo, UsageError } from './io.ts'
+import { importLines } from './legacy-import.ts'
 import { AS_LONG_AS_IT_TAKES, type OperatorClient } from './operator-client.ts'
 import { type Output, printable, resource } from './output.ts'
 import { Progress } from './progress.ts'
@@ -69,6 +70,10 @@ const FURTHER: Readonly<Record<string, Further<any>>> = {
       const started = await client().call(endpoint, input)
       return resource(options.watch ? await rebuilt(io, client(), input.params) : started.data)
     },
+  },
+  importLegacyCollections: {
+    options: (command) => command.argument('<file>', 'JSON lines, or - for standard input'),
+    run: importLines,
   },
   erase: {
     options: (command) => command.option('--yes', 'do not ask'),

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Costs } from '../http/costs.ts'
+import type { BodyLine } from '../http/lines.ts'
 import type { Method } from '../http/server.ts'
 import type { Api, Errors, Pagination } from './api.ts'
 
@@ -92,6 +93,8 @@ export interface Call<Host, Caller, Params, Query, Body> {
   readonly body: Body
   /** The body as it was sent; what a repeated key is compared by. */
   readonly sent: Readonly<Record<string, unknown>>
+  /** The lines of what is sent, as they come, where the endpoint takes lines. @throws HttpError 415; CallerGone. */
+  lines(atOnce: number): AsyncIterable<readonly BodyLine[]>
   /** `Idempotency-Key`, where the endpoint takes one. */
   readonly key: string | null
   readonly requestId: string
@@ -125,6 +128,8 @@ export interface Declaration<
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
+  /** What a line is, where a stream of JSON lines is taken instead of a body: the handler reads it while it comes. */
+  readonly line?: z.ZodType
   /**
    * Where `body` is a union: which of its schemas a request is held against, by its caller and what was sent.
    * @throws HttpError for callers that none of them is for.

@@ -33,8 +33,20 @@ function faultsOf(issue: z.core.$ZodIssue, within: readonly PropertyKey[] = []):
     const fitting = issue.errors.filter((errors) => !errors.some(isWrongType))
     if (fitting.length === 1) return fitting[0]!.flatMap((one) => faultsOf(one, path))
   }
+  if (code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ field: shortened(fieldOf([...path, key])), ...NOT_TAKEN }))
+  }
   const kind = message === REQUIRED ? 'missing' : code === 'too_small' || code === 'too_big' ? code : 'other'
   return [{ field: fieldOf(path), message, kind }]
+}
+
+/** What is said of a field that a request does not take. */
+const NOT_TAKEN = { message: 'cannot be given here', kind: 'other' } as const
+/** Characters of such a field's name that are shown. */
+const SHOWN_NAME = 60
+
+function shortened(field: string): string {
+  return field.length > SHOWN_NAME ? `${field.slice(0, SHOWN_NAME)}…` : field
 }
 
 function isWrongType({ path, code }: z.core.$ZodIssue): boolean {

@@ -151,6 +151,15 @@ export function flagText() {
     .meta({ override: { type: 'boolean', default: false } })
 }
 
+/** `true` or `false` in a query that may be missing. */
+export function optionalFlagText() {
+  return z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .optional()
+    .meta({ override: { type: 'boolean' } })
+}
+
 /** What `meta` says of a row of which no field is refused: its schema tells what makes sense of it. */
 export const TOLERANT = 'x-tolerant'
 

@@ -159,7 +159,8 @@ function credentialsOf({ securitySchemes }: Api): string {
 
 /** An endpoint under one of its prefixes; under others than the first its name ends in theirs, `reportPayrollV2`. */
 function operationOf(endpoint: Endpoint<never>, prefix: string, schemas: Schemas): Operation {
-  const { api, operation, summary, description, access, params, query, body, path, idempotent } = endpoint
+  const { api, operation, summary, description, access, params, query, body, line, path, idempotent } =
+    endpoint
   const isFirst = prefix === api.prefixes[0]
   const suffix = prefix.split('/').at(-1)!
   const texts = [
@@ -179,6 +180,7 @@ function operationOf(endpoint: Endpoint<never>, prefix: string, schemas: Schemas
       ...(idempotent === undefined ? [] : [referenceTo('parameters', 'Idempotency-Key')]),
       referenceTo('parameters', 'X-Request-Id'),
     ],
+    ...(line && { requestBody: { required: false, content: linesOf(line, schemas) } }),
     ...(body && {
       requestBody: {
         required: !api.takesEmptyBodies || 'faults' in check(body, {}),
@@ -234,7 +236,7 @@ function bodyOf({ api, pagination, alsoBare }: Endpoint<never>, data: z.ZodType)
 
 /** Refusals by status: of the pipeline, of the caller's credentials, and the endpoint's own. */
 function refusalsOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Record<string, Response>> {
-  const { api, access, answers, body, idempotent } = endpoint
+  const { api, access, answers, body, line, idempotent } = endpoint
   const takesBytes = body !== undefined || access.signsBytes !== undefined
   const { 400: form, 409: otherBody, 413: tooLarge, 415: encoding, ...failures } = COMMON_ERRORS
   const declared = Object.keys(answers).filter((status) => Number(status) >= 400)
@@ -243,6 +245,7 @@ function refusalsOf(endpoint: Endpoint<never>, schemas: Schemas): Readonly<Recor
     400: form,
     ...(idempotent !== undefined && { 409: otherBody }),
     ...(takesBytes && { 413: tooLarge, 415: encoding }),
+    ...(line && { 415: encoding }),
     ...failures,
     ...api.errors,
     ...access.errors,
@@ -274,6 +277,11 @@ function headersOf(names: readonly string[]): Readonly<Record<string, Reference>
 
 function referenceTo(kind: 'schemas' | 'parameters' | 'headers', name: string): Reference {
   return { $ref: `#/components/${kind}/${name}` }
+}
+
+/** Objects one after another, each on a line of its own. */
+function linesOf(line: z.ZodType, schemas: Schemas): Content {
+  return { 'application/x-ndjson': { schema: schemas.of(line, 'input') } }
 }
 
 function json(schema: JsonSchema): Content {

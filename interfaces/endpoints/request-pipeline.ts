@@ -7,6 +7,7 @@ import { requestIdOf, sendBytes, sendJson } from '../http/answers.ts'
 import { CallerGone, readBody, requireUtf8, unreadable } from '../http/body.ts'
 import { Costs } from '../http/costs.ts'
 import { sendJsonInSlices } from '../http/json-text.ts'
+import { linesOf } from '../http/lines.ts'
 import { jsonPieces, sendJsonPieces } from '../http/long-json.ts'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { queryOf, type Route } from '../http/server.ts'
@@ -63,6 +64,7 @@ async function run<Host>(
   const call = {
     ...{ host, caller, params, query, body, sent, key, requestId },
     isHead: request.method === 'HEAD',
+    lines: (atOnce: number) => linesOf(request, atOnce),
     get signal() {
       return goneSignal(response)
     },

@@ -24,10 +24,7 @@ export class CallerGone extends Error {
  * @throws HttpError 413 when the body is larger, 415 when it is compressed, 429; CallerGone.
  */
 export async function readBody(request: IncomingMessage, limit: number, costs?: Costs): Promise<Buffer> {
-  const encoding = request.headers['content-encoding']
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new HttpError(415, null, 'Compressed bodies are not accepted; send it as it is')
-  }
+  refuseCompressed(request)
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit) throw tooLarge(limit)
   if (announced > MEASURED_BYTES) await costs?.measure({ bytes: announced })
@@ -36,6 +33,13 @@ export async function readBody(request: IncomingMessage, limit: number, costs?: 
     if (size > announced) await costs?.measure({ bytes: size })
     return false
   })
+}
+
+/** @throws HttpError 415 for a body that is compressed. */
+export function refuseCompressed({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding']
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return
+  throw new HttpError(415, null, 'Compressed bodies are not accepted; send it as it is')
 }
 
 /**

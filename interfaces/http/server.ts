@@ -12,6 +12,7 @@ import { requestIdOf, sendEmpty } from './answers.ts'
 import { CallerGone } from './body.ts'
 import { type ErrorWriter, HttpError } from './errors.ts'
 import { limitAddress, type RateLimiter } from './rate-limit.ts'
+import { limitReceipt } from './receipt-limit.ts'
 import { type CloseLimits, closeGracefully, followTraffic } from './shutdown.ts'
 import { unavailability } from './unavailable.ts'
 
@@ -238,9 +239,15 @@ const MAX_PIPELINED = 32
 /** Real milliseconds in which a caller has to take something of an answer that waits for it. */
 const UNREAD_ANSWER_MS = 30_000
 
+interface ListenOptions {
+  readonly takesStreams?: boolean
+  readonly unreadAnswerMs?: number
+}
+
 /**
  * Binds a host to an address.
  * @param port 0 picks a free one.
+ * @param takesStreams whether a request may take its time where its endpoint takes a stream, see {@link limitReceipt}.
  * @param unreadAnswerMs how long an answer waits for a caller that takes nothing of it, before the connection is cut.
  * @throws the server's error when the address cannot be bound.
  */
@@ -248,12 +255,12 @@ export async function listen(
   app: RequestListener,
   host: string,
   port: number,
-  unreadAnswerMs = UNREAD_ANSWER_MS,
+  { takesStreams = false, unreadAnswerMs = UNREAD_ANSWER_MS }: ListenOptions = {},
 ): Promise<Listener> {
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: takesStreams ? 0 : REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: 5_000,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -270,6 +277,7 @@ export async function listen(
   server.prependListener('request', ({ socket }, response) => {
     if (!socket.destroyed) cutUnread(response, unreadAnswerMs)
   })
+  if (takesStreams) limitReceipt(server, REQUEST_TIMEOUT_MS)
   const traffic = followTraffic(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

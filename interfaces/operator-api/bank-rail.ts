@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { type NewBankCredit, receiveCredit } from '../../application/banking/bank-credits.ts'
-import { tellDebit } from '../../application/banking/bank-rail.ts'
-import { runBatch } from '../../application/banking/debit-batches.ts'
+import { representDebit, tellDebit } from '../../application/banking/bank-rail.ts'
+import { runBatch } from '../../application/banking/batch-worker.ts'
+import { tellLegacyRecord } from '../../application/banking/legacy-collections.ts'
 import type { RailReport } from '../../application/ports/bank-rail.ts'
-import { type BankDebit, DEBIT_STATUSES } from '../../domain/banking/bank-debit.ts'
+import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit.ts'
+import { LEGACY_STATUSES, type LegacyCollection } from '../../domain/banking/legacy-collection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { date, id, idOf, optional, text, wholeNumber } from '../endpoints/fields.ts'
 import { contextOf, endpoint, notFound, operator } from './api.ts'
@@ -13,9 +16,11 @@ const Debit = z
   .object({
     transaction_id: id(),
     leg_id: id(),
-    status: z.enum(DEBIT_STATUSES),
+    status: z.enum([...new Set([...DEBIT_STATUSES, ...LEGACY_STATUSES])]),
+    reason: z.string().nullable(),
     amount_cents: z.int(),
     effective_date: z.string().nullable(),
+    entry_date: z.string().nullable(),
     batch_closes_at: z.string().nullable(),
     return_code: z.string().nullable(),
     settled_on: z.string().nullable(),
@@ -31,6 +36,20 @@ const Credit = z
     confidence: z.enum(['high', 'medium', 'low']).nullable(),
   })
   .meta({ id: 'BankCredit' })
+
+const BatchRun = z
+  .object({
+    scheduled: z.int().describe('Put into their batches'),
+    failed: z.int().describe('Stopped by the billing gate'),
+    legacy_collected: z.int(),
+    cancelled: z.int().describe('Accepted before the cutoff'),
+    quarantined: z.int(),
+    unreadable: z
+      .int()
+      .describe('Left as they were: their events, or those of their policies, cannot be read'),
+  })
+  .describe('How many debits came to what')
+  .meta({ id: 'DebitBatchRun' })
 
 const params = z.object({ leg_id: idOf('bank debit') })
 const errors = {
@@ -93,13 +112,35 @@ export const bankRailEndpoints = [
     handle: (call) => told(call, { verb: 'return', returnCode: call.body.return_code }),
   }),
   endpoint({
+    operation: 'representDebit',
+    method: 'POST',
+    path: '/debits/{transaction_id}/represent',
+    summary:
+      'Present a debit again that was returned with R01 or R09: it goes with the batch that closes next',
+    description: 'Twice at the most, within 180 days of its first entry; its statement says RETRY PYMT.',
+    access: operator,
+    params: z.object({ transaction_id: idOf('bank debit') }),
+    body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
+    answers: { 200: Debit },
+    errors: {
+      404: 'There is no such bank debit',
+      409: 'It was not returned, or with another code, or may not be presented again; nothing is changed',
+    },
+    command: { name: 'debits represent' },
+    async handle(call) {
+      const { transaction_id: leg_id } = call.params
+      if (!isId(leg_id)) throw notFound('There is no such bank debit')
+      return shown(accepted(await representDebit(call.host.app, leg_id, call.body.note, contextOf(call))))
+    },
+  }),
+  endpoint({
     operation: 'runDebitBatch',
     method: 'POST',
     path: '/debit-batches',
-    summary: 'Run the batch worker now: debits that wait go with the batch that closes next',
+    summary: 'Run the batch worker now: each debit that waits goes into its batch, or a gate stops it',
     access: operator,
     body: z.object({}),
-    answers: { 200: z.object({ scheduled: z.int() }).meta({ id: 'DebitBatchRun' }) },
+    answers: { 200: BatchRun },
     command: { name: 'debit-batches run' },
     handle: (call) => runBatch(call.host.app, contextOf(call)),
   }),
@@ -147,14 +188,29 @@ type DebitCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly
 async function told(call: DebitCall, report: RailReport) {
   const { leg_id } = call.params
   if (!isId(leg_id)) throw notFound('There is no such bank debit')
-  return shown(accepted(await tellDebit(call.host.app, leg_id, report, contextOf(call))))
+  const told = await tellDebit(call.host.app, leg_id, report, contextOf(call))
+  if (isRejection(told) && told.kind === 'not_found') {
+    const record = await tellLegacyRecord(call.host.app, leg_id, report, contextOf(call))
+    if (record) return shownRecord(accepted(record))
+  }
+  return shown(accepted(told))
 }
 
 function shown(debit: BankDebit) {
-  const { leg_id, status, amount_cents, effective_date, batch_closes_at, return_code } = debit
+  const { leg_id, status, reason, amount_cents, entry_date, batch_closes_at, return_code } = debit
   return {
-    ...{ transaction_id: leg_id, leg_id, status, amount_cents, effective_date, batch_closes_at, return_code },
+    ...{ transaction_id: leg_id, leg_id, status, reason, amount_cents },
+    ...{ effective_date: effectiveDateOf(debit), entry_date, batch_closes_at, return_code },
     settled_on: debit.settlement?.settled_on ?? null,
     matched: debit.match !== null,
+  }
+}
+
+/** A record of the legacy service, which the bank reports on as on any debit. */
+function shownRecord({ transaction_id, status, premium_cents, period_end, return_code }: LegacyCollection) {
+  return {
+    ...{ transaction_id, leg_id: transaction_id, status, amount_cents: premium_cents, return_code },
+    ...{ reason: null, effective_date: period_end, entry_date: null, batch_closes_at: null },
+    ...{ settled_on: null, matched: false },
   }
 }

@@ -1,43 +1,16 @@
 import { z } from 'zod'
-import {
-  groupOf,
-  listTransactions,
-  SORTS,
-  STATUS_GROUPS,
-  statusesOf,
-} from '../../application/banking/transactions.ts'
-import { type BankDebit, DEBIT_STATUSES } from '../../domain/banking/bank-debit.ts'
+import { readLedger, SORTS } from '../../application/banking/ledger.ts'
+import { historyOf } from '../../application/banking/transaction-history.ts'
+import { statusesOf, transactionOf } from '../../application/banking/transactions.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { date, id, text, time, word } from '../endpoints/fields.ts'
+import { accepted } from '../endpoints/endpoint.ts'
+import { date, id, idOf, text, time, word } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { AchTransaction, HistoryEntry, shownRow } from './ach-transaction-schemas.ts'
 import { endpoint, partner } from './api.ts'
 
-const Transaction = z
-  .object({
-    transaction_id: id(),
-    leg_id: id(),
-    payment_session_id: id().optional(),
-    installment_number: z.int().optional(),
-    employer_id: id(),
-    carrier_id: id(),
-    policy_id: id(),
-    status: z.enum(DEBIT_STATUSES),
-    status_group: z.enum(STATUS_GROUPS),
-    reason: z.string().nullable(),
-    failure_reason: z.string().nullable(),
-    return_code: z.string().nullable(),
-    amount_cents: z.int(),
-    currency: z.literal('usd'),
-    payment_purpose: z.string(),
-    description: z.string().nullable(),
-    bank_account_id: id().nullable().describe('Null: the account that a payer gave is no account of the API'),
-    account_last4: z.string(),
-    effective_date: z.string().nullable().describe('When it takes effect; null until it is in a batch'),
-    metadata: z.record(z.string(), z.string()).describe('Empty: payment sessions have none'),
-    created_at: z.iso.datetime({ precision: 3 }),
-    updated_at: z.iso.datetime({ precision: 3 }),
-  })
-  .meta({ id: 'AchTransaction' })
+const params = z.object({ transaction_id: idOf('transaction') })
+const NONE = { 404: 'There is no such transaction' } as const
 
 const bound = (description: string) => z.union([date(), time()]).optional().describe(description)
 
@@ -46,10 +19,11 @@ export const achTransactionEndpoints = [
     operation: 'listAchTransactions',
     method: 'GET',
     path: '/ach/transactions',
-    summary: 'List bank debits, newest first unless sorted otherwise',
+    summary: 'List bank debits and records of the legacy service, newest first unless sorted otherwise',
     description:
       '`status` takes, in any case, a status or a group (`in_flight`, `money_landed`, `failed`); `PENDING` is `in_flight`, ' +
-      '`COMPLETED` is `money_landed`.',
+      '`COMPLETED` is `money_landed`. A group finds the words of the legacy service, too; `at_sb` and `file_transmitted` ' +
+      'are found as both of the first two.',
     access: partner,
     query: z.object({
       ...page,
@@ -62,7 +36,7 @@ export const achTransactionEndpoints = [
       sort_by: word(...SORTS).default('created_at'),
       sort_order: word('asc', 'desc').default('desc'),
     }),
-    answers: { 200: z.array(Transaction).readonly() },
+    answers: { 200: z.array(AchTransaction).readonly() },
     pagination,
     async handle({ host: { app }, caller, query }) {
       const wanted = pageOf(query)
@@ -74,8 +48,43 @@ export const achTransactionEndpoints = [
         to: boundOf(to_date, 'T23:59:59.999Z'),
       }
       const sorting = { sort: query.sort_by, order: query.sort_order }
-      const { items, total } = await listTransactions(app, caller.client, filter, sorting, wanted)
-      return listAnswer(wanted, { items: items.map(shown), total })
+      const { items, total } = await readLedger(app, caller.client, filter, sorting, wanted)
+      return listAnswer(wanted, { items: items.map(shownRow), total })
+    },
+  }),
+  endpoint({
+    operation: 'showAchTransactionHistory',
+    method: 'GET',
+    path: '/ach/transactions/{transaction_id}/history',
+    summary: 'Show what happened to a transaction, oldest first',
+    access: partner,
+    params,
+    answers: { 200: z.array(HistoryEntry).readonly() },
+    errors: NONE,
+    async handle({ host: { app }, caller, params }) {
+      return historyOf(app, accepted(await transactionOf(app, caller.client, params.transaction_id)))
+    },
+  }),
+  endpoint({
+    operation: 'showAchTransactionFees',
+    method: 'GET',
+    path: '/ach/transactions/{transaction_id}/fees',
+    summary: 'Show the fees of a transaction: the service takes none',
+    access: partner,
+    params,
+    answers: {
+      200: z
+        .object({
+          transaction_id: id(),
+          fees: z.array(z.object({ label: z.string(), amount_cents: z.int() })),
+          total_cents: z.int(),
+        })
+        .meta({ id: 'AchTransactionFees' }),
+    },
+    errors: NONE,
+    async handle({ host: { app }, caller, params: { transaction_id } }) {
+      accepted(await transactionOf(app, caller.client, transaction_id))
+      return { transaction_id, fees: [], total_cents: 0 }
     },
   }),
 ]
@@ -84,21 +93,4 @@ export const achTransactionEndpoints = [
 function boundOf(value: string | number | undefined, ofDate: string): string | null {
   if (value === undefined) return null
   return typeof value === 'number' ? isoTime(value) : `${value}${ofDate}`
-}
-
-function shown(debit: BankDebit) {
-  const { leg_id, payment_session_id, installment_number } = debit
-  return {
-    ...{ transaction_id: leg_id, leg_id },
-    ...(payment_session_id === null ? {} : { payment_session_id }),
-    ...(installment_number === null ? {} : { installment_number }),
-    ...{ employer_id: debit.employer_id, carrier_id: debit.carrier_id, policy_id: debit.policy_id },
-    ...{ status: debit.status, status_group: groupOf(debit.status), reason: null, failure_reason: null },
-    return_code: debit.return_code,
-    ...{ amount_cents: debit.amount_cents, currency: 'usd' as const },
-    ...{ payment_purpose: debit.payment_purpose, description: debit.description },
-    ...{ bank_account_id: null, account_last4: debit.account.account_last4 },
-    ...{ effective_date: debit.effective_date, metadata: {} },
-    ...{ created_at: debit.created_at, updated_at: debit.updated_at },
-  }
 }

@@ -7,8 +7,13 @@ import { routesOf } from '../endpoints/request-pipeline.ts'
 import { writeEnvelopeError } from '../http/errors.ts'
 import { rateLimits } from '../http/rate-limit.ts'
 import { createHost, type SharedSettings } from '../http/server.ts'
+import { achAccountEndpoints } from './ach-accounts.ts'
+import { achCollectionEndpoints } from './ach-collections.ts'
+import { achDebitEndpoints } from './ach-debits.ts'
 import { achTransactionEndpoints } from './ach-transactions.ts'
 import type { PaymentsHost } from './api.ts'
+import { bankAccountEndpoints } from './bank-accounts.ts'
+import { bankLinkingEndpoints } from './bank-linking.ts'
 import { financingEndpoints, publicFinancingEndpoints } from './financing.ts'
 import { intakeEndpoints } from './intake.ts'
 import { paymentLinkEndpoints, publicPaymentLinkEndpoints } from './payment-links.ts'
@@ -31,6 +36,13 @@ export const paymentsEndpoints = [
   ...paymentLinkEndpoints,
   ...financingEndpoints,
   ...paymentSessionEndpoints,
+  // so does /bank-accounts/ach/from-bankconnect, which names no ACH account either
+  ...bankLinkingEndpoints,
+  // a path that begins with /bank-accounts/ach names no account of the metadata layer
+  ...achAccountEndpoints,
+  ...bankAccountEndpoints,
+  ...achDebitEndpoints,
+  ...achCollectionEndpoints,
   ...achTransactionEndpoints,
   ...subscriptionEndpoints,
   ...intakeEndpoints,

@@ -6,8 +6,8 @@ const MAX_METADATA = 64 * 1024
 /** Pairs of metadata at the most: bytes alone would allow thousands, which cost far more to read than they weigh. */
 const MAX_PAIRS = 500
 
-/** A partner's own key-value pairs; none when they are missing. */
-export function metadata() {
+/** A partner's own key-value pairs; none when they are missing. @param hasOwnPairs the service adds some. */
+export function metadata({ hasOwnPairs = true } = {}) {
   return withDefault(
     z
       .record(z.string(), z.string())
@@ -18,7 +18,7 @@ export function metadata() {
       ),
     {},
   ).describe(
-    `Your own key-value pairs, text values only, ${MAX_PAIRS} of them and ${MAX_METADATA / 1024} KiB at the most; the ` +
-      'service sets `api_client_id` and `source`',
+    `Your own key-value pairs, text values only, ${MAX_PAIRS} of them and ${MAX_METADATA / 1024} KiB at the most` +
+      (hasOwnPairs ? '; the service sets `api_client_id` and `source`' : ''),
   )
 }

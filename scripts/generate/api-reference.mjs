@@ -84,7 +84,7 @@ function operationText({ path, method, operation }, common) {
     `\`${operationId}\`: ${summary}.`,
     description,
     parameters.length > 0 && ['| Parameter | In | Form | |', '|---|---|---|---|', ...parameters].join('\n'),
-    requestBody && bodyText('Body', jsonOf(requestBody)),
+    requestBody && requestText(requestBody),
     ...answersOf(operation),
     own.length > 0 &&
       `Refused with ${own.map(([status, response]) => `**${status}**: ${refusalOf(response)}`).join('. ')}.`,
@@ -125,6 +125,14 @@ function paginationOf({ properties }) {
 }
 
 const JSON_TYPE = 'application/json'
+const LINES_TYPE = 'application/x-ndjson'
+
+function requestText(requestBody) {
+  const lines = requestBody.content[LINES_TYPE]
+  return lines
+    ? bodyText(`Body: \`${LINES_TYPE}\`, of which a line is`, lines.schema)
+    : bodyText('Body', jsonOf(requestBody))
+}
 
 function jsonOf({ content }) {
   return content[JSON_TYPE].schema

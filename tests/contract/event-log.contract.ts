@@ -114,6 +114,17 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
           ).toEqual([stored[3], stored[2]])
         })
 
+        test('reads how several streams begin, those that have events, each once', async () => {
+          const [one, other, absent] = [aStream(), aStream(), aStream()]
+          await current().append(one, -1, someEvents(3))
+          await current().append(other, -1, someEvents(1))
+          const found = await current().readStreams([one, absent, other, one], { maxCount: 2 })
+          expect([...found.keys()].sort()).toEqual([one, other].sort())
+          expect(found.get(one)).toEqual(await current().readStream(one, { maxCount: 2 }))
+          expect(found.get(other)).toEqual(await current().readStream(other))
+          expect((await current().readStreams([], { maxCount: 2 })).size).toBe(0)
+        })
+
         test('positions ascend over all streams', async () => {
           const first = await current().append(aStream(), -1, someEvents(2))
           const second = await current().append(aStream(), -1, someEvents(2))

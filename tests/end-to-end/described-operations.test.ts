@@ -42,6 +42,12 @@ const RULES: Readonly<Record<string, RegExp>> = {
   reissuePaymentSession: /^deliver\.sms_to is required|^deliver is not for/,
   arrangeBankDebit: /^routing_number /,
   createSubscription: /^policy_id names|^payment_method_id /,
+  recordLegacyCollection: /^period_end must not lie before|^carrier_id is not the carrier/,
+  exchangePublicToken: /^public_token is none/,
+  createAchDebit:
+    /^effective_date must be an existing date|^metadata |^(policy_id|carrier_id|bank_account_id) /,
+  createAchCollection:
+    /totalInDollars must be|^policyCollections(\[\d+\]\.policyId)? |idempotencyKey|^bankAccountId /,
   takeInPolicy: /^employer\.fein |^policy\.effective_date /,
   checkoutFinancing:
     /^(amount|premium|fee)_cents |^fee_breakdown |^The total must be|^insured\.business_name must be the name|^policy\.\w+ must be the \w+ of|^policy_id names|^The recipient of the invitation/,

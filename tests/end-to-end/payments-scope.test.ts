@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { paymentsEndpoints } from '../../interfaces/payments-api/app.ts'
 import { logHead } from '../support/core.ts'
@@ -157,6 +158,70 @@ const withDebit = async () => {
   return opener
 }
 
+const newBankAccount = () => ({
+  ...{ user_id: 'user-1', name: 'Operating', bank_name: 'First Bank' },
+  ...{ employer_id: sandbox.tenant.employerId, carrier_id: sandbox.tenant.carrierId },
+})
+const bankAccount = async () => (await made('/bank-accounts', newBankAccount()))._id!
+const newAchAccount = () => ({
+  ...{ owner_type: 'employer', owner_id: sandbox.tenant.employerId, account_type: 'checking' },
+  ...{ routing_number: '021000021', account_number: '000123456789', bank_name: 'First Bank' },
+})
+const newDebit = async () => ({
+  ...{ ...ids(), carrier_id: sandbox.tenant.carrierId, bank_account_id: await achAccount() },
+  ...{ amount_cents: 4_200, payment_purpose: 'paygo' },
+})
+const newCollection = async () => {
+  const { employer_id: employerId, policy_id: policyId } = ids()
+  const entry = { policyId, totalInDollars: 42, description: 'May', idempotencyKey: randomUUID() }
+  return { employerId, bankAccountId: await achAccount(), policyCollections: [entry] }
+}
+const debit = async () => (await made('/ach/debits', await newDebit())).transaction_id!
+/** The policy is billed as its payroll goes for as long as the gates are asked. */
+const scheduledDebit = async () => {
+  const id = await debit()
+  const policy = `/policies/${sandbox.tenant.policyId}`
+  await operate(service, 'PATCH', policy, { billing_type: 'PAY_AS_YOU_GO' })
+  await operate(service, 'POST', '/debit-batches', {})
+  await operate(service, 'PATCH', policy, { billing_type: 'DIRECT_BILLING' })
+  return id
+}
+const submittedDebit = async () => {
+  const id = await scheduledDebit()
+  await operate(service, 'POST', `/bank-rail/${id}/acknowledge`, {})
+  return id
+}
+const achAccount = async () => (await made('/bank-accounts/ach', newAchAccount()))._id!
+const inVerification = async () => {
+  const _id = await achAccount()
+  const path = `/api/v1/bank-accounts/ach/${_id}/micro-deposits`
+  const { status } = await asked('POST', { path, body: {} }, sandbox.inside)
+  expect(status).toBe(200)
+  return _id
+}
+
+let publicTokens = 0
+const newConnection = () => ({
+  ...{ public_token: `public-sandbox-${publicTokens++}`, user_id: 'user-1' },
+  ...{ employer_id: sandbox.tenant.employerId, carrier_id: sandbox.tenant.carrierId },
+})
+const connected = async () =>
+  (await made('/bankconnect/exchange', newConnection())) as Record<string, string> & {
+    readonly accounts: readonly unknown[]
+  }
+const connection = async () => (await connected())._id!
+const item = async () => (await connected()).bankconnect_item_id!
+const newLinkedAccount = async () => {
+  const { bankconnect_item_id, access_token, accounts } = await connected()
+  const [{ bankconnect_account_id }] = accounts as [{ bankconnect_account_id: string }]
+  const owner = { owner_type: 'employer', owner_id: sandbox.tenant.employerId }
+  return { ...owner, bankconnect_item_id, bankconnect_account_id, access_token }
+}
+const bankTransaction = async () => {
+  const path = `/api/v1/bankconnect/transactions?bankconnect_item_id=${await item()}`
+  return (await asked('GET', { path }, sandbox.inside)).body.data[0]._id as string
+}
+
 /** A request about a thing, by its id in the path. */
 const by = (thing: () => Promise<string>, path: (id: string) => string, body?: unknown) => async () => ({
   path: `/api/v1${path(await thing())}`,
@@ -263,6 +328,123 @@ const ROWS: Readonly<Record<string, Row>> = {
     }),
   },
   'GET /ach/transactions': { about: 'list', live: true, ask: by(withDebit, () => '/ach/transactions') },
+
+  'POST /bank-accounts': {
+    about: 'creation',
+    ask: () => ({ path: '/api/v1/bank-accounts', body: newBankAccount() }),
+  },
+  'GET /bank-accounts': { about: 'list', ask: by(bankAccount, () => '/bank-accounts') },
+  'GET /bank-accounts/{}': { about: 'one', ask: by(bankAccount, (id) => `/bank-accounts/${id}`) },
+  'PATCH /bank-accounts/{}': {
+    about: 'one',
+    ask: by(bankAccount, (id) => `/bank-accounts/${id}`, { name: 'Payroll' }),
+  },
+  'PATCH /bank-accounts/{}/default': {
+    about: 'one',
+    ask: by(bankAccount, (id) => `/bank-accounts/${id}/default`, { primary: true }),
+  },
+  'DELETE /bank-accounts/{}': { about: 'one', ask: by(bankAccount, (id) => `/bank-accounts/${id}`) },
+  'POST /bank-accounts/ach': {
+    about: 'creation',
+    ask: () => ({ path: '/api/v1/bank-accounts/ach', body: newAchAccount() }),
+  },
+  'GET /bank-accounts/ach': { about: 'list', ask: by(achAccount, () => '/bank-accounts/ach') },
+  'GET /bank-accounts/ach/{}': { about: 'one', ask: by(achAccount, (id) => `/bank-accounts/ach/${id}`) },
+  'PATCH /bank-accounts/ach/{}': {
+    about: 'one',
+    ask: by(achAccount, (id) => `/bank-accounts/ach/${id}`, { nickname: 'Payroll' }),
+  },
+  'DELETE /bank-accounts/ach/{}': { about: 'one', ask: by(achAccount, (id) => `/bank-accounts/ach/${id}`) },
+  'POST /bank-accounts/ach/{}/micro-deposits': {
+    about: 'one',
+    ask: by(achAccount, (id) => `/bank-accounts/ach/${id}/micro-deposits`, {}),
+  },
+  'POST /bank-accounts/ach/{}/verify': {
+    about: 'one',
+    async ask() {
+      const _id = await inVerification()
+      const body = await operate(service, 'GET', `/bank-rail/micro-deposits/${_id}`)
+      return { path: `/api/v1/bank-accounts/ach/${_id}/verify`, body }
+    },
+  },
+
+  'GET /ach/transactions/{}/history': {
+    about: 'one',
+    ask: by(debit, (id) => `/ach/transactions/${id}/history`),
+  },
+  'GET /ach/transactions/{}/fees': { about: 'one', ask: by(debit, (id) => `/ach/transactions/${id}/fees`) },
+  'POST /ach/debits': {
+    about: 'creation',
+    ask: async () => ({ path: '/api/v1/ach/debits', body: await newDebit() }),
+  },
+  'POST /ach/collections': {
+    about: 'creation',
+    ask: async () => ({ path: '/api/v1/ach/collections', body: await newCollection() }),
+  },
+  'GET /ach/debits/{}/status': { about: 'one', ask: by(debit, (id) => `/ach/debits/${id}/status`) },
+  'POST /ach/debits/{}/cancel': { about: 'one', ask: by(debit, (id) => `/ach/debits/${id}/cancel`, {}) },
+  'POST /sandbox/ach/debits/{}/acknowledge': {
+    about: 'one',
+    sandboxOnly: true,
+    ask: by(scheduledDebit, (id) => `/sandbox/ach/debits/${id}/acknowledge`, {}),
+  },
+  'POST /sandbox/ach/debits/{}/settle': {
+    about: 'one',
+    sandboxOnly: true,
+    ask: by(submittedDebit, (id) => `/sandbox/ach/debits/${id}/settle`, {}),
+  },
+  'POST /sandbox/ach/debits/{}/return': {
+    about: 'one',
+    sandboxOnly: true,
+    ask: by(scheduledDebit, (id) => `/sandbox/ach/debits/${id}/return`, { return_code: 'R01' }),
+  },
+
+  'POST /bankconnect/link-token': {
+    about: 'open',
+    ask: () => ({ path: '/api/v1/bankconnect/link-token', body: { user_id: 'user-1' } }),
+  },
+  'POST /bankconnect/exchange': {
+    about: 'creation',
+    ask: () => ({ path: '/api/v1/bankconnect/exchange', body: newConnection() }),
+  },
+  // items are named in the body
+  'POST /bankconnect/link-token/update': {
+    about: 'creation',
+    ask: async () => ({
+      path: '/api/v1/bankconnect/link-token/update',
+      body: { user_id: 'user-1', item_id: await item() },
+    }),
+  },
+  'POST /bankconnect/sync-accounts': {
+    about: 'creation',
+    ask: async () => ({ path: '/api/v1/bankconnect/sync-accounts', body: { item_id: await item() } }),
+  },
+  'POST /bankconnect/balance': {
+    about: 'creation',
+    ask: async () => ({
+      path: '/api/v1/bankconnect/balance',
+      body: { bankconnect_item_id: await item() },
+    }),
+  },
+  'POST /bank-accounts/ach/from-bankconnect': {
+    about: 'creation',
+    ask: async () => ({ path: '/api/v1/bank-accounts/ach/from-bankconnect', body: await newLinkedAccount() }),
+  },
+  'GET /bankconnect/connections': { about: 'list', ask: by(connection, () => '/bankconnect/connections') },
+  'GET /bankconnect/connections/{}': {
+    about: 'one',
+    ask: by(connection, (id) => `/bankconnect/connections/${id}`),
+  },
+  'GET /bankconnect/transactions': { about: 'list', ask: by(connection, () => '/bankconnect/transactions') },
+  'GET /bankconnect/transactions/{}': {
+    about: 'one',
+    ask: by(bankTransaction, (id) => `/bankconnect/transactions/${id}`),
+  },
+  // sums of what the list shows, which `bank-linking.test.ts` tries
+  'GET /bankconnect/transactions/summary': {
+    about: 'open',
+    ask: () => ({ path: '/api/v1/bankconnect/transactions/summary' }),
+  },
 
   'POST /processor/notices': {
     about: 'elsewhere',

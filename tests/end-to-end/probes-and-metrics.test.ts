@@ -119,6 +119,11 @@ const PROCESS_MANAGERS = [
   'simulated-card-processor',
   'payment-sessions',
   'bank-debits',
+  'bank-accounts',
+  'bank-files',
+  'payroll-debits',
+  'money-accounted',
+  'debit-collections',
   'financing-sessions',
   'webhook-deliveries',
 ]

@@ -10,12 +10,17 @@ import type { RunningService } from '../support/service.ts'
 import { until } from '../support/workbench.ts'
 
 const PROCESS_MANAGERS = [
+  'bank-accounts',
   'bank-debits',
+  'bank-files',
   'checkout-settings',
+  'debit-collections',
   'erasure',
   'financing-sessions',
+  'money-accounted',
   'payment-links',
   'payment-sessions',
+  'payroll-debits',
   'payroll-pipeline',
   'policy-cancellations',
   'policy-intakes',

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NO_FAULTS } from '../../application/ports/faults.ts'
 import { openDatabase } from '../../infrastructure/database/database.ts'
+import { SimulatedBankLink } from '../../infrastructure/providers/bank-link/simulated.ts'
 import { employeeRecord, reportBody, serviceTime, sign } from '../support/core.ts'
 import { installationName, isLogInEventStore } from '../support/installation.ts'
 import { filesBelow, type LeakFinder, leakFinder, leaksInFiles, leaksInRows } from '../support/leaks.ts'
@@ -54,6 +56,8 @@ const personal = {
   accountHolder: `Ah${letters} Account`,
   accountNumber: number(14),
   accountBank: `Ab${letters} Bank`,
+  achAccountNumber: number(14),
+  achRoutingNumber: number(9),
   key: `key-${letters}`,
   wrongApiKey: `mcp_${randomBytes(32).toString('hex')}`,
   wrongSecret: `Wr${letters}`,
@@ -396,6 +400,68 @@ async function work(): Promise<void> {
   await pays('cancel session', 'DELETE', `/payment-sessions/${embedded.body.data.id}`)
   await operator('outbox', 'GET', '/outbox')
 
+  // accounts of partners, verified by deposits
+  const ach = {
+    ...{ owner_type: 'employer', owner_id: employer_id, account_type: 'checking', bank_name: 'Canary Bank' },
+    ...{ routing_number: personal.achRoutingNumber, account_number: personal.achAccountNumber },
+  }
+  // each request has a key of its own
+  const accounts = (what: string, method: string, path: string, sent?: unknown) =>
+    ask(what, `${service.paymentsUrl}/api/v1/bank-accounts${path}`, {
+      ...{ method, headers: keyedAnew() },
+      ...(sent === undefined ? {} : { body: sent }),
+    })
+  const added = await accounts('add account', 'POST', '/ach', ach)
+  const achPath = `/ach/${added.body.data._id}`
+  const accountAnswers = [
+    added,
+    await accounts('add account', 'POST', '/ach', { ...ach, nickname: personal.achAccountNumber }),
+    await accounts('add account', 'POST', '/ach', { ...ach, account_type: personal.achAccountNumber }),
+    await accounts('change account', 'PATCH', achPath, { routing_number: personal.achRoutingNumber }),
+    await accounts('verify account', 'POST', `${achPath}/micro-deposits`, {}),
+    await accounts('accounts', 'GET', '/ach'),
+    await accounts('delete account', 'DELETE', achPath),
+  ]
+  expect(accountAnswers.map(({ status }) => status)).toEqual([201, 400, 400, 400, 200, 200, 200])
+  await operator('drain', 'POST', '/drain', { timeout_seconds: 150 })
+
+  // a bank that is linked, by the simulated bank link, whose tokens and numbers follow from the item
+  const banks = (what: string, path: string, sent: unknown) =>
+    ask(what, `${service.paymentsUrl}/api/v1${path}`, { method: 'POST', headers: clientHeaders, body: sent })
+  const public_token = `public-sandbox-${letters}`
+  const linked = await banks('link bank', '/bankconnect/exchange', {
+    public_token,
+    user_id: 'u',
+    employer_id,
+  })
+  const { access_token, bankconnect_item_id, accounts: linkedAccounts } = linked.body.data
+  const { bankconnect_account_id } = linkedAccounts[0]
+  const itemToken = String(bankconnect_item_id).replace('item', 'access')
+  const numbers = await new SimulatedBankLink(NO_FAULTS).numbers(itemToken, bankconnect_account_id)
+  secrets = {
+    ...{ ...secrets, publicToken: public_token, bankHandle: access_token, itemToken },
+    linkedNumber: numbers!.accountNumber,
+  }
+  finder = leakFinder({ ...personal, ...secrets })
+  const ofLinked = {
+    owner_type: 'employer',
+    owner_id: employer_id,
+    bankconnect_item_id,
+    bankconnect_account_id,
+  }
+  const fromBank = [
+    await banks('linked account', '/bank-accounts/ach/from-bankconnect', { ...ofLinked, access_token }),
+    await banks('linked account', '/bank-accounts/ach/from-bankconnect', {
+      ...{ ...ofLinked, bankconnect_account_id: access_token, access_token: itemToken },
+    }),
+    await banks('link bank again', '/bankconnect/exchange', { public_token, user_id: 7, employer_id }),
+    await banks('sync', '/bankconnect/sync-accounts', { item_id: bankconnect_item_id }),
+    await banks('sync', '/bankconnect/sync-accounts', { item_id: access_token }),
+  ]
+  expect(fromBank.map(({ status }) => status)).toEqual([201, 404, 400, 200, 404])
+  await pays('bank connections', 'GET', '/bankconnect/connections')
+  await pays('bank transactions', 'GET', '/bankconnect/transactions')
+
   // bad requests
   const broken = pushed.slice(0, -1)
   const bad = [
@@ -535,6 +601,7 @@ const BELONGS: Readonly<Record<string, readonly string[]>> = {
   firstClientSecret: ['create /api-clients'],
   clientSecret: ['rotate'],
   connectionSecret: ['create /inbound-connections'],
+  bankHandle: ['link bank'],
 }
 
 describe('what is secret or personal', () => {

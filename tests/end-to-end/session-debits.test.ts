@@ -84,18 +84,20 @@ describe('the bank option', () => {
     for (const secret of [PAYERS_ACCOUNT.account_number, PAYERS_ACCOUNT.routing_number]) {
       expect(text).not.toContain(secret)
     }
-    for (const path of ['/bank-accounts/ach', `/ach/debits/${leg}/status`]) {
-      expect((await bank.ask('GET', path)).status).toBe(404)
-    }
+    expect((await bank.ask('GET', '/bank-accounts/ach')).body.data).toEqual([])
   })
 
-  test('sends nothing when it is chosen, and is cancelled by nobody', async () => {
-    const { leg } = await bank.arranged(carriers.direct)
+  test('sends nothing when it is chosen, nor when its debit is cancelled', async () => {
+    const { id, leg } = await bank.arranged(carriers.direct)
     await bank.drain()
     for (const type of ['payment.debit_minted', 'payment.completed', 'payment.debit_cancelled']) {
       expect(await bank.toldOfLeg(type, leg)).toEqual([])
     }
-    expect((await bank.ask('POST', `/ach/debits/${leg}/cancel`, {})).status).toBe(404)
+    const cancelled = await bank.ask('POST', `/ach/debits/${leg}/cancel`, {})
+    expect([cancelled.status, cancelled.body.data.status]).toEqual([200, 'cancelled'])
+    await bank.drain()
+    expect(await bank.toldOfLeg('payment.debit_cancelled', leg)).toEqual([])
+    expect((await bank.session(id)).status).toBe('scheduled')
   })
 })
 
@@ -121,7 +123,7 @@ describe('a debit of a session', () => {
       status: 'Scheduled',
       effective_date: entryDateOf(closes),
     })
-    expect(await bank.ops('/debit-batches')).toEqual({ scheduled: 0 })
+    expect(await bank.ops('/debit-batches')).toMatchObject({ scheduled: 0 })
     await bank.report(leg, 'acknowledge')
     expect(await bank.transaction(leg)).toMatchObject({ status: 'submitted', status_group: 'money_landed' })
   })

@@ -1,16 +1,14 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { submitBatch } from '../../application/banking/debit-batches.ts'
 import { keepAccount } from '../../application/banking/payer-accounts.ts'
-import type { BankAccount } from '../../application/ports/bank-rail.ts'
-import { isMovable } from '../../application/ports/clock.ts'
+import type { BankAccount, BankRail } from '../../application/ports/bank-rail.ts'
 import { bankDebits } from '../../application/process-managers/bank-debits.ts'
-import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -19,7 +17,6 @@ import {
 } from '../support/registrations.ts'
 import { newId } from '../support/webhooks.ts'
 
-const HOUR = 3_600_000
 let database: TestDatabase
 let process: RegistrationProcess
 let app: Application
@@ -33,13 +30,14 @@ beforeAll(async () => {
   app = {
     ...process.app,
     read: { query: async () => found as never } as Application['read'],
-    bankRail: {
+    bankRails: both({
       kind: 'simulated',
       async submit({ entries }) {
         handedOver.length = 0
         for await (const page of entries) handedOver.push(...page.map(({ legId }) => legId))
       },
-    },
+      sendMicroDeposits: async () => undefined,
+    }),
   }
 })
 afterAll(async () => {
@@ -51,6 +49,7 @@ beforeEach(() => {
   found.length = 0
 })
 
+const both = (rail: BankRail) => ({ live: rail, sandbox: rail })
 const typesOf = async (legId: string) =>
   (await app.log.readStream(`bankDebit-${legId}`)).map(({ type }) => type)
 
@@ -63,13 +62,15 @@ const account: BankAccount = {
 async function scheduled(legId: string, isKept: boolean): Promise<number> {
   const owner = newId()
   const kept = await keepAccount(app, { payment_session_id: legId, employer_id: owner }, account)
+  const now = isoTime(app.clock.now())
   const data = {
     ...({ leg_id: legId, tenant_id: owner, environment: 'live', source: 'session' } as const),
     ...{ employer_id: owner, carrier_id: owner, policy_id: owner, payment_session_id: owner },
     ...({ installment_number: null, amount_cents: 500, payment_purpose: 'extra_payment' } as const),
     ...({ description: null, settlement_type: 'direct', cancellation_deadline: null } as const),
     account: isKept ? kept : { ...kept, account_ref: `${kept.account_ref}-lost` },
-    created_at: isoTime(app.clock.now()),
+    ...{ collection_id: null, file_id: null, check_date: null, period: null, bank_account_id: null },
+    ...{ effective_date: null, metadata: {}, ingested_at: now, created_at: now },
   }
   accepted(await app.commands.execute(bankDebit, legId, { type: 'Create', data }, operatorContext()))
   const schedule = { type: 'Schedule', at: app.clock.now() } as const
@@ -92,39 +93,46 @@ test('a debit whose account cannot be read is left out of its batch, once, and t
 })
 
 test('a batch whose bank is away for hours is told of once, by its oldest debit, and goes when it is back', async () => {
-  const { clock, faults } = app
-  if (!isMovable(clock)) throw new Error('the test moves the clock')
   const [oldest, other] = [newId(), newId()]
   const closesAt = await scheduled(oldest, true)
   await scheduled(other, true)
-  const begun = ['BankDebitCreated', 'BankDebitScheduled']
-  type Payload = { away_since?: number | undefined }
-  const item = (payload: Payload): WorkItem<Payload> => ({
-    ...{ processManager: 'bank-debits', kind: 'submit-batch', key: isoTime(closesAt), payload },
-    ...{ attempt: 1, isLastTry: true, dueAt: closesAt, correlationId: 'test', causationId: 'test' },
-    ...{ commandId: randomUUID(), tenantId: null, environment: null, signal: new AbortController().signal },
-    freeKey: () => undefined,
-  })
-  const away = { ...app, bankRail: new SimulatedBankRail({ faults }) }
+  const begun = await typesOf(other)
+  const away = { ...app, bankRails: both(new SimulatedBankRail({ faults: app.faults })) }
   const submit = bankDebits(away, 60_000).work['submit-batch']
-  await faults.inject('bank-rail', 'unreachable', 100)
-  let payload: Payload = {}
-  for (const [hours, told] of [
-    [0, 0],
-    [3.9, 0],
-    [4, 1],
-    [5, 1],
-  ] as const) {
-    clock.moveTo(closesAt + hours * HOUR)
-    const outcome = await submit.run(item(payload))
-    expect(outcome).toMatchObject({ outcome: 'again', payload: { away_since: closesAt } })
-    payload = (outcome as { payload: Payload }).payload
-    expect([hours, await typesOf(oldest)]).toEqual([
-      hours,
-      [...begun, ...Array(told).fill('BankDebitHeldUp')],
-    ])
-  }
-  await faults.inject('bank-rail', 'unreachable', 0)
-  expect(await submit.run(item(payload))).toEqual({ outcome: 'done' })
+  await expectToldOfOnce(app, {
+    ...{ provider: 'bank-rail', since: closesAt, heldUp: 'BankDebitHeldUp' },
+    async attempt(payload) {
+      // that its debits pass the gates once more is another test's
+      const gated = { ...payload, is_gated: true }
+      const outcome = await submit.run(workItem({ key: isoTime(closesAt), payload: gated }))
+      if (outcome.outcome !== 'again') return outcome
+      const { is_gated: _, ...waiting } = outcome.payload!
+      return { ...outcome, payload: waiting }
+    },
+    types: () => typesOf(oldest),
+  })
   expect(await typesOf(other)).toEqual(begun)
+})
+
+test('what sandbox keys ask for goes to the rail of the sandbox alone', async () => {
+  const legs = { live: newId(), sandbox: newId() }
+  const closesAt = await scheduled(legs.live, true)
+  await scheduled(legs.sandbox, true)
+  const got: Record<string, string[]> = { live: [], sandbox: [] }
+  const railOf = (environment: 'live' | 'sandbox'): BankRail => ({
+    kind: 'simulated',
+    async submit({ entries }) {
+      for await (const page of entries) got[environment]!.push(...page.map(({ legId }) => legId))
+    },
+    sendMicroDeposits: async () => undefined,
+  })
+  const read = {
+    // as the read model finds them, by their environment
+    query: async (_statement: unknown, { environment }: { environment: 'live' | 'sandbox' }) => [
+      { leg_id: legs[environment], seq: 1 },
+    ],
+  } as unknown as Application['read']
+  const bankRails = { live: railOf('live'), sandbox: railOf('sandbox') }
+  await submitBatch({ ...app, read, bankRails }, closesAt, operatorContext())
+  expect(got).toEqual({ live: [legs.live], sandbox: [legs.sandbox] })
 })

@@ -21,6 +21,7 @@ import {
 import { aggregates } from '../../domain/catalogue.ts'
 import { environment, id } from '../../domain/kernel/ids.ts'
 import { employer } from '../../domain/parties/employer.ts'
+import { payrollFile } from '../../domain/payroll/payroll-file.ts'
 import {
   type PayrollFileEvent,
   PayrollFileFailed,
@@ -28,8 +29,7 @@ import {
   PayrollPremiumCalculated,
   PayrollRowsValidated,
   PayrollWagesCalculated,
-  payrollFile,
-} from '../../domain/payroll/payroll-file.ts'
+} from '../../domain/payroll/payroll-file-events.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import {
@@ -232,7 +232,7 @@ async function processAtOnce(on: Awaited<ReturnType<typeof issuePolicy>>, isRate
   const file_id = newId()
   const { data } = received(file_id, { rows: 2, chunks: 1 }, on)
   const policyNow = { ...on, rates: isRated ? on.rates : on.rates.filter(({ state }) => state !== 'CA') }
-  const whole = { data, rows: twoRows, policyRevision: 0, ...phaseTerms(policyNow) }
+  const whole = { data, rows: twoRows, policyRevision: 0, debitAccountId: null, ...phaseTerms(policyNow) }
   await bench.commands.execute(payrollFile, file_id, { type: 'ReceiveAndProcess', ...whole }, context())
   return file_id
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { derivedId } from '../../application/event-registry.ts'
@@ -8,11 +7,11 @@ import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import type { OutgoingMessage } from '../../application/ports/messages.ts'
 import { paymentLinks } from '../../application/process-managers/payment-links.ts'
-import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { dueAt, numberOf, subscription } from '../../domain/payments/subscription.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
 import {
   accepted,
   Crashed,
@@ -98,16 +97,8 @@ async function newLink(policyId: string, terms: Partial<NewPaymentLink> = {}): P
   return accepted(await createLink(app, client, link, context)).payment_link_id
 }
 
-/** A piece of work that nobody has tried, as a database that was restored knows it. */
-function item<Payload>(key: string, payload: Payload): WorkItem<Payload> {
-  return {
-    ...{ processManager: 'payment-links', kind: 'test', key, commandId: randomUUID(), payload },
-    ...{ attempt: 1, isLastTry: false, dueAt: 0, correlationId: 'test', causationId: 'test' },
-    ...{ tenantId: client.tenant_id, environment: 'live' },
-    signal: new AbortController().signal,
-    freeKey: () => undefined,
-  }
-}
+/** As a database that was restored knows it. */
+const item = <Payload>(key: string, payload: Payload) => workItem({ key, payload, isLastTry: false })
 
 test('an invitation is not sent again when the work comes again that has sent it', async () => {
   const linkId = await newLink(await newPolicy('active'))
@@ -151,37 +142,15 @@ test('a payment is told only when its policy reads as active; a policy that is s
 })
 
 test('a plan whose processor is away for hours is told of once, and starts when it is back', async () => {
-  const { clock, faults } = app
-  if (!isMovable(clock)) throw new Error('the test moves the clock')
   const plan = { paymentType: 'DIRECT_BILLING', totalInstallments: 3, downPaymentMonths: 1 } as const
   const linkId = await newLink(await newPolicy('active'), plan)
   const payment = { processorPaymentId: 'pi_plan', paymentMethodId: 'pm_card_payer', amountCents: null }
-  accepted(await completeLink(app, { linkId, ...payment, at: clock.now() }, operatorContext()))
-  const last = { ...item<{ away_since?: number | undefined }>(linkId, {}), isLastTry: true }
-  const events = async () =>
-    (await app.log.readStream(`paymentLink-${linkId}`))
-      .map(({ type }) => type)
-      .filter((type) => type === 'PaymentLinkHeldUp')
-
-  await faults.inject('card-processor', 'unreachable', 100)
-  const start = clock.now()
-  let payload = last.payload
-  for (const [hours, told] of [
-    [0, 0],
-    [3.9, 0],
-    [4, 1],
-    [5, 1],
-  ] as const) {
-    clock.moveTo(start + hours * 3_600_000)
-    const outcome = await paymentLinks(app).work['start-plan'].run({ ...last, payload })
-    expect(outcome).toEqual({
-      ...{ outcome: 'again', at: clock.now() + 15 * 60_000, payload: { away_since: start } },
-    })
-    payload = (outcome as { payload: typeof payload }).payload
-    expect([hours, await events()]).toEqual([hours, Array(told).fill('PaymentLinkHeldUp')])
-  }
-  await faults.inject('card-processor', 'unreachable', 0)
-  expect(await paymentLinks(app).work['start-plan'].run({ ...last, payload })).toEqual({ outcome: 'done' })
+  accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))
+  await expectToldOfOnce(app, {
+    ...{ provider: 'card-processor', since: app.clock.now(), heldUp: 'PaymentLinkHeldUp' },
+    attempt: (payload) => paymentLinks(app).work['start-plan'].run(workItem({ key: linkId, payload })),
+    types: async () => (await app.log.readStream(`paymentLink-${linkId}`)).map(({ type }) => type),
+  })
   const started = await app.log.readAll({ after: 0n, maxCount: 10_000, types: ['SubscriptionStarted'] })
   expect(started.events).toHaveLength(1)
 })

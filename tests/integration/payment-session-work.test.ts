@@ -1,14 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { isMovable } from '../../application/ports/clock.ts'
 import { paymentSessions } from '../../application/process-managers/payment-sessions.ts'
-import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { expectToldOfOnce, type Waiting, workItem } from '../support/provider-outages.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -40,8 +38,7 @@ afterAll(async () => {
 })
 
 test('a session whose processor is away for hours as it expires is told of once, and expires when it is back', async () => {
-  const { clock, faults } = app
-  if (!isMovable(clock)) throw new Error('the test moves the clock')
+  const { clock } = app
   const [id, owner, text] = [newId(), newId(), 'sld1.employer/x.AAAA' as Sealed]
   const over = clock.now() + HOUR
   const data = {
@@ -59,33 +56,12 @@ test('a session whose processor is away for hours as it expires is told of once,
 
   const types = async () => (await app.log.readStream(`paymentSession-${id}`)).map(({ type }) => type)
   const begun = await types()
-  const item = (payload: { away_since?: number | undefined }): WorkItem<typeof payload> => ({
-    ...{ processManager: 'payment-sessions', kind: 'expire', key: id, commandId: randomUUID(), payload },
-    ...{ attempt: 1, isLastTry: true, dueAt: over, correlationId: 'test', causationId: 'test' },
-    ...{ tenantId: owner, environment: 'live', signal: new AbortController().signal },
-    freeKey: () => undefined,
-  })
   const { expire } = paymentSessions(app).work
-  expect(await expire.run(item({}))).toEqual({ outcome: 'again', at: over })
-
-  await faults.inject('card-processor', 'unreachable', 100)
-  let payload: { away_since?: number | undefined } = {}
-  for (const [hours, told] of [
-    [0, 0],
-    [3.9, 0],
-    [4, 1],
-    [5, 1],
-  ] as const) {
-    clock.moveTo(over + hours * HOUR)
-    const outcome = await expire.run(item(payload))
-    expect(outcome).toEqual({
-      ...{ outcome: 'again', at: clock.now() + HOUR / 4, payload: { away_since: over } },
-    })
-    payload = (outcome as { payload: typeof payload }).payload
-    expect([hours, await types()]).toEqual([hours, [...begun, ...Array(told).fill('PaymentSessionHeldUp')]])
-  }
-  await faults.inject('card-processor', 'unreachable', 0)
-  expect(await expire.run(item(payload))).toEqual({ outcome: 'done' })
+  const attempt = (payload: Waiting) => expire.run(workItem({ key: id, payload }))
+  expect(await attempt({})).toEqual({ outcome: 'again', at: over })
+  await expectToldOfOnce(app, {
+    ...{ provider: 'card-processor', since: over, heldUp: 'PaymentSessionHeldUp', attempt, types },
+  })
   expect(await types()).toEqual([
     ...[...begun, 'PaymentSessionHeldUp', 'PaymentSessionCheckoutClosed', 'PaymentSessionExpired'],
   ])

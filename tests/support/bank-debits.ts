@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { newSession, tokenOf } from './payment-sessions.ts'
 import { partner, raised } from './payments.ts'
 import { type Answer, operate, type SeededTenant, seedPolicy, send } from './seed.ts'
-import type { RunningService } from './service.ts'
+import type { ServiceAddresses } from './service.ts'
 
 /** What a payer fills in, who agrees to be debited. */
 export const PAYERS_ACCOUNT = {
@@ -30,7 +30,7 @@ export interface ArrangedSession {
 type Json = ReturnType<typeof JSON.parse>
 
 /** Plays partner, payer, operator and bank for the bank debits of a tenant. */
-export function bankDebitsOf(service: RunningService, tenant: SeededTenant) {
+export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   const ask = (method: string, path: string, body?: unknown) =>
     partner(service, tenant.clientHeaders, method, path, body)
   const ops = (path: string, body: unknown = {}): Promise<Json> => operate(service, 'POST', path, body)

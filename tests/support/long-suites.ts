@@ -28,6 +28,10 @@ const LONG: readonly Part[] = [
   { file: 'end-to-end/core-retry-after-crash' },
   // `npm run bench` mints and kills as well; chaos/pipeline-kill has the same work, chaos/webhook-kill its timers
   { file: 'chaos/instalments-kill' },
+  // integration/nacha-files dies at every step
+  { file: 'chaos/nacha-kill' },
+  // integration/legacy-duplicates stores lines that another attempt has stored
+  { file: 'chaos/legacy-import-kill' },
   // integration/copy-events and backup-restore have the same on one server
   { file: 'integration/backup-restore-eventstoredb' },
   // contract/eventstoredb-outages has it for each call
@@ -35,6 +39,8 @@ const LONG: readonly Part[] = [
   { file: 'contract/eventstoredb-unindexed' },
   // end-to-end/payments-intake-crash kills between the steps of a request in the same way
   { file: 'end-to-end/financing-crash' },
+  // unit and end-to-end tests of collections have the same steps without kills
+  { file: 'end-to-end/ach-collections-crash' },
   { file: 'end-to-end/processor-switch' },
   // of several moments or modes, two
   {

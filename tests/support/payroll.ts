@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { PayrollFileEvent } from '../../domain/payroll/payroll-file.ts'
-import { PayrollFileReceived, PayrollRowsRecorded } from '../../domain/payroll/payroll-file.ts'
+import type { PayrollFileEvent } from '../../domain/payroll/payroll-file-events.ts'
+import { PayrollFileReceived, PayrollRowsRecorded } from '../../domain/payroll/payroll-file-events.ts'
 import { type CanonicalRow, normalizeRow, TOOL_ROWS } from '../../domain/payroll/payroll-row.ts'
 import type { PayrollTerms } from '../../domain/payroll/row-validation.ts'
 import type { Policy, PolicyCommand } from '../../domain/policies/policy.ts'

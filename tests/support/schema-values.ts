@@ -83,7 +83,7 @@ function arbitraryOf(schema: z.ZodType): fc.Arbitrary<unknown> {
       return fc.double({ noNaN: true, noDefaultInfinity: true, min, max })
     }
     case 'array':
-      return fc.array(arbitraryOf(def.element as z.ZodType), { maxLength: 4 })
+      return fc.array(arbitraryOf(def.element as z.ZodType), { minLength: limits.min ?? 0, maxLength: 4 })
     case 'tuple':
       return fc.tuple(...def.items.map((one) => arbitraryOf(one as z.ZodType)))
     case 'nullable':
@@ -138,6 +138,8 @@ function look(schema: z.ZodType) {
     else if (check.check === 'number_format') limits.isInteger = check.format === 'safeint'
     else if (check.check === 'greater_than') limits.min = Number(check.value) + (check.inclusive ? 0 : 1)
     else if (check.check === 'less_than') limits.max = Number(check.value) - (check.inclusive ? 0 : 1)
+    else if (check.check === 'min_length') limits.min = Number(check.minimum)
+    else if (check.check === 'max_length') limits.max = Number(check.maximum)
     else throw new Error(`No values for a check of kind ${check.check}: teach tests/support/schema-values.ts`)
   }
   return { def, limits }

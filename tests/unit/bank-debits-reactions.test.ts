@@ -4,6 +4,7 @@ import { bankDebits } from '../../application/process-managers/bank-debits.ts'
 import {
   BankDebitCreated,
   type BankDebitEvent,
+  BankDebitReleased,
   BankDebitScheduled,
   BankDebitSubmitted,
 } from '../../domain/banking/bank-debit-events.ts'
@@ -30,6 +31,8 @@ const createdAt = (created_at: string) =>
     ...{ source: 'session', payment_session_id: ID, installment_number: null, amount_cents: 10_500 },
     ...{ payment_purpose: 'extra_payment', description: null, settlement_type: 'fbo' },
     account: { account_ref: 'x', fingerprint: ID, account_last4: '6789', account_type: 'checking' },
+    ...{ collection_id: null, file_id: null, check_date: null, period: null },
+    ...{ bank_account_id: null, effective_date: null, metadata: {}, ingested_at: created_at },
     ...{ cancellation_deadline: null, created_at },
   })
 const scheduled = BankDebitScheduled.of({
@@ -41,6 +44,11 @@ test('a debit that waits arms the next run of the batch worker, and nothing else
   const run = 'perform run-batch at'
   expect(wantedBy(createdAt('2026-11-24T17:00:00.000Z'))).toEqual([`${run} 2026-11-24T17:01:00.000Z`])
   expect(wantedBy(createdAt('2026-11-24T17:00:59.999Z'))).toEqual([`${run} 2026-11-24T17:01:00.000Z`])
+})
+
+test('a debit that was released waits for the next run', () => {
+  const released = BankDebitReleased.of({ leg_id: ID, note: null, at: '2026-11-24T17:00:30.000Z' })
+  expect(wantedBy(released)).toEqual(['perform run-batch at 2026-11-24T17:01:00.000Z'])
 })
 
 test('a batch is handed over once all that was put into it before its close is recorded', () => {

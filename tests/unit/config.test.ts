@@ -22,6 +22,13 @@ myrqtkqWBju0X+VKAiBfKZ7AE1p/twXfCZNDwqZ+ndkHVjSSqJACOjvorzQ3xA==
 -----END CERTIFICATE-----
 `
 
+/** What a rail that writes files needs at the least. */
+const NACHA = {
+  ...{ BANK_RAIL: 'nacha', NACHA_OUTBOX_DIR: '/srv/bank/out', NACHA_INBOX_DIR: '/srv/bank/in' },
+  ...{ NACHA_DESTINATION_ROUTING: '021000021', NACHA_ORIGIN_ID: '1234567890' },
+  ...{ NACHA_COMPANY_ID: '1234567890', NACHA_COMPANY_NAME: 'PREMIUM CO' },
+}
+
 function refusal(env: Record<string, string>): string {
   try {
     loadConfig(env)
@@ -182,8 +189,15 @@ describe('settings', () => {
       /^STRIPE_API_BASE has a path/,
     )
     expect(refusal({ BANKCONNECT: 'plaid' })).toMatch(/^PLAID_CLIENT_ID is missing/)
-    expect(refusal({ BANK_RAIL: 'nacha' })).toBe(
-      'BANK_RAIL is "nacha", which this release does not have: expected simulated',
+    expect(refusal({ BANK_RAIL: 'nacha' })).toMatch(/^NACHA_OUTBOX_DIR is missing/)
+    expect(refusal({ ...NACHA, DATA_DIR: '/srv/data', NACHA_INBOX_DIR: '/srv/data/in' })).toBe(
+      'NACHA_INBOX_DIR is in DATA_DIR (/srv/data): expected a directory outside it',
+    )
+    expect(refusal({ ...NACHA, NACHA_INBOX_DIR: '/srv/bank/out/in' })).toMatch(
+      /^NACHA_INBOX_DIR is in the other/,
+    )
+    expect(refusal({ ...NACHA, NACHA_BALANCED: 'true', NACHA_OFFSET_ROUTING: '021000021' })).toBe(
+      'NACHA_OFFSET_ACCOUNT is missing, it is required with NACHA_BALANCED=true',
     )
   })
 

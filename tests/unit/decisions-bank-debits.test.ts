@@ -1,12 +1,24 @@
 import { expect, test } from 'vitest'
-import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
+  bankDebit,
+  effectiveDateOf,
+  MATCHER_VERSION,
+  processedFrom,
+} from '../../domain/banking/bank-debit.ts'
+import {
+  BankDebitCancelled,
   BankDebitCreated,
+  BankDebitFailed,
+  BankDebitGated,
   BankDebitHeldUp,
+  BankDebitInFile,
   BankDebitLeftOut,
   BankDebitMatched,
   BankDebitProcessed,
+  BankDebitRejected,
+  BankDebitReleased,
   BankDebitReported,
+  BankDebitRepresented,
   BankDebitReturned,
   BankDebitScheduled,
   BankDebitSubmitted,
@@ -14,6 +26,7 @@ import {
 } from '../../domain/banking/bank-debit-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
+import { upcast } from '../../domain/kernel/event-type.ts'
 import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
@@ -33,6 +46,8 @@ const created = BankDebitCreated.of({
     ...{ account_ref: `payer-account/${ID}/1`, fingerprint: ID, account_last4: '6789' },
     account_type: 'checking',
   },
+  ...{ collection_id: null, file_id: null, check_date: null, period: null },
+  ...{ bank_account_id: null, effective_date: null, metadata: {}, ingested_at: at },
   ...{ cancellation_deadline: null, created_at: at },
 })
 // Thanksgiving is the 26th
@@ -75,6 +90,36 @@ const match = (matchId: string, bankTransactionId: string, confidence: Confidenc
     ...{ confidence, at: NOW },
   }) as const
 const comeBack = (returnCode = 'R01') => ({ type: 'Return', returnCode, at: NOW }) as const
+
+const stop = { gate: 'anomaly', status: 'quarantined', reason: 'why' } as const
+const gated = BankDebitGated.of({ ...leg, ...stop, at })
+const gate = { type: 'Gate', stop, at: NOW } as const
+const billing = { gate: 'billing', status: 'failed', reason: 'policy_inactive_blocked' } as const
+const gatedByBilling = BankDebitGated.of({ ...leg, ...billing, at })
+const gateOfBilling = { type: 'Gate', stop: billing, at: NOW } as const
+const released = BankDebitReleased.of({ ...leg, note: 'looked at', at })
+const rejected = BankDebitRejected.of({ ...leg, note: null, at })
+const release = { type: 'Release', note: 'looked at', at: NOW } as const
+const refuse = { type: 'Reject', note: null, at: NOW } as const
+const cancelled = BankDebitCancelled.of({ ...leg, at })
+const cancel = (time = NOW) => ({ type: 'Cancel', at: time }) as const
+const failed = BankDebitFailed.of({ ...leg, note: 'disabled', at })
+const fail = { type: 'Fail', note: 'disabled', at: NOW } as const
+const CLOSE = Date.parse('2026-11-24T22:00:00Z')
+const inFile = BankDebitInFile.of({
+  ...{ ...leg, file_id: M1, trace_number: '021000020000001', entry_date: '2026-11-25', at },
+})
+const putInFile = {
+  ...({ type: 'PutInFile', fileId: M1, traceNumber: '021000020000001', entryDate: '2026-11-25' } as const),
+  at: NOW,
+}
+const represented = (representment: number) =>
+  BankDebitRepresented.of({
+    ...{ ...leg, representment, batch_closes_at: '2026-11-24T22:00:00.000Z', effective_date: '2026-11-25' },
+    ...{ settlement_type: 'direct', note: null, at },
+  })
+const represent = (time = NOW) => ({ type: 'Represent', note: null, at: time }) as const
+const askedFor = (effective_date: string) => BankDebitCreated.of({ ...created.data, effective_date })
 
 decisions(bankDebit, [
   ['is created', [], { type: 'Create', data: created.data }, [created]],
@@ -187,7 +232,148 @@ decisions(bankDebit, [
     conflict('debit_returned'),
   ],
   ['cannot come back before it went', [created], comeBack(), conflict('debit_pending')],
+
+  ['is stopped by a gate', [created], gate, [gated]],
+  ['is stopped by a gate in its batch', [created, scheduled], gateOfBilling, [gatedByBilling]],
+  ['is stopped by no gate once it is in a file', [created, scheduled, inFile], gateOfBilling, []],
+  ['is not quarantined in its batch', [created, scheduled], gate, []],
+  ['is not quarantined again', [created, gated, released], gate, []],
+  [
+    'is stopped by another gate when it was released',
+    [created, gated, released],
+    gateOfBilling,
+    [gatedByBilling],
+  ],
+  ['is stopped once', [created, gated], gate, []],
+  ['is stopped by no gate when the bank has it', [created, scheduled, submitted], gate, []],
+  ['does not go while it is in quarantine', [created, gated], schedule(), []],
+  ['is released', [created, gated], release, [released]],
+  ['is not released unless it is in quarantine', [created], release, conflict('debit_pending')],
+  ['goes when it was released', [created, gated, released], schedule(), [scheduled]],
+  ['is rejected', [created, gated], refuse, [rejected]],
+  ['is not rejected in its batch', [created, scheduled], refuse, conflict('debit_Scheduled')],
+  ['does not go when it was rejected', [created, gated, rejected], schedule(), []],
+  ['is cancelled', [created], cancel(), [cancelled]],
+  ['is cancelled in quarantine', [created, gated], cancel(), [cancelled]],
+  [
+    'is cancelled until its batch closes',
+    [created, scheduled],
+    cancel(CLOSE - 1000),
+    [cancelledBeforeClose()],
+  ],
+  [
+    'is not cancelled once its batch has closed',
+    [created, scheduled],
+    cancel(CLOSE),
+    conflict('batch_closed'),
+  ],
+  ['is cancelled once', [created, cancelled], cancel(), []],
+  [
+    'is not cancelled when the bank has it',
+    [created, scheduled, submitted],
+    cancel(),
+    conflict('debit_submitted'),
+  ],
+  [
+    'is not acknowledged when it was cancelled',
+    [created, cancelled],
+    acknowledge,
+    conflict('debit_cancelled'),
+  ],
+  ['fails', [created, scheduled], fail, [failed]],
+  ['fails once', [created, failed], fail, []],
+  ['does not fail when the bank has it', [created, scheduled, submitted], fail, conflict('debit_submitted')],
+  [
+    'does not fail once its batch has closed',
+    [created, scheduled],
+    { ...fail, at: CLOSE },
+    conflict('batch_closed'),
+  ],
+  [
+    'fails after the close when the bank would not take it',
+    [created, scheduled],
+    { ...fail, byBank: true, at: CLOSE },
+    [BankDebitFailed.of({ ...leg, note: 'disabled', at: isoTime(CLOSE) })],
+  ],
+  [
+    'fails in quarantine, whatever its batch',
+    [created, scheduled, gated],
+    { ...fail, at: CLOSE },
+    [BankDebitFailed.of({ ...leg, note: 'disabled', at: isoTime(CLOSE) })],
+  ],
+  ['is put into a file', [created, scheduled], putInFile, [inFile]],
+  ['is put into a file once', [created, scheduled, inFile], putInFile, []],
+  ['is presented again', [created, scheduled, returned], represent(), [represented(1)]],
+  [
+    'is presented again twice at the most',
+    [created, scheduled, returned, represented(1), returned, represented(2), returned],
+    represent(),
+    conflict('representments_used_up'),
+  ],
+  [
+    'is not presented again unless it came back',
+    [created, scheduled, submitted],
+    represent(),
+    conflict('debit_submitted'),
+  ],
+  [
+    'is not presented again after another return',
+    [created, scheduled, BankDebitReturned.of({ ...leg, return_code: 'R02', at })],
+    represent(),
+    conflict('not_representable'),
+  ],
+  [
+    'is presented again within 180 days of its first entry',
+    [created, scheduled, inFile, returned, represented(1), returned],
+    represent(Date.parse('2027-05-24T17:00:00Z')),
+    conflict('representment_too_late'),
+  ],
+  [
+    'comes back again',
+    [created, scheduled, returned, represented(1)],
+    comeBack('R09'),
+    [returnedWith('R09')],
+  ],
+  ['does not come back when it failed', [created, failed], comeBack(), conflict('debit_failed')],
+  [
+    'goes with the last close before the day that was asked for',
+    [askedFor('2026-12-04')],
+    schedule(),
+    [scheduledFor('2026-12-03T22:00:00.000Z', '2026-12-04')],
+  ],
+  [
+    'takes effect on the banking day after a day on which banks rest',
+    [askedFor('2026-11-28')],
+    schedule(),
+    [scheduledFor('2026-11-27T22:00:00.000Z', '2026-11-30')],
+  ],
+  ['goes with the next close for a day that is over', [askedFor('2026-01-05')], schedule(), [scheduled]],
 ])
+
+function scheduledFor(batch_closes_at: string, effective_date: string) {
+  return BankDebitScheduled.of({ ...leg, batch_closes_at, effective_date, at })
+}
+
+function returnedWith(return_code: string) {
+  return BankDebitReturned.of({ ...leg, return_code, at })
+}
+
+function cancelledBeforeClose() {
+  return BankDebitCancelled.of({ ...leg, at: isoTime(CLOSE - 1000) })
+}
+
+test('the day that was asked for is shown, whatever the day of the entry', () => {
+  const entry = scheduledFor('2026-11-27T22:00:00.000Z', '2026-11-30')
+  expect(effectiveDateOf(fold(bankDebit, [askedFor('2026-11-28'), entry])!)).toBe('2026-11-28')
+  expect(effectiveDateOf(fold(bankDebit, [created, scheduled])!)).toBe('2026-11-25')
+  expect(effectiveDateOf(fold(bankDebit, [created])!)).toBeNull()
+})
+
+test('a debit of the first version reads as one that nobody asked anything more for', () => {
+  const { collection_id, file_id, check_date, period, bank_account_id, ...rest } = created.data
+  const { effective_date, metadata, ingested_at, ...first } = rest
+  expect(upcast(BankDebitCreated, 1, first)).toEqual(created.data)
+})
 
 test('a report that settles makes a submitted debit processed, one that does not leaves it', () => {
   const status = (told: Parameters<typeof reported>[0]) =>

@@ -15,8 +15,23 @@ import {
   InboundConnectionOpened,
   inboundConnection,
 } from '../../domain/access/inbound-connection.ts'
+import { achAccount } from '../../domain/banking/ach-account.ts'
+import { bankAccount } from '../../domain/banking/bank-account.ts'
+import { bankConnection } from '../../domain/banking/bank-connection.ts'
 import { bankCredit } from '../../domain/banking/bank-credit.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankFile, bankFileEntries, bankFileNumbers } from '../../domain/banking/bank-file.ts'
+import { bankReport } from '../../domain/banking/bank-report.ts'
+import { bankTransactions } from '../../domain/banking/bank-transactions.ts'
+import { debitCollection } from '../../domain/banking/debit-collection.ts'
+import { debitKey } from '../../domain/banking/debit-key.ts'
+import { legacyCollection } from '../../domain/banking/legacy-collection.ts'
+import { legacyImport } from '../../domain/banking/legacy-import.ts'
+import { payerCorrection } from '../../domain/banking/payer-correction.ts'
+import { primaryAccount } from '../../domain/banking/primary-account.ts'
+import { microDeposits, microDepositsOfBatch } from '../../domain/banking/rail-deposits.ts'
+import { reconciliation } from '../../domain/banking/reconciliation.ts'
+import { returnRate } from '../../domain/banking/return-rate.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { financingSession } from '../../domain/financing/financing-session.ts'
 import { financingSettings } from '../../domain/financing/financing-settings.ts'
@@ -353,6 +368,12 @@ test('there is no other aggregate', () => {
     ...[payrollFile, intake, webhookSubscriptions, webhookEvent],
     ...[processorCustomer, processorNotices, subscription, paymentLink, checkoutSettings],
     ...[logo, paymentSession, bankDebit, bankCredit],
+    ...[bankFile, bankFileEntries, bankFileNumbers, bankReport],
+    ...[microDeposits, microDepositsOfBatch, payerCorrection],
+    ...[bankAccount, achAccount, primaryAccount],
+    ...[bankConnection, bankTransactions],
+    ...[debitKey, debitCollection, legacyCollection, legacyImport],
+    ...[reconciliation, returnRate],
   ].map(({ category }) => category)
   expect(new Set([...decided, ...elsewhere])).toEqual(new Set(aggregates.map(({ category }) => category)))
 })

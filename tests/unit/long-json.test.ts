@@ -59,7 +59,7 @@ describe('an answer in pieces', () => {
       await options.before
       sendJsonPieces(response, 200, answer()).then(ended, ended)
     }
-    listener = await listen(app, '127.0.0.1', 0, options.unreadAnswerMs)
+    listener = await listen(app, '127.0.0.1', 0, options)
     const incoming = new Promise<IncomingMessage>((resolve, reject) => {
       httpRequest(listener!.url, resolve).on('error', reject).end()
     })

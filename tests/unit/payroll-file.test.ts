@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { phaseTerms, wagesRevision } from '../../application/payroll/pipeline-steps.ts'
 import { fold } from '../../domain/kernel/decider.ts'
+import { nextStep, type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import {
-  nextStep,
-  type PayrollFileCommand,
   type PayrollFileEvent,
   PayrollFileFailed,
   PayrollFileNormalized,
@@ -12,8 +11,7 @@ import {
   PayrollPremiumCalculated,
   PayrollRowsValidated,
   PayrollWagesCalculated,
-  payrollFile,
-} from '../../domain/payroll/payroll-file.ts'
+} from '../../domain/payroll/payroll-file-events.ts'
 import { specify } from '../support/decider-spec.ts'
 import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
 
@@ -21,6 +19,8 @@ const { given } = specify(payrollFile)
 const id = newId()
 const policy = policyTerms()
 const { terms, table } = phaseTerms(policy)
+/** The account that premium is debited from. */
+const ACCOUNT = newId()
 const OUT_OF_ORDER = { kind: 'conflict', code: 'out_of_order' } as const
 
 // a file of two chunks: a green and a red row, then a green one
@@ -57,7 +57,7 @@ const lastPremium = PayrollPremiumCalculated.of({
       policy_number: file.data.policy_number,
     },
     ...{ row_count: 3, green_rows: 2, red_rows: 1, auditable_cents: 102_025, premium_cents: 301 },
-    period: file.data.period,
+    ...{ period: file.data.period, debit_account_id: ACCOUNT },
   },
 })
 const failed = PayrollFileFailed.of({ file_id: id, stage: 'validation', error: 'it broke' })
@@ -78,7 +78,7 @@ const wages = (rows: typeof firstRows): PayrollFileCommand => ({
   ...{ type: 'CalculateWages', recorded: rows.data, terms, overtimeExclusion: false },
 })
 const premium = (calculated: typeof firstWages): PayrollFileCommand => ({
-  ...{ type: 'CalculatePremium', calculated: calculated.data, table },
+  ...{ type: 'CalculatePremium', calculated: calculated.data, table, debitAccountId: ACCOUNT },
 })
 const recordRows = (rows: typeof firstRows): PayrollFileCommand => ({
   type: 'RecordRows',
@@ -205,7 +205,7 @@ describe('a payroll file', () => {
       rates: policy.rates.filter(({ state }) => state !== 'NV'),
     })
     given(...upTo(firstPremium))
-      .when({ type: 'CalculatePremium', calculated: lastWages.data, table: gap })
+      .when({ type: 'CalculatePremium', calculated: lastWages.data, table: gap, debitAccountId: null })
       .thenEvents(
         PayrollFileFailed.of({
           file_id: id,
@@ -218,7 +218,7 @@ describe('a payroll file', () => {
   test('costs nothing under a policy that carries no rates at all', () => {
     const { table: none } = phaseTerms({ ...policy, rates: [] })
     const [event] = given(...upTo(lastWages))
-      .when({ type: 'CalculatePremium', calculated: firstWages.data, table: none })
+      .when({ type: 'CalculatePremium', calculated: firstWages.data, table: none, debitAccountId: null })
       .events()
     expect(event).toMatchObject({
       type: 'PayrollPremiumCalculated',
@@ -250,8 +250,8 @@ describe('a payroll file', () => {
 describe('a file that is processed at once', () => {
   const rows = [...firstRows.data.rows, ...lastRows.data.rows]
   const { data } = received(id, { rows: 3, chunks: 1 }, policy)
-  const at = (on = policy): PayrollFileCommand => ({
-    ...{ type: 'ReceiveAndProcess', data, rows, policyRevision: 7 },
+  const at = (on = policy, debitAccountId: string | null = ACCOUNT): PayrollFileCommand => ({
+    ...{ type: 'ReceiveAndProcess', data, rows, policyRevision: 7, debitAccountId },
     ...phaseTerms(on),
   })
   const { file_id, employer_id, policy_id, policy_number, row_count, period } = data
@@ -269,6 +269,7 @@ describe('a file that is processed at once', () => {
       ...{ rows_processed: 2, premium_cents: 301 },
       premiums: [...firstPremium.data.premiums, ...lastPremium.data.premiums],
     },
+    debit_account_id: ACCOUNT,
   })
   /** The same rows, phase by phase, as the pipeline and earlier releases store them. */
   function phaseByPhase(on = policy): readonly PayrollFileEvent[] {
@@ -288,7 +289,7 @@ describe('a file that is processed at once', () => {
     take({ type: 'ValidateChunk', recorded: all.data, terms })
     const calculated = take({ type: 'CalculateWages', recorded: all.data, terms, overtimeExclusion })
     if (calculated.type !== 'PayrollWagesCalculated') throw new Error(calculated.type)
-    take({ type: 'CalculatePremium', calculated: calculated.data, table })
+    take({ type: 'CalculatePremium', calculated: calculated.data, table, debitAccountId: ACCOUNT })
     return events
   }
 
@@ -296,6 +297,15 @@ describe('a file that is processed at once', () => {
     given().when(at()).thenEvents(whole, processed)
     given(whole, processed).when(at()).thenRejection({ kind: 'conflict', code: 'file_exists' })
     given(whole, processed).when({ type: 'Fail', stage: 'validation', error: 'late' }).thenEvents()
+  })
+
+  test('says that nothing is debited where there is no account, and nothing of that without a premium', () => {
+    const [, event] = given().when(at(policy, null)).events()
+    expect(event).toMatchObject({ type: 'PayrollFileProcessed', data: { debit_account_id: null } })
+    const [, free] = given()
+      .when(at({ ...policy, rates: [] }))
+      .events()
+    expect(free!.data).not.toHaveProperty('debit_account_id')
   })
 
   test('says what the phases say one by one, and comes to the same state', () => {
@@ -312,11 +322,12 @@ describe('a file that is processed at once', () => {
 
   test('fails where a rate is missing, with what was found before', () => {
     const gap = { ...policy, rates: policy.rates.filter(({ state }) => state !== 'NV') }
+    const { debit_account_id: _, ...found } = processed.data
     given()
       .when(at(gap))
       .thenEvents(
         whole,
-        PayrollFileProcessed.of({ ...processed.data, premium: null }),
+        PayrollFileProcessed.of({ ...found, premium: null }),
         PayrollFileFailed.of({
           ...{ file_id: id, stage: 'premium_calculation' },
           error: 'The policy has no rate for class code 5606 in NV (row 3)',

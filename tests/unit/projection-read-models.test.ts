@@ -2,6 +2,11 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { EventRegistry } from '../../application/event-registry.ts'
 import { AgentCredentialIssued, AgentCredentialRevoked } from '../../domain/access/agent-credential.ts'
+import {
+  BankDebitGated,
+  BankDebitRejected,
+  BankDebitReleased,
+} from '../../domain/banking/bank-debit-events.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { OperatorAlertAcknowledged } from '../../domain/operations/operator-alert.ts'
@@ -27,7 +32,7 @@ import {
   PayrollRowsRecorded,
   PayrollRowsValidated,
   PayrollWagesCalculated,
-} from '../../domain/payroll/payroll-file.ts'
+} from '../../domain/payroll/payroll-file-events.ts'
 import {
   PolicyActivated,
   PolicyCancelled,
@@ -107,6 +112,14 @@ describe('read models as a whole', () => {
       'payment-links',
       'payment-sessions',
       'bank-debits',
+      'bank-files',
+      'bank-accounts',
+      'legacy-collections',
+      'carrier-balances',
+      'return-rates',
+      'reconciliations',
+      'bank-connections',
+      'bank-transactions',
       'subscriptions',
     ])
   })
@@ -614,6 +627,25 @@ describe('operator alerts', () => {
     expect(rowsAfter(noted(3), ...drops(4, 2))).toMatchObject([
       { count: 2, times: 5, seq: 5, acknowledged_at: null },
     ])
+  })
+
+  it('end with what settles them', () => {
+    const [leg_id, at] = [id('1'), '2026-11-24T17:00:00.000Z']
+    const stop = { gate: 'anomaly', status: 'quarantined', reason: 'why' } as const
+    const gated = BankDebitGated.of({ leg_id, ...stop, at })
+    const failed = BankDebitGated.of({ ...gated.data, gate: 'billing', status: 'failed' })
+    const released = BankDebitReleased.of({ leg_id, note: null, at })
+    const rejected = BankDebitRejected.of({ leg_id, note: null, at })
+    type Happened = typeof gated | typeof released | typeof rejected
+    const rowsAfter = (...events: Happened[]) =>
+      spec.given({ stream: `bankDebit-${leg_id}`, events }).rows().operator_alerts
+    expect(rowsAfter(failed, released)).toEqual([])
+    expect(rowsAfter(gated)).toMatchObject([{ about: { leg_id }, acknowledged_at: null }])
+    for (const settled of [released, rejected]) {
+      expect(rowsAfter(gated, settled)).toMatchObject([
+        { kind: 'debit_quarantined', acknowledged_by: 'test', acknowledged_at: expect.any(String) },
+      ])
+    }
   })
 
   it('keep who took note, and when', () => {

@@ -12,6 +12,7 @@ import { workSlots } from './0011-work-slots.ts'
 import { parkedStreams } from './0012-parked-streams.ts'
 import { webhookDeliveries } from './0013-webhook-deliveries.ts'
 import { outbox } from './0014-outbox.ts'
+import { bankArchive } from './0015-bank-archive.ts'
 import type { SchemaMigration } from './schema-migration.ts'
 
 /** Every migration by name, ascending. Entries are only ever added at the end; a released one never changes. */
@@ -30,4 +31,5 @@ export const migrations: Readonly<Record<string, SchemaMigration>> = {
   '0012-parked-streams': parkedStreams,
   '0013-webhook-deliveries': webhookDeliveries,
   '0014-outbox': outbox,
+  '0015-bank-archive': bankArchive,
 }

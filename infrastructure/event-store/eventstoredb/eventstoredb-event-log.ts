@@ -139,6 +139,15 @@ export class EventStoreEventLog implements EventLog {
     return events
   }
 
+  async readStreams(
+    streams: readonly string[],
+    options: { maxCount: number },
+  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+    const read = async (stream: string) => [stream, await this.readStream(stream, options)] as const
+    const found = await Promise.all([...new Set(streams)].map(read))
+    return new Map(found.filter(([, events]) => events.length > 0))
+  }
+
   async revision(stream: string): Promise<number> {
     return (await this.#revisions.ask(stream)).get(stream) ?? -1
   }

@@ -6,8 +6,8 @@ import {
   LOG_START,
   type StoredEvent,
 } from '../../../application/ports/event-log.ts'
+import { BinaryArray } from '../../database/binary-arrays.ts'
 import type { StreamHead } from '../stream-heads.ts'
-import { BinaryArray } from './binary-arrays.ts'
 
 const BATCH_EVENTS = 1024
 const BATCH_BYTES = 4 * 1024 * 1024

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { LogPage, StoredEvent } from '../../../application/ports/event-log.ts'
-import { integerArray, textArray } from './binary-arrays.ts'
+import { integerArray, textArray } from '../../database/binary-arrays.ts'
 
 /** Anything that runs a query: a pool or a client. */
 export interface Queryable {
@@ -78,6 +78,35 @@ export async function readStream(
     types: AS_TEXT,
   })
   return rows.map(storedEvent)
+}
+
+/** Reads the first events of streams, each once; of those that have any. */
+export async function readStreams(
+  db: Queryable,
+  streams: readonly string[],
+  maxCount: number,
+): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+  const { rows } = await db.query<EventRow>({
+    name: 'event_log/streams',
+    text: `SELECT ${COLUMNS.split(', ')
+      .map((column) => `found.${column}`)
+      .join(', ')}
+             FROM unnest($1::text[]) AS wanted (stream)
+                  CROSS JOIN LATERAL
+                  (SELECT ${COLUMNS} FROM event_log.events
+                    WHERE stream = wanted.stream COLLATE "C" ORDER BY revision LIMIT $2) AS found`,
+    values: [textArray([...new Set(streams)]), maxCount],
+    rowMode: 'array',
+    types: AS_TEXT,
+  })
+  const found = new Map<string, StoredEvent[]>()
+  for (const row of rows) {
+    const event = storedEvent(row)
+    const events = found.get(event.stream)
+    if (events) events.push(event)
+    else found.set(event.stream, [event])
+  }
+  return found
 }
 
 type PageRow = [...EventRow, bytes: string]

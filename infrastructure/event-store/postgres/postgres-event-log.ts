@@ -29,6 +29,7 @@ import {
   readPage,
   readRevisions,
   readStream,
+  readStreams,
 } from './event-queries.ts'
 import { WriterSession } from './writer-session.ts'
 
@@ -218,6 +219,13 @@ export class PostgresEventLog implements EventLog {
     const from = options.from ?? (direction === 'forwards' ? 0 : LARGEST_REVISION)
     const maxCount = options.maxCount ?? 1000
     return this.#again(() => readStream(this.#readers, stream, { from, maxCount, direction }))
+  }
+
+  async readStreams(
+    streams: readonly string[],
+    { maxCount }: { maxCount: number },
+  ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+    return this.#again(() => readStreams(this.#readers, streams, maxCount))
   }
 
   async revision(stream: string): Promise<number> {

@@ -1,4 +1,4 @@
-import type { BankRail, RailBatch } from '../../../application/ports/bank-rail.ts'
+import type { BankRail, MicroDeposits, RailBatch } from '../../../application/ports/bank-rail.ts'
 import type { Faults } from '../../../application/ports/faults.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
 
@@ -12,13 +12,26 @@ export class SimulatedBankRail implements BankRail {
   }
 
   async submit({ entries }: RailBatch): Promise<void> {
+    const endOf = await this.#fault('the batch')
+    // read to its end, as for a file
+    for await (const _page of entries);
+    endOf()
+  }
+
+  async sendMicroDeposits(_deposits: MicroDeposits): Promise<void> {
+    const endOf = await this.#fault('the deposits')
+    endOf()
+  }
+
+  /** Runs into the fault that operators injected, if any. @returns what throws at the end of a call that timed out. */
+  async #fault(what: string): Promise<() => void> {
     const fault = await this.#faults.take('bank-rail', ['unreachable', 'timeout', 'decline'])
-    if (fault === 'decline') throw new ProviderRefused('The bank refused the batch')
+    if (fault === 'decline') throw new ProviderRefused(`The bank refused ${what}`)
     if (fault === 'unreachable') {
       throw new ProviderUnavailable('The bank could not be reached', { nothingHappened: true })
     }
-    // read to its end, as for a file
-    for await (const _page of entries);
-    if (fault === 'timeout') throw new ProviderUnavailable('The bank did not answer in time')
+    return () => {
+      if (fault === 'timeout') throw new ProviderUnavailable('The bank did not answer in time')
+    }
   }
 }

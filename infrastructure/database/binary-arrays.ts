@@ -13,6 +13,7 @@ export class BinaryArray {
   #buffer = Buffer.allocUnsafe(FIRST_BYTES)
   #end = HEADER_BYTES
   #count = 0
+  #hasNulls = false
 
   constructor(type: keyof typeof OID) {
     this.#type = type
@@ -39,11 +40,18 @@ export class BinaryArray {
     this.#close(at, this.#buffer.write(value, at, 'utf8'))
   }
 
+  /** For any type. */
+  addNull(): void {
+    this.#close(this.#grow(0), 0)
+    this.#buffer.writeInt32BE(-1, this.#end - 4)
+    this.#hasNulls = true
+  }
+
   /** What is sent. Nothing is added any more. */
   encoded(): Buffer {
-    // dimensions, no nulls, element type, length, lower bound
+    // dimensions, whether there are nulls, element type, length, lower bound
     this.#buffer.writeInt32BE(1, 0)
-    this.#buffer.writeInt32BE(0, 4)
+    this.#buffer.writeInt32BE(this.#hasNulls ? 1 : 0, 4)
     this.#buffer.writeInt32BE(OID[this.#type], 8)
     this.#buffer.writeInt32BE(this.#count, 12)
     this.#buffer.writeInt32BE(1, 16)

@@ -1,0 +1,93 @@
+import { achAccount } from '../../domain/banking/ach-account.ts'
+import { type BankDebit, bankDebit, type DebitStatus } from '../../domain/banking/bank-debit.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+import { createDebit, type NewDebit } from './create-debit.ts'
+import { debitsAsOfNow } from './debit-batches.ts'
+
+/** Debits that are looked at in one go. */
+const PAGE = 100
+
+/**
+ * Creates a debit of an ACH account, once, with the numbers that the account has now. Whoever disables the account at the
+ * same moment may not find the debit: it fails here then.
+ * @returns whether it is new, and where in the log it was created; null where it is not new.
+ */
+export async function createAccountDebit(
+  app: Pick<Application, 'commands' | 'clock'>,
+  debit: Omit<NewDebit, 'account'> & { readonly bank_account_id: string },
+  context: CommandContext,
+): Promise<{ readonly debit: BankDebit; readonly position: bigint | null }> {
+  const { state } = await app.commands.load(achAccount, debit.bank_account_id)
+  const created = await createDebit(app, { ...debit, account: state!.account }, context)
+  const after = (await app.commands.load(achAccount, debit.bank_account_id)).state!
+  if (after.status === 'disabled') await failDebit(app, debit.leg_id, after.return_code, context)
+  return created
+}
+
+const OPEN: readonly DebitStatus[] = ['pending', 'Scheduled', 'quarantined']
+const OF_ACCOUNT = statement(
+  'open-bank-debits-of-account',
+  (db, $: Parameter<{ accountId: string; statuses: readonly DebitStatus[]; after: string; limit: number }>) =>
+    db
+      .selectFrom('bank_debits')
+      .select(['leg_id', 'seq'])
+      .where('bank_account_id', '=', $('accountId'))
+      .where('status', '=', ({ fn }) => fn.any($('statuses')))
+      .where('seq', '>', $('after') as never)
+      .orderBy('seq')
+      .limit($('limit')),
+)
+
+/**
+ * Ends the debits of an account that was disabled, those that no bank can have yet.
+ * @throws ReadModelsLate when it cannot be told which there are; what went wrong with one of them, once the others are done.
+ */
+export async function failDebitsOf(
+  app: Application,
+  { accountId, returnCode }: { readonly accountId: string; readonly returnCode: string },
+  context: CommandContext,
+): Promise<void> {
+  await debitsAsOfNow(app)
+  const failures: unknown[] = []
+  for (let after = '0'; ; ) {
+    const page = await app.read.query(OF_ACCOUNT, { accountId, statuses: OPEN, after, limit: PAGE })
+    for (const { leg_id } of page) {
+      try {
+        await failDebit(app, leg_id, returnCode, context)
+      } catch (error) {
+        // one whose stream cannot be read holds up no other
+        failures.push(error)
+      }
+    }
+    if (page.length < PAGE) break
+    after = String(page.at(-1)!.seq)
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+async function failDebit(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  legId: string,
+  returnCode: string | null,
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await commands.load(bankDebit, legId)
+  const now = clock.now()
+  // what went with a batch that has closed may be at the bank: it comes back by itself
+  if (state === null || !OPEN.includes(state.status) || hasClosed(state, now)) return
+  const note = `Its account is disabled${returnCode === null ? '' : ` (${returnCode})`}`
+  const commandId = derivedId(context.commandId, `account-disabled/${legId}`)
+  const scoped = { ...within(context, state), commandId }
+  const outcome = await commands.execute(bankDebit, legId, { type: 'Fail', note, at: now }, scoped)
+  // it moved on in between
+  if (isRejection(outcome)) return
+}
+
+function hasClosed({ status, batch_closes_at }: BankDebit, now: number): boolean {
+  return status === 'Scheduled' && now >= Date.parse(batch_closes_at!)
+}

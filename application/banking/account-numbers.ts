@@ -1,0 +1,114 @@
+import { achAccount } from '../../domain/banking/ach-account.ts'
+import { bankDebit, type DebitStatus } from '../../domain/banking/bank-debit.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { debitsAsOfNow } from './debit-batches.ts'
+
+/** How long after its last use the numbers of an account may be asked for, as for a debit that comes back, in milliseconds. */
+export const RETURNABLE_MS = 180 * 86_400_000
+
+/**
+ * Removes the numbers of a deleted account from the vault, unless a debit of it can be returned still.
+ * @returns when to look again, in epoch milliseconds; null: they are gone.
+ * @throws ReadModelsLate when it cannot be told what was debited.
+ */
+export async function removeNumbers(
+  app: Application,
+  achAccountId: string,
+  context: CommandContext,
+): Promise<number | null> {
+  const { state } = await app.commands.load(achAccount, achAccountId)
+  if (state === null || state.deleted_at === null) return null
+  const used = await lastUse(app, achAccountId)
+  const until = Math.max(Date.parse(state.deleted_at), used ?? 0) + RETURNABLE_MS
+  if (until > app.clock.now()) return until
+  for (const ref of state.account_refs) await app.vault.remove(ref)
+  const command = { type: 'RecordRemoved', at: app.clock.now() } as const
+  const after = await changed(app, achAccount, achAccountId, command, context)
+  if (isRejection(after)) throw new Error(after.message)
+  return null
+}
+
+/** Statuses in which a debit is yet to be handed over. */
+const OPEN: readonly DebitStatus[] = ['pending', 'Scheduled', 'quarantined']
+
+interface OfAccount {
+  readonly achAccountId: string
+}
+const USE = statement('use-of-ach-account', (db, $: Parameter<OfAccount>) =>
+  db
+    .selectFrom('bank_debits')
+    .select(({ fn }) => [fn.max('created_at').as('created'), fn.max('effective_date').as('effective')])
+    .where('bank_account_id', '=', $('achAccountId')),
+)
+const OPEN_DEBITS = statement(
+  'open-debits-of-ach-account',
+  (
+    db,
+    $: Parameter<
+      OfAccount & {
+        readonly statuses: readonly DebitStatus[]
+        readonly after: string
+        readonly limit: number
+      }
+    >,
+  ) =>
+    db
+      .selectFrom('bank_debits')
+      .select(['leg_id', 'seq', 'batch_closes_at'])
+      .where('bank_account_id', '=', $('achAccountId'))
+      .where((eb) => inIfGiven(eb, 'status', $('statuses')))
+      .where('seq', '>', $('after') as never)
+      .orderBy('seq')
+      .limit($('limit')),
+)
+
+/**
+ * When an account was debited last, in epoch milliseconds: now while a debit is yet to be handed over; null: never.
+ * @throws ReadModelsLate
+ */
+async function lastUse(app: Application, achAccountId: string): Promise<number | null> {
+  await debitsAsOfNow(app)
+  const open = { achAccountId, statuses: OPEN, after: '0', limit: 1 }
+  if ((await app.read.query(OPEN_DEBITS, open)).length > 0) return app.clock.now()
+  const [use] = await app.read.query(USE, { achAccountId })
+  const times = [use?.created, use?.effective].filter((time) => typeof time === 'string').map(Date.parse)
+  return times.length === 0 ? null : Math.max(...times)
+}
+
+/** Debits that are failed in one go. */
+const PAGE = 500
+
+/**
+ * Fails the debits of a disabled account that no batch took along yet.
+ * @throws ReadModelsLate when it cannot be told which there are.
+ */
+export async function failDebits(
+  app: Application,
+  achAccountId: string,
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await app.commands.load(achAccount, achAccountId)
+  const note = `The account is disabled: a bank returned a debit of it with ${state!.return_code}`
+  await debitsAsOfNow(app)
+  for (let after = '0'; ; ) {
+    const wanted = { achAccountId, statuses: OPEN, after, limit: PAGE }
+    const page = await app.read.query(OPEN_DEBITS, wanted)
+    const now = app.clock.now()
+    // what a closed batch took along is at the bank
+    const open = page.filter(({ batch_closes_at: closes }) => closes === null || Date.parse(closes) > now)
+    const command = { type: 'Fail', note, at: now } as const
+    await Promise.all(
+      open.map(async ({ leg_id }) => {
+        const after = await changed(app, bankDebit, leg_id, command, context)
+        // somebody was faster: it was cancelled, or its batch is gone
+        if (isRejection(after) && after.kind !== 'conflict') throw new Error(after.message)
+      }),
+    )
+    if (page.length < PAGE) return
+    after = String(page.at(-1)!.seq)
+  }
+}

@@ -1,0 +1,108 @@
+import {
+  type AchAccount,
+  type AchAccountCommand,
+  achAccount,
+  type Verification,
+  wrongAmounts,
+} from '../../domain/banking/ach-account.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { changed, readable, within } from '../command-handling/verbs.ts'
+import { ProviderRefused } from '../ports/provider.ts'
+import { readNumbers } from './ach-accounts.ts'
+
+/** The largest of the two deposits, in cents: they are credits under one dollar. */
+const MOST_CENTS = 99
+
+/** Begins to verify an account by two small credits, which the process manager `bank-accounts` has the bank make. */
+export function startVerification(
+  app: Application,
+  { ach_account_id }: Pick<AchAccount, 'ach_account_id'>,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  const verificationId = createdId(context, { category: 'accountVerification' })
+  const command = { type: 'StartVerification', verificationId, at: app.clock.now() } as const
+  return changed(app, achAccount, ach_account_id, command, context)
+}
+
+/**
+ * The two amounts of a verification, in cents, which are different. They follow from its id under a key of the service, so
+ * that they are kept nowhere and nobody without the key can tell them.
+ */
+export function amountsOf(
+  { personalData }: Pick<Application, 'personalData'>,
+  { verification_id }: Pick<Verification, 'verification_id'>,
+): readonly [number, number] {
+  const digits = personalData.fingerprint('micro-deposits', verification_id)
+  const part = (from: number) => Number.parseInt(digits.slice(from, from + 12), 16)
+  const first = 1 + (part(0) % MOST_CENTS)
+  const step = 1 + (part(12) % (MOST_CENTS - 1))
+  return [first, 1 + ((first - 1 + step) % MOST_CENTS)]
+}
+
+/** Takes the amounts that the owner of an account saw. @returns the account, active; else why it is not, with the tries left. */
+export async function verifyAmounts(
+  app: Application,
+  account: AchAccount,
+  amounts: readonly number[],
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  const { ach_account_id, verification } = account
+  const { verification_id: verificationId = '' } = verification ?? {}
+  const expected = verification === null ? [] : amountsOf(app, verification)
+  const told = { type: 'Verify', verificationId, amounts, expected, at: app.clock.now() } as const
+  const outcome = await app.commands.execute(achAccount, ach_account_id, told, within(context, account))
+  const after = await readable(app, achAccount, outcome)
+  if (isRejection(after) || isRejection(outcome)) return after
+  const [event] = outcome.events
+  return event?.type === 'AchAccountVerificationFailed' ? wrongAmounts(event.data) : after
+}
+
+/**
+ * Has the bank make the two credits of a verification; they are the same ones if asked for again. A refusal ends the
+ * verification.
+ * @throws ProviderUnavailable
+ */
+export async function sendMicroDeposits(
+  app: Application,
+  achAccountId: string,
+  verificationId: string,
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await app.commands.load(achAccount, achAccountId)
+  // nobody waits for those of an account that was deleted
+  if (state === null || state.deleted_at !== null) return
+  const { verification } = state
+  if (verification?.verification_id !== verificationId || verification.state !== 'started') return
+  const isTaken = await areTaken(app, state, verification, context)
+  const command: AchAccountCommand = {
+    ...({ type: 'RecordDeposits', verificationId, isTaken } as const),
+    at: app.clock.now(),
+  }
+  const after = await changed(app, achAccount, achAccountId, command, context)
+  if (isRejection(after)) throw new Error(after.message)
+}
+
+async function areTaken(
+  app: Application,
+  account: AchAccount,
+  verification: Verification,
+  context: CommandContext,
+): Promise<boolean> {
+  const numbers = await readNumbers(app, account, 'micro_deposits', context)
+  // erased since: there is nobody to pay
+  if (numbers === null) return false
+  try {
+    await app.bankRails[account.environment].sendMicroDeposits({
+      ...{ depositsId: verification.verification_id, achAccountId: account.ach_account_id },
+      account: numbers,
+      amountsCents: amountsOf(app, verification),
+      description: 'ACCTVERIFY',
+    })
+    return true
+  } catch (error) {
+    if (error instanceof ProviderRefused) return false
+    throw error
+  }
+}

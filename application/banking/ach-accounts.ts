@@ -1,0 +1,265 @@
+import {
+  type AchAccount,
+  type AchAccountChange,
+  type AchAccountCommand,
+  achAccount,
+  noAchAccount,
+} from '../../domain/banking/ach-account.ts'
+import type { AchAccountData } from '../../domain/banking/ach-account-events.ts'
+import { bankAccount } from '../../domain/banking/bank-account.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { type Environment, isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { changed, readable } from '../command-handling/verbs.ts'
+import type { BankAccount } from '../ports/bank-rail.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+import { type AchAccountOwner, associationOf, isInScope, ownersName, type Scope } from './account-owners.ts'
+import { keepAchAccount, keptAccount } from './payer-accounts.ts'
+import { choosePrimary, clearPrimary, isPrimary, ofAchAccount, primaryOf } from './primary-accounts.ts'
+
+/** An ACH account, and whether it is its owner's primary one. */
+export interface ShownAchAccount {
+  readonly account: AchAccount
+  readonly isPrimary: boolean
+}
+
+export interface NewAchAccount extends AchAccountOwner {
+  readonly routingNumber: string
+  readonly accountNumber: string
+  readonly accountType: BankAccount['accountType']
+  readonly bankName: string
+  readonly nickname: string | null
+  readonly isPrimary: boolean
+  /** A linked bank vouches for it; null: it was entered by hand. */
+  readonly linked: {
+    /** The metadata account that is the same one; null: another ACH account is tied to that already. */
+    readonly bankAccountId: string | null
+  } | null
+}
+
+/** Creates an account, where the key reaches its owner. Its numbers go into the vault and nowhere else. */
+export async function createAchAccount(
+  app: Application,
+  client: Scope,
+  input: NewAchAccount,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  const { ownerType, ownerId, routingNumber, accountNumber, accountType, bankName, linked } = input
+  const holderName = await ownersName(app, client, input)
+  if (isRejection(holderName)) return holderName
+  const { tenant_id, environment } = client
+  const ach_account_id = createdId(context, achAccount)
+  const numbers = { holderName, routingNumber, accountNumber, accountType, bankName }
+  const data: AchAccountData<'AchAccountCreated'> = {
+    ...{ ach_account_id, tenant_id, environment, owner_type: ownerType, owner_id: ownerId },
+    account: await keepAchAccount(app, { achAccountId: ach_account_id, ownerId }, numbers),
+    routing_last4: routingNumber.slice(-4),
+    ...{ bank_name: bankName, nickname: input.nickname, is_primary: input.isPrimary },
+    connection_type: linked === null ? 'manual' : 'bankconnect',
+    ...{ bank_account_id: linked?.bankAccountId ?? null, verified: linked !== null },
+    created_at: isoTime(app.clock.now()),
+  }
+  const command = { type: 'Create', data } as const
+  const outcome = await app.commands.create(achAccount, ach_account_id, command, context)
+  const account = await readable(app, achAccount, outcome)
+  if (isRejection(account)) return account
+  if (input.isPrimary) await choosePrimary(app, ofAchAccount(account), context, true)
+  return account
+}
+
+/** An account that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+export async function achAccountOf(
+  app: Application,
+  client: Scope,
+  achAccountId: string,
+): Promise<AchAccount | Rejection> {
+  const state = await present(app, client, achAccountId)
+  if (state === null) return noAchAccount()
+  const { owner_type: ownerType, owner_id: ownerId } = state
+  if (await isInScope(app, client, associationOf({ ownerType, ownerId }))) return state
+  const why = 'The ACH account lies outside the scope of the key'
+  return reject('forbidden', 'ach_account_out_of_scope', why)
+}
+
+export async function shownAchAccount(
+  app: Pick<Application, 'commands'>,
+  account: AchAccount,
+): Promise<ShownAchAccount> {
+  return { account, isPrimary: await isPrimary(app, ofAchAccount(account)) }
+}
+
+export async function changeAchAccount(
+  app: Application,
+  { ach_account_id }: Pick<AchAccount, 'ach_account_id'>,
+  { is_primary, ...change }: AchAccountChange & { readonly is_primary?: boolean },
+  context: CommandContext,
+): Promise<ShownAchAccount | Rejection> {
+  const after = await command(app, ach_account_id, { type: 'Change', change, at: app.clock.now() }, context)
+  if (isRejection(after)) return after
+  if (is_primary === true) await choosePrimary(app, ofAchAccount(after), context)
+  if (is_primary === false) await clearPrimary(app, ofAchAccount(after), context)
+  return shownAchAccount(app, after)
+}
+
+/**
+ * Deletes an account: it is found no more, and nothing new is debited from it. Debits that were arranged go their way; the
+ * vault keeps its numbers until none of them can be returned. No other becomes primary in its place.
+ */
+export async function deleteAchAccount(
+  app: Application,
+  { ach_account_id }: Pick<AchAccount, 'ach_account_id'>,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  const after = await command(app, ach_account_id, { type: 'Delete', at: app.clock.now() }, context)
+  if (!isRejection(after)) await clearPrimary(app, ofAchAccount(after), context)
+  return after
+}
+
+/** An operator attests that an account is its owner's: it is active. */
+export function attestAchAccount(
+  app: Application,
+  achAccountId: string,
+  note: string | null,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  return command(app, achAccountId, { type: 'Attest', note, at: app.clock.now() }, context)
+}
+
+/** A return says that an account takes no debits any more. */
+export function disableAchAccount(
+  app: Application,
+  achAccountId: string,
+  returnCode: string,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  return command(app, achAccountId, { type: 'Disable', returnCode, at: app.clock.now() }, context)
+}
+
+/** What a bank says is right of an account; what is missing stays. */
+export interface Correction {
+  /** Of the notification, for example `C01`. */
+  readonly changeCode: string
+  readonly routingNumber?: string
+  readonly accountNumber?: string
+  readonly accountType?: BankAccount['accountType']
+}
+
+/**
+ * Applies a bank's notification of change: debits that are arranged from now on carry the corrected numbers, those that
+ * were keep theirs. What is so already changes nothing.
+ * @returns a rejection where there is no such account any more, or its numbers cannot be read.
+ */
+export async function correctAchAccount(
+  app: Application,
+  achAccountId: string,
+  { changeCode, ...correct }: Correction,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  const { state } = await app.commands.load(achAccount, achAccountId)
+  if (state === null || state.deleted_at !== null) return noAchAccount()
+  const before = await readNumbers(app, state, 'correction', context)
+  if (before === null) {
+    const why = 'The numbers of the ACH account cannot be read'
+    return reject('conflict', 'ach_account_unreadable', why)
+  }
+  const numbers = { ...before, ...correct }
+  const account = await keepAchAccount(app, { achAccountId, ownerId: state.owner_id }, numbers)
+  const routingLast4 = numbers.routingNumber.slice(-4)
+  const at = app.clock.now()
+  return command(app, achAccountId, { type: 'Correct', changeCode, account, routingLast4, at }, context)
+}
+
+/** Takes the full numbers of an account out of the vault, and records that before; null: they cannot be read. */
+export async function readNumbers(
+  app: Application,
+  { ach_account_id, account }: Pick<AchAccount, 'ach_account_id' | 'account'>,
+  purpose: AchAccountData<'AchAccountNumbersRead'>['purpose'],
+  context: CommandContext,
+): Promise<BankAccount | null> {
+  const recorded = await command(
+    app,
+    ach_account_id,
+    { type: 'RecordRead', purpose, at: app.clock.now() },
+    context,
+  )
+  if (isRejection(recorded)) throw new Error(recorded.message)
+  return keptAccount(app, account)
+}
+
+const TIED = statement(
+  'ach-accounts-of-bank-account',
+  (db, $: Parameter<{ readonly bankAccountId: string; readonly limit: number }>) =>
+    db
+      .selectFrom('ach_accounts')
+      .select('ach_account_id')
+      .where('bank_account_id', '=', $('bankAccountId'))
+      .limit($('limit')),
+)
+
+/** Accounts that are tied to a metadata account: two of them, where there are more. @throws ReadModelsLate */
+export async function tiedTo(
+  app: Pick<Application, 'log' | 'read' | 'readModels'>,
+  bankAccountId: string,
+): Promise<readonly { readonly ach_account_id: string }[]> {
+  if (!(await app.readModels.reached(['bank-accounts'], await app.log.head()))) throw new ReadModelsLate()
+  return app.read.query(TIED, { bankAccountId, limit: 2 })
+}
+
+/**
+ * The account that a debit names: an ACH account, or a metadata account that is tied to exactly one. Whether it may be
+ * debited is its `status`, where `disabled` counts for both.
+ * @returns null for an id that names none in the tenant and environment.
+ * @throws ReadModelsLate when it cannot be told what a metadata account is tied to.
+ */
+export async function debitableAccount(
+  app: Pick<Application, 'commands' | 'log' | 'read' | 'readModels'>,
+  place: { readonly tenant_id: string; readonly environment: Environment },
+  bankAccountId: string,
+): Promise<AchAccount | null> {
+  const named = await present(app, place, bankAccountId)
+  if (named !== null || !isId(bankAccountId)) return named
+  const { state } = await app.commands.load(bankAccount, bankAccountId)
+  const isHere = state?.tenant_id === place.tenant_id && state.environment === place.environment
+  if (!isHere || state.deleted_at !== null) return null
+  const found = await tiedTo(app, bankAccountId)
+  if (found.length !== 1) return null
+  const tied = await present(app, place, found[0]!.ach_account_id)
+  return tied !== null && state.status === 'disabled' ? { ...tied, status: 'disabled' } : tied
+}
+
+/** The primary ACH account of an employer; null: none is, or it was deleted. */
+export async function primaryAchAccount(
+  app: Pick<Application, 'commands'>,
+  employerId: string,
+): Promise<AchAccount | null> {
+  const { state } = await app.commands.load(employer, employerId)
+  if (state === null) return null
+  const { tenant_id, environment } = state
+  const whose = { owner_type: 'employer', owner_id: employerId } as const
+  const id = await primaryOf(app, { tenant_id, environment, layer: 'ach_account', ...whose })
+  return id === null ? null : present(app, state, id)
+}
+
+/** An account that was not deleted, in its tenant and environment. */
+async function present(
+  { commands }: Pick<Application, 'commands'>,
+  { tenant_id, environment }: { readonly tenant_id: string; readonly environment: Environment },
+  achAccountId: string,
+): Promise<AchAccount | null> {
+  const state = isId(achAccountId) ? (await commands.load(achAccount, achAccountId)).state : null
+  const isHere = state?.tenant_id === tenant_id && state.environment === environment
+  return isHere && state.deleted_at === null ? state : null
+}
+
+function command(
+  app: Application,
+  achAccountId: string,
+  asked: AchAccountCommand,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  return changed(app, achAccount, achAccountId, asked, context)
+}

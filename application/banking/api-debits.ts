@@ -1,0 +1,151 @@
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
+import type { AchAccount } from '../../domain/banking/ach-account.ts'
+import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { debitKeyReused } from '../../domain/banking/debit-key.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { namedPolicy } from '../access/named-policy.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { createAccountDebit } from './account-debits.ts'
+import { debitableAccount } from './ach-accounts.ts'
+import { type AskedDebit, claimKey, type NamedDebit, namedDebit, standingOf } from './debit-keys.ts'
+
+type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
+
+/** Entries of one debit, in cents: what a NACHA file holds. */
+export const MOST_DEBIT_CENTS = 9_999_999_999
+
+export interface NewApiDebit extends AskedDebit {
+  /** Null: none was sent. */
+  readonly idempotency_key: string | null
+}
+
+/** A debit that was asked for, and whether this request created it. */
+export interface ArrangedDebit {
+  readonly debit: BankDebit
+  readonly isNew: boolean
+}
+
+/**
+ * Creates a debit that is asked for by a call, once for its key. Whether it is collected is for the gates to say, later.
+ * Requests with one key at the same time have the one debit.
+ */
+export async function createApiDebit(
+  app: Application,
+  client: Client,
+  asked: NewApiDebit,
+  context: CommandContext,
+): Promise<ArrangedDebit | Rejection> {
+  const examined = await examine(app, client, asked, context)
+  if (isRejection(examined)) return examined
+  const { legId, named, begun, account } = examined
+  // without a key of its own, an earlier attempt of this very request has created it
+  if (begun) return { debit: begun, isNew: named === null }
+  const refusal = named && (await claimKey(app, named, context))
+  if (refusal) return refusal
+  const { tenant_id, environment } = client
+  const { idempotency_key: _key, ...debit } = asked
+  const created = await createAccountDebit(
+    app,
+    {
+      ...{ leg_id: legId, tenant_id, environment, ...debit, bank_account_id: account!.ach_account_id },
+      ...{ source: 'api', payment_session_id: null, installment_number: null, collection_id: null },
+      ...{ file_id: null, check_date: null, period: null, cancellation_deadline: null },
+    },
+    within(context, client),
+  )
+  if (created.position !== null) await app.readModels.tellOf(bankDebit, created.position)
+  return { debit: created.debit, isNew: named === null || created.position !== null }
+}
+
+/** Why a debit would be refused at this moment, null when it would not. */
+export async function refuseApiDebit(
+  app: Application,
+  client: Client,
+  asked: NewApiDebit,
+  context: CommandContext,
+): Promise<Rejection | null> {
+  const examined = await examine(app, client, asked, context)
+  return isRejection(examined) ? examined : null
+}
+
+interface Examined {
+  readonly legId: string
+  readonly named: NamedDebit | null
+  /** The debit, where it is there already; else the account that it is to be taken from. */
+  readonly begun: BankDebit | null
+  readonly account: AchAccount | null
+}
+
+async function examine(
+  app: Application,
+  client: Client,
+  asked: NewApiDebit,
+  context: CommandContext,
+): Promise<Examined | Rejection> {
+  const { idempotency_key: key } = asked
+  const sent = key === null ? null : { key, field: 'idempotency_key' }
+  const named = sent && namedDebit(app.personalData, client, sent, asked)
+  const legId = named?.transactionId ?? createdId(context, bankDebit)
+  const standing = named ? await standingOf(app, named) : await attempted(app, legId, context)
+  // what was accepted once is not refused by what changed since
+  if (standing !== null && standing !== 'other') {
+    return outsideKey(client, standing) ?? { legId, named, begun: standing, account: null }
+  }
+  const account = await namedAccount(app, client, asked)
+  if (isRejection(account)) return account
+  if (standing === 'other') return debitKeyReused()
+  return refuseDisabled(account, 'bank_account_id') ?? { legId, named, begun: null, account }
+}
+
+/** What an earlier attempt of a request without a key of its own has created. */
+async function attempted({ commands }: Application, legId: string, { mayRepeat }: CommandContext) {
+  return mayRepeat ? (await commands.load(bankDebit, legId)).state : null
+}
+
+/**
+ * The account of a debit whose employer, carrier and policy belong together: ids that name nothing go first, then what lies
+ * outside the key's scope, then what does not belong together.
+ */
+async function namedAccount(
+  app: Application,
+  client: Client,
+  { employer_id: employerId, carrier_id: carrierId, policy_id: policyId, bank_account_id }: AskedDebit,
+): Promise<AchAccount | Rejection> {
+  const named = await namedPolicy(app, client, { employerId, carrierId, policyId })
+  if (isRejection(named) && named.kind === 'not_found') return named
+  const account = await debitableAccount(app, client, bank_account_id)
+  if (account === null) return noAccount('bank_account_id')
+  if (isRejection(named)) return named
+  return refuseOwner(account, employerId, 'bank_account_id') ?? account
+}
+
+/** @param field that names the account. */
+export function noAccount(field: string): Rejection {
+  const why = `${field} names no ACH account of this account, nor a bank account that is tied to one`
+  return reject('not_found', 'ach_account_not_found', why, field)
+}
+
+export function refuseOwner(
+  { owner_type, owner_id }: AchAccount,
+  employerId: string,
+  field: string,
+): Rejection | null {
+  if (owner_type === 'employer' && owner_id === employerId) return null
+  return reject('invalid', 'account_mismatch', `${field} names an account of another owner`, field)
+}
+
+export function refuseDisabled({ status }: AchAccount, field: string): Rejection | null {
+  if (status !== 'disabled') return null
+  return reject('conflict', 'account_disabled', `${field} names an account that is disabled`, field)
+}
+
+function outsideKey(client: Client, { employer_id, carrier_id }: BankDebit): Rejection | null {
+  if (!mayActFor(client, employer_id)) return outside('employer_id')
+  return mayUseCarrier(client, carrier_id) ? null : outside('carrier_id')
+}
+
+export function outside(field: string): Rejection {
+  return reject('forbidden', 'out_of_scope', `${field} lies outside the scope of the key`, field)
+}

@@ -1,0 +1,196 @@
+import {
+  type BankAccountChange,
+  type BankAccountCreation,
+  type BankAccountRecord,
+  bankAccount,
+  noBankAccount,
+} from '../../domain/banking/bank-account.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import { type CommandContext, createdId } from '../command-handling/command-context.ts'
+import { changed, readable } from '../command-handling/verbs.ts'
+import { WrongExpectedRevision } from '../ports/event-log.ts'
+import { isAccountWithinKey } from '../read-models/account-rows.ts'
+import {
+  type KeyScope,
+  keyScope,
+  type ListPage,
+  type PagePart,
+  type PageRequest,
+  readPage,
+} from '../read-models/pages.ts'
+import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import {
+  type Association,
+  insuredAsOfNow,
+  isInScope,
+  refuseAssociation,
+  type Scope,
+} from './account-owners.ts'
+import { choosePrimary, clearPrimary, isPrimary, ofBankAccount } from './primary-accounts.ts'
+
+/** A bank account of the metadata layer, and whether it is its owner's primary one. */
+export interface ShownBankAccount {
+  readonly account: BankAccountRecord
+  readonly isPrimary: boolean
+}
+
+export interface NewBankAccount extends Association {
+  /** Where the same one may be asked for again; default: the id of what the context's command creates. */
+  readonly bank_account_id?: string
+  readonly user_id: string
+  readonly name: string
+  readonly bank_name: string
+  readonly connection_type: BankAccountRecord['connection_type']
+  readonly primary: boolean
+}
+
+/** Creates an account, where the key reaches whom it is to belong to. */
+export async function createBankAccount(
+  app: Application,
+  client: Scope,
+  input: NewBankAccount,
+  context: CommandContext,
+): Promise<BankAccountRecord | Rejection> {
+  const refusal = await refuseAssociation(app, client, input)
+  if (refusal) return refusal
+  const { tenant_id, environment } = client
+  const { bank_account_id = createdId(context, bankAccount) } = input
+  const created_at = isoTime(app.clock.now())
+  const data = { ...input, bank_account_id, tenant_id, environment, created_at }
+  const account = await created(app, data, context)
+  if (isRejection(account)) return account
+  if (input.primary) await choosePrimary(app, ofBankAccount(account), context, true)
+  return account
+}
+
+async function created(
+  app: Application,
+  data: BankAccountCreation,
+  context: CommandContext,
+): Promise<BankAccountRecord | Rejection> {
+  const { bank_account_id } = data
+  try {
+    const command = { type: 'Create', data } as const
+    return await readable(
+      app,
+      bankAccount,
+      await app.commands.create(bankAccount, bank_account_id, command, context),
+    )
+  } catch (error) {
+    if (!(error instanceof WrongExpectedRevision) || context.keyedRequest) throw error
+    // an earlier attempt has created it
+    return (await app.commands.load(bankAccount, bank_account_id)).state!
+  }
+}
+
+/** An account that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+export async function bankAccountOf(
+  app: Application,
+  client: Scope,
+  bankAccountId: string,
+): Promise<BankAccountRecord | Rejection> {
+  const state = isId(bankAccountId) ? (await app.commands.load(bankAccount, bankAccountId)).state : null
+  const isHere = state?.tenant_id === client.tenant_id && state.environment === client.environment
+  if (!isHere || state.deleted_at !== null) return noBankAccount()
+  if (await isInScope(app, client, state)) return state
+  const why = 'The bank account lies outside the scope of the key'
+  return reject('forbidden', 'bank_account_out_of_scope', why)
+}
+
+export async function shownBankAccount(
+  app: Pick<Application, 'commands'>,
+  account: BankAccountRecord,
+): Promise<ShownBankAccount> {
+  return { account, isPrimary: await isPrimary(app, ofBankAccount(account)) }
+}
+
+/** Changes an account; one that moves to another owner is not primary there unless that is asked for as well. */
+export async function changeBankAccount(
+  app: Application,
+  client: Scope,
+  account: BankAccountRecord,
+  { primary, ...change }: BankAccountChange & { readonly primary?: boolean },
+  context: CommandContext,
+): Promise<ShownBankAccount | Rejection> {
+  const { employer_id = account.employer_id, carrier_id = account.carrier_id } = change
+  if (employer_id !== account.employer_id || carrier_id !== account.carrier_id) {
+    const refusal = await refuseAssociation(app, client, { employer_id, carrier_id })
+    if (refusal) return refusal
+  }
+  const { bank_account_id } = account
+  const command = { type: 'Change', change, at: app.clock.now() } as const
+  const after = await changed(app, bankAccount, bank_account_id, command, context)
+  if (isRejection(after)) return after
+  const [before, now] = [ofBankAccount(account), ofBankAccount(after)]
+  const isMoved =
+    before.owner.owner_type !== now.owner.owner_type || before.owner.owner_id !== now.owner.owner_id
+  if (isMoved) await clearPrimary(app, before, context)
+  if (primary === true) await choosePrimary(app, now, context)
+  if (primary === false && !isMoved) await clearPrimary(app, now, context)
+  return shownBankAccount(app, after)
+}
+
+/** Deletes an account: it is found no more. No other becomes primary in its place. */
+export async function deleteBankAccount(
+  app: Application,
+  account: BankAccountRecord,
+  context: CommandContext,
+): Promise<BankAccountRecord | Rejection> {
+  const { bank_account_id } = account
+  const command = { type: 'Delete', at: app.clock.now() } as const
+  const after = await changed(app, bankAccount, bank_account_id, command, context)
+  if (!isRejection(after)) await clearPrimary(app, ofBankAccount(after), context)
+  return after
+}
+
+/** What a list of accounts is narrowed to; null is everything. */
+interface BankAccountScope extends KeyScope {
+  readonly employerId: string | null
+  readonly carrierId: string | null
+  readonly connectionType: string | null
+  readonly status: string | null
+  readonly primary: boolean | null
+}
+
+const accountsOf = (db: Reading, $: Parameter<BankAccountScope>) =>
+  db
+    .selectFrom('bank_accounts')
+    .where((eb) => isAccountWithinKey(eb, 'bank_accounts', $))
+    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+    .where((eb) => equalsIfGiven(eb, 'connection_type', $('connectionType')))
+    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+    .where((eb) => {
+      const wanted = eb.cast<boolean | null>($('primary'), 'boolean')
+      return eb.or([eb(wanted, 'is', null), eb('is_primary', '=', wanted as never)])
+    })
+const BANK_ACCOUNTS = {
+  projection: 'bank-accounts',
+  rows: statement('bank-accounts', (db, $: Parameter<BankAccountScope & PagePart>) =>
+    accountsOf(db, $).select('bank_account_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
+  ),
+  count: statement('bank-account-count', (db, $: Parameter<BankAccountScope>) =>
+    accountsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+
+/** Accounts within the scope of a key, newest first. The read model tells which there are; the log what they are. */
+export async function listBankAccounts(
+  app: Application,
+  client: Scope,
+  filter: Omit<BankAccountScope, keyof KeyScope>,
+  page: PageRequest,
+): Promise<ListPage<ShownBankAccount>> {
+  await insuredAsOfNow(app, client)
+  const { items, total } = await readPage(app, BANK_ACCOUNTS, { ...keyScope(client), ...filter }, page)
+  const loaded = await Promise.all(
+    items.map(async ({ bank_account_id }) => {
+      const { state } = await app.commands.load(bankAccount, bank_account_id)
+      return state && state.deleted_at === null ? shownBankAccount(app, state) : null
+    }),
+  )
+  return { items: loaded.filter((one) => one !== null), total }
+}

@@ -1,0 +1,107 @@
+import {
+  type BankConnection,
+  bankConnection,
+  type ConnectionStatus,
+  noConnection,
+} from '../../domain/banking/bank-connection.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import { isAccountWithinKey } from '../read-models/account-rows.ts'
+import {
+  type KeyScope,
+  keyScope,
+  type ListPage,
+  type PagePart,
+  type PageRequest,
+  readPage,
+} from '../read-models/pages.ts'
+import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
+
+/** The id of the connection of an item: the same item again is the same connection. */
+export function connectionIdOf(
+  { personalData }: Pick<Application, 'personalData'>,
+  { tenant_id, environment }: Pick<Scope, 'tenant_id' | 'environment'>,
+  itemId: string,
+): string {
+  return personalData.fingerprint('bank-connection', `${tenant_id}|${environment}|${itemId}`)
+}
+
+/** A connection that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+export function connectionOf(
+  app: Application,
+  client: Scope,
+  connectionId: string,
+): Promise<BankConnection | Rejection> {
+  return reached(app, client, connectionId)
+}
+
+/** The same by its item. @param field what the request calls it. */
+export function connectionOfItem(
+  app: Application,
+  client: Scope,
+  itemId: string,
+  field: string,
+): Promise<BankConnection | Rejection> {
+  return reached(app, client, connectionIdOf(app, client, itemId), field)
+}
+
+async function reached(
+  app: Application,
+  client: Scope,
+  connectionId: string,
+  field?: string,
+): Promise<BankConnection | Rejection> {
+  const state = isId(connectionId) ? (await app.commands.load(bankConnection, connectionId)).state : null
+  if (state?.tenant_id !== client.tenant_id || state.environment !== client.environment) {
+    return noConnection(field)
+  }
+  if (await isInScope(app, client, state)) return state
+  const what = field === undefined ? 'The bank connection' : field
+  return reject(
+    'forbidden',
+    'bank_connection_out_of_scope',
+    `${what} lies outside the scope of the key`,
+    field,
+  )
+}
+
+/** What a list of connections is narrowed to; null is everything. */
+interface ConnectionScope extends KeyScope {
+  readonly employerId: string | null
+  readonly carrierId: string | null
+  readonly status: ConnectionStatus | null
+}
+
+const connectionsOf = (db: Reading, $: Parameter<ConnectionScope>) =>
+  db
+    .selectFrom('bank_connections')
+    .where((eb) => isAccountWithinKey(eb, 'bank_connections', $))
+    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+const CONNECTIONS = {
+  projection: 'bank-connections',
+  rows: statement('bank-connections', (db, $: Parameter<ConnectionScope & PagePart>) =>
+    connectionsOf(db, $).select('connection_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
+  ),
+  count: statement('bank-connection-count', (db, $: Parameter<ConnectionScope>) =>
+    connectionsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+
+/** Connections within the scope of a key, newest first. The read model tells which there are; the log what they are. */
+export async function listConnections(
+  app: Application,
+  client: Scope,
+  filter: Omit<ConnectionScope, keyof KeyScope>,
+  page: PageRequest,
+): Promise<ListPage<BankConnection>> {
+  await insuredAsOfNow(app, client)
+  const { items, total } = await readPage(app, CONNECTIONS, { ...keyScope(client), ...filter }, page)
+  const loaded = await Promise.all(
+    items.map(({ connection_id }) => app.commands.load(bankConnection, connection_id)),
+  )
+  return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import { type BankFile, type BankFileCommand, bankFile } from '../../../domain/banking/bank-file.ts'
+import { isRejection } from '../../../domain/kernel/rejection.ts'
+import type { CommandContext } from '../../command-handling/command-context.ts'
+import { derivedId } from '../../event-registry.ts'
+import { archivedFile, type FileApp } from './parts.ts'
+
+/**
+ * Brings a file that is recorded to its name in the outbox, and records that. One that is neither beside its place nor in
+ * it may be at the bank: it is `uncertain`, and stays away.
+ * @throws ProviderUnavailable
+ */
+export async function exposeFile(app: FileApp, fileId: string, context: CommandContext): Promise<void> {
+  const { folders } = app.bankFiles
+  let file = await load(app, fileId)
+  if (file.status === 'repeating') {
+    const { name, sha256 } = file.content!
+    await folders.stage(name, archived(app, fileId, sha256))
+    file = await recorded(app, file, 'RecordRestaged', context)
+  }
+  if (file.status !== 'recorded') return
+  const { name, sha256 } = file.content!
+  const place = await folders.look(name, sha256)
+  if (place === 'absent') {
+    await recorded(app, file, 'RecordAbsent', context)
+    return
+  }
+  if (place === 'staged') await folders.expose(name)
+  file = await recorded(app, file, 'RecordExposed', context)
+  if (place === 'fetched') await recorded(app, file, 'RecordFetched', context)
+}
+
+/**
+ * Looks after a file that was exposed: whether it was fetched, or is gone without that.
+ * @returns what became of it; null: nothing. @throws ProviderUnavailable
+ */
+export async function lookAfterFile(
+  app: FileApp,
+  fileId: string,
+  context: CommandContext,
+): Promise<'fetched' | 'uncertain' | null> {
+  const file = await load(app, fileId)
+  if (file.status !== 'exposed') return null
+  const place = await app.bankFiles.folders.look(file.content!.name, file.content!.sha256)
+  if (place === 'exposed') return null
+  const isFetched = place === 'fetched'
+  await recorded(app, file, isFetched ? 'RecordFetched' : 'RecordAbsent', context)
+  return isFetched ? 'fetched' : 'uncertain'
+}
+
+/** The content of a file, out of the archive. @throws Error when it is not what was recorded. */
+export async function* archived(
+  { bankFiles }: Pick<FileApp, 'bankFiles'>,
+  fileId: string,
+  sha256: string,
+): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256')
+  for await (const chunk of bankFiles.archive.read(archivedFile(fileId))) {
+    hash.update(chunk)
+    yield chunk
+  }
+  if (hash.digest('hex') !== sha256) throw new Error(`The archive does not hold the file ${fileId} as it was`)
+}
+
+async function load({ commands }: Pick<FileApp, 'commands'>, fileId: string): Promise<BankFile> {
+  const { state } = await commands.load(bankFile, fileId)
+  if (state === null) throw new Error(`There is no bank file ${fileId}`)
+  return state
+}
+
+type Recorded = Extract<
+  BankFileCommand['type'],
+  'RecordExposed' | 'RecordFetched' | 'RecordAbsent' | 'RecordRestaged'
+>
+
+async function recorded(
+  { commands, clock }: Pick<FileApp, 'commands' | 'clock'>,
+  { file_id, updated_at }: BankFile,
+  type: Recorded,
+  context: CommandContext,
+): Promise<BankFile> {
+  // a file may be exposed more than once
+  const commandId = derivedId(context.commandId, `${type}/${file_id}/${updated_at}`)
+  const outcome = await commands.execute(
+    bankFile,
+    file_id,
+    { type, at: clock.now() },
+    { ...context, commandId },
+  )
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  return outcome.state!
+}

@@ -1,0 +1,81 @@
+import type { BankFileStatus } from '../../../domain/banking/bank-file.ts'
+import type { BANK_REPORT_STATUSES } from '../../../domain/banking/bank-report.ts'
+import type { Application } from '../../application.ts'
+import type { ResultOf } from '../../ports/read-database.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../../read-models/pages.ts'
+import { equalsIfGiven, type Parameter, type Reading, statement } from '../../read-models/statement.ts'
+
+type Parts = Pick<Application, 'read' | 'readModels' | 'log'>
+const projection = 'bank-files'
+
+interface FileScope {
+  readonly status: BankFileStatus | null
+}
+const filesOf = (db: Reading, $: Parameter<FileScope>) =>
+  db.selectFrom('bank_files').where((eb) => equalsIfGiven(eb, 'status', $('status')))
+const FILES = {
+  projection,
+  rows: statement('bank-files', (db, $: Parameter<FileScope & PagePart>) =>
+    filesOf(db, $).selectAll().orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
+  ),
+  count: statement('bank-file-count', (db, $: Parameter<FileScope>) =>
+    filesOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+
+/** Files for banks, newest first. */
+export function listBankFiles(
+  app: Parts,
+  scope: FileScope,
+  page: PageRequest,
+): Promise<ListPage<ResultOf<typeof FILES.rows>>> {
+  return readPage(app, FILES, scope, page)
+}
+
+interface ReportScope {
+  readonly status: (typeof BANK_REPORT_STATUSES)[number] | null
+  /** Only those with parked items. */
+  readonly leastParked: number
+}
+const reportsOf = (db: Reading, $: Parameter<ReportScope>) =>
+  db
+    .selectFrom('bank_reports')
+    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+    .where('parked', '>=', $('leastParked'))
+const REPORTS = {
+  projection,
+  rows: statement('bank-reports', (db, $: Parameter<ReportScope & PagePart>) =>
+    reportsOf(db, $).selectAll().orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
+  ),
+  count: statement('bank-report-count', (db, $: Parameter<ReportScope>) =>
+    reportsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+
+/** Files that banks reported with, newest first. */
+export function listBankReports(
+  app: Parts,
+  scope: ReportScope,
+  page: PageRequest,
+): Promise<ListPage<ResultOf<typeof REPORTS.rows>>> {
+  return readPage(app, REPORTS, scope, page)
+}
+
+const EXPOSED = statement(
+  'exposed-bank-files',
+  (db, $: Parameter<{ readonly status: BankFileStatus; readonly limit: number }>) =>
+    db
+      .selectFrom('bank_files')
+      .select('file_id')
+      .where('status', '=', $('status'))
+      .orderBy('seq')
+      .limit($('limit')),
+)
+/** Files that are looked after at once. */
+const MOST_EXPOSED = 1_000
+
+/** Files that stand in the outbox, as far as is known, the oldest first. */
+export async function exposedFiles({ read }: Pick<Application, 'read'>): Promise<readonly string[]> {
+  const found = await read.query(EXPOSED, { status: 'exposed', limit: MOST_EXPOSED })
+  return found.map(({ file_id }) => file_id)
+}

@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Application } from '../../application.ts'
+import type { CommandContext } from '../../command-handling/command-context.ts'
+import { whileOwned } from '../../ownership/while-owned.ts'
+import type { Leases } from '../../ports/leases.ts'
+import { lookAfterFile } from './expose-files.ts'
+import { exposedFiles } from './list-files.ts'
+import type { FileApp } from './parts.ts'
+import { takeReports } from './take-reports.ts'
+
+/** Until another process may take over, or a look that failed is repeated, in real milliseconds. */
+const PAUSE_MS = 5_000
+const LONGEST_PAUSE_MS = 60_000
+
+/** What a look into both folders found. */
+export interface FolderLook {
+  /** Files that came and were taken. */
+  readonly taken: number
+  /** Files that were fetched since the last look, and those that are gone without that. */
+  readonly fetched: number
+  readonly uncertain: number
+}
+
+/** Looks into both folders: takes what has come, and sees what became of what was to be fetched. @throws ProviderUnavailable */
+export async function lookAtFolders(
+  app: Pick<Application, 'read'> & FileApp,
+  context: CommandContext,
+): Promise<FolderLook> {
+  const taken = await takeReports(app, context)
+  const found = { fetched: 0, uncertain: 0 }
+  for (const fileId of await exposedFiles(app)) {
+    const outcome = await lookAfterFile(app, fileId, context)
+    if (outcome !== null) found[outcome] += 1
+  }
+  return { taken, ...found }
+}
+
+/**
+ * Looks into the folders again and again, in one process at a time, until `stopping` aborts. All pauses are real
+ * milliseconds: others put files there and fetch them in real time.
+ */
+export async function followFolders(
+  app: Application & FileApp,
+  {
+    leases,
+    everyMs,
+    failed,
+  }: {
+    readonly leases: Leases
+    readonly everyMs: number
+    /** Told of a look that failed; the next one comes by itself. */
+    readonly failed: (error: unknown) => void
+  },
+  stopping: AbortSignal,
+): Promise<void> {
+  await whileOwned({
+    ...{ leases, name: 'bank-folders', stopping, failed },
+    ...{ pauseMs: PAUSE_MS, longestPauseMs: LONGEST_PAUSE_MS },
+    async run(_lease, ended, progressed) {
+      while (!ended.aborted) {
+        await lookAtFolders(app, {
+          ...{ actor: { type: 'system', id: 'bank-folders' }, tenantId: null, environment: null },
+          ...{ correlationId: app.randomness.id(), commandId: app.randomness.commandId() },
+        })
+        progressed()
+        await delay(everyMs, null, { signal: ended }).catch(() => undefined)
+      }
+    },
+  })
+}

@@ -1,0 +1,141 @@
+import { type BankReport, bankReport, type ParkedItem } from '../../../domain/banking/bank-report.ts'
+import { areAnswers, type FileAnswer, readAnswers } from '../../../domain/banking/nacha/answers.ts'
+import { NachaFault } from '../../../domain/banking/nacha/read.ts'
+import { readReport as parseReport, type ReportItem } from '../../../domain/banking/nacha/report.ts'
+import { isRejection } from '../../../domain/kernel/rejection.ts'
+import type { Application } from '../../application.ts'
+import type { CommandContext } from '../../command-handling/command-context.ts'
+import { derivedId } from '../../event-registry.ts'
+import { applyAnswer } from './apply-answer.ts'
+import { applyItem, type ItemParts } from './apply-item.ts'
+import type { ItemOutcome } from './item-outcome.ts'
+import { archivedReport, type FileApp } from './parts.ts'
+import { filesAsOfNow, sentEntries } from './sent-entries.ts'
+
+/** Items between two looks at whether the time is up. */
+const AT_ONCE = 32
+
+/**
+ * Carries out what a bank reported. Whoever died meanwhile repeats it: each item counts once. A file that is not whole, or
+ * not for us, counts for nothing.
+ * @throws ReadModelsLate when it cannot be told what was sent.
+ */
+export async function readReport(
+  app: Application & Pick<FileApp, 'bankFiles'>,
+  reportId: string,
+  context: CommandContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { state: report } = await app.commands.load(bankReport, reportId)
+  if (report === null) throw new Error(`There is no bank report ${reportId}`)
+  if (report.status !== 'received') return
+  const bytes = await contentOf(app, report)
+  if (bytes === null)
+    return recorded(app, report, refusedFor('the file is too large to be a report'), context)
+  let parsed: Parsed
+  try {
+    parsed = parse(app, bytes)
+  } catch (error) {
+    if (!(error instanceof NachaFault)) throw error
+    return recorded(app, report, refusedFor(error.message), context)
+  }
+  await filesAsOfNow(app)
+  const parts: ItemParts = { app, find: sentEntries(app) }
+  const outcomes: (readonly [shown: Omit<ParkedItem, 'reason'>, outcome: ItemOutcome])[] = []
+  for (let from = 0; from < parsed.items.length; from += AT_ONCE) {
+    signal.throwIfAborted()
+    const some = parsed.items.slice(from, from + AT_ONCE).map(async (item) => {
+      const once: CommandContext = {
+        ...{ ...context, mayRepeat: true },
+        // the same whenever the report is read
+        commandId: derivedId(`bank-report/${reportId}`, String(item.line)),
+      }
+      const outcome =
+        'outcome' in item ? await applyAnswer(app, item, reportId, once) : await applyItem(parts, item, once)
+      return [shownItem(item), outcome] as const
+    })
+    outcomes.push(...(await Promise.all(some)))
+  }
+  const left = outcomes.flatMap(([shown, outcome]) =>
+    outcome.outcome === 'parked' ? [{ ...shown, reason: outcome.reason }] : [],
+  )
+  const repeated = outcomes.filter(([, { outcome }]) => outcome === 'repeated').length
+  const { format, items } = parsed
+  await recorded(
+    app,
+    report,
+    { type: 'RecordRead', format, items: items.length, repeated, parked: left },
+    context,
+  )
+}
+
+type Outcome =
+  | { readonly type: 'Refuse'; readonly reason: string }
+  | {
+      readonly type: 'RecordRead'
+      readonly format: Parsed['format']
+      readonly items: number
+      readonly repeated: number
+      readonly parked: readonly ParkedItem[]
+    }
+
+const refusedFor = (reason: string): Outcome => ({ type: 'Refuse', reason })
+
+async function recorded(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  { report_id }: BankReport,
+  outcome: Outcome,
+  context: CommandContext,
+): Promise<void> {
+  const after = await commands.execute(bankReport, report_id, { ...outcome, at: clock.now() }, context)
+  if (isRejection(after)) throw new Error(after.message)
+}
+
+interface Parsed {
+  readonly format: 'nacha' | 'answers'
+  readonly items: readonly (ReportItem | FileAnswer)[]
+}
+
+/** @throws NachaFault for what is not whole, and for what another bank sent. */
+function parse({ bankFiles }: Pick<FileApp, 'bankFiles'>, bytes: Uint8Array): Parsed {
+  const { destinationRouting, originId, odfi } = bankFiles.originator
+  const text = new TextDecoder('utf-8').decode(bytes)
+  if (areAnswers(text)) {
+    const { bank, answers } = readAnswers(text)
+    if (bank !== destinationRouting) throw new NachaFault(1, 'the answers are of another bank')
+    return { format: 'answers', items: answers }
+  }
+  // one character for each byte, whatever it is: columns count
+  const { destination, origin, items } = parseReport(Buffer.from(bytes).toString('latin1'))
+  const isOurs = (one: string) => one === originId || one === destinationRouting || one.startsWith(odfi)
+  if (!isOurs(destination)) throw new NachaFault(1, 'the file is for somebody else')
+  if (origin.length === 9 && /^\d+$/.test(origin) && !isOurs(origin)) {
+    throw new NachaFault(1, 'the file is of another bank')
+  }
+  return { format: 'nacha', items }
+}
+
+/** Null of a file that was too large to be kept. */
+async function contentOf(
+  { bankFiles }: Pick<FileApp, 'bankFiles'>,
+  { report_id, bytes }: BankReport,
+): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of bankFiles.archive.read(archivedReport(report_id))) chunks.push(chunk)
+  const content = Buffer.concat(chunks)
+  return content.length === bytes ? content : null
+}
+
+/** What may be shown of an item: no bank numbers. */
+function shownItem(item: ReportItem | FileAnswer): Omit<ParkedItem, 'reason'> {
+  const { line } = item
+  if ('outcome' in item) {
+    return { line, kind: 'answer', code: item.outcome, original_trace: null, amount_cents: null }
+  }
+  const { kind } = item
+  if (kind === 'other') {
+    return { line, kind, code: null, original_trace: null, amount_cents: item.amountCents }
+  }
+  const amount_cents = kind === 'return' ? item.amountCents : null
+  return { line, kind, code: item.code, original_trace: item.originalTrace, amount_cents }
+}

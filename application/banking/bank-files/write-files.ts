@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { type BankFile, bankFile, bankFileNumbers } from '../../../domain/banking/bank-file.ts'
+import type { BankFileData } from '../../../domain/banking/bank-file-events.ts'
+import { newYorkDate, newYorkTime, nextBankingDay } from '../../../domain/banking/banking-days.ts'
+import { writtenName } from '../../../domain/banking/nacha/characters.ts'
+import { checkForward } from '../../../domain/banking/nacha/check.ts'
+import {
+  addEntry,
+  type DraftEntry,
+  entriesOf as draftedEntries,
+  type FileDraft,
+  type FinishedFile,
+  finishFile,
+  newDraft,
+  sequencesOf,
+} from '../../../domain/banking/nacha/draft.ts'
+import { MAX_ENTRY_CENTS, traceNumber } from '../../../domain/banking/nacha/records.ts'
+import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
+import { isoTime } from '../../../domain/kernel/calendar.ts'
+import { isRejection } from '../../../domain/kernel/rejection.ts'
+import type { CommandContext } from '../../command-handling/command-context.ts'
+import { derivedId } from '../../event-registry.ts'
+import type { RailBatch, RailEntry } from '../../ports/bank-rail.ts'
+import { ProviderUnavailable } from '../../ports/provider.ts'
+import { entriesIdOf, entriesOf, recordEntries } from './entries.ts'
+import { exposeFile } from './expose-files.ts'
+import { orderedDeposits } from './micro-deposits.ts'
+import { archivedFile, type FileApp, fileIdOf } from './parts.ts'
+
+/** Characters of the receiver's name. */
+const NAME_WIDTH = 22
+/** Characters written at once, about. */
+const CHUNK = 256 * 1024
+
+/**
+ * Writes the files of a batch that has closed: as many as its entries take. What an earlier attempt recorded is exposed
+ * and not written again; what it did not get to record was never to be seen, and is written anew.
+ * @throws ProviderUnavailable where the folders cannot be used.
+ */
+export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> {
+  const { closesAt, context } = batch
+  const { originator, limits } = app.bankFiles
+  let part = 0
+  const recorded = new Set<string>()
+  for (; ; part += 1) {
+    const { state } = await app.commands.load(bankFile, fileIdOf(closesAt, part))
+    if (state === null || state.content === null) break
+    for await (const { ids } of entriesOf(app, state.content.entries_id))
+      for (const id of ids) recorded.add(id)
+    await exposeFile(app, state.file_id, context)
+  }
+  let draft = newDraft(originator, limits)
+  const put = async (entry: DraftEntry) => {
+    if (addEntry(draft, entry)) return
+    await writeFile(app, { closesAt, part, draft }, context)
+    part += 1
+    draft = newDraft(originator, limits)
+    if (!addEntry(draft, entry)) throw new Error('An entry does not fit into a file of its own')
+  }
+  for await (const entry of orderedDeposits(app, closesAt, entryDateFrom(app), context)) {
+    if (!recorded.has(entry.id)) await put(entry)
+  }
+  for await (const page of batch.entries) {
+    for (const entry of page) {
+      if (recorded.has(entry.legId)) continue
+      const drafted = draftOf(entry, entryDateFrom(app))
+      if (typeof drafted === 'string') await batch.refuse(entry.legId, drafted)
+      else await put(drafted)
+    }
+  }
+  if (draftedEntries(draft) > 0) await writeFile(app, { closesAt, part, draft }, context)
+}
+
+/** The first day on which what is handed over now can take effect: no entry takes effect on the day it is sent. */
+function entryDateFrom({ clock }: Pick<FileApp, 'clock'>): string {
+  return nextBankingDay(newYorkDate(clock.now()))
+}
+
+/** An entry as a file holds it, or why none can. @param earliest where its batch was late, it takes effect later. */
+function draftOf(
+  { legId, amountCents, effectiveDate, account, isRetry }: RailEntry,
+  earliest: string,
+): DraftEntry | string {
+  const name = writtenName(account.holderName, NAME_WIDTH)
+  if (!isRoutingNumber(account.routingNumber)) return 'The check digit of the routing number is wrong'
+  if (amountCents > MAX_ENTRY_CENTS) return `An entry holds ${MAX_ENTRY_CENTS} cents at the most`
+  if (name === null) return 'The name of the account holder has no letter or digit that a file can hold'
+  return {
+    ...{ kind: isRetry ? 'retry' : 'debit', id: legId, amountCents, name },
+    entryDate: effectiveDate < earliest ? earliest : effectiveDate,
+    ...{ routing: account.routingNumber, account: account.accountNumber, accountType: account.accountType },
+  }
+}
+
+interface Part {
+  readonly closesAt: number
+  readonly part: number
+  readonly draft: FileDraft
+}
+
+/** Writes one file: numbers, content, archive, then its record in the log, and only then its name in the outbox. */
+async function writeFile(
+  app: FileApp,
+  { closesAt, part, draft }: Part,
+  context: CommandContext,
+): Promise<void> {
+  const { folders, archive, originator } = app.bankFiles
+  const fileId = fileIdOf(closesAt, part)
+  const begun = await begin(app, { closesAt, part, count: sequencesOf(draft) }, context)
+  const header = { date: begun.file_date, time: begun.file_time, modifier: begun.modifier }
+  const file = finishFile(draft, header, begun.first_sequence)
+  checkForward(file.lines())
+  const name = `${begun.file_date.replaceAll('-', '')}-${begun.modifier}-${fileId}.ach`
+  const { sha256, bytes } = summed(file)
+  await folders.stage(name, encoded(file))
+  await archive.write(archivedFile(fileId), encoded(file))
+  await recordEntries(app, { fileId, sha256, file }, context)
+  const data: BankFileData<'BankFileRecorded'> = {
+    ...{ file_id: fileId, name, sha256, bytes, entries_id: entriesIdOf(fileId, sha256) },
+    first_trace: traceNumber(originator.odfi, file.firstSequence),
+    last_trace: traceNumber(originator.odfi, file.lastSequence),
+    batches: file.batches.map(({ number, description, entryDate, serviceClass, totals }) => ({
+      ...{ batch_number: number, description, entry_date: entryDate, service_class: serviceClass },
+      ...{ entries: totals.entries, debit_cents: totals.debitCents, credit_cents: totals.creditCents },
+    })),
+    ...{ debit_cents: file.totals.debitCents, credit_cents: file.totals.creditCents },
+    at: isoTime(app.clock.now()),
+  }
+  const commandId = derivedId(context.commandId, `record/${fileId}/${sha256}`)
+  const outcome = await app.commands.execute(
+    bankFile,
+    fileId,
+    { type: 'Record', data },
+    { ...context, commandId },
+  )
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  await exposeFile(app, fileId, context)
+}
+
+/** Begins a file, with numbers that nobody else has; one that an earlier attempt began goes on with its numbers. */
+async function begin(
+  app: FileApp,
+  { closesAt, part, count }: { readonly closesAt: number; readonly part: number; readonly count: number },
+  context: CommandContext,
+): Promise<BankFile> {
+  const { commands, clock, bankFiles } = app
+  const fileId = fileIdOf(closesAt, part)
+  const { state: before } = await commands.load(bankFile, fileId)
+  const now = clock.now()
+  const fileDate = newYorkDate(now)
+  // the header tells the day on which the file goes
+  if (before && before.count >= count && before.file_date === fileDate) return before
+  const { odfi, companyId } = bankFiles.originator
+  const taken = await commands.execute(
+    bankFileNumbers,
+    derivedId('bank-file-numbers', `${odfi}/${companyId}`),
+    { type: 'TakeNumbers', fileId, fileDate, count, at: now },
+    // numbers that are taken and not used are gone: each attempt takes its own
+    { ...context, commandId: app.randomness.commandId(), mayRepeat: false },
+  )
+  // tomorrow there are modifiers again
+  if (isRejection(taken)) throw new ProviderUnavailable(taken.message, { nothingHappened: true })
+  const { modifier, first_sequence } = taken.events[0]!.data
+  const data = {
+    ...{ file_id: fileId, batch_closes_at: isoTime(closesAt), part, file_date: fileDate },
+    ...{ file_time: newYorkTime(now), modifier, first_sequence, count, at: isoTime(now) },
+  }
+  const commandId = derivedId(context.commandId, `begin/${fileId}/${first_sequence}`)
+  const begun = await commands.execute(bankFile, fileId, { type: 'Begin', data }, { ...context, commandId })
+  if (isRejection(begun)) throw new Error(begun.message)
+  return begun.state!
+}
+
+function* texts({ lines }: Pick<FinishedFile, 'lines'>): Generator<Buffer> {
+  let text = ''
+  for (const line of lines()) {
+    text += `${line}\n`
+    if (text.length < CHUNK) continue
+    yield Buffer.from(text, 'latin1')
+    text = ''
+  }
+  if (text !== '') yield Buffer.from(text, 'latin1')
+}
+
+async function* encoded(file: Pick<FinishedFile, 'lines'>): AsyncGenerator<Buffer> {
+  yield* texts(file)
+}
+
+function summed(file: Pick<FinishedFile, 'lines'>): { readonly sha256: string; readonly bytes: number } {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for (const text of texts(file)) {
+    hash.update(text)
+    bytes += text.length
+  }
+  return { sha256: hash.digest('hex'), bytes }
+}

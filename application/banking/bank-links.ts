@@ -1,0 +1,116 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { type BankConnection, bankConnection, loginRequired } from '../../domain/banking/bank-connection.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { type BankLink, BankLinkRefused, type LinkedItem } from '../ports/bank-link.ts'
+import { ProviderUnavailable } from '../ports/provider.ts'
+import { storable } from '../storable-text.ts'
+
+/** Characters of a name at the most. */
+const LONGEST_NAME = 200
+/** Bytes of a handle that nobody can guess. */
+const HANDLE_BYTES = 32
+const HANDLE_PREFIX = 'bca_'
+
+/** What opens a connection to its partner. Only its hash is kept. */
+export function newHandle({ randomness }: Pick<Application, 'randomness'>): {
+  readonly handle: string
+  readonly hash: string
+} {
+  const handle = `${HANDLE_PREFIX}${randomness.hex(HANDLE_BYTES)}`
+  return { handle, hash: hashOf(handle) }
+}
+
+/** Whether a text is one of the handles of a connection. */
+export function isHandleOf({ handle_hashes }: BankConnection, text: string): boolean {
+  const given = Buffer.from(hashOf(text))
+  return handle_hashes.some((known) => timingSafeEqual(Buffer.from(known), given))
+}
+
+function hashOf(text: string): string {
+  return hash('sha256', text, 'hex')
+}
+
+/** The vault's entry of an item, by the public token that it was exchanged for: who died after that finds it there. */
+export async function keptItem(
+  { vault }: Pick<Application, 'vault'>,
+  ref: string,
+): Promise<LinkedItem | null> {
+  const kept = await vault.get(ref)
+  return kept === null ? null : (JSON.parse(kept) as LinkedItem)
+}
+
+/** Of two who keep an item at once, the first counts. */
+export async function keepItem(
+  { vault }: Pick<Application, 'vault'>,
+  ref: string,
+  { itemId, token }: LinkedItem,
+): Promise<LinkedItem> {
+  return JSON.parse(await vault.getOrPut(ref, () => JSON.stringify({ itemId, token }))) as LinkedItem
+}
+
+/** The bank link that a connection was made with. @throws ProviderUnavailable where it is no longer set. */
+function linkOf(
+  { bankLinks }: Pick<Application, 'bankLinks'>,
+  { environment, provider }: { readonly environment: Environment; readonly provider: BankLink['kind'] },
+): BankLink {
+  if (bankLinks[environment].kind === provider) return bankLinks[environment]
+  // the simulated one always goes on with its own
+  if (provider === 'simulated') return bankLinks.sandbox
+  throw new ProviderUnavailable('The bank link that this connection was made with is not set', {
+    nothingHappened: true,
+  })
+}
+
+/**
+ * Asks the bank link about a connection. That its user has to log in at the bank again is recorded, and so is that it
+ * answers again.
+ * @returns a rejection for what it refuses; `product` where the bank or the user does not give what was asked.
+ * @throws ProviderUnavailable
+ */
+export async function askAbout<Answer>(
+  app: Application,
+  connection: BankConnection,
+  context: CommandContext,
+  ask: (link: BankLink, token: string) => Promise<Answer>,
+): Promise<Answer | Rejection> {
+  const link = linkOf(app, connection)
+  const item = connection.token_ref === null ? null : await keptItem(app, connection.token_ref)
+  if (item === null) throw new Error('A connection without its item in the vault')
+  const { connection_id } = connection
+  const record = async (type: 'RequireLogin' | 'Restore') => {
+    const command = { type, at: app.clock.now() } as const
+    const outcome = await changed(app, bankConnection, connection_id, command, context)
+    if (isRejection(outcome)) throw new Error(outcome.message)
+  }
+  try {
+    const answer = await ask(link, item.token)
+    if (connection.status !== 'active') await record('Restore')
+    return answer
+  } catch (error) {
+    if (!(error instanceof BankLinkRefused)) throw error
+    if (error.why !== 'login') return refusedByLink(error)
+    await record('RequireLogin')
+    return loginRequired()
+  }
+}
+
+const NO_PRODUCT = 'bank_link_product'
+
+export function refusedByLink({ message, why }: BankLinkRefused): Rejection {
+  return reject('invalid', why === 'product' ? NO_PRODUCT : 'bank_link_refused', message)
+}
+
+/** Whether a rejection says that the bank or the user does not give what was asked. */
+export function isWithoutProduct({ code }: Rejection): boolean {
+  return code === NO_PRODUCT
+}
+
+/** A text of the bank link as it can be stored and shown. */
+export function textOf(said: string, longest = LONGEST_NAME): string {
+  const kept = JSON.parse(storable(JSON.stringify(said))) as string
+  return [...kept.trim()].slice(0, longest).join('')
+}

@@ -1,0 +1,163 @@
+import { BankTransactionsReceived } from '../../domain/banking/bank-transactions.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { sealContext } from '../../domain/kernel/sealed.ts'
+import type { Application } from '../application.ts'
+import type { ResultOf } from '../ports/read-database.ts'
+import { isAccountWithinKey } from '../read-models/account-rows.ts'
+import { findCurrent } from '../read-models/find-current.ts'
+import {
+  type KeyScope,
+  keyScope,
+  type ListPage,
+  type PagePart,
+  type PageRequest,
+  readPage,
+} from '../read-models/pages.ts'
+import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import { openAll } from '../sealed-fields.ts'
+import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
+
+/** What transactions are narrowed to; null is everything. Dates are `YYYY-MM-DD`, both included. */
+export interface TransactionFilter {
+  readonly employerId: string | null
+  readonly itemId: string | null
+  readonly accountId: string | null
+  readonly from: string | null
+  readonly to: string | null
+  readonly pending: boolean | null
+}
+type TransactionScope = KeyScope & TransactionFilter
+
+const transactionsOf = (db: Reading, $: Parameter<TransactionScope>) =>
+  db
+    .selectFrom('bank_transactions')
+    .where((eb) => isAccountWithinKey(eb, 'bank_transactions', $))
+    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+    .where((eb) => equalsIfGiven(eb, 'item_id', $('itemId')))
+    .where((eb) => equalsIfGiven(eb, 'account_id', $('accountId')))
+    .where((eb) => {
+      const from = eb.cast<string | null>($('from'), 'text')
+      return eb.or([eb(from, 'is', null), eb('date', '>=', from as never)])
+    })
+    .where((eb) => {
+      const to = eb.cast<string | null>($('to'), 'text')
+      return eb.or([eb(to, 'is', null), eb('date', '<=', to as never)])
+    })
+    .where((eb) => {
+      const pending = eb.cast<boolean | null>($('pending'), 'boolean')
+      return eb.or([eb(pending, 'is', null), eb('pending', '=', pending as never)])
+    })
+
+const COLUMNS = [
+  ...(['transaction_id', 'connection_id', 'item_id', 'account_id', 'employer_id', 'carrier_id'] as const),
+  ...(['date', 'amount_cents', 'direction', 'currency', 'pending'] as const),
+  ...(['description', 'description_field'] as const),
+] as const
+const TRANSACTIONS = {
+  projection: 'bank-transactions',
+  rows: statement('bank-transactions', (db, $: Parameter<TransactionScope & PagePart>) =>
+    transactionsOf(db, $)
+      .select(COLUMNS)
+      .orderBy('date', 'desc')
+      .orderBy('transaction_id')
+      .limit($('limit'))
+      .offset($('offset')),
+  ),
+  count: statement('bank-transaction-count', (db, $: Parameter<TransactionScope>) =>
+    transactionsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+const SUMMARY = statement(
+  'bank-transaction-summary',
+  (db, $: Parameter<TransactionScope & { debit: 'debit' | 'credit'; credit: 'debit' | 'credit' }>) =>
+    transactionsOf(db, $).select(({ fn, eb }) => [
+      fn.countAll<number>().as('total'),
+      eb
+        .cast<number | null>(fn.sum('amount_cents').filterWhere('direction', '=', $('debit')), 'bigint')
+        .as('debits'),
+      eb
+        .cast<number | null>(fn.sum('amount_cents').filterWhere('direction', '=', $('credit')), 'bigint')
+        .as('credits'),
+    ]),
+)
+const ONE = statement('bank-transaction', (db, $: Parameter<{ transactionId: string }>) =>
+  db
+    .selectFrom('bank_transactions')
+    .select([...COLUMNS, 'tenant_id', 'environment'])
+    .where('transaction_id', '=', $('transactionId')),
+)
+
+type Row = ResultOf<typeof TRANSACTIONS.rows>
+/** A transaction as its partner sees it: its description is opened, `(erased)` where the data key was destroyed. */
+export type ShownBankTransaction = Omit<Row, 'description'> & { readonly description: string }
+
+/** Transactions of linked accounts within the scope of a key, the latest date first. */
+export async function listBankTransactions(
+  app: Application,
+  client: Scope,
+  filter: TransactionFilter,
+  page: PageRequest,
+): Promise<ListPage<ShownBankTransaction>> {
+  await insuredAsOfNow(app, client)
+  const { items, total } = await readPage(app, TRANSACTIONS, { ...keyScope(client), ...filter }, page)
+  return { items: await opened(app, items), total }
+}
+
+/** A transaction that a partner names: one of another tenant or environment is not found, one out of scope forbidden. */
+export async function bankTransactionOf(
+  app: Application,
+  client: Scope,
+  transactionId: string,
+): Promise<ShownBankTransaction | Rejection> {
+  const found = isId(transactionId)
+    ? await findCurrent(app, 'bank-transactions', async () => {
+        const [row] = await app.read.query(ONE, { transactionId })
+        return row ?? null
+      })
+    : null
+  if (found?.tenant_id !== client.tenant_id || found.environment !== client.environment) {
+    return reject('not_found', 'bank_transaction_not_found', 'There is no such bank transaction')
+  }
+  if (await isInScope(app, client, found)) return (await opened(app, [found]))[0]!
+  const why = 'The bank transaction lies outside the scope of the key'
+  return reject('forbidden', 'bank_transaction_out_of_scope', why)
+}
+
+/** Amounts are cents, 0 or more. */
+export interface TransactionTotals {
+  readonly total: number
+  readonly debitCents: number
+  readonly creditCents: number
+}
+
+/** What the same transactions come to. */
+export async function totalsOf(
+  app: Application,
+  client: Scope,
+  filter: TransactionFilter,
+): Promise<TransactionTotals> {
+  await insuredAsOfNow(app, client)
+  await app.readModels.reached(['bank-transactions'], await app.log.head())
+  const directions = { debit: 'debit', credit: 'credit' } as const
+  const [row] = await app.read.query(SUMMARY, { ...keyScope(client), ...filter, ...directions })
+  return { total: row!.total, debitCents: row!.debits ?? 0, creditCents: row!.credits ?? 0 }
+}
+
+async function opened(
+  { personalData }: Pick<Application, 'personalData'>,
+  rows: readonly Row[],
+): Promise<readonly ShownBankTransaction[]> {
+  const texts = await openAll(
+    personalData,
+    rows.map(({ connection_id, description, description_field }) => ({
+      value: description,
+      context: sealContext(
+        `bankTransactions-${connection_id}`,
+        BankTransactionsReceived.name,
+        description_field,
+      ),
+    })),
+  )
+  return rows.map((row, index) => ({ ...row, description: texts[index]! }))
+}

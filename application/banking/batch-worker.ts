@@ -1,0 +1,148 @@
+import { type BankDebit, bankDebit, GATED_SOURCES, isGated } from '../../domain/banking/bank-debit.ts'
+import type { DebitSource } from '../../domain/banking/bank-debit-events.ts'
+import { type GateFacts, stopOf } from '../../domain/banking/debit-gates.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { UnreadableEvent } from '../event-registry.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+import { debitsAsOfNow, type Page, pages } from './debit-batches.ts'
+import { gateInquiry } from './gate-facts.ts'
+
+/** Debits that are looked at in one go. */
+const PAGE = 250
+
+/** What a run made of debits: how many came to which status. */
+export interface BatchRun {
+  readonly scheduled: number
+  readonly failed: number
+  readonly legacy_collected: number
+  readonly cancelled: number
+  readonly quarantined: number
+  /** Left as they were, since they or their policies cannot be read: the next run looks at them again. */
+  readonly unreadable: number
+}
+type Outcome = keyof BatchRun
+
+const PENDING = statement('pending-bank-debits', (db, $: Parameter<Page & { status: 'pending' }>) =>
+  db
+    .selectFrom('bank_debits')
+    .select(['leg_id', 'seq'])
+    .where('status', '=', $('status'))
+    .where('seq', '>', $('after') as never)
+    .orderBy('seq')
+    .limit($('limit')),
+)
+interface OfBatch extends Page {
+  readonly closesAt: string
+  readonly status: 'Scheduled'
+  readonly sources: readonly DebitSource[]
+}
+const IN_BATCH = statement('gated-bank-debits-of-batch', (db, $: Parameter<OfBatch>) =>
+  db
+    .selectFrom('bank_debits')
+    .select(['leg_id', 'seq'])
+    .where('batch_closes_at', '=', $('closesAt'))
+    .where('status', '=', $('status'))
+    .where('source', '=', ({ fn }) => fn.any($('sources')))
+    .where('seq', '>', $('after') as never)
+    .orderBy('seq')
+    .limit($('limit')),
+)
+
+/**
+ * Looks at every debit that waits: a gate stops it, or it goes into the batch that it is for. A debit is put into one
+ * batch, whatever runs beside it.
+ * @throws ReadModelsLate when it cannot be told which debits wait.
+ */
+export async function runBatch(app: Application, context: CommandContext): Promise<BatchRun> {
+  const read = (page: Page) => app.read.query(PENDING, { ...page, status: 'pending' })
+  return judgeAll(app, 'pending', read, context)
+}
+
+/**
+ * Looks once more at the debits of a batch that has closed, before the bank is handed any: some were put into it long ago.
+ * What cannot be read stays in it: no gate stopped it then.
+ * @param closesAt epoch milliseconds.
+ * @throws ReadModelsLate when it cannot be told what is in it.
+ */
+export async function gateBatch(app: Application, closesAt: number, context: CommandContext): Promise<void> {
+  const ofBatch = { closesAt: isoTime(closesAt), status: 'Scheduled', sources: GATED_SOURCES } as const
+  await judgeAll(app, 'Scheduled', (page) => app.read.query(IN_BATCH, { ...page, ...ofBatch }), context)
+}
+
+async function judgeAll(
+  app: Application,
+  status: 'pending' | 'Scheduled',
+  read: Parameters<typeof pages>[0],
+  context: CommandContext,
+): Promise<BatchRun> {
+  await debitsAsOfNow(app)
+  const inquire = gateInquiry(app)
+  const run = { scheduled: 0, failed: 0, legacy_collected: 0, cancelled: 0, quarantined: 0, unreadable: 0 }
+  let last: bigint | null = null
+  const record = async (debits: readonly BankDebit[], facts: ReadonlyMap<BankDebit, GateFacts>) => {
+    const judged = await Promise.all(debits.map((debit) => judge(app, debit, facts.get(debit), context)))
+    for (const { outcome, position } of judged) {
+      if (outcome !== null) run[outcome] += 1
+      if (position !== null && (last === null || position > last)) last = position
+    }
+  }
+  let recorded = Promise.resolve()
+  for await (const legs of pages(read, PAGE)) {
+    // while the page before is recorded
+    const debits = await loadAll(app, legs)
+    run.unreadable += legs.length - debits.length
+    const waiting = debits.filter((debit) => debit.status === status)
+    const facts = await inquire(waiting.filter(isGated))
+    await recorded
+    recorded = record(waiting, facts)
+    // it is awaited with the next page, which may fail before
+    recorded.catch(() => undefined)
+  }
+  await recorded
+  if (last !== null) await app.readModels.tellOf(bankDebit, last)
+  return run
+}
+
+/** Debits as they stand, without those that cannot be read. */
+async function loadAll({ commands }: Application, legs: readonly string[]): Promise<readonly BankDebit[]> {
+  await commands.preload(bankDebit, legs)
+  const load = async (legId: string) => {
+    try {
+      return (await commands.load(bankDebit, legId)).state
+    } catch (error) {
+      if (error instanceof UnreadableEvent) return null
+      throw error
+    }
+  }
+  return (await Promise.all(legs.map(load))).filter((debit) => debit !== null)
+}
+
+interface Judged {
+  /** Null where nothing was to be done, or somebody else did it. */
+  readonly outcome: Outcome | null
+  readonly position: bigint | null
+}
+
+/** @param facts absent where they cannot be read. */
+async function judge(
+  { commands, clock }: Application,
+  debit: BankDebit,
+  facts: GateFacts | undefined,
+  context: CommandContext,
+): Promise<Judged> {
+  if (isGated(debit) && facts === undefined) return { outcome: 'unreadable', position: null }
+  const stop = facts === undefined ? null : stopOf(debit, facts)
+  if (stop === null && debit.status === 'Scheduled') return { outcome: null, position: null }
+  const at = clock.now()
+  const command = stop === null ? ({ type: 'Schedule', at } as const) : ({ type: 'Gate', stop, at } as const)
+  const outcome = await commands.execute(bankDebit, debit.leg_id, command, within(context, debit))
+  if (isRejection(outcome)) throw new Error(outcome.message)
+  const [event] = outcome.events
+  const { position } = outcome
+  if (event?.type === 'BankDebitGated') return { outcome: event.data.status, position }
+  return { outcome: event ? 'scheduled' : null, position }
+}

@@ -1,0 +1,222 @@
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
+import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { type DebitCollection, debitCollection } from '../../domain/banking/debit-collection.ts'
+import { debitKeyReused } from '../../domain/banking/debit-key.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import { employer } from '../../domain/parties/employer.ts'
+import { type Policy, policy } from '../../domain/policies/policy.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { createAccountDebit } from './account-debits.ts'
+import { debitableAccount } from './ach-accounts.ts'
+import { noAccount, outside, refuseDisabled, refuseOwner } from './api-debits.ts'
+import { claimKey, type NamedDebit, namedDebit, releaseKey, standingOf } from './debit-keys.ts'
+
+type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
+
+/** A batch collection as it is asked for. */
+export interface AskedCollection {
+  readonly employerId: string
+  readonly bankAccountId: string
+  readonly entries: readonly {
+    readonly policyId: string
+    readonly amountCents: number
+    readonly description: string
+    readonly key: string
+  }[]
+}
+
+/** A collection that was accepted, and whether this request was the one. */
+export interface Collected {
+  readonly collection: DebitCollection
+  readonly isNew: boolean
+}
+
+/**
+ * Accepts a batch collection: all its entries by one append, or none; then its debits are created. What dies in between is
+ * finished by a process manager. The same again is the same collection, and an entry whose key is known is its debit.
+ */
+export async function collect(
+  app: Application,
+  client: Client,
+  asked: AskedCollection,
+  context: CommandContext,
+): Promise<Collected | Rejection> {
+  const examined = await examine(app, client, asked)
+  if (isRejection(examined)) return examined
+  const scoped = within(context, client)
+  if ('known' in examined) {
+    // whoever accepted it may have died since
+    await createDebitsOf(app, examined.known, scoped)
+    return { collection: examined.known, isNew: false }
+  }
+  const refusal = await claimAll(app, examined.fresh, context)
+  if (refusal) return refusal
+  const data = { ...examined.accepting, accepted_at: isoTime(app.clock.now()) }
+  const id = data.collection_id
+  const accepted = await app.commands.execute(debitCollection, id, { type: 'Accept', data }, scoped)
+  if (isRejection(accepted)) throw new Error(accepted.message)
+  const last = await createDebitsOf(app, accepted.state!, scoped)
+  if (last !== null) await app.readModels.tellOf(bankDebit, last)
+  return { collection: accepted.state!, isNew: accepted.events.length > 0 }
+}
+
+/** Why a collection would be refused at this moment, null when it would not. */
+export async function refuseCollection(
+  app: Application,
+  client: Client,
+  asked: AskedCollection,
+): Promise<Rejection | null> {
+  const examined = await examine(app, client, asked)
+  return isRejection(examined) ? examined : null
+}
+
+/**
+ * Creates the debits of a collection that are not there yet.
+ * @returns where in the log the last one is; null where there is nothing new.
+ */
+export async function createDebitsOf(
+  app: Pick<Application, 'commands' | 'clock'>,
+  { collection_id, tenant_id, environment, employer_id, bank_account_id, ...collection }: DebitCollection,
+  context: CommandContext,
+): Promise<bigint | null> {
+  const positions = await Promise.all(
+    collection.entries.map(async ({ transaction_id: leg_id, ...entry }) => {
+      if ((await app.commands.load(bankDebit, leg_id)).state !== null) return null
+      const created = await createAccountDebit(
+        app,
+        {
+          ...{ leg_id, tenant_id, environment, employer_id, bank_account_id, collection_id, ...entry },
+          ...{ source: 'collection', payment_purpose: 'paygo', effective_date: null, metadata: {} },
+          ...{ payment_session_id: null, installment_number: null, file_id: null },
+          ...{ check_date: null, period: null, cancellation_deadline: null },
+          ingested_at: collection.accepted_at,
+        },
+        context,
+      )
+      return created.position
+    }),
+  )
+  return positions.reduce((last, one) => (one !== null && (last === null || one > last) ? one : last), null)
+}
+
+type Examined =
+  | { readonly known: DebitCollection }
+  | {
+      readonly accepting: Omit<DebitCollection, 'accepted_at'>
+      /** Keys of the entries that have no debit yet. */
+      readonly fresh: readonly NamedDebit[]
+    }
+
+async function examine(
+  app: Application,
+  client: Client,
+  asked: AskedCollection,
+): Promise<Examined | Rejection> {
+  const { tenant_id, environment } = client
+  const { employerId: employer_id, bankAccountId } = asked
+  const place = `${tenant_id}|${environment}|${employer_id}|${bankAccountId}`
+  const contents = asked.entries.map((one) => [one.policyId, one.amountCents, one.description, one.key])
+  const collection_id = app.personalData.fingerprint(
+    'debit_collection',
+    `${place}|${JSON.stringify(contents)}`,
+  )
+  const known = (await app.commands.load(debitCollection, collection_id)).state
+  if (known) {
+    const carriers = known.entries.map(({ carrier_id }) => carrier_id)
+    return outsideKey(client, known.employer_id, carriers) ?? { known }
+  }
+
+  const policies = await policiesOf(app, client, asked)
+  if (isRejection(policies)) return policies
+  const named = asked.entries.map(({ amountCents, description, key }, index) => {
+    const { policy_id, carrier_id } = policies[index]!
+    const sent = { key, field: `policyCollections[${index}].idempotencyKey` }
+    return namedDebit(app.personalData, client, sent, {
+      ...{ employer_id, carrier_id, policy_id, bank_account_id: bankAccountId, amount_cents: amountCents },
+      ...{ payment_purpose: 'paygo', description, effective_date: null, metadata: {} },
+    })
+  })
+  const standings = await Promise.all(named.map((one) => standingOf(app, one)))
+  const account = await debitableAccount(app, client, bankAccountId)
+  const debits = standings.filter((one): one is BankDebit => one !== null && one !== 'other')
+  const areAllKnown = debits.length === named.length
+  if (account === null && !areAllKnown) return noAccount('bankAccountId')
+
+  const carriers = policies.map(({ carrier_id }) => carrier_id)
+  const refusal =
+    outsideKey(client, employer_id, carriers) ??
+    refusePolicies(policies, employer_id) ??
+    (account && refuseOwner(account, employer_id, 'bankAccountId'))
+  if (refusal) return refusal
+  const reused = standings.indexOf('other')
+  if (reused >= 0) return debitKeyReused(named[reused]!.field)
+  const disabled = areAllKnown ? null : refuseDisabled(account!, 'bankAccountId')
+  if (disabled) return disabled
+  return {
+    accepting: {
+      ...{ collection_id, tenant_id, environment, employer_id },
+      bank_account_id: account?.ach_account_id ?? debits[0]!.bank_account_id!,
+      entries: asked.entries.map(({ amountCents: amount_cents, description }, index) => {
+        const { policy_id, carrier_id } = policies[index]!
+        const { transactionId: transaction_id } = named[index]!
+        return { transaction_id, policy_id, carrier_id, amount_cents, description }
+      }),
+    },
+    fresh: named.filter((_, index) => standings[index] === null),
+  }
+}
+
+/** The policies of a collection, in its order; employer and policies must be there. */
+function policiesOf(
+  { commands }: Application,
+  { tenant_id, environment }: Client,
+  { employerId, entries }: AskedCollection,
+): Promise<readonly Policy[] | Rejection> {
+  const isHere = (one: { readonly tenant_id: string; readonly environment: string } | null) =>
+    one?.tenant_id === tenant_id && one.environment === environment
+  return commands.reading(async (reader) => {
+    const insured = isId(employerId) ? (await reader.load(employer, employerId)).state : null
+    if (!isHere(insured)) return missing('employer', 'employerId')
+    const policies: Policy[] = []
+    for (const [index, { policyId }] of entries.entries()) {
+      const state = isId(policyId) ? (await reader.load(policy, policyId)).state : null
+      if (state === null || !isHere(state)) return missing('policy', `policyCollections[${index}].policyId`)
+      policies.push(state)
+    }
+    return policies
+  })
+}
+
+/** Claims the keys of new entries, all or none. */
+async function claimAll(
+  app: Application,
+  fresh: readonly NamedDebit[],
+  context: CommandContext,
+): Promise<Rejection | null> {
+  const refusals = await Promise.all(fresh.map((one) => claimKey(app, one, context)))
+  const refusal = refusals.find((one) => one !== null) ?? null
+  if (refusal === null) return null
+  await Promise.all(fresh.map((one, index) => refusals[index] ?? releaseKey(app, one, context)))
+  return refusal
+}
+
+function outsideKey(client: Client, employerId: string, carrierIds: readonly string[]): Rejection | null {
+  if (!mayActFor(client, employerId)) return outside('employerId')
+  const index = carrierIds.findIndex((one) => !mayUseCarrier(client, one))
+  return index < 0 ? null : outside(`policyCollections[${index}].policyId`)
+}
+
+function refusePolicies(policies: readonly Policy[], employerId: string): Rejection | null {
+  const index = policies.findIndex(({ employer_id }) => employer_id !== employerId)
+  if (index < 0) return null
+  const field = `policyCollections[${index}].policyId`
+  return reject('invalid', 'policy_mismatch', `${field} names a policy of another employer`, field)
+}
+
+function missing(what: 'employer' | 'policy', field: string): Rejection {
+  return reject('not_found', `${what}_not_found`, `${field} names no ${what} of this account`, field)
+}

@@ -1,0 +1,103 @@
+import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { debitKey, debitKeyReused } from '../../domain/banking/debit-key.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import type { Reads } from '../command-handling/command-handler.ts'
+import { within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import type { PersonalData } from '../ports/personal-data.ts'
+
+/** What of a debit a partner asks for. Amounts are cents. */
+export interface AskedDebit
+  extends Pick<
+    BankDebit,
+    | 'employer_id'
+    | 'carrier_id'
+    | 'policy_id'
+    | 'amount_cents'
+    | 'payment_purpose'
+    | 'description'
+    | 'effective_date'
+    | 'metadata'
+  > {
+  /** As it was sent: of an ACH account, or of the metadata account that is tied to it. */
+  readonly bank_account_id: string
+}
+
+/** Whose a key is. */
+interface Place {
+  readonly tenant_id: string
+  readonly environment: Environment
+}
+
+/** A key that names a debit, with what it is asked to stand for. */
+export interface NamedDebit {
+  /** Id of the key's stream. */
+  readonly key: string
+  readonly transactionId: string
+  /** Keyed fingerprint of what is debited. */
+  readonly content: string
+  /** The field that carries the key. */
+  readonly field: string
+  readonly place: Place
+}
+
+/** The debit that a key names: one per key, tenant and environment, whether it is sent with a debit or in a collection. */
+export function namedDebit(
+  personalData: Pick<PersonalData, 'fingerprint'>,
+  { tenant_id, environment }: Place,
+  { key: sent, field }: { readonly key: string; readonly field: string },
+  asked: AskedDebit,
+): NamedDebit {
+  const key = personalData.fingerprint('debit_key', `${tenant_id}|${environment}|${sent}`)
+  const { employer_id, carrier_id, policy_id, bank_account_id, amount_cents } = asked
+  const text = JSON.stringify([
+    ...[employer_id, carrier_id, policy_id, bank_account_id, amount_cents],
+    ...[asked.payment_purpose, asked.description, asked.effective_date],
+    Object.entries(asked.metadata).sort(([a], [b]) => (a < b ? -1 : 1)),
+  ])
+  return {
+    ...{ key, field, transactionId: derivedId(key, bankDebit.category) },
+    content: personalData.fingerprint('debit_content', `${key}|${text}`),
+    place: { tenant_id, environment },
+  }
+}
+
+/** How a key stands: its debit; `other` where it is used for another one; null where there is no debit yet. */
+export async function standingOf(
+  { commands }: Reads,
+  { key, content, transactionId }: NamedDebit,
+): Promise<BankDebit | 'other' | null> {
+  const { state } = await commands.load(debitKey, key)
+  if (state.content === null) return null
+  if (state.content !== content) return 'other'
+  return (await commands.load(bankDebit, transactionId)).state
+}
+
+/** Claims a key for its debit. @returns why not: it is used for another debit. */
+export async function claimKey(
+  { commands }: Pick<Application, 'commands'>,
+  { key, content, field, place }: NamedDebit,
+  context: CommandContext,
+): Promise<Rejection | null> {
+  const command = { type: 'Claim', key, claimId: claimOf(context), content } as const
+  const outcome = await commands.execute(debitKey, key, command, within(context, place))
+  return isRejection(outcome) ? debitKeyReused(field) : null
+}
+
+/** Gives back a key that the context's request claimed: nothing is created by it. */
+export async function releaseKey(
+  { commands }: Pick<Application, 'commands'>,
+  { key, place }: NamedDebit,
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'Release', key, claimId: claimOf(context) } as const
+  await commands.execute(debitKey, key, command, within(context, place))
+}
+
+/** The same in every attempt of a request. */
+function claimOf({ commandId }: CommandContext): string {
+  return derivedId(commandId, 'debit-key')
+}

@@ -1,0 +1,100 @@
+import type { AchAccount } from '../../domain/banking/ach-account.ts'
+import { bankAccount } from '../../domain/banking/bank-account.ts'
+import type { BankConnection, ConnectedAccount } from '../../domain/banking/bank-connection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { type AchAccountOwner, ownersName, type Scope } from './account-owners.ts'
+import { createAchAccount, tiedTo } from './ach-accounts.ts'
+import { connectionOfItem } from './bank-connections.ts'
+import { askAbout, isHandleOf } from './bank-links.ts'
+
+export interface NewLinkedAchAccount extends AchAccountOwner {
+  readonly itemId: string
+  readonly accountId: string
+  /** What the exchange handed out. */
+  readonly handle: string
+  readonly nickname: string | null
+  readonly isPrimary: boolean
+}
+
+/**
+ * Creates an ACH account from an account of a linked item. Its numbers, type and bank come from the bank, which vouches for
+ * it; it is tied to the metadata account of the same one, unless another one is.
+ * @throws ProviderUnavailable
+ */
+export async function createLinkedAchAccount(
+  app: Application,
+  client: Scope,
+  input: NewLinkedAchAccount,
+  context: CommandContext,
+): Promise<AchAccount | Rejection> {
+  const named = await namedAccount(app, client, input)
+  if (isRejection(named)) return named
+  const { connection, account } = named
+  const numbers = await askAbout(app, connection, context, (link, token) =>
+    link.numbers(token, account.bankconnect_account_id),
+  )
+  if (isRejection(numbers)) return numbers
+  if (numbers === null) return notDebitable()
+  const { bank_account_id } = account
+  const { state } = await app.commands.load(bankAccount, bank_account_id)
+  // the first one that is there stays the one: debits may name either of the two
+  const isTaken = (await tiedTo(app, bank_account_id)).length > 0
+  const { ownerType, ownerId, nickname, isPrimary } = input
+  return createAchAccount(
+    app,
+    client,
+    {
+      ...{ ownerType, ownerId, nickname, isPrimary, ...numbers },
+      bankName: connection.institution_name ?? state!.bank_name,
+      linked: { bankAccountId: isTaken ? null : bank_account_id },
+    },
+    context,
+  )
+}
+
+/** What a request names, in this order of checks: what is not there, what the key or the handle does not open, what does not fit. */
+async function namedAccount(
+  app: Application,
+  client: Scope,
+  input: NewLinkedAchAccount,
+): Promise<{ readonly connection: BankConnection; readonly account: ConnectedAccount } | Rejection> {
+  const owner = await ownersName(app, client, input)
+  const connection = await connectionOfItem(app, client, input.itemId, 'bankconnect_item_id')
+  const account = isRejection(connection) ? connection : accountOf(connection, input.accountId)
+  const refusals = [owner, connection, account].filter(isRejection)
+  const refusal = refusals.find(({ kind }) => kind === 'not_found') ?? refusals[0]
+  if (refusal) return refusal
+  const found = { connection: connection as BankConnection, account: account as ConnectedAccount }
+  if (!isHandleOf(found.connection, input.handle)) {
+    const why = 'access_token is none that the exchange of this item handed out'
+    return reject('forbidden', 'access_token_refused', why, 'access_token')
+  }
+  if (isOfAnother(found.connection, input)) {
+    const why = `owner_id is not the ${input.ownerType} that the item is linked for`
+    return reject('invalid', 'owner_mismatch', why, 'owner_id')
+  }
+  return found.account.type === 'other' ? notDebitable() : found
+}
+
+function accountOf({ accounts }: BankConnection, accountId: string): ConnectedAccount | Rejection {
+  const account = accounts.find(({ bankconnect_account_id }) => bankconnect_account_id === accountId)
+  if (account) return account
+  const why = 'bankconnect_account_id names no account of the item'
+  return reject('not_found', 'linked_account_not_found', why, 'bankconnect_account_id')
+}
+
+/** A connection that names an employer, or a carrier, has accounts of that one. */
+function isOfAnother(
+  { employer_id, carrier_id }: BankConnection,
+  { ownerType, ownerId }: AchAccountOwner,
+): boolean {
+  const named = ownerType === 'employer' ? employer_id : carrier_id
+  return named !== null && named !== ownerId
+}
+
+function notDebitable(): Rejection {
+  const why = 'bankconnect_account_id names an account that is neither a checking nor a savings account'
+  return reject('invalid', 'linked_account_not_debitable', why, 'bankconnect_account_id')
+}

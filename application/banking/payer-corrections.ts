@@ -1,0 +1,59 @@
+import type { BankDebit } from '../../domain/banking/bank-debit.ts'
+import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
+import { payerCorrection } from '../../domain/banking/payer-correction.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { derivedId } from '../event-registry.ts'
+import type { BankAccount } from '../ports/bank-rail.ts'
+import { keepAccount, keptAccount } from './payer-accounts.ts'
+
+/** What a bank says is right of an account; what is missing stays. */
+interface Correction {
+  /** Of the notification, for example `C01`. */
+  readonly changeCode: string
+  readonly routingNumber?: string
+  readonly accountNumber?: string
+  readonly accountType?: BankAccount['accountType']
+}
+
+/**
+ * Applies a bank's notification of change to an account that a payer gave for a session: whatever is debited from it from
+ * now on carries the corrected numbers.
+ * @returns a rejection where its numbers cannot be read.
+ */
+export async function correctPayerAccount(
+  app: Application,
+  debit: BankDebit,
+  { changeCode: change_code, ...correct }: Correction,
+  context: CommandContext,
+): Promise<DebitedAccount | Rejection> {
+  const { tenant_id, environment, leg_id, employer_id, payment_session_id, account } = debit
+  const before = await keptAccount(app, await correctedAccount(app, debit))
+  if (before === null) return reject('conflict', 'account_unreadable', 'The account cannot be read')
+  const corrected = await keepAccount(
+    app,
+    { payment_session_id: payment_session_id!, employer_id },
+    { ...before, ...correct },
+  )
+  const correction_id = correctionIdOf(debit)
+  const { fingerprint } = account
+  const data = { correction_id, tenant_id, environment, fingerprint, change_code, account: corrected, leg_id }
+  const command = { type: 'Correct', data, at: app.clock.now() } as const
+  const outcome = await app.commands.execute(payerCorrection, correction_id, command, context)
+  return isRejection(outcome) ? outcome : outcome.state!.account
+}
+
+/** The account that a debit of a session is to be taken from, as its bank has corrected it. */
+export async function correctedAccount(
+  { commands }: Pick<Application, 'commands'>,
+  debit: BankDebit,
+): Promise<DebitedAccount> {
+  const { state } = await commands.load(payerCorrection, correctionIdOf(debit))
+  return state?.account ?? debit.account
+}
+
+/** Accounts are corrected once for all debits of a tenant that name them. */
+function correctionIdOf({ tenant_id, environment, account }: BankDebit): string {
+  return derivedId(`payer-correction/${tenant_id}/${environment}`, account.fingerprint)
+}

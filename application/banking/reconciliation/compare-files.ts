@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto'
+import { type BankDebit, bankDebit } from '../../../domain/banking/bank-debit.ts'
+import { bankFile } from '../../../domain/banking/bank-file.ts'
+import type { Application } from '../../application.ts'
+import type { BankFiles } from '../../ports/bank-files.ts'
+import { ReadModelsLate } from '../../ports/read-models.ts'
+import { type Parameter, statement } from '../../read-models/statement.ts'
+import { type EntriesChunk, entriesOf, traceAt } from '../bank-files/entries.ts'
+import { archivedFile } from '../bank-files/parts.ts'
+import { described, type Findings } from './findings.ts'
+
+/** Files that are looked up in one go; debits that are looked at together; debits that a query tells of at the most. */
+const PAGE = 100
+const AT_ONCE = 64
+const MOST = 500
+
+const FILES = statement(
+  'bank-files-recorded',
+  (db, $: Parameter<{ readonly after: string; readonly limit: number }>) =>
+    db
+      .selectFrom('bank_files')
+      .select(['file_id', 'entries_id', 'seq'])
+      .where('seq', '>', $('after') as never)
+      .orderBy('seq')
+      .limit($('limit')),
+)
+const MISPLACED = statement(
+  'debits-misplaced-in-files',
+  (db, $: Parameter<{ readonly place: 'in_file'; readonly answer: 'accepted'; readonly limit: number }>) =>
+    db
+      .selectFrom('booked_debits')
+      .leftJoin('bank_files', 'bank_files.file_id', 'booked_debits.file_id')
+      .select([
+        ...(['booked_debits.leg_id', 'booked_debits.tenant_id', 'booked_debits.environment'] as const),
+        ...(['booked_debits.carrier_id', 'booked_debits.file_id', 'booked_debits.place'] as const),
+        ...(['booked_debits.entries', 'booked_debits.representments', 'bank_files.answer'] as const),
+      ])
+      .where((eb) =>
+        eb.or([
+          eb('booked_debits.entries', '>', eb(eb.ref('booked_debits.representments'), '+', eb.lit(1))),
+          eb.and([
+            eb('booked_debits.place', '=', $('place')),
+            eb.or([eb('bank_files.file_id', 'is', null), eb('bank_files.answer', '=', $('answer'))]),
+          ]),
+        ]),
+      )
+      .limit($('limit')),
+)
+
+/**
+ * Holds the files for the bank against the debits that they collect, and against their contents in the archive: each file
+ * once, and every debit that stands in one.
+ * @param after position behind which files are compared, a decimal.
+ * @returns how many files were compared.
+ * @throws ReadModelsLate when it cannot be told which files there are.
+ */
+export async function compareFiles(app: Application, after: string, findings: Findings): Promise<number> {
+  const { read, readModels, log, bankFiles } = app
+  if (!(await readModels.reached(['bank-files'], await log.head()))) throw new ReadModelsLate()
+  let files = 0
+  for (let last = after; ; ) {
+    const page = await read.query(FILES, { after: last, limit: PAGE })
+    for (const { file_id, entries_id } of page) {
+      await compareEntries(app, file_id, entries_id, findings)
+      if (bankFiles !== null) await compareContent(app, bankFiles, file_id, entries_id, findings)
+    }
+    files += page.length
+    if (page.length < PAGE) break
+    last = String(page.at(-1)!.seq)
+  }
+  const misplaced = { place: 'in_file', answer: 'accepted', limit: MOST } as const
+  for (const { place, entries, representments, answer, ...whose } of await read.query(MISPLACED, misplaced)) {
+    findings.add({
+      ...({ what: 'file_differs', ...whose } as const),
+      expected: described({ entries: `at most ${representments + 1}` }),
+      found: described({ entries, place, answer }),
+    })
+  }
+  return files
+}
+
+/** The entries of a file against the debits that they are of. */
+async function compareEntries(
+  { commands, log, registry }: Application,
+  file_id: string,
+  entriesId: string,
+  findings: Findings,
+): Promise<void> {
+  for await (const chunk of entriesOf({ log, registry }, entriesId)) {
+    if (chunk.kind === 'micro-deposit') continue
+    for (let from = 0; from < chunk.ids.length; from += AT_ONCE) {
+      const legs = chunk.ids.slice(from, from + AT_ONCE)
+      const debits = await Promise.all(legs.map(async (leg) => (await commands.load(bankDebit, leg)).state))
+      for (const [index, debit] of debits.entries()) {
+        const cents = chunk.amounts_cents[from + index]!
+        if (debit && debit.amount_cents === cents && isOf(debit, chunk)) continue
+        const { tenant_id, environment, carrier_id } = debit ?? {}
+        findings.add({
+          ...({ what: 'file_differs', file_id, leg_id: legs[index]! } as const),
+          ...(debit && { tenant_id, environment, carrier_id }),
+          expected: described({ cents: debit?.amount_cents ?? null, file: debit?.in_file?.file_id ?? null }),
+          found: described({ cents, file: file_id, entry: traceAt(chunk, from + index) }),
+        })
+      }
+    }
+  }
+}
+
+/** Whether a debit was told that it stands in that file; one that was presented again stands in a later one. */
+function isOf({ in_file, representments }: BankDebit, { file_id, kind }: EntriesChunk): boolean {
+  return in_file?.file_id === file_id || representments > (kind === 'retry' ? 1 : 0)
+}
+
+/** The entries of a file against its content as it was archived, and that against its hash. */
+async function compareContent(
+  { commands, log, registry }: Application,
+  { archive }: BankFiles,
+  file_id: string,
+  entriesId: string,
+  findings: Findings,
+): Promise<void> {
+  const { content } = (await commands.load(bankFile, file_id)).state!
+  const hash = createHash('sha256')
+  const written = entriesIn(archive.read(archivedFile(file_id)), hash)
+  for await (const chunk of entriesOf({ log, registry }, entriesId)) {
+    for (const [index, cents] of chunk.amounts_cents.entries()) {
+      const trace = traceAt(chunk, index)
+      // offsetting entries stand between them
+      let entry = (await written.next()).value
+      while (entry && entry.trace < trace) entry = (await written.next()).value
+      if (entry?.trace === trace && entry.cents === cents) continue
+      const found = described({ entry: entry?.trace ?? null, cents: entry?.cents ?? null })
+      findings.add({
+        ...({ what: 'file_differs', file_id, expected: described({ entry: trace, cents }) } as const),
+        found,
+      })
+      return
+    }
+  }
+  // to its end
+  while (!(await written.next()).done);
+  const [expected, found] = [content!.sha256, hash.digest('hex')]
+  if (expected === found) return
+  findings.add({
+    ...({ what: 'file_differs', file_id } as const),
+    ...{ expected: described({ sha256: expected }), found: described({ sha256: found }) },
+  })
+}
+
+interface WrittenEntry {
+  readonly trace: string
+  readonly cents: number
+}
+
+/** Trace numbers and amounts of the entries of a file, a line after the other; its bytes go into a hash as they come. */
+async function* entriesIn(
+  bytes: AsyncIterable<Uint8Array>,
+  hash: ReturnType<typeof createHash>,
+): AsyncGenerator<WrittenEntry, undefined> {
+  let rest = ''
+  for await (const chunk of bytes) {
+    hash.update(chunk)
+    const lines = (rest + Buffer.from(chunk).toString('latin1')).split(/\r?\n/)
+    rest = lines.pop()!
+    for (const line of lines) {
+      if (line.startsWith('6')) yield { trace: line.slice(79, 94), cents: Number(line.slice(29, 39)) }
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,88 @@
+import { type Reconciliation, reconciliation } from '../../../domain/banking/reconciliation.ts'
+import { isoTime } from '../../../domain/kernel/calendar.ts'
+import { isId } from '../../../domain/kernel/ids.ts'
+import { type Rejection, reject } from '../../../domain/kernel/rejection.ts'
+import type { Application } from '../../application.ts'
+import { type CommandContext, createdId } from '../../command-handling/command-context.ts'
+import { readable } from '../../command-handling/verbs.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../../read-models/pages.ts'
+import { type Parameter, statement } from '../../read-models/statement.ts'
+import { compareBalances } from './compare-balances.ts'
+import { compareCredits } from './compare-credits.ts'
+import { compareDebits, readModelsAsOfNow } from './compare-debits.ts'
+import { compareFiles } from './compare-files.ts'
+import { Findings } from './findings.ts'
+
+const LIST = {
+  projection: 'reconciliations',
+  rows: statement('reconciliations', (db, $: Parameter<PagePart>) =>
+    db
+      .selectFrom('reconciliations')
+      .select(['reconciliation_id', 'through_position'])
+      .orderBy('seq', 'desc')
+      .limit($('limit'))
+      .offset($('offset')),
+  ),
+  count: statement('reconciliation-count', (db) =>
+    db.selectFrom('reconciliations').select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+
+/**
+ * Compares what events say of the money with what the ledger, the balances, the credits and the files for the bank say, and
+ * records what differs. Debits that have not changed since the last comparison are compared by what read models say of
+ * them, and files once.
+ * @throws ReadModelsLate when it cannot be told now.
+ */
+export async function reconcile(
+  app: Application,
+  trigger: Reconciliation['trigger'],
+  context: CommandContext,
+): Promise<Reconciliation | Rejection> {
+  const started_at = isoTime(app.clock.now())
+  const through_position = String(await app.log.head())
+  const { items } = await readPage(app, LIST, {}, { page: 1, limit: 1 })
+  await readModelsAsOfNow(app)
+  const findings = new Findings()
+  const last = items[0]?.through_position ?? '0'
+  const { debits, ledger } = await compareDebits(app, last, findings)
+  const balances = await compareBalances(app, findings)
+  const credits = await compareCredits(app, findings)
+  const files = await compareFiles(app, last, findings)
+  const reconciliation_id = createdId(context, reconciliation)
+  const data: Reconciliation = {
+    ...{ reconciliation_id, trigger, through_position },
+    compared: { debits, ledger, balances, credits, files },
+    ...{ differences: [...findings.told], difference_count: findings.count },
+    ...{ started_at, at: isoTime(app.clock.now()) },
+  }
+  const command = { type: 'Record', data } as const
+  // it is about all tenants
+  const ofNobody = { ...context, tenantId: null, environment: null }
+  return readable(
+    app,
+    reconciliation,
+    await app.commands.create(reconciliation, reconciliation_id, command, ofNobody),
+  )
+}
+
+/** One comparison. */
+export async function findReconciliation(
+  { commands }: Pick<Application, 'commands'>,
+  id: string,
+): Promise<Reconciliation | Rejection> {
+  const found = isId(id) ? (await commands.load(reconciliation, id)).state : null
+  return found ?? reject('not_found', 'reconciliation_not_found', 'There is no such reconciliation')
+}
+
+/** Comparisons, newest first. */
+export async function listReconciliations(
+  app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
+  page: PageRequest,
+): Promise<ListPage<Reconciliation>> {
+  const { items, total } = await readPage(app, LIST, {}, page)
+  const loaded = items.map(
+    async ({ reconciliation_id: id }) => (await app.commands.load(reconciliation, id)).state!,
+  )
+  return { items: await Promise.all(loaded), total }
+}

@@ -1,0 +1,112 @@
+import { newYorkDate } from '../../domain/banking/banking-days.ts'
+import { type CountedReturns, RATE_DAYS, returnRate } from '../../domain/banking/return-rate.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import type { ResultOf } from '../ports/read-database.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
+import {
+  type ListPage,
+  type ListScope,
+  type PagePart,
+  type PageRequest,
+  readPage,
+} from '../read-models/pages.ts'
+import { isOfTenant, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+
+const PROJECTION = 'return-rates'
+const DAY_MS = 86_400_000
+
+/** Days in New York, both included. */
+interface Days {
+  readonly from: string
+  readonly to: string
+}
+type RateScope = ListScope & Days
+
+const rowsOf = (db: Reading, $: Parameter<RateScope>) =>
+  db
+    .selectFrom('debit_days')
+    .select((eb) => [
+      ...(['tenant_id', 'environment'] as const),
+      eb.cast<number>(eb.fn.sum('entries'), 'bigint').as('entries'),
+      eb.cast<number>(eb.fn.sum('unauthorized'), 'bigint').as('unauthorized'),
+      eb.cast<number>(eb.fn.sum('administrative'), 'bigint').as('administrative'),
+      eb.cast<number>(eb.fn.sum('overall'), 'bigint').as('overall'),
+    ])
+    .where((eb) => isOfTenant(eb, $))
+    .where('day', '>=', $('from'))
+    .where('day', '<=', $('to'))
+    .groupBy(['tenant_id', 'environment'])
+const LIST = {
+  projection: PROJECTION,
+  rows: statement('return-rates', (db, $: Parameter<RateScope & PagePart>) =>
+    rowsOf(db, $).orderBy('tenant_id').orderBy('environment').limit($('limit')).offset($('offset')),
+  ),
+  count: statement('return-rate-count', (db, $: Parameter<RateScope>) =>
+    db.selectFrom(rowsOf(db, $).as('originators')).select(({ fn }) => fn.countAll<number>().as('total')),
+  ),
+}
+const OF_TENANTS = statement('return-rates-of-tenants', (db, $: Parameter<RateScope>) => rowsOf(db, $))
+
+/** How many debits of an originator, which is a tenant in an environment, came back in the days that count. */
+export interface OriginatorReturns extends CountedReturns, Days {
+  readonly tenant_id: string
+  readonly environment: Environment
+}
+
+/** The days that count, as of now. */
+function daysUntil(now: number): Days {
+  return { from: newYorkDate(now - (RATE_DAYS - 1) * DAY_MS), to: newYorkDate(now) }
+}
+
+function countedOf(
+  { tenant_id, environment, entries, ...returned }: ResultOf<typeof OF_TENANTS>,
+  days: Days,
+): OriginatorReturns {
+  return { tenant_id, environment, entries, returned, ...days }
+}
+
+/** The returns of originators that had debits or returns in the days that count. */
+export async function listReturnRates(
+  app: Pick<Application, 'read' | 'readModels' | 'log' | 'clock'>,
+  scope: ListScope,
+  page: PageRequest,
+): Promise<ListPage<OriginatorReturns>> {
+  const days = daysUntil(app.clock.now())
+  const { items, total } = await readPage(app, LIST, { ...scope, ...days }, page)
+  return { items: items.map((row) => countedOf(row, days)), total }
+}
+
+/**
+ * Holds the rates of live originators against their limits, and says of each that passes one, once.
+ * @param tenantId null: all that had debits or returns in the days that count.
+ * @throws ReadModelsLate when it cannot be told what was returned.
+ */
+export async function compareReturnRates(
+  app: Application,
+  tenantId: string | null,
+  context: CommandContext,
+): Promise<void> {
+  const { log, read, readModels, commands, clock } = app
+  if (!(await readModels.reached([PROJECTION], await log.head()))) throw new ReadModelsLate()
+  const now = clock.now()
+  const environment = 'live' as const
+  const rows = await read.query(OF_TENANTS, { tenantId, environment, ...daysUntil(now) })
+  for (const row of rows) {
+    const { tenant_id } = row
+    const return_rate_id = derivedId(tenant_id, `return-rate/${environment}`)
+    const data = { return_rate_id, tenant_id, environment, at: isoTime(now) }
+    const counted = countedOf(row, daysUntil(now))
+    const command = { type: 'Compare', data, counted } as const
+    // what is compared anew is another command, whatever it is a step of
+    const commandId = derivedId(context.commandId, JSON.stringify(counted))
+    const owned = within({ ...context, commandId }, data)
+    const outcome = await commands.execute(returnRate, return_rate_id, command, owned)
+    if (isRejection(outcome)) throw new Error(outcome.message)
+  }
+}

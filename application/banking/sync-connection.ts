@@ -1,0 +1,103 @@
+import {
+  type BankConnection,
+  bankConnection,
+  type ConnectedAccount,
+} from '../../domain/banking/bank-connection.ts'
+import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import type { LinkedAccount } from '../ports/bank-link.ts'
+import type { Scope } from './account-owners.ts'
+import { createBankAccount } from './bank-accounts.ts'
+import { askAbout, isWithoutProduct, textOf } from './bank-links.ts'
+import { syncTransactions, type TransactionCounts } from './sync-transactions.ts'
+
+/** An account of a connection as its partner sees it. */
+export interface ShownLinkedAccount extends ConnectedAccount {
+  readonly name: string
+  readonly bank_name: string
+}
+
+/** What the bank link says of an item, and which accounts of the metadata layer stand for its own. */
+export interface FoundAccounts {
+  readonly institutionName: string | null
+  readonly accounts: readonly ShownLinkedAccount[]
+}
+
+export interface SyncedConnection {
+  readonly connection: BankConnection
+  readonly accounts: readonly ShownLinkedAccount[]
+  readonly transactions: TransactionCounts
+}
+
+/** Whose a connection is, and who linked it. */
+type ConnectionOwner = Pick<BankConnection, 'connection_id' | 'user_id' | 'employer_id' | 'carrier_id'>
+
+/**
+ * Creates the metadata accounts of an item that are not there yet. Their ids follow from the item: asked for again, or
+ * deleted since, an account is not created a second time.
+ */
+export async function keepAccounts(
+  app: Application,
+  client: Scope,
+  { connection_id, user_id, employer_id, carrier_id }: ConnectionOwner,
+  found: { readonly institutionName: string | null; readonly accounts: readonly LinkedAccount[] },
+  context: CommandContext,
+): Promise<FoundAccounts | Rejection> {
+  const institutionName = textOf(found.institutionName ?? '') || null
+  const accounts: ShownLinkedAccount[] = []
+  for (const { accountId: bankconnect_account_id, type, mask, ...said } of found.accounts) {
+    const name = textOf(said.name) || `Account ${mask ?? ''}`.trim()
+    const bank_name = institutionName ?? name
+    const bank_account_id = derivedId(connection_id, `account/${bankconnect_account_id}`)
+    const details = { user_id, employer_id, carrier_id, name, bank_name, primary: false }
+    const account = await createBankAccount(
+      app,
+      client,
+      { bank_account_id, ...details, connection_type: 'bankconnect' },
+      context,
+    )
+    if (isRejection(account)) return account
+    accounts.push({ bankconnect_account_id, bank_account_id, type, mask: lastOf(mask), name, bank_name })
+  }
+  return { institutionName, accounts }
+}
+
+/** The command that records which accounts an item has. */
+export function findAccounts({ institutionName, accounts }: FoundAccounts, at: number) {
+  const found = accounts.map(({ bankconnect_account_id, bank_account_id, type, mask }) => ({
+    ...{ bankconnect_account_id, bank_account_id, type, mask },
+  }))
+  return { type: 'FindAccounts', institutionName, accounts: found, at } as const
+}
+
+/**
+ * Brings a connection up to what the bank link says: its accounts, and its transactions. Asked for again, it finds nothing
+ * new.
+ * @throws ProviderUnavailable
+ */
+export async function syncConnection(
+  app: Application,
+  client: Scope,
+  connection: BankConnection,
+  context: CommandContext,
+): Promise<SyncedConnection | Rejection> {
+  const said = await askAbout(app, connection, context, (link, token) => link.accounts(token))
+  if (isRejection(said)) return said
+  const found = await keepAccounts(app, client, connection, said, context)
+  if (isRejection(found)) return found
+  const command = findAccounts(found, app.clock.now())
+  const after = await changed(app, bankConnection, connection.connection_id, command, context)
+  if (isRejection(after)) return after
+  const transactions = await syncTransactions(app, after, context)
+  if (isRejection(transactions) && !isWithoutProduct(transactions)) return transactions
+  const counts = isRejection(transactions) ? { changed: 0, removed: 0, has_more: false } : transactions
+  return { connection: after, accounts: found.accounts, transactions: counts }
+}
+
+function lastOf(mask: string | null): string | null {
+  const last = mask?.slice(-4) ?? ''
+  return /^[0-9A-Za-z]{1,4}$/.test(last) ? last : null
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import {
+  BankFileAnswered,
+  BankFileExposed,
+  BankFileExposureRepeated,
+} from '../../domain/banking/bank-file-events.ts'
+import { BankReportReadAgain, BankReportReceived } from '../../domain/banking/bank-report.ts'
+import type { Application } from '../application.ts'
+import { exposeFile } from '../banking/bank-files/expose-files.ts'
+import type { FileApp } from '../banking/bank-files/parts.ts'
+import { readReport } from '../banking/bank-files/read-reports.ts'
+import { tellAnswer, tellInFile } from '../banking/bank-files/tell-debits.ts'
+import { ProviderUnavailable } from '../ports/provider.ts'
+import { contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
+import { ofProvider, throughOutages, unlessLate, waiting } from './through-outages.ts'
+
+/** A file may have a hundred thousand entries. */
+const LONG_MS = 600_000
+
+/**
+ * What follows from what happens to files for banks and from them: debits are told of their file and of the bank's answer, a
+ * file is exposed again, a report is carried out. One piece of each at a time, so that reports count in their order.
+ */
+export function bankFiles(app: Application) {
+  const kind = { ...ofProvider, slots: 1, timeLimitMs: LONG_MS }
+  return processManager({
+    name: 'bank-files',
+    startAt: 'beginning',
+    on: [
+      on(BankFileExposed, ({ data }) => [perform('tell-debits', data.file_id, {})]),
+      on(BankFileExposureRepeated, ({ data }) => [perform('expose', data.file_id, {})]),
+      on(BankFileAnswered, ({ data: { file_id, batch_numbers, outcome, reason } }) => [
+        // a batch is answered once
+        perform('tell-answer', `${file_id}/${batch_numbers[0]}`, { file_id, batch_numbers, outcome, reason }),
+      ]),
+      on(BankReportReceived, ({ data }) => [perform('read-report', data.report_id, {})]),
+      on(BankReportReadAgain, ({ data }) => [perform('read-report', data.report_id, {})]),
+    ],
+    work: {
+      'tell-debits': work({ ...kind, payload: z.object({}) }, async (item) => {
+        await tellInFile(app, item.key, contextOf(item), item.signal)
+        return { outcome: 'done' }
+      }),
+      'tell-answer': work(
+        {
+          ...kind,
+          payload: BankFileAnswered.schema.pick({
+            ...{ file_id: true, batch_numbers: true, outcome: true, reason: true },
+          }),
+        },
+        async (item) => {
+          await tellAnswer(app, item.payload, contextOf(item), item.signal)
+          return { outcome: 'done' }
+        },
+      ),
+      expose: work({ ...kind, payload: waiting }, (item) =>
+        throughOutages(app, item, () => exposeFile(withFiles(app), item.key, contextOf(item))),
+      ),
+      'read-report': work({ ...kind, payload: waiting }, (item) =>
+        unlessLate(() =>
+          throughOutages(app, item, () => readReport(withFiles(app), item.key, contextOf(item), item.signal)),
+        ),
+      ),
+    },
+  })
+}
+
+/** @throws ProviderUnavailable where files are not written any more: what is left of them waits. */
+function withFiles(app: Application): Application & FileApp {
+  const { bankFiles: files } = app
+  if (files === null) throw new ProviderUnavailable('BANK_RAIL is not nacha', { nothingHappened: true })
+  return { ...app, bankFiles: files }
+}

@@ -1,0 +1,51 @@
+import type { AchAccountStatus } from '../../domain/banking/ach-account.ts'
+import type { BankAccountRecord } from '../../domain/banking/bank-account.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { bigint, boolean, orNull, table, text } from './table.ts'
+
+/** What metadata accounts are found by; what they are stands in the log. Deleted ones are not here. */
+export const bankAccounts = table('bank_accounts', {
+  key: ['bank_account_id'],
+  columns: {
+    bank_account_id: text(),
+    tenant_id: text(),
+    environment: text<Environment>(),
+    user_id: text(),
+    employer_id: orNull(text()),
+    carrier_id: orNull(text()),
+    connection_type: text<BankAccountRecord['connection_type']>(),
+    status: text<BankAccountRecord['status']>(),
+    /** Whose primary account it was chosen as, by employer, else carrier, else user; null: nobody's. */
+    primary_of: orNull(text()),
+    /** It is so of whom it belongs to now. */
+    is_primary: boolean(),
+    /** Order of creation. */
+    seq: bigint(),
+  },
+  indexes: [
+    ['tenant_id', 'environment', 'seq desc'],
+    ['employer_id', 'seq desc'],
+  ],
+})
+
+/** What ACH accounts are found by; what they are stands in the log. Deleted ones are not here. */
+export const achAccounts = table('ach_accounts', {
+  key: ['ach_account_id'],
+  columns: {
+    ach_account_id: text(),
+    tenant_id: text(),
+    environment: text<Environment>(),
+    /** Its owner, in the column of its kind. */
+    employer_id: orNull(text()),
+    carrier_id: orNull(text()),
+    owner_type: text<'employer' | 'carrier'>(),
+    owner_id: text(),
+    connection_type: text<BankAccountRecord['connection_type']>(),
+    status: text<AchAccountStatus>(),
+    /** The metadata account that is the same one. */
+    bank_account_id: orNull(text()),
+    /** Order of creation. */
+    seq: bigint(),
+  },
+  indexes: [['tenant_id', 'environment', 'seq desc'], ['owner_id', 'seq desc'], ['bank_account_id']],
+})

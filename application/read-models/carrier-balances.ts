@@ -1,0 +1,54 @@
+import type { Balances, BookedDebit, Place } from '../../domain/banking/postings.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { bigint, boolean, integer, jsonb, orNull, table, text } from './table.ts'
+
+/** Balances of the carriers of a tenant: events of debits name their tenant, not their carrier. */
+export const carrierBalances = table('carrier_balances', {
+  key: ['tenant_id', 'environment'],
+  columns: {
+    tenant_id: text(),
+    environment: text<Environment>(),
+    /** By carrier. */
+    carriers: jsonb<Readonly<Record<string, Balances>>>(),
+    /** Of the last event that moved money, as a decimal. */
+    position: text(),
+  },
+})
+
+/** Where the money of each debit stands. */
+export const bookedDebits = table('booked_debits', {
+  key: ['leg_id'],
+  columns: {
+    leg_id: text(),
+    tenant_id: text(),
+    environment: text<Environment>(),
+    carrier_id: text(),
+    amount_cents: bigint(),
+    settlement_type: orNull(text<NonNullable<BookedDebit['settlement_type']>>()),
+    place: text<Place>(),
+    /** A credit was found for it at some time. */
+    is_matched: boolean(),
+    /** The file for the bank that its entry stands in. */
+    file_id: orNull(text()),
+    /** How often it was put into a file, and presented again. */
+    entries: integer(),
+    representments: integer(),
+    /** Position of its last event. */
+    seq: bigint(),
+  },
+  indexes: [['seq'], ['file_id']],
+})
+
+/** Credits, and the debits that they are the money of. */
+export const bookedCredits = table('booked_credits', {
+  key: ['credit_id'],
+  columns: {
+    credit_id: text(),
+    tenant_id: text(),
+    carrier_id: text(),
+    amount_cents: bigint(),
+    leg_id: orNull(text()),
+    seq: bigint(),
+  },
+  indexes: [['leg_id']],
+})

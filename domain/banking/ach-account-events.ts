@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { environment, id } from '../kernel/ids.ts'
+import { CONNECTION_TYPES } from './bank-account.ts'
+import { debitedAccount } from './debited-account.ts'
+
+/** What happens to an ACH account. Its numbers are in the vault, never here. Times are ISO 8601. */
+const time = () => z.iso.datetime({ precision: 3 })
+const last4 = () => z.string().regex(/^\d{4}$/)
+const account = { ach_account_id: id() }
+const verification = { ...account, verification_id: id() }
+
+export const AchAccountCreated = eventType({
+  name: 'AchAccountCreated',
+  schema: z.object({
+    ...account,
+    tenant_id: id(),
+    environment: environment(),
+    owner_type: z.enum(['employer', 'carrier']),
+    owner_id: id(),
+    account: debitedAccount,
+    routing_last4: last4(),
+    bank_name: z.string(),
+    nickname: z.string().nullable(),
+    /** It was asked to be its owner's primary account. */
+    is_primary: z.boolean(),
+    connection_type: z.enum(CONNECTION_TYPES),
+    /** The one of the metadata layer that is the same account; null: none is tied to it. */
+    bank_account_id: id().nullable(),
+    /** The bank itself vouched for it. */
+    verified: z.boolean(),
+    created_at: time(),
+  }),
+})
+export const AchAccountChanged = eventType({
+  name: 'AchAccountChanged',
+  schema: z.object({
+    ...account,
+    nickname: z.string().nullable().optional(),
+    bank_name: z.string().optional(),
+    account_type: debitedAccount.shape.account_type.optional(),
+    at: time(),
+  }),
+})
+/** Two small credits are on their way; the amounts follow from the id, under a key of the service. */
+export const AchAccountVerificationStarted = eventType({
+  name: 'AchAccountVerificationStarted',
+  schema: z.object({ ...verification, expires_at: time(), at: time() }),
+})
+/** The bank has taken them. */
+export const AchAccountMicroDepositsSent = eventType({
+  name: 'AchAccountMicroDepositsSent',
+  schema: z.object({ ...verification, at: time() }),
+})
+/** The bank would not take them: the verification has ended. */
+export const AchAccountMicroDepositsRefused = eventType({
+  name: 'AchAccountMicroDepositsRefused',
+  schema: z.object({ ...verification, at: time() }),
+})
+/** Other amounts were told; with no tries left the verification has ended. */
+export const AchAccountVerificationFailed = eventType({
+  name: 'AchAccountVerificationFailed',
+  schema: z.object({ ...verification, tries_left: z.int().min(0), at: time() }),
+})
+export const AchAccountVerified = eventType({
+  name: 'AchAccountVerified',
+  schema: z.object({
+    ...account,
+    by: z.enum(['micro_deposits', 'operator']),
+    /** Null: an operator attests. */
+    verification_id: id().nullable(),
+    note: z.string().nullable(),
+    at: time(),
+  }),
+})
+/** A bank returned a debit for a reason that holds for all others, too. */
+export const AchAccountDisabled = eventType({
+  name: 'AchAccountDisabled',
+  schema: z.object({ ...account, return_code: z.string(), at: time() }),
+})
+/** The full numbers are taken out of the vault; recorded before. What a batch of debits takes out, its file shows. */
+export const AchAccountNumbersRead = eventType({
+  name: 'AchAccountNumbersRead',
+  schema: z.object({ ...account, purpose: z.enum(['micro_deposits', 'correction']), at: time() }),
+})
+/** A bank notified of a change: debits from now on carry what it says. */
+export const AchAccountCorrected = eventType({
+  name: 'AchAccountCorrected',
+  schema: z.object({
+    ...account,
+    change_code: z.string(),
+    account: debitedAccount,
+    routing_last4: last4(),
+    at: time(),
+  }),
+})
+export const AchAccountDeleted = eventType({
+  name: 'AchAccountDeleted',
+  schema: z.object({ ...account, at: time() }),
+})
+/** The vault has forgotten the numbers of a deleted account. */
+export const AchAccountNumbersRemoved = eventType({
+  name: 'AchAccountNumbersRemoved',
+  schema: z.object({ ...account, at: time() }),
+})
+
+export const achAccountEvents = [
+  AchAccountCreated,
+  AchAccountChanged,
+  AchAccountVerificationStarted,
+  AchAccountMicroDepositsSent,
+  AchAccountMicroDepositsRefused,
+  AchAccountVerificationFailed,
+  AchAccountVerified,
+  AchAccountDisabled,
+  AchAccountNumbersRead,
+  AchAccountCorrected,
+  AchAccountDeleted,
+  AchAccountNumbersRemoved,
+] as const
+export type AchAccountEvent = EventOf<(typeof achAccountEvents)[number]>
+export type AchAccountData<Type extends AchAccountEvent['type']> = Extract<
+  AchAccountEvent,
+  { type: Type }
+>['data']

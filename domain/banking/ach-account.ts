@@ -1,0 +1,298 @@
+import { isoTime } from '../kernel/calendar.ts'
+import type { Decider } from '../kernel/decider.ts'
+import { type Rejection, reject } from '../kernel/rejection.ts'
+import {
+  AchAccountChanged,
+  AchAccountCorrected,
+  AchAccountCreated,
+  type AchAccountData,
+  AchAccountDeleted,
+  AchAccountDisabled,
+  type AchAccountEvent,
+  AchAccountMicroDepositsRefused,
+  AchAccountMicroDepositsSent,
+  AchAccountNumbersRead,
+  AchAccountNumbersRemoved,
+  AchAccountVerificationFailed,
+  AchAccountVerificationStarted,
+  AchAccountVerified,
+  achAccountEvents,
+} from './ach-account-events.ts'
+import { differing } from './bank-account.ts'
+
+/**
+ * An ACH account: what money is moved with. One entered by hand is `unverified` until micro-deposits or an operator say
+ * that it is its owner's; a linked one is `active` at once. A return can disable it for good.
+ */
+export const ACH_ACCOUNT_STATUSES = ['unverified', 'active', 'disabled'] as const
+export type AchAccountStatus = (typeof ACH_ACCOUNT_STATUSES)[number]
+
+/** How often the amounts of the two deposits may be told. */
+export const VERIFICATION_TRIES = 3
+/** How long, in milliseconds. */
+export const VERIFICATION_MS = 14 * 86_400_000
+
+export interface Verification {
+  readonly verification_id: string
+  readonly expires_at: string
+  readonly tries_left: number
+  /** `ended`: its tries are used up, or the bank would not take the deposits. */
+  readonly state: 'started' | 'sent' | 'ended' | 'verified'
+}
+
+export interface AchAccount extends AchAccountData<'AchAccountCreated'> {
+  readonly status: AchAccountStatus
+  /** The last one; null: there was none. */
+  readonly verification: Verification | null
+  /** The return that disabled it; null: none did. */
+  readonly return_code: string | null
+  /** Where the vault keeps its numbers, those before a correction included. */
+  readonly account_refs: readonly string[]
+  readonly updated_at: string
+  /** Null: it is there. */
+  readonly deleted_at: string | null
+}
+
+/** What of it can be changed. */
+export type AchAccountChange = Pick<
+  AchAccountData<'AchAccountChanged'>,
+  'nickname' | 'bank_name' | 'account_type'
+>
+
+/** Times are epoch milliseconds, amounts cents. */
+export type AchAccountCommand =
+  | { readonly type: 'Create'; readonly data: AchAccountData<'AchAccountCreated'> }
+  | { readonly type: 'Change'; readonly change: AchAccountChange; readonly at: number }
+  | { readonly type: 'StartVerification'; readonly verificationId: string; readonly at: number }
+  | {
+      readonly type: 'RecordDeposits'
+      readonly verificationId: string
+      readonly isTaken: boolean
+      readonly at: number
+    }
+  | {
+      readonly type: 'Verify'
+      readonly verificationId: string
+      /** As told, and as they are; the order does not count. */
+      readonly amounts: readonly number[]
+      readonly expected: readonly number[]
+      readonly at: number
+    }
+  | { readonly type: 'Attest'; readonly note: string | null; readonly at: number }
+  | { readonly type: 'Disable'; readonly returnCode: string; readonly at: number }
+  | {
+      readonly type: 'RecordRead'
+      readonly purpose: AchAccountData<'AchAccountNumbersRead'>['purpose']
+      readonly at: number
+    }
+  | {
+      readonly type: 'Correct'
+      readonly changeCode: string
+      readonly account: AchAccount['account']
+      readonly routingLast4: string
+      readonly at: number
+    }
+  | { readonly type: 'Delete'; readonly at: number }
+  | { readonly type: 'RecordRemoved'; readonly at: number }
+
+export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccountEvent> = {
+  category: 'achAccount',
+  events: achAccountEvents,
+  initialState: null,
+  evolve(state, event) {
+    if (event.type === 'AchAccountCreated') {
+      const { verified, account, created_at } = event.data
+      return {
+        ...event.data,
+        ...{ status: verified ? 'active' : 'unverified', verification: null, return_code: null },
+        ...{ account_refs: [account.account_ref], updated_at: created_at, deleted_at: null },
+      }
+    }
+    const known = state!
+    const { at } = event.data
+    const before = { ...known, updated_at: at }
+    const verification = (change: Partial<Verification>) => ({ ...known.verification!, ...change })
+    switch (event.type) {
+      case 'AchAccountChanged': {
+        const { nickname = known.nickname, bank_name = known.bank_name } = event.data
+        const { account_type = known.account.account_type } = event.data
+        return { ...before, nickname, bank_name, account: { ...known.account, account_type } }
+      }
+      case 'AchAccountVerificationStarted': {
+        const { verification_id, expires_at } = event.data
+        const begun = { tries_left: VERIFICATION_TRIES, state: 'started' } as const
+        return { ...before, verification: { verification_id, expires_at, ...begun } }
+      }
+      case 'AchAccountMicroDepositsSent':
+        return { ...known, verification: verification({ state: 'sent' }) }
+      case 'AchAccountMicroDepositsRefused':
+        return { ...before, verification: verification({ state: 'ended' }) }
+      case 'AchAccountVerificationFailed': {
+        const { tries_left } = event.data
+        const ended = tries_left === 0 ? ({ state: 'ended' } as const) : {}
+        return { ...before, verification: verification({ tries_left, ...ended }) }
+      }
+      case 'AchAccountVerified':
+        return {
+          ...{ ...before, status: 'active', verified: true },
+          ...(event.data.verification_id === null
+            ? {}
+            : { verification: verification({ state: 'verified' }) }),
+        }
+      case 'AchAccountDisabled':
+        return { ...before, status: 'disabled', return_code: event.data.return_code }
+      case 'AchAccountNumbersRead':
+        return known
+      case 'AchAccountCorrected': {
+        const { account, routing_last4 } = event.data
+        const account_refs = [...new Set([...known.account_refs, account.account_ref])]
+        return { ...before, account, routing_last4, account_refs }
+      }
+      case 'AchAccountDeleted':
+        return { ...before, deleted_at: at }
+      case 'AchAccountNumbersRemoved':
+        return { ...known, account_refs: [] }
+    }
+  },
+  decide(command, state): readonly AchAccountEvent[] | Rejection {
+    if (command.type === 'Create') {
+      if (state) return reject('conflict', 'ach_account_exists', 'The ACH account exists already')
+      return [AchAccountCreated.of(command.data)]
+    }
+    if (!state) return noAchAccount()
+    const { ach_account_id } = state
+    const at = isoTime(command.at)
+    switch (command.type) {
+      case 'RecordDeposits':
+        return recordDeposits(command, state)
+      // its numbers are there still, for debits that were arranged before it was deleted
+      case 'RecordRead':
+        return [AchAccountNumbersRead.of({ ach_account_id, purpose: command.purpose, at })]
+      case 'Disable':
+        if (state.status === 'disabled') return []
+        return [AchAccountDisabled.of({ ach_account_id, return_code: command.returnCode, at })]
+      case 'Delete':
+        // of many at once, each has deleted it
+        return state.deleted_at === null ? [AchAccountDeleted.of({ ach_account_id, at })] : []
+      case 'RecordRemoved':
+        if (state.deleted_at === null || state.account_refs.length === 0) return []
+        return [AchAccountNumbersRemoved.of({ ach_account_id, at })]
+    }
+    if (state.deleted_at !== null) return noAchAccount()
+    switch (command.type) {
+      case 'Change': {
+        const { account, nickname, bank_name } = state
+        const change = differing({ nickname, bank_name, account_type: account.account_type }, command.change)
+        return change === null ? [] : [AchAccountChanged.of({ ach_account_id, ...change, at })]
+      }
+      case 'StartVerification':
+        return startVerification(command, state)
+      case 'Verify':
+        return verify(command, state)
+      case 'Attest': {
+        if (state.status === 'active') return []
+        const refusal = refuseDisabled(state)
+        if (refusal) return refusal
+        const by = { by: 'operator', verification_id: null, note: command.note } as const
+        return [AchAccountVerified.of({ ach_account_id, ...by, at })]
+      }
+      case 'Correct': {
+        const { changeCode: change_code, account, routingLast4: routing_last4 } = command
+        const isSo =
+          account.fingerprint === state.account.fingerprint &&
+          account.account_type === state.account.account_type
+        if (isSo) return []
+        return [AchAccountCorrected.of({ ach_account_id, change_code, account, routing_last4, at })]
+      }
+    }
+  },
+}
+
+export function noAchAccount(): Rejection {
+  return reject('not_found', 'ach_account_not_found', 'There is no such ACH account')
+}
+
+/** Whether the amounts can be told still. @param at epoch milliseconds. */
+export function isUnderWay(verification: Verification | null, at: number): verification is Verification {
+  if (verification === null || at >= Date.parse(verification.expires_at)) return false
+  return verification.state === 'started' || verification.state === 'sent'
+}
+
+/** Why amounts that were told are not right, by what is left of the verification. */
+export function wrongAmounts({ tries_left }: Pick<Verification, 'tries_left'>): Rejection {
+  const left =
+    tries_left === 0
+      ? 'no tries left, and the verification has ended: start another one'
+      : tries_left === 1
+        ? '1 try left'
+        : `${tries_left} tries left`
+  const why = `amounts_cents are not those of the two deposits; ${left}`
+  return reject('invalid', 'wrong_amounts', why, 'amounts_cents')
+}
+
+type CommandOf<Type extends AchAccountCommand['type']> = Extract<AchAccountCommand, { type: Type }>
+
+function startVerification(
+  { verificationId: verification_id, at }: CommandOf<'StartVerification'>,
+  state: AchAccount,
+): readonly AchAccountEvent[] | Rejection {
+  const refusal = refuseDisabled(state) ?? refuseVerified(state)
+  if (refusal) return refusal
+  const { ach_account_id, verification } = state
+  if (isUnderWay(verification, at)) {
+    const why = `Deposits are on their way already: tell their amounts, until ${verification.expires_at}`
+    return reject('conflict', 'verification_under_way', why)
+  }
+  const expires_at = isoTime(at + VERIFICATION_MS)
+  return [AchAccountVerificationStarted.of({ ach_account_id, verification_id, expires_at, at: isoTime(at) })]
+}
+
+function recordDeposits(
+  { verificationId: verification_id, isTaken, at }: CommandOf<'RecordDeposits'>,
+  { ach_account_id, verification }: AchAccount,
+): readonly AchAccountEvent[] {
+  if (verification?.verification_id !== verification_id || verification.state !== 'started') return []
+  const data = { ach_account_id, verification_id, at: isoTime(at) }
+  return [isTaken ? AchAccountMicroDepositsSent.of(data) : AchAccountMicroDepositsRefused.of(data)]
+}
+
+function verify(
+  { verificationId: verification_id, amounts, expected, at }: CommandOf<'Verify'>,
+  state: AchAccount,
+): readonly AchAccountEvent[] | Rejection {
+  const { ach_account_id, verification } = state
+  const isCurrent = verification?.verification_id === verification_id
+  const isRight = isCurrent && areSame(amounts, expected)
+  const refusal = refuseDisabled(state)
+  if (refusal) return refusal
+  // told again, since the answer was lost
+  if (isRight && verification.state === 'verified') return []
+  const verified = refuseVerified(state)
+  if (verified) return verified
+  if (!isCurrent || !isUnderWay(verification, at)) {
+    const why = 'No verification is under way: start one with micro-deposits'
+    return reject('conflict', 'no_verification', why)
+  }
+  if (isRight) {
+    const by = { by: 'micro_deposits', verification_id, note: null } as const
+    return [AchAccountVerified.of({ ach_account_id, ...by, at: isoTime(at) })]
+  }
+  const tries_left = verification.tries_left - 1
+  return [AchAccountVerificationFailed.of({ ach_account_id, verification_id, tries_left, at: isoTime(at) })]
+}
+
+function refuseDisabled({ status, return_code }: AchAccount): Rejection | null {
+  if (status !== 'disabled') return null
+  const why = `The ACH account is disabled: a bank returned a debit with ${return_code}`
+  return reject('conflict', 'ach_account_disabled', why)
+}
+
+function refuseVerified({ status }: AchAccount): Rejection | null {
+  if (status !== 'active') return null
+  return reject('conflict', 'ach_account_verified', 'The ACH account is verified already')
+}
+
+function areSame(left: readonly number[], right: readonly number[]): boolean {
+  const ascending = (amounts: readonly number[]) => amounts.toSorted((one, other) => one - other)
+  return ascending(left).join() === ascending(right).join()
+}

@@ -1,0 +1,194 @@
+import { z } from 'zod'
+import { isoTime } from '../kernel/calendar.ts'
+import type { Decider } from '../kernel/decider.ts'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { id } from '../kernel/ids.ts'
+import { type Rejection, reject } from '../kernel/rejection.ts'
+
+/** A file that a bank reports with, taken once by its content. Amounts are cents, times ISO 8601. */
+const time = () => z.iso.datetime({ precision: 3 })
+const count = () => z.int().min(0)
+const report = { report_id: id() }
+
+export const BankReportReceived = eventType({
+  name: 'BankReportReceived',
+  schema: z.object({
+    ...report,
+    /** In the inbox. */
+    name: z.string(),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    bytes: count(),
+    at: time(),
+  }),
+})
+/** The same content came under another name: it changes nothing. */
+export const BankReportDeliveredAgain = eventType({
+  name: 'BankReportDeliveredAgain',
+  schema: z.object({ ...report, name: z.string(), at: time() }),
+})
+/** Nothing of it counts: it is not whole, or not for us. */
+export const BankReportRefused = eventType({
+  name: 'BankReportRefused',
+  schema: z.object({ ...report, reason: z.string(), at: time() }),
+})
+const parkedItem = z.object({
+  /** Of its entry, or its answer, in the file. */
+  line: z.int().min(1),
+  kind: z.enum(['return', 'change', 'answer', 'other']),
+  /** Why nothing followed from it. */
+  reason: z.string(),
+  /** Of a return or a change, for example `R01`. */
+  code: z.string().nullable(),
+  original_trace: z.string().nullable(),
+  amount_cents: count().nullable(),
+})
+export type ParkedItem = z.output<typeof parkedItem>
+/** Items from which nothing follows until a person has looked at them. */
+export const BankReportItemsParked = eventType({
+  name: 'BankReportItemsParked',
+  schema: z.object({ ...report, items: z.array(parkedItem), at: time() }),
+})
+/** All of it was carried out, but for what is parked. */
+export const BankReportRead = eventType({
+  name: 'BankReportRead',
+  schema: z.object({
+    ...report,
+    format: z.enum(['nacha', 'answers']),
+    items: count(),
+    applied: count(),
+    /** They told what was known. */
+    repeated: count(),
+    parked: count(),
+    at: time(),
+  }),
+})
+/** An operator has it read again: what was parked may fit now. */
+export const BankReportReadAgain = eventType({
+  name: 'BankReportReadAgain',
+  schema: z.object({ ...report, at: time() }),
+})
+/** An operator has seen to a parked item. */
+export const BankReportItemResolved = eventType({
+  name: 'BankReportItemResolved',
+  schema: z.object({ ...report, line: z.int().min(1), note: z.string().nullable(), at: time() }),
+})
+
+const events = [
+  BankReportReceived,
+  BankReportDeliveredAgain,
+  BankReportRefused,
+  BankReportItemsParked,
+  BankReportRead,
+  BankReportReadAgain,
+  BankReportItemResolved,
+] as const
+export type BankReportEvent = EventOf<(typeof events)[number]>
+type DataOf<Type extends BankReportEvent['type']> = Extract<BankReportEvent, { type: Type }>['data']
+
+export const BANK_REPORT_STATUSES = ['received', 'refused', 'read'] as const
+
+export interface BankReport extends DataOf<'BankReportReceived'> {
+  readonly status: (typeof BANK_REPORT_STATUSES)[number]
+  /** All names under which its content came. */
+  readonly names: readonly string[]
+  readonly refusal: string | null
+  readonly counts: Pick<DataOf<'BankReportRead'>, 'format' | 'items' | 'applied' | 'repeated'> | null
+  readonly parked: readonly ParkedItem[]
+  readonly resolved: readonly Omit<DataOf<'BankReportItemResolved'>, 'report_id'>[]
+  readonly updated_at: string
+}
+
+/** Times are epoch milliseconds. */
+export type BankReportCommand =
+  | { readonly type: 'Receive'; readonly data: Omit<DataOf<'BankReportReceived'>, 'at'>; readonly at: number }
+  | { readonly type: 'Refuse'; readonly reason: string; readonly at: number }
+  | {
+      readonly type: 'RecordRead'
+      readonly format: DataOf<'BankReportRead'>['format']
+      readonly items: number
+      readonly repeated: number
+      readonly parked: readonly ParkedItem[]
+      readonly at: number
+    }
+  | { readonly type: 'ReadAgain'; readonly at: number }
+  | { readonly type: 'Resolve'; readonly line: number; readonly note: string | null; readonly at: number }
+
+/** Parked items in one event. */
+const ITEMS_AT_ONCE = 500
+
+export const bankReport: Decider<BankReport | null, BankReportCommand, BankReportEvent> = {
+  category: 'bankReport',
+  events,
+  initialState: null,
+  evolve(state, event) {
+    if (event.type === 'BankReportReceived') {
+      const { name, at } = event.data
+      const nothing = { refusal: null, counts: null, parked: [], resolved: [] }
+      return { ...event.data, status: 'received', names: [name], ...nothing, updated_at: at }
+    }
+    const before = { ...state!, updated_at: event.data.at }
+    switch (event.type) {
+      case 'BankReportDeliveredAgain':
+        return { ...before, names: [...before.names, event.data.name] }
+      case 'BankReportRefused':
+        return { ...before, status: 'refused', refusal: event.data.reason }
+      case 'BankReportItemsParked':
+        return { ...before, parked: [...before.parked, ...event.data.items] }
+      case 'BankReportRead': {
+        const { format, items, applied, repeated } = event.data
+        return { ...before, status: 'read', counts: { format, items, applied, repeated } }
+      }
+      case 'BankReportReadAgain':
+        return { ...before, status: 'received', refusal: null, parked: [] }
+      case 'BankReportItemResolved': {
+        const { report_id: _report, ...resolution } = event.data
+        const parked = before.parked.filter(({ line }) => line !== resolution.line)
+        return { ...before, parked, resolved: [...before.resolved, resolution] }
+      }
+    }
+  },
+  decide(command, state): readonly BankReportEvent[] | Rejection {
+    const at = isoTime(command.at)
+    if (command.type === 'Receive') {
+      const { report_id, name } = command.data
+      if (!state) return [BankReportReceived.of({ ...command.data, at })]
+      return state.names.includes(name) ? [] : [BankReportDeliveredAgain.of({ report_id, name, at })]
+    }
+    if (!state) return reject('not_found', 'bank_report_not_found', 'There is no such bank report')
+    const { report_id, status } = state
+    switch (command.type) {
+      case 'Refuse':
+        return status === 'received' ? [BankReportRefused.of({ report_id, reason: command.reason, at })] : []
+      case 'RecordRead':
+        return status === 'received' ? recordRead(command, state) : []
+      case 'ReadAgain':
+        if (status === 'received') return []
+        return [BankReportReadAgain.of({ report_id, at })]
+      case 'Resolve': {
+        const { line, note } = command
+        if (state.parked.some((item) => item.line === line)) {
+          return [BankReportItemResolved.of({ report_id, line, note, at })]
+        }
+        if (state.resolved.some((item) => item.line === line)) return []
+        return reject('not_found', 'parked_item_not_found', 'No item is parked under this line')
+      }
+    }
+  },
+}
+
+function recordRead(
+  { format, items, repeated, parked, at: now }: Extract<BankReportCommand, { type: 'RecordRead' }>,
+  { report_id, resolved }: BankReport,
+): readonly BankReportEvent[] {
+  const at = isoTime(now)
+  // what a person has seen to stays so
+  const open = parked.filter(({ line }) => !resolved.some((one) => one.line === line))
+  const pages: ParkedItem[][] = []
+  for (let from = 0; from < open.length; from += ITEMS_AT_ONCE)
+    pages.push(open.slice(from, from + ITEMS_AT_ONCE))
+  const applied = items - repeated - parked.length
+  return [
+    ...pages.map((page) => BankReportItemsParked.of({ report_id, items: page, at })),
+    BankReportRead.of({ report_id, format, items, applied, repeated, parked: open.length, at }),
+  ]
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { isoTime } from '../kernel/calendar.ts'
+import type { Decider } from '../kernel/decider.ts'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { id } from '../kernel/ids.ts'
+import { secret } from '../kernel/sealed.ts'
+import { nextClose } from './banking-days.ts'
+
+/** Two small credits that wait for the next file; the account and the amounts are in the vault. Times are ISO 8601. */
+const time = () => z.iso.datetime({ precision: 3 })
+
+export const MicroDepositsOrdered = eventType({
+  name: 'MicroDepositsOrdered',
+  schema: z.object({
+    deposits_id: id(),
+    ach_account_id: id(),
+    /** Where the vault keeps account and amounts until they are in a file. */
+    vault_ref: secret(),
+    batch_closes_at: time(),
+    at: time(),
+  }),
+})
+export const MicroDepositsInFile = eventType({
+  name: 'MicroDepositsInFile',
+  schema: z.object({ deposits_id: id(), file_id: id(), at: time() }),
+})
+/** They cannot be sent: the account's numbers cannot be read, or no bank takes them. */
+export const MicroDepositsLeftOut = eventType({
+  name: 'MicroDepositsLeftOut',
+  schema: z.object({ deposits_id: id(), note: z.string(), at: time() }),
+})
+
+const events = [MicroDepositsOrdered, MicroDepositsInFile, MicroDepositsLeftOut] as const
+export type MicroDepositsEvent = EventOf<(typeof events)[number]>
+
+type Ordered = EventOf<typeof MicroDepositsOrdered>['data']
+
+export interface OrderedMicroDeposits extends Ordered {
+  readonly file_id: string | null
+  readonly is_left_out: boolean
+}
+
+/** Times are epoch milliseconds. */
+export type MicroDepositsCommand =
+  | {
+      readonly type: 'Order'
+      readonly data: Omit<Ordered, 'batch_closes_at' | 'at'>
+      readonly at: number
+    }
+  | { readonly type: 'PutInFile'; readonly fileId: string; readonly at: number }
+  | { readonly type: 'LeaveOut'; readonly note: string; readonly at: number }
+
+export const microDeposits: Decider<OrderedMicroDeposits | null, MicroDepositsCommand, MicroDepositsEvent> = {
+  category: 'microDeposits',
+  events,
+  initialState: null,
+  evolve(state, event) {
+    if (event.type === 'MicroDepositsOrdered') return { ...event.data, file_id: null, is_left_out: false }
+    if (event.type === 'MicroDepositsLeftOut') return { ...state!, is_left_out: true }
+    return { ...state!, file_id: event.data.file_id }
+  },
+  decide(command, state) {
+    const at = isoTime(command.at)
+    if (command.type === 'Order') {
+      // the same order again is the same one
+      if (state) return []
+      return [
+        MicroDepositsOrdered.of({ ...command.data, batch_closes_at: isoTime(nextClose(command.at)), at }),
+      ]
+    }
+    if (!state) throw new Error('There is no such order of micro-deposits')
+    const { deposits_id } = state
+    if (state.file_id !== null || state.is_left_out) return []
+    return command.type === 'PutInFile'
+      ? [MicroDepositsInFile.of({ deposits_id, file_id: command.fileId, at })]
+      : [MicroDepositsLeftOut.of({ deposits_id, note: command.note, at })]
+  },
+}
+
+/** They go with this batch. */
+export const MicroDepositsListed = eventType({
+  name: 'MicroDepositsListed',
+  schema: z.object({ deposits_id: id(), batch_closes_at: time(), at: time() }),
+})
+
+export interface ListMicroDeposits {
+  readonly type: 'List'
+  readonly depositsId: string
+  readonly batchClosesAt: string
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
+/** The orders that go with one batch. */
+export const microDepositsOfBatch: Decider<
+  { readonly deposits: readonly string[] },
+  ListMicroDeposits,
+  EventOf<typeof MicroDepositsListed>
+> = {
+  category: 'microDepositsOfBatch',
+  events: [MicroDepositsListed],
+  initialState: { deposits: [] },
+  evolve: ({ deposits }, { data }) => ({ deposits: [...deposits, data.deposits_id] }),
+  decide({ depositsId: deposits_id, batchClosesAt: batch_closes_at, at }, { deposits }) {
+    if (deposits.includes(deposits_id)) return []
+    return [MicroDepositsListed.of({ deposits_id, batch_closes_at, at: isoTime(at) })]
+  },
+}

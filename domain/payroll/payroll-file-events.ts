@@ -1,0 +1,146 @@
+import { z } from 'zod'
+import { type EventOf, eventType } from '../kernel/event-type.ts'
+import { environment, id } from '../kernel/ids.ts'
+import { canonicalRow } from './payroll-row.ts'
+import { premiumResult, validationResult, wagesResult } from './phases.ts'
+
+/** What happens to a payroll file. Times are in the metadata, amounts in cents. */
+const period = z.object({ start: z.string(), end: z.string() }).nullable()
+/** What who hears of a file's end need not look up. */
+const whose = {
+  employer_id: id(),
+  policy_id: id(),
+  policy_number: z.string(),
+  row_count: z.number().int(),
+  period,
+}
+/**
+ * The ACH account from which the premium is debited: the active primary one of the employer as of now. Null: the employer
+ * has none, and no debit is raised. Absent: there is no premium, or a release that debited none processed the file.
+ */
+const debit_account_id = id().nullable().optional()
+const ofChunk = { file_id: id(), chunk: z.number().int(), last: z.boolean() }
+
+export const PayrollFileReceived = eventType({
+  name: 'PayrollFileReceived',
+  version: 2,
+  // rows came with version 2
+  upcasters: { 1: (raw) => raw },
+  schema: z.object({
+    file_id: id(),
+    tenant_id: id(),
+    environment: environment(),
+    employer_id: id(),
+    policy_id: id(),
+    policy_number: z.string(),
+    source: z.object({
+      kind: z.enum(['tool', 'report', 'inbound_webhook']),
+      /** Set when an agent submitted the rows. */
+      submission_id: id().nullable(),
+      /** Credential, client or connection that sent it. */
+      sender_id: z.string(),
+    }),
+    file_name: z.string(),
+    row_count: z.number().int().positive(),
+    chunk_count: z.number().int().positive(),
+    period,
+    /** Only of a file that was processed at once: `PayrollFileProcessed` follows. Others have them in chunks. */
+    rows: z.array(canonicalRow).optional(),
+  }),
+})
+
+/** What all phases made of a file that was processed at once. */
+export const PayrollFileProcessed = eventType({
+  name: 'PayrollFileProcessed',
+  schema: z.object({
+    file_id: id(),
+    ...whose,
+    /** The policy as of this revision of its stream is what every phase worked with. */
+    policy_revision: z.number().int().nonnegative(),
+    validation: validationResult,
+    wages: wagesResult,
+    /** Null where a rate is missing: `PayrollFileFailed` follows. */
+    premium: premiumResult.nullable(),
+    debit_account_id,
+  }),
+})
+
+export const PayrollRowsRecorded = eventType({
+  name: 'PayrollRowsRecorded',
+  schema: z.object({
+    file_id: id(),
+    /** 0-based; the event of chunk c stands at revision 1 + c. */
+    chunk: z.number().int().nonnegative(),
+    last: z.boolean(),
+    rows: z.array(canonicalRow),
+  }),
+})
+
+export const PayrollFileNormalized = eventType({
+  name: 'PayrollFileNormalized',
+  schema: z.object({
+    file_id: id(),
+    row_count: z.number().int(),
+    /** The policy as of this revision of its stream is what every phase of the file works with. */
+    policy_revision: z.number().int().nonnegative(),
+  }),
+})
+
+export const PayrollRowsValidated = eventType({
+  name: 'PayrollRowsValidated',
+  schema: z.object({
+    ...ofChunk,
+    ...validationResult.shape,
+  }),
+})
+
+export const PayrollWagesCalculated = eventType({
+  name: 'PayrollWagesCalculated',
+  schema: z.object({
+    ...ofChunk,
+    ...wagesResult.shape,
+  }),
+})
+
+export const PayrollPremiumCalculated = eventType({
+  name: 'PayrollPremiumCalculated',
+  schema: z.object({
+    ...ofChunk,
+    ...premiumResult.shape,
+    /** With the last chunk, what the whole file came to: who hears of its end need not read the rows again. */
+    completed: z
+      .object({
+        ...whose,
+        green_rows: z.number().int(),
+        red_rows: z.number().int(),
+        auditable_cents: z.number().int(),
+        premium_cents: z.number().int(),
+        debit_account_id,
+      })
+      .optional(),
+  }),
+})
+
+export const PayrollFileFailed = eventType({
+  name: 'PayrollFileFailed',
+  schema: z.object({
+    file_id: id(),
+    stage: z.enum(['file_creation', 'validation', 'wage_calculation', 'premium_calculation']),
+    error: z.string(),
+  }),
+})
+
+export const payrollFileEvents = [
+  PayrollFileReceived,
+  PayrollFileProcessed,
+  PayrollRowsRecorded,
+  PayrollFileNormalized,
+  PayrollRowsValidated,
+  PayrollWagesCalculated,
+  PayrollPremiumCalculated,
+  PayrollFileFailed,
+] as const
+export type PayrollFileEvent = EventOf<(typeof payrollFileEvents)[number]>
+/** What a received event says of a file beside its rows. */
+export type ReceivedFile = Omit<z.output<typeof PayrollFileReceived.schema>, 'rows'>
+export type PayrollFileStage = z.output<typeof PayrollFileFailed.schema>['stage']

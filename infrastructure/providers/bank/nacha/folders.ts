@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { access, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BankFolders, FilePlace, IncomingFile } from '../../../../application/ports/bank-files.ts'
+import { ProviderUnavailable } from '../../../../application/ports/provider.ts'
+import { errorCode } from '../../../embedded-postgres/processes.ts'
+import { syncDirectory } from '../../../private-files.ts'
+
+/** What whoever fetches a file puts behind its name. */
+export const FETCHED = '.fetched'
+/** What we put behind the name of a file that has come. */
+const TAKEN = '.taken'
+/** Endings of files that are not whole yet, or were dealt with. */
+const NOT_INCOMING = /^\.|\.(part|tmp|taken)$/i
+/** A file of returns has some hundred bytes for each; more than this is none. */
+const MOST_BYTES = 64 * 1024 * 1024
+
+/** Two directories that others put files into and fetch them from. */
+export class NachaFolders implements BankFolders {
+  readonly #outbox: string
+  readonly #inbox: string
+
+  constructor({ outboxDir, inboxDir }: { readonly outboxDir: string; readonly inboxDir: string }) {
+    this.#outbox = outboxDir
+    this.#inbox = inboxDir
+  }
+
+  stage(name: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    return this.#inOutbox(async () => {
+      const path = this.#staged(name)
+      await unlink(path).catch(unlessMissing)
+      const file = await open(path, 'wx', 0o600)
+      try {
+        for await (const chunk of chunks) await file.writeFile(chunk)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await syncDirectory(this.#outbox)
+    })
+  }
+
+  look(name: string, sha256: string): Promise<FilePlace> {
+    return this.#inOutbox(async () => {
+      // who fetches it may rename it between two looks, never back
+      const places = [
+        ['staged', this.#staged(name)],
+        ['exposed', join(this.#outbox, name)],
+        ['fetched', join(this.#outbox, `${name}${FETCHED}`)],
+      ] as const
+      for (const [place, path] of places) if ((await hashOf(path)) === sha256) return place
+      return 'absent'
+    })
+  }
+
+  expose(name: string): Promise<void> {
+    return this.#inOutbox(async () => {
+      // another process that exposes it has been faster
+      await rename(this.#staged(name), join(this.#outbox, name)).catch(unlessMissing)
+      await syncDirectory(this.#outbox)
+    })
+  }
+
+  incoming(): Promise<readonly string[]> {
+    return this.#inInbox(async () => {
+      const entries = await readdir(this.#inbox, { withFileTypes: true })
+      return entries
+        .filter((entry) => entry.isFile() && !NOT_INCOMING.test(entry.name))
+        .map(({ name }) => name)
+        .sort()
+    })
+  }
+
+  read(name: string): Promise<IncomingFile | null> {
+    return this.#inInbox(async () => {
+      const path = join(this.#inbox, name)
+      try {
+        const { size } = await stat(path)
+        if (size > MOST_BYTES) {
+          const sha256 = await hashOf(path)
+          return sha256 === null ? null : { sha256, bytes: size, content: null }
+        }
+        const content = await readFile(path)
+        return { sha256: createHash('sha256').update(content).digest('hex'), bytes: content.length, content }
+      } catch (error) {
+        unlessMissing(error)
+        return null
+      }
+    })
+  }
+
+  take(name: string): Promise<void> {
+    return this.#inInbox(async () => {
+      for (let n = 0; ; n += 1) {
+        const taken = join(this.#inbox, `${name}${n === 0 ? '' : `.${n}`}${TAKEN}`)
+        // an earlier file of that name stays
+        if (await exists(taken)) continue
+        await rename(join(this.#inbox, name), taken).catch(unlessMissing)
+        return
+      }
+    })
+  }
+
+  #staged(name: string): string {
+    return join(this.#outbox, `.${name}.tmp`)
+  }
+
+  #inOutbox<Result>(run: () => Promise<Result>): Promise<Result> {
+    return inFolder('outbox', run)
+  }
+
+  #inInbox<Result>(run: () => Promise<Result>): Promise<Result> {
+    return inFolder('inbox', run)
+  }
+}
+
+/** @throws ProviderUnavailable where the operating system would not do it; other errors go through. */
+async function inFolder<Result>(which: 'outbox' | 'inbox', run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (error) {
+    const code = errorCode(error)
+    if (code === undefined || !/^E[A-Z]+$/.test(code)) throw error
+    throw new ProviderUnavailable(`The ${which} of the bank cannot be used (${code})`)
+  }
+}
+
+function unlessMissing(error: unknown): void {
+  if (errorCode(error) !== 'ENOENT') throw error
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Null where there is no such file. */
+async function hashOf(path: string): Promise<string | null> {
+  const hash = createHash('sha256')
+  try {
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+  } catch (error) {
+    unlessMissing(error)
+    return null
+  }
+  return hash.digest('hex')
+}

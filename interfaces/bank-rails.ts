@@ -1,0 +1,58 @@
+import { constants } from 'node:fs'
+import { access, realpath, stat } from 'node:fs/promises'
+import type { Application } from '../application/application.ts'
+import type { FileApp } from '../application/banking/bank-files/parts.ts'
+import type { BankFiles } from '../application/ports/bank-files.ts'
+import { LIMITS } from '../domain/banking/nacha/draft.ts'
+import { isWithin } from '../infrastructure/config/combinations.ts'
+import { type Config, ConfigError } from '../infrastructure/config/config.ts'
+import type { Database } from '../infrastructure/database/database.ts'
+import { errorCode } from '../infrastructure/embedded-postgres/processes.ts'
+import { EncryptedBankArchive } from '../infrastructure/providers/bank/nacha/archive.ts'
+import { NachaFolders } from '../infrastructure/providers/bank/nacha/folders.ts'
+import { NachaBankRail } from '../infrastructure/providers/bank/nacha/rail.ts'
+import { SimulatedBankRail } from '../infrastructure/providers/bank/simulated.ts'
+
+/**
+ * The bank rails: what sandbox keys do stays with the simulated one, whatever is configured.
+ * @throws ConfigError when a folder of the bank cannot be used.
+ */
+export async function bankRails(
+  { bankRail }: Pick<Config, 'bankRail'>,
+  parts: Omit<FileApp, 'bankFiles'> & Pick<Application, 'faults'> & Pick<Database, 'pool'>,
+): Promise<Pick<Application, 'bankRails' | 'bankFiles'>> {
+  const simulated = new SimulatedBankRail(parts)
+  if (bankRail.kind === 'simulated') {
+    return { bankRails: { live: simulated, sandbox: simulated }, bankFiles: null }
+  }
+  const { outboxDir, inboxDir, dataDir, originator } = bankRail
+  await checkFolder('NACHA_OUTBOX_DIR', outboxDir, dataDir)
+  await checkFolder('NACHA_INBOX_DIR', inboxDir, dataDir)
+  const bankFiles: BankFiles = {
+    folders: new NachaFolders({ outboxDir, inboxDir }),
+    archive: new EncryptedBankArchive(parts.pool, parts.vault),
+    ...{ originator, limits: LIMITS },
+  }
+  const { log, registry, commands, clock, vault, randomness } = parts
+  const live = new NachaBankRail({ log, registry, commands, clock, vault, randomness, bankFiles })
+  return { bankRails: { live, sandbox: simulated }, bankFiles }
+}
+
+/** A folder that is not there is not made: it may be a place that is not mounted. */
+async function checkFolder(name: string, path: string, dataDir: string): Promise<void> {
+  const refuse = (why: string) =>
+    new ConfigError(
+      `${name} is ${JSON.stringify(path)}, ${why}: expected a directory that the service can write`,
+    )
+  try {
+    if (!(await stat(path)).isDirectory()) throw refuse('which is no directory')
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    throw refuse(`which cannot be used (${errorCode(error)})`)
+  }
+  const real = await realpath(path)
+  const data = await realpath(dataDir).catch(() => dataDir)
+  if (isWithin(data, real))
+    throw new ConfigError(`${name} is in DATA_DIR (${dataDir}): expected a directory outside it`)
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import { listBankReports } from '../../application/banking/bank-files/list-files.ts'
+import { decideReport } from '../../application/banking/bank-files/verbs.ts'
+import { BANK_REPORT_STATUSES, type BankReport, bankReport } from '../../domain/banking/bank-report.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { accepted } from '../endpoints/endpoint.ts'
+import { flagText, id, idOf, optional, text, word } from '../endpoints/fields.ts'
+import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
+import { contextOf, endpoint, loaded, notFound, operator } from './api.ts'
+import { shownTime } from './values.ts'
+
+const Row = z
+  .object({
+    report_id: id(),
+    name: z.string().describe('As it stood in the inbox'),
+    status: z.enum(BANK_REPORT_STATUSES),
+    format: z.enum(['nacha', 'answers']).nullable(),
+    items: z.int(),
+    applied: z.int(),
+    repeated: z.int().describe('Items that told what was known'),
+    parked: z.int().describe('Items that a person has yet to look at'),
+    refusal: z.string().nullable().describe('Why nothing of it counts'),
+    received_at: shownTime(),
+  })
+  .meta({ id: 'BankReportRow' })
+const Item = z
+  .object({
+    line: z.int().describe('In the file'),
+    kind: z.enum(['return', 'change', 'answer', 'other']),
+    reason: z.string().describe('Why nothing followed from it'),
+    code: z.string().nullable(),
+    original_trace: z.string().nullable(),
+    amount_cents: z.int().nullable(),
+  })
+  .meta({ id: 'ParkedBankItem' })
+const Report = Row.omit({ parked: true })
+  .extend({
+    names: z.array(z.string()).readonly().describe('All names under which the same content came'),
+    sha256: z.string(),
+    bytes: z.int(),
+    parked: z.array(Item).readonly(),
+    resolved: z.array(z.object({ line: z.int(), note: z.string().nullable(), at: shownTime() })).readonly(),
+  })
+  .meta({ id: 'BankReport' })
+
+const params = z.object({ report_id: idOf('bank report') })
+const NONE = { 404: 'There is no such bank report' } as const
+
+export const bankReportEndpoints = [
+  endpoint({
+    operation: 'listBankReports',
+    method: 'GET',
+    path: '/bank-reports',
+    summary: 'List files that the bank reported with, newest first',
+    access: operator,
+    query: z.object({
+      ...page,
+      status: word(...BANK_REPORT_STATUSES).optional(),
+      parked: flagText().describe('Only those with parked items'),
+    }),
+    answers: { 200: z.array(Row).readonly() },
+    pagination,
+    command: {
+      name: 'bank-reports list',
+      columns: {
+        'report id': 'report_id',
+        name: 'name',
+        status: 'status',
+        items: 'items',
+        parked: 'parked',
+        received: 'received_at',
+      },
+    },
+    async handle({ host: { app }, query }) {
+      const wanted = pageOf(query)
+      const scope = { status: query.status ?? null, leastParked: query.parked ? 1 : 0 }
+      const { items, total } = await listBankReports(app, scope, wanted)
+      return listAnswer(wanted, { items: items.map(({ seq: _seq, ...row }) => row), total })
+    },
+  }),
+  endpoint({
+    operation: 'showBankReport',
+    method: 'GET',
+    path: '/bank-reports/{report_id}',
+    summary: 'Show a file that the bank reported with, and the items of it that are parked',
+    access: operator,
+    params,
+    answers: { 200: Report },
+    errors: NONE,
+    command: { name: 'bank-reports show' },
+    handle: async ({ host, params }) =>
+      shown(await loaded(host, bankReport, params.report_id, 'bank report')),
+  }),
+  endpoint({
+    operation: 'readBankReportAgain',
+    method: 'POST',
+    path: '/bank-reports/{report_id}/read-again',
+    summary: 'Read a report again: what was parked, or refused, may fit now',
+    description: 'What was carried out is not carried out again.',
+    access: operator,
+    params,
+    body: z.object({}),
+    answers: { 200: Report },
+    errors: NONE,
+    command: { name: 'bank-reports read-again' },
+    handle: (call) => decided(call, { type: 'ReadAgain' }),
+  }),
+  endpoint({
+    operation: 'resolveBankReportItem',
+    method: 'POST',
+    path: '/bank-reports/{report_id}/items/{line}/resolve',
+    summary: 'Take note of a parked item: a person has seen to it',
+    access: operator,
+    params: params.extend({ line: z.string() }),
+    body: z.object({ note: optional(text()).describe('Names nobody: it is kept as it is') }),
+    answers: { 200: Report },
+    errors: { 404: 'There is no such bank report, or no item is parked under the line' },
+    command: { name: 'bank-reports resolve' },
+    handle: (call) =>
+      decided(call, { type: 'Resolve', line: Number(call.params.line), note: call.body.note }),
+  }),
+]
+
+type ReportCall = Parameters<typeof contextOf>[0] & { readonly params: { readonly report_id: string } }
+type Decision = Parameters<typeof decideReport>[2]
+type Untimed<Command> = Command extends unknown ? Omit<Command, 'at'> : never
+
+async function decided(call: ReportCall, decision: Untimed<Decision>) {
+  const { app } = call.host
+  const { report_id } = call.params
+  if (!isId(report_id)) throw notFound(NONE[404])
+  const command = { ...decision, at: app.clock.now() } as Decision
+  return shown(accepted(await decideReport(app, report_id, command, contextOf(call))))
+}
+
+function shown(report: BankReport) {
+  const { report_id, name, names, status, sha256, bytes, counts, parked, resolved, refusal, at } = report
+  const { format = null, items = 0, applied = 0, repeated = 0 } = counts ?? {}
+  return {
+    ...{ report_id, name, names, status, format, items, applied, repeated, parked, resolved, refusal },
+    ...{ sha256, bytes, received_at: at },
+  }
+}

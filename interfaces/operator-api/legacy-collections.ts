@@ -1,0 +1,207 @@
+import { z } from 'zod'
+import { legacyRecordOf, recordLegacyCollection } from '../../application/banking/legacy-collections.ts'
+import {
+  BATCH_LINES,
+  type ImportLine,
+  importLegacyCollections,
+  importProgress,
+  REFUSALS_TOLD,
+} from '../../application/banking/legacy-import.ts'
+import { TimeSlice } from '../../application/time-slices.ts'
+import {
+  datedAt,
+  LEGACY_STATUSES,
+  type LegacyCollection,
+  legacyCollection,
+  legacyGroupOf,
+} from '../../domain/banking/legacy-collection.ts'
+import { MAX_LINES } from '../../domain/banking/legacy-import.ts'
+import { isId } from '../../domain/kernel/ids.ts'
+import { create, created, REPEATED } from '../endpoints/creations.ts'
+import { check } from '../endpoints/faults.ts'
+import { date, id, idOf, optional, text, wholeNumber, word } from '../endpoints/fields.ts'
+import { type BodyLine, MAX_LINE_BYTES } from '../http/lines.ts'
+import { parseJson } from '../http/strict-json.ts'
+import { contextOf, endpoint, keyed, notFound, operator, operatorApi } from './api.ts'
+import { shownTime } from './values.ts'
+
+const Input = z.object({
+  employer_id: id(),
+  policy_id: optional(id()).describe('A policy of the employer'),
+  carrier_id: optional(id()).describe('Default: the policy’s; without a policy nobody’s'),
+  period_start: date(),
+  period_end: date().describe('As of which the record is dated'),
+  premium_cents: wholeNumber().min(1),
+  status: word(...LEGACY_STATUSES),
+})
+
+const Record = z
+  .object({
+    transaction_id: id(),
+    tenant_id: id(),
+    environment: z.enum(['live', 'sandbox']),
+    employer_id: id(),
+    carrier_id: id().nullable(),
+    policy_id: id().nullable(),
+    period_start: z.string(),
+    period_end: z.string(),
+    premium_cents: z.int(),
+    status: z.enum(LEGACY_STATUSES),
+    status_group: z.enum(['in_flight', 'money_landed', 'failed']),
+    return_code: z.string().nullable(),
+    import: z.object({ import_id: id(), line: z.int() }).nullable(),
+    created_at: shownTime().describe('The beginning of the last day of its period'),
+    recorded_at: shownTime().describe('When this service was told of it'),
+  })
+  .meta({ id: 'LegacyCollection' })
+
+const Refusal = z.object({ line: z.int(), reason: z.string() }).meta({ id: 'RefusedLine' })
+const Imported = z
+  .object({
+    import_id: z.string(),
+    stored: z.int(),
+    repeated: z.int().describe('Lines that were stored before'),
+    refused: z.array(Refusal).readonly().describe(`At most ${REFUSALS_TOLD}, the first ones`),
+    refused_count: z.int(),
+  })
+  .meta({ id: 'LegacyImport' })
+const Progress = z
+  .object({
+    import_id: z.string(),
+    stored: z.int().describe('Lines that are stored'),
+    last_line: z.int(),
+    begun_at: shownTime(),
+    updated_at: shownTime(),
+  })
+  .meta({ id: 'LegacyImportProgress' })
+
+const importName = () => text(200)
+
+export const legacyCollectionEndpoints = [
+  endpoint({
+    operation: 'recordLegacyCollection',
+    method: 'POST',
+    path: '/legacy-collections',
+    summary: 'Record what the legacy service has of a debit',
+    description:
+      'It stands in the ledger of its employer, and keeps the same premium from being collected again.',
+    access: operator,
+    body: Input,
+    idempotent: REPEATED.answered,
+    answers: created(Record),
+    errors: { 404: 'There is no such employer, or it has no such policy, or its tenant no such carrier' },
+    command: { name: 'legacy-collections add' },
+    handle(call) {
+      const { app } = call.host
+      return create(keyed(call), 'POST /legacy-collections', {
+        create: (context) => recordLegacyCollection(app, call.body, context),
+        idOf: ({ transaction_id }) => transaction_id,
+        show: shown,
+        repeated: legacyCollection,
+      })
+    },
+  }),
+  endpoint({
+    operation: 'importLegacyCollections',
+    method: 'POST',
+    path: '/legacy-collections/import',
+    summary: 'Import records of the legacy service, one a line',
+    description:
+      'Each line is a record as `POST /legacy-collections` takes it, at most ' +
+      `${MAX_LINE_BYTES / 1024} KiB; an import has at most ${MAX_LINES.toLocaleString('en-US')} lines. They are stored while ` +
+      'they come. Sent again under its `import_id`, whole, after whatever became of the first attempt, every line is ' +
+      'stored once: lines are known by their number, blank ones counted. A line that cannot be stored is refused for ' +
+      'itself, and may be corrected in its place.',
+    access: operator,
+    query: z.object({
+      import_id: importName()
+        .optional()
+        .describe('Your name of the import; else it gets one, and is told in the answer'),
+    }),
+    line: Input,
+    answers: { 200: Imported },
+    command: { name: 'legacy-collections import' },
+    async handle(call) {
+      const { app } = call.host
+      const name = call.query.import_id ?? app.randomness.id()
+      const context = contextOf(call)
+      const outcome = await importLegacyCollections(app, name, readLines(call.lines(BATCH_LINES)), context)
+      const { stored, repeated, refused: refused_count, refusals: refused } = outcome
+      return { import_id: name, stored, repeated, refused, refused_count }
+    },
+  }),
+  endpoint({
+    operation: 'showLegacyImport',
+    method: 'GET',
+    path: '/legacy-collections/import',
+    summary: 'Show how far an import is',
+    access: operator,
+    query: z.object({ import_id: importName() }),
+    answers: { 200: Progress },
+    errors: { 404: 'No line is stored under this `import_id`' },
+    command: { name: 'legacy-collections progress' },
+    async handle({ host: { app }, query: { import_id } }) {
+      const progress = await importProgress(app, import_id)
+      if (!progress) throw notFound(`No line of an import ${import_id} is stored`)
+      const { begun, lines, updated_at } = progress
+      return {
+        ...{ import_id, stored: lines.size, last_line: lines.last },
+        ...{ begun_at: begun!.at, updated_at: updated_at! },
+      }
+    },
+  }),
+  endpoint({
+    operation: 'showLegacyCollection',
+    method: 'GET',
+    path: '/legacy-collections/{transaction_id}',
+    summary: 'Show a record of the legacy service',
+    access: operator,
+    params: z.object({ transaction_id: idOf('record') }),
+    answers: { 200: Record },
+    errors: { 404: 'There is no such record' },
+    command: { name: 'legacy-collections show' },
+    async handle({ host: { app }, params: { transaction_id } }) {
+      const record = isId(transaction_id) ? await legacyRecordOf(app, transaction_id) : null
+      if (!record) throw notFound('There is no such record of the legacy service')
+      return shown(record)
+    },
+  }),
+]
+
+function shown(record: LegacyCollection) {
+  const { changes: _changes, ...fields } = record
+  return { ...fields, status_group: legacyGroupOf(record.status), created_at: datedAt(record.period_end) }
+}
+
+/** What the lines of an import say. */
+async function* readLines(
+  batches: AsyncIterable<readonly BodyLine[]>,
+): AsyncGenerator<readonly ImportLine[]> {
+  const slice = new TimeSlice()
+  for await (const batch of batches) {
+    const read: ImportLine[] = []
+    for (const line of batch) {
+      read.push(readLine(line))
+      const pause = slice.over()
+      if (pause) await pause
+    }
+    yield read
+  }
+}
+
+function readLine({ line, bytes }: BodyLine): ImportLine {
+  const refused = (reason: string) => ({ line, reason })
+  if (line > MAX_LINES) return refused(`an import has at most ${MAX_LINES} lines`)
+  if (bytes === null) return refused(`the line is longer than ${MAX_LINE_BYTES / 1024} KiB`)
+  const parsed = parseJson(bytes)
+  if (!parsed.ok) return refused(parsed.message.replace(/^The body/, 'The line'))
+  if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) {
+    return refused('The line must be a JSON object')
+  }
+  const result = check(Input, parsed.value)
+  if ('faults' in result) return refused(operatorApi.refuse(result.faults).message)
+  const { employer_id, carrier_id, policy_id, period_start, period_end, premium_cents, status } = result.value
+  return {
+    row: { line, employer_id, carrier_id, policy_id, period_start, period_end, premium_cents, status },
+  }
+}

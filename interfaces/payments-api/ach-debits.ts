@@ -1,0 +1,228 @@
+import { z } from 'zod'
+import { createApiDebit, MOST_DEBIT_CENTS, refuseApiDebit } from '../../application/banking/api-debits.ts'
+import { tellDebit } from '../../application/banking/bank-rail.ts'
+import { cancelDebit } from '../../application/banking/cancel-debit.ts'
+import { debitOf, transactionOf } from '../../application/banking/transactions.ts'
+import { runClaimed } from '../../application/idempotency/claims.ts'
+import { requestHash } from '../../application/idempotency/request-hash.ts'
+import type { RailReport } from '../../application/ports/bank-rail.ts'
+import { PAYMENT_PURPOSES } from '../../domain/banking/bank-debit-events.ts'
+import { isCalendarDate, parseTime } from '../../domain/kernel/calendar.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { Answer, accepted } from '../endpoints/endpoint.ts'
+import { date, id, idOf, optional, text, word, wrongType } from '../endpoints/fields.ts'
+import { shownState, TransactionState } from './ach-transaction-schemas.ts'
+import { contextOf, endpoint, keyed, partner, partnerIn } from './api.ts'
+import { metadata } from './metadata.ts'
+
+const params = z.object({ transaction_id: idOf('debit') })
+const REACH = { 404: 'There is no such debit' } as const
+const AMOUNT = `must be a whole number of cents from 1 to ${MOST_DEBIT_CENTS}`
+const DATE =
+  'must be an existing date in ISO 8601, like 2026-01-31 or 2026-01-31T12:00:00Z, until the year 9998'
+/** The banking day after it is in the year 9999 at the latest. */
+const LAST_DATE = '9998-12-31'
+
+/** Cents of one debit. */
+function amountCents() {
+  return z.int(wrongType(AMOUNT)).min(1, AMOUNT).max(MOST_DEBIT_CENTS, AMOUNT)
+}
+
+/** A key in a body. */
+export function bodyKey() {
+  return z
+    .string()
+    .regex(/\S/, 'must not be empty')
+    .max(255)
+    .describe(
+      'Of the tenant and environment, for debits and entries of collections alike: the same again answers the first transaction',
+    )
+}
+
+/** A day, also as the beginning of a time: it is taken as it is written there. */
+function day() {
+  return z
+    .string(wrongType(DATE))
+    .refine((value) => isCalendarDate(value) || parseTime(value) !== null, DATE)
+    .refine((value) => value.slice(0, 10) <= LAST_DATE, DATE)
+    .transform((value) => value.slice(0, 10))
+    .meta({ description: 'A date, or a time, of which the date as it stands there counts' })
+}
+
+const newDebit = z.object({
+  employer_id: text(),
+  carrier_id: text(),
+  policy_id: text(),
+  bank_account_id: text().describe('An ACH account, or a bank account that is tied to exactly one'),
+  amount_cents: amountCents(),
+  payment_purpose: word(...PAYMENT_PURPOSES),
+  description: optional(text()),
+  idempotency_key: optional(bodyKey()),
+  effective_date: optional(day()),
+  metadata: metadata({ hasOwnPairs: false }),
+})
+
+const CreatedDebit = z
+  .object({
+    success: z.literal(true),
+    transaction_id: id(),
+    status: z.literal('PENDING').describe('At creation; reads use the word `pending`'),
+    amount: z.int().describe('Cents'),
+  })
+  .meta({ id: 'CreatedAchDebit' })
+
+export const achDebitEndpoints = [
+  endpoint({
+    operation: 'createAchDebit',
+    method: 'POST',
+    path: '/ach/debits',
+    summary: 'Debit a bank account of an employer',
+    description:
+      'Whether it is collected is decided later, by gates that no field of the request moves: read its status for a ' +
+      '`reason`. No webhook tells of it.',
+    access: partner,
+    body: newDebit,
+    idempotent: 'The same key and body are answered as the first time, with 200; another body is 409',
+    answers: {
+      201: CreatedDebit,
+      200: CreatedDebit.describe('The key was used before: this is its transaction'),
+    },
+    errors: {
+      403: 'The key is not for payments, or does not reach employer or carrier',
+      404: 'Employer, carrier, policy or account is not there; the message names which',
+      409: 'The account is disabled, or the key was used for another debit',
+    },
+    async handle(call) {
+      const { host, caller, body } = call
+      const { app } = host
+      const { client } = caller
+      const run = async (context: Parameters<typeof createApiDebit>[3]) => {
+        const arranged = await createApiDebit(app, client, body, context)
+        if (isRejection(arranged)) return arranged
+        const { leg_id: transaction_id, amount_cents: amount } = arranged.debit
+        const shown = { success: true, transaction_id, status: 'PENDING', amount } as const
+        return { status: arranged.isNew ? 201 : 200, body: shown } as const
+      }
+      const { caller: whose, key, context, sent } = keyed(call)
+      if (key === null) {
+        const { status, body } = accepted(await run(context))
+        return new Answer(status, body, { replayed: status === 200 })
+      }
+      const request = {
+        ...{
+          caller: whose,
+          operation: 'POST /ach/debits',
+          key,
+          requestHash: await requestHash(sent),
+          context,
+        },
+        check: (claimedAs: string | null) => {
+          const attempt = claimedAs === null ? context : { ...context, commandId: claimedAs, mayRepeat: true }
+          return refuseApiDebit(app, client, body, attempt)
+        },
+      }
+      const { status, body: shown, replayed } = accepted(await runClaimed(app, request, run))
+      return new Answer(status as 200 | 201, shown as z.input<typeof CreatedDebit>, {
+        replayed: replayed || status === 200,
+      })
+    },
+  }),
+  endpoint({
+    operation: 'showAchDebitStatus',
+    method: 'GET',
+    path: '/ach/debits/{transaction_id}/status',
+    summary: 'Show how a debit stands',
+    description: 'Of a debit that a gate stopped, `status_group` and `reason` tell so.',
+    access: partner,
+    params,
+    answers: { 200: TransactionState },
+    errors: REACH,
+    async handle({ host: { app }, caller, params }) {
+      return shownState(accepted(await transactionOf(app, caller.client, params.transaction_id)))
+    },
+  }),
+  endpoint({
+    operation: 'cancelAchDebit',
+    method: 'POST',
+    path: '/ach/debits/{transaction_id}/cancel',
+    summary: 'Cancel a debit before its batch closes; cancelling again changes nothing',
+    access: partner,
+    params,
+    body: z.object({}),
+    answers: { 200: TransactionState },
+    errors: { ...REACH, 409: 'Its batch has closed, or it has ended' },
+    async handle(call) {
+      const { app } = call.host
+      const debit = accepted(await debitOf(app, call.caller.client, call.params.transaction_id))
+      const cancelled = accepted(await cancelDebit(app, debit.leg_id, contextOf(call)))
+      return shownState({ kind: 'debit', debit: cancelled })
+    },
+  }),
+]
+
+const sandbox = partnerIn('sandbox', 'What banks report can be played with sandbox keys only')
+
+/** What in the sandbox happens to debits as it otherwise would at the bank. */
+function simulation<Body extends z.ZodObject>(
+  declared: { readonly verb: RailReport['verb']; readonly operation: string; readonly summary: string },
+  body: Body,
+  reportOf: (body: z.output<Body>) => RailReport,
+) {
+  return endpoint({
+    operation: declared.operation,
+    method: 'POST',
+    path: `/sandbox/ach/debits/{transaction_id}/${declared.verb}`,
+    summary: declared.summary,
+    description:
+      'A report that does not fit how the debit stands is 409, and changes nothing. With a sandbox key only.',
+    access: sandbox,
+    params,
+    body,
+    answers: { 200: TransactionState },
+    errors: {
+      ...REACH,
+      403: 'The key is not of the sandbox, or does not reach the debit',
+      409: 'The report does not fit how the debit stands',
+    },
+    async handle(call) {
+      const { app } = call.host
+      const debit = accepted(await debitOf(app, call.caller.client, call.params.transaction_id))
+      const report = reportOf(call.body as z.output<Body>)
+      const told = accepted(await tellDebit(app, debit.leg_id, report, contextOf(call)))
+      return shownState({ kind: 'debit', debit: told })
+    },
+  })
+}
+
+export const debitSandboxEndpoints = [
+  simulation(
+    {
+      verb: 'acknowledge',
+      operation: 'simulateDebitAcknowledged',
+      summary: 'Let the bank have the file with a debit',
+    },
+    z.object({}),
+    () => ({ verb: 'acknowledge' }),
+  ),
+  simulation(
+    {
+      verb: 'settle',
+      operation: 'simulateDebitSettled',
+      summary: 'Let the processor report a debit settled',
+    },
+    z.object({
+      processor_status: optional(text(100)),
+      transmission_date: optional(date()),
+      effective_date: optional(date()),
+    }),
+    ({ processor_status, transmission_date, effective_date }) => ({
+      ...{ verb: 'settle', processorStatus: processor_status },
+      ...{ transmissionDate: transmission_date, effectiveDate: effective_date },
+    }),
+  ),
+  simulation(
+    { verb: 'return', operation: 'simulateDebitReturned', summary: 'Let the bank return a debit' },
+    z.object({ return_code: z.string().regex(/^R\d{2}$/, 'must be a return code such as R01') }),
+    ({ return_code }) => ({ verb: 'return', returnCode: return_code }),
+  ),
+]

@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import type { ShownAchAccount } from '../../application/banking/ach-accounts.ts'
+import type { ShownBankAccount } from '../../application/banking/bank-accounts.ts'
+import { ACH_ACCOUNT_STATUSES } from '../../domain/banking/ach-account.ts'
+import { BANK_ACCOUNT_STATUSES, CONNECTION_TYPES } from '../../domain/banking/bank-account.ts'
+import { id, optional, text, withDefault, word, wrongType } from '../endpoints/fields.ts'
+
+const time = () => z.iso.datetime({ precision: 3 })
+const NAME = 200
+const accountType = () => word('checking', 'savings')
+
+/** A bank account of the metadata layer. */
+export const BankAccount = z
+  .object({
+    _id: id(),
+    user_id: z.string(),
+    name: z.string(),
+    bank_name: z.string(),
+    employer_id: id().nullable(),
+    carrier_id: id().nullable(),
+    connection_type: z.enum(CONNECTION_TYPES),
+    status: z.enum(BANK_ACCOUNT_STATUSES),
+    primary: z.boolean().describe('Of its employer, else its carrier, else its user'),
+    created_at: time(),
+    updated_at: time(),
+  })
+  .meta({ id: 'BankAccount' })
+
+export function showBankAccount({ account, isPrimary: primary }: ShownBankAccount) {
+  const { bank_account_id: _id, user_id, name, bank_name, employer_id, carrier_id } = account
+  const { connection_type, status, created_at, updated_at } = account
+  return {
+    ...{ _id, user_id, name, bank_name, employer_id, carrier_id },
+    ...{ connection_type, status, primary, created_at, updated_at },
+  }
+}
+
+export const newBankAccount = z.object({
+  user_id: text(NAME).describe('Your own word for who manages it'),
+  name: text(NAME),
+  bank_name: text(NAME),
+  employer_id: optional(text(NAME)),
+  carrier_id: optional(text(NAME)),
+  connection_type: withDefault(word(...CONNECTION_TYPES), 'manual'),
+  primary: withDefault(z.boolean(), false),
+})
+
+export const bankAccountChange = change({
+  name: text(NAME).optional(),
+  bank_name: text(NAME).optional(),
+  employer_id: text(NAME).nullable().optional(),
+  carrier_id: text(NAME).nullable().optional(),
+  connection_type: word(...CONNECTION_TYPES).optional(),
+  status: word(...BANK_ACCOUNT_STATUSES).optional(),
+  primary: z.boolean().optional(),
+})
+
+/** An ACH account, without its numbers. */
+export const AchAccount = z
+  .object({
+    _id: id(),
+    account_last4: z.string(),
+    routing_last4: z.string(),
+    status: z.enum(ACH_ACCOUNT_STATUSES),
+    bank_name: z.string(),
+    account_type: z.enum(['checking', 'savings']),
+    owner_type: z.enum(['employer', 'carrier']),
+    owner_id: id(),
+    nickname: z.string().nullable(),
+    is_primary: z.boolean(),
+    connection_type: z.enum(CONNECTION_TYPES),
+    verified: z.boolean(),
+    created_at: time(),
+    updated_at: time(),
+  })
+  .meta({ id: 'AchAccount' })
+
+export function showAchAccount({ account, isPrimary }: ShownAchAccount) {
+  const { ach_account_id: _id, routing_last4, status, bank_name, owner_type, owner_id } = account
+  const { nickname, connection_type, created_at, updated_at } = account
+  const { account_last4, account_type } = account.account
+  return {
+    ...{ _id, account_last4, routing_last4, status, bank_name, account_type, owner_type, owner_id },
+    ...{ nickname, is_primary: isPrimary, connection_type },
+    ...{ verified: account.verified, created_at, updated_at },
+  }
+}
+
+/** Digits, which no refusal repeats. */
+const digits = (pattern: RegExp, what: string) => z.string(wrongType(what)).regex(pattern, what)
+
+export const newAchAccount = z
+  .object({
+    owner_type: word('employer', 'carrier'),
+    owner_id: text(NAME),
+    routing_number: digits(/^\d{9}$/, 'must be a string of 9 digits'),
+    account_number: digits(/^\d{5,17}$/, 'must be a string of 5 to 17 digits'),
+    bank_name: text(NAME),
+    account_type: accountType(),
+    nickname: optional(text(NAME)),
+    is_primary: withDefault(z.boolean(), false),
+  })
+  .superRefine(({ routing_number, account_number, bank_name, nickname }, { addIssue }) => {
+    // names are shown and kept as they are
+    for (const [field, value] of Object.entries({ bank_name, nickname })) {
+      if (value?.includes(account_number) || value?.includes(routing_number)) {
+        addIssue({ code: 'custom', path: [field], message: 'must not hold a number of the account' })
+      }
+    }
+  })
+
+export const achAccountChange = change({
+  nickname: text(NAME).nullable().optional(),
+  bank_name: text(NAME).optional(),
+  account_type: accountType().optional(),
+  is_primary: z.boolean().optional(),
+})
+
+/** A change of some fields: at least one, and no others. */
+function change<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z
+    .strictObject(shape)
+    .refine(
+      (sent) => Object.keys(sent).length > 0,
+      `The body must have at least one of ${Object.keys(shape).join(', ')}`,
+    )
+}
+
+/** An ACH account whose verification was started. */
+export const AchAccountVerification = z
+  .object({
+    _id: id(),
+    status: z.enum(ACH_ACCOUNT_STATUSES),
+    tries_left: z.int(),
+    expires_at: time().describe('Until when the amounts can be told'),
+  })
+  .meta({ id: 'AchAccountVerification' })

@@ -1,0 +1,124 @@
+import { achAccounts, bankAccounts as table } from '../application/read-models/bank-accounts.ts'
+import {
+  AchAccountCreated,
+  AchAccountDeleted,
+  AchAccountDisabled,
+  AchAccountVerified,
+} from '../domain/banking/ach-account-events.ts'
+import { BankAccountChanged, BankAccountCreated, BankAccountDeleted } from '../domain/banking/bank-account.ts'
+import { PrimaryAccountChosen, PrimaryAccountCleared } from '../domain/banking/primary-account.ts'
+import { projection } from './runtime/projection.ts'
+
+const ofAccount = ({ data }: { data: { bank_account_id: string } }) =>
+  ({ bank_accounts: [[data.bank_account_id]] }) as const
+const ofAchAccount = ({ data }: { data: { ach_account_id: string } }) =>
+  ({ ach_accounts: [[data.ach_account_id]] }) as const
+
+interface Associated {
+  readonly employer_id: string | null
+  readonly carrier_id: string | null
+  readonly user_id: string
+}
+/** Whose primary account one can be. */
+const ownerOf = ({ employer_id, carrier_id, user_id }: Associated) =>
+  employer_id !== null
+    ? `employer/${employer_id}`
+    : carrier_id !== null
+      ? `carrier/${carrier_id}`
+      : `user/${user_id}`
+
+/** Bank accounts of both layers, as they are listed and looked for. */
+export const bankAccounts = projection({
+  name: 'bank-accounts',
+  version: 1,
+  tables: [table, achAccounts],
+  handlers: (on) => [
+    on(BankAccountCreated, {
+      apply({ data, position }, { bank_accounts }) {
+        const { bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id } = data
+        bank_accounts.put({
+          ...{ bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id },
+          ...{ connection_type: data.connection_type, status: 'active' },
+          ...{ primary_of: null, is_primary: false, seq: position },
+        })
+      },
+    }),
+    on(BankAccountChanged, {
+      reads: ofAccount,
+      apply({ data }, { bank_accounts }) {
+        const { bank_account_id } = data
+        const row = bank_accounts.get(bank_account_id)
+        if (!row) return
+        const { employer_id = row.employer_id, carrier_id = row.carrier_id } = data
+        const { connection_type = row.connection_type, status = row.status } = data
+        const owner = ownerOf({ employer_id, carrier_id, user_id: row.user_id })
+        bank_accounts.change([bank_account_id], {
+          ...{ employer_id, carrier_id, connection_type, status },
+          is_primary: row.primary_of === owner,
+        })
+      },
+    }),
+    on(BankAccountDeleted, {
+      apply: ({ data }, { bank_accounts }) => bank_accounts.remove(data.bank_account_id),
+    }),
+    on(PrimaryAccountChosen, {
+      reads: ({ data: { layer, account_id, replaces } }) =>
+        layer === 'bank_account'
+          ? {
+              bank_accounts: [account_id, ...(replaces === null ? [] : [replaces])].map(
+                (id) => [id] as const,
+              ),
+            }
+          : {},
+      apply({ data: { layer, account_id, replaces, owner_type, owner_id } }, { bank_accounts }) {
+        if (layer !== 'bank_account') return
+        const primary_of = `${owner_type}/${owner_id}`
+        const chosen = bank_accounts.get(account_id)
+        // whoever chose it did not know that it was deleted, or belongs to another by now
+        if (chosen) {
+          bank_accounts.change([account_id], { primary_of, is_primary: ownerOf(chosen) === primary_of })
+        }
+        if (replaces !== null && bank_accounts.get(replaces)?.primary_of === primary_of) {
+          bank_accounts.change([replaces], { primary_of: null, is_primary: false })
+        }
+      },
+    }),
+    on(PrimaryAccountCleared, {
+      reads: ({ data: { layer, account_id } }) =>
+        layer === 'bank_account' ? { bank_accounts: [[account_id]] } : {},
+      apply({ data }, { bank_accounts }) {
+        const { layer, account_id, owner_type, owner_id } = data
+        if (layer !== 'bank_account') return
+        if (bank_accounts.get(account_id)?.primary_of !== `${owner_type}/${owner_id}`) return
+        bank_accounts.change([account_id], { primary_of: null, is_primary: false })
+      },
+    }),
+    on(AchAccountCreated, {
+      apply({ data, position }, { ach_accounts }) {
+        const { ach_account_id, tenant_id, environment, owner_type, owner_id, bank_account_id } = data
+        ach_accounts.put({
+          ...{ ach_account_id, tenant_id, environment, owner_type, owner_id, bank_account_id },
+          employer_id: owner_type === 'employer' ? owner_id : null,
+          carrier_id: owner_type === 'carrier' ? owner_id : null,
+          connection_type: data.connection_type,
+          ...{ status: data.verified ? 'active' : 'unverified', seq: position },
+        })
+      },
+    }),
+    on(AchAccountVerified, {
+      reads: ofAchAccount,
+      apply: ({ data: { ach_account_id } }, { ach_accounts }) =>
+        ach_accounts.change([ach_account_id], { status: 'active' }),
+    }),
+    on(AchAccountDisabled, {
+      reads: ofAchAccount,
+      apply({ data: { ach_account_id } }, { ach_accounts }) {
+        // a debit of a deleted one can be returned still
+        if (ach_accounts.get(ach_account_id)) ach_accounts.change([ach_account_id], { status: 'disabled' })
+      },
+    }),
+    on(AchAccountDeleted, {
+      apply: ({ data }, { ach_accounts }) => ach_accounts.remove(data.ach_account_id),
+    }),
+  ],
+})

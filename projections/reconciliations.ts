@@ -1,0 +1,20 @@
+import { reconciliations as table } from '../application/read-models/reconciliations.ts'
+import { ReconciliationMade } from '../domain/banking/reconciliation.ts'
+import { projection } from './runtime/projection.ts'
+
+/** Which comparisons of the money there were, and where the last one ended. */
+export const reconciliations = projection({
+  name: 'reconciliations',
+  version: 1,
+  tables: [table],
+  handlers: (on) => [
+    on(ReconciliationMade, {
+      apply({ data, position }, { reconciliations }) {
+        const { reconciliation_id, trigger, through_position, difference_count, at } = data
+        reconciliations.put({
+          ...{ reconciliation_id, trigger, through_position, difference_count, at, seq: position },
+        })
+      },
+    }),
+  ],
+})

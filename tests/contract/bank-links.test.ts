@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { BankLinkRefused } from '../../application/ports/bank-link.ts'
+import { NO_FAULTS } from '../../application/ports/faults.ts'
+import { ProviderUnavailable } from '../../application/ports/provider.ts'
+import { PlaidBankLink } from '../../infrastructure/providers/bank-link/plaid.ts'
+import { SimulatedBankLink } from '../../infrastructure/providers/bank-link/simulated.ts'
+import { PLAID_KEYS, type PlaidFault, PlaidStandIn } from '../support/plaid-stand-in.ts'
+import { describeBankLink } from './bank-link.contract.ts'
+
+let count = 0
+describeBankLink('the simulated one', () => ({
+  link: new SimulatedBankLink(NO_FAULTS),
+  publicToken: () => `public-sandbox-${count++}`,
+}))
+
+describe('the simulated bank link', () => {
+  const link = new SimulatedBankLink(NO_FAULTS)
+
+  test('makes one item of a public token and an owner', async () => {
+    const item = await link.exchange('public-sandbox-1', 'one')
+    expect(await link.exchange('public-sandbox-1', 'one')).toEqual(item)
+    expect((await link.exchange('public-sandbox-1', 'other')).itemId).not.toBe(item.itemId)
+  })
+
+  test.each([
+    ['unreachable', ProviderUnavailable],
+    ['timeout', ProviderUnavailable],
+    ['decline', BankLinkRefused],
+  ] as const)('meets the fault %s', async (fault, error) => {
+    const taken: unknown[] = []
+    const faults = {
+      take: async (...asked: unknown[]) => {
+        taken.push(asked)
+        return fault
+      },
+    }
+    await expect(new SimulatedBankLink(faults).balances('access_sim_0')).rejects.toThrow(error)
+    expect(taken).toEqual([['bank-link', ['unreachable', 'timeout', 'decline']]])
+  })
+})
+
+let plaid: PlaidStandIn
+let link: PlaidBankLink
+beforeEach(async () => {
+  plaid = await PlaidStandIn.start()
+  link = new PlaidBankLink({ ...PLAID_KEYS, baseUrl: plaid.url, timeoutMs: 300 })
+})
+afterEach(() => plaid.stop())
+
+const logIn = () => {
+  const publicToken = plaid.logIn()
+  for (let index = 0; index < 101; index += 1) plaid.happen('added')
+  return publicToken
+}
+describeBankLink('Plaid', () => ({ link, publicToken: logIn }))
+
+describe('what is asked of Plaid', () => {
+  const asked = { userId: 'u1', clientName: 'Rosen Masonry & Sons of Providence', token: null }
+
+  test('for a widget', async () => {
+    await link.createLinkToken(asked)
+    const { token } = await link.exchange(plaid.logIn())
+    await link.createLinkToken({ ...asked, token })
+    const common = {
+      ...{ client_name: 'Rosen Masonry & Sons of Provid', language: 'en', country_codes: ['US'] },
+      user: { client_user_id: 'u1' },
+    }
+    const sent = plaid.calls.filter(({ path }) => path === '/link/token/create').map((call) => call.asked)
+    expect(sent).toEqual([
+      { ...common, products: ['auth'], required_if_supported_products: ['transactions'] },
+      {
+        ...{ ...common, access_token: token, update: { account_selection_enabled: true } },
+        additional_consented_products: ['auth', 'transactions'],
+      },
+    ])
+  })
+
+  test('money out of an account is positive there, and exact cents here', async () => {
+    const { token } = await link.exchange(plaid.logIn())
+    plaid.happen('added', { transaction_id: 'a', amount: 1.005, merchant_name: null, name: 'CHECK 12' })
+    plaid.happen('added', { transaction_id: 'b', amount: -0.1, pending: true })
+    plaid.happen('modified', { transaction_id: 'a', amount: 1.1, iso_currency_code: null })
+    plaid.happen('removed', { transaction_id: 'c' })
+    expect(await link.transactions(token, null)).toEqual({
+      changed: [
+        expect.objectContaining({ providerId: 'a', outCents: 101, currency: 'usd', description: 'CHECK 12' }),
+        expect.objectContaining({ providerId: 'b', outCents: -10, pending: true, description: 'Walmart' }),
+        expect.objectContaining({ providerId: 'a', outCents: 110, currency: null }),
+      ],
+      ...{ removed: ['c'], cursor: expect.any(String), hasMore: false },
+    })
+    const [checking, savings] = await link.balances(token)
+    expect([checking?.currentCents, checking?.availableCents]).toEqual([11_094, 10_094])
+    expect([savings?.currentCents, savings?.availableCents]).toEqual([10, null])
+  })
+
+  test('an account that cannot be debited has no numbers', async () => {
+    const { token } = await link.exchange(plaid.logIn())
+    const { accounts } = await link.accounts(token)
+    const card = accounts.find(({ type }) => type === 'other')!
+    expect(card.mask).toBeNull()
+    expect(await link.numbers(token, card.accountId)).toBeNull()
+  })
+
+  test('nothing that was asked for meanwhile is mixed with what was', async () => {
+    const { token } = await link.exchange(plaid.logIn())
+    plaid.fail({ type: 'TRANSACTIONS_ERROR', code: 'TRANSACTIONS_SYNC_MUTATION_DURING_PAGINATION' })
+    expect(await link.transactions(token, null)).toBe('changed_meanwhile')
+  })
+})
+
+describe('what Plaid fails with', () => {
+  const failing = async (fault: PlaidFault) => {
+    const { token } = await link.exchange(plaid.logIn())
+    plaid.fail(fault)
+    return link.accounts(token)
+  }
+
+  test.each<PlaidFault>([
+    'unreachable',
+    'silent',
+    { type: 'API_ERROR', code: 'INTERNAL_SERVER_ERROR', status: 500 },
+    { type: 'RATE_LIMIT_EXCEEDED', code: 'ACCOUNTS_LIMIT', status: 429 },
+    { type: 'INSTITUTION_ERROR', code: 'INSTITUTION_DOWN' },
+    { type: 'ITEM_ERROR', code: 'PRODUCT_NOT_READY' },
+    { type: 'INVALID_INPUT', code: 'INVALID_API_KEYS' },
+  ])('passes: %o', async (fault) => {
+    await expect(failing(fault)).rejects.toThrow(ProviderUnavailable)
+  })
+
+  test.each([
+    ['ITEM_ERROR', 'ITEM_LOGIN_REQUIRED', 'login'],
+    ['ITEM_ERROR', 'PRODUCTS_NOT_SUPPORTED', 'product'],
+    ['INVALID_REQUEST', 'UNKNOWN_FIELDS', null],
+  ] as const)('is refused: %s %s', async (type, code, why) => {
+    const failed = failing({ type, code })
+    await expect(failed).rejects.toThrow(`The bank link refused (${code})`)
+    await expect(failed).rejects.toMatchObject({ why })
+  })
+
+  test('no error holds a key, a token or what Plaid says', async () => {
+    const error = await failing({ type: 'ITEM_ERROR', code: 'ITEM_LOCKED' }).catch((thrown: Error) => thrown)
+    const shown = JSON.stringify([error, (error as Error).message, (error as Error).cause ?? null])
+    for (const secret of [PLAID_KEYS.secret, PLAID_KEYS.clientId, 'access-production', 'said Plaid']) {
+      expect(shown).not.toContain(secret)
+    }
+  })
+})

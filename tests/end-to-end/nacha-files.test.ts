@@ -1,0 +1,196 @@
+import { beforeAll, expect, test } from 'vitest'
+import { nextClose } from '../../domain/banking/banking-days.ts'
+import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
+import { allEvents } from '../support/core.ts'
+import { type BanksEntry, type NachaBank, openNachaBank } from '../support/nacha-bank.ts'
+import { answersFile, reportFile } from '../support/nacha-files.ts'
+import { enableCheckout } from '../support/payment-sessions.ts'
+import { partner } from '../support/payments.ts'
+import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
+import { type RunningService, startService } from '../support/service.ts'
+
+/** A service whose live debits go through files, on a clock of its own. The bank is played on its folders. */
+
+type Json = ReturnType<typeof JSON.parse>
+const HALF_A_MINUTE = 30_000
+let theirs: NachaBank
+let service: RunningService
+let tenant: SeededTenant
+let bank: ReturnType<typeof bankDebitsOf>
+let of: SettlingCarrier
+
+beforeAll(async () => {
+  theirs = await openNachaBank()
+  service = await startService({ env: theirs.env })
+  tenant = await seedTenant(service)
+  await enableCheckout(service, tenant)
+  bank = bankDebitsOf(service, tenant)
+  of = await bank.carrierOf('direct')
+  return async () => {
+    await service.stop()
+    await theirs.close()
+  }
+})
+
+const ops = (method: string, path: string, body?: unknown): Promise<Json> =>
+  operate(service, method, path, body)
+
+/** Lets the next batch close and go; the bank fetches it. */
+async function closeBatch(): Promise<readonly BanksEntry[]> {
+  await bank.ops('/debit-batches')
+  await bank.advanceTo(nextClose(await bank.now()) + 2 * 60_000 + HALF_A_MINUTE)
+  await bank.drain()
+  return theirs.fetch()
+}
+const entryOf = (entries: readonly BanksEntry[], leg: string): BanksEntry =>
+  entries.find(({ identification }) => leg.startsWith(identification))!
+
+/** Brings a file, and has it read. @returns the report. */
+async function brought(name: string, text: string): Promise<Json> {
+  await theirs.bring(name, text)
+  expect((await bank.ops('/bank-files/look')).taken).toBe(1)
+  await bank.drain()
+  const [{ report_id }] = await ops('GET', '/bank-reports?limit=1')
+  return ops('GET', `/bank-reports/${report_id}`)
+}
+const statusOf = async (leg: string) => (await bank.transaction(leg)).status
+const alertsOf = (kind: string) => ops('GET', `/alerts?kind=${kind}&status=open`)
+
+test('a live debit goes through a file to its return, and once more when an operator presents it again', async () => {
+  const [{ leg }, other] = [await bank.arranged(of), await bank.arranged(of)]
+  const entries = await closeBatch()
+  const sent = entryOf(entries, leg)
+  expect(sent).toMatchObject({ code: '27', account: '000123456789', description: 'PREMIUM' })
+  const [inFile] = (await allEvents(service, 'BankDebitInFile')).filter(({ data }) => data.leg_id === leg)
+  expect(inFile!.data).toMatchObject({ trace_number: sent.trace })
+  const [row] = await ops('GET', '/bank-files')
+  expect(row).toMatchObject({ name: sent.file, status: 'exposed', answer: 'none', debit_cents: 21_000 })
+
+  // what a real bank has is nobody's to play
+  const played = await bank.tryOps(`/bank-rail/${leg}/acknowledge`)
+  expect([played.status, played.body.message]).toEqual([409, expect.stringContaining('files of the bank')])
+
+  const accepted = await brought('answer.jsonl', answersFile([{ file: sent.file, outcome: 'accepted' }]))
+  expect(accepted).toMatchObject({ status: 'read', format: 'answers', items: 1, applied: 1, parked: [] })
+  expect(await ops('GET', `/bank-files/${row.file_id}`)).toMatchObject({
+    status: 'fetched',
+    answer: 'accepted',
+  })
+  expect([await statusOf(leg), await statusOf(other.leg)]).toEqual(['submitted', 'submitted'])
+
+  const back = { code: 'R01', originalTrace: sent.trace, amountCents: 10_500 }
+  const changed = { code: 'C01', originalTrace: sent.trace, correctedData: '1918171614' }
+  const unknown = { ...back, originalTrace: '021000029999999' }
+  const wrong = { ...back, originalTrace: entryOf(entries, other.leg).trace, amountCents: 10_501 }
+  const report = await brought('returns.txt', reportFile([back, changed, unknown, wrong]))
+  expect(report).toMatchObject({ status: 'read', format: 'nacha', items: 4, applied: 2, repeated: 0 })
+  expect(report.parked.map(({ reason, code }: Json) => [code, reason])).toEqual([
+    ['R01', 'No entry was sent with this trace number'],
+    ['R01', 'The entry with this trace number was sent with another amount'],
+  ])
+  expect(await alertsOf('bank_report_items_parked')).toMatchObject([
+    { about: { report_id: report.report_id } },
+  ])
+  expect([await statusOf(leg), await statusOf(other.leg)]).toEqual(['returned', 'submitted'])
+  expect(await bank.toldOfLeg('payment.failed', leg)).toMatchObject([{ return_code: 'R01' }])
+
+  // the same return in another file counts once
+  const again = await brought('returns-2.txt', reportFile([back]))
+  expect(again).toMatchObject({ items: 1, applied: 0, repeated: 1, parked: [] })
+  const { line } = report.parked[0]
+  const resolved = await bank.ops(`/bank-reports/${report.report_id}/items/${line}/resolve`, {
+    note: 'theirs',
+  })
+  expect([resolved.parked.length, resolved.resolved]).toMatchObject([1, [{ line, note: 'theirs' }]])
+  expect(await bank.ops(`/bank-reports/${report.report_id}/read-again`)).toMatchObject({ status: 'received' })
+  await bank.drain()
+  expect(await ops('GET', `/bank-reports/${report.report_id}`)).toMatchObject({
+    ...{ status: 'read', applied: 2, parked: [{ original_trace: wrong.originalTrace }] },
+  })
+
+  expect(await bank.ops(`/debits/${leg}/represent`)).toMatchObject({ status: 'Scheduled', return_code: null })
+  const retried = entryOf(await closeBatch(), leg)
+  expect(retried).toMatchObject({ description: 'RETRY PYMT', account: '1918171614', amountCents: 10_500 })
+  // the first entry came back before
+  const late = await brought('returns-3.txt', reportFile([{ ...back, code: 'R09' }]))
+  expect(late.parked).toMatchObject([{ reason: expect.stringContaining('presented again since') }])
+  await brought('returns-4.txt', reportFile([{ ...back, originalTrace: retried.trace, code: 'R02' }]))
+  expect(await statusOf(leg)).toBe('returned')
+  expect(await bank.toldOfLeg('payment.failed', leg)).toMatchObject([{}, { return_code: 'R02' }])
+  expect((await bank.tryOps(`/debits/${leg}/represent`)).status).toBe(409)
+  expect((await bank.tryOps(`/debits/${other.leg}/represent`)).status).toBe(409)
+})
+
+test('a file that the bank rejects fails its debits, and one that is not whole counts for nothing', async () => {
+  const { leg } = await bank.arranged(of)
+  const sent = entryOf(await closeBatch(), leg)
+  const rejection = { file: sent.file, batch: 1, outcome: 'rejected', reason: 'unknown company' }
+  const text = answersFile([rejection])
+  const cut = await brought('cut.jsonl', text.slice(0, text.lastIndexOf('{')))
+  expect(cut).toMatchObject({ status: 'refused', refusal: expect.stringContaining('cut short') })
+  expect(await alertsOf('bank_report_refused')).toMatchObject([{ about: { report_id: cut.report_id } }])
+  const foreign = await brought('foreign.txt', reportFile([], { destination: '091000019' }))
+  expect(foreign).toMatchObject({ status: 'refused', refusal: expect.stringContaining('for somebody else') })
+  expect(await statusOf(leg)).toBe('Scheduled')
+
+  await brought('whole.jsonl', text)
+  expect(await statusOf(leg)).toBe('failed')
+  expect(await alertsOf('bank_file_rejected')).toHaveLength(1)
+  const opposed = await brought('opposed.jsonl', answersFile([{ file: sent.file, outcome: 'accepted' }]))
+  expect(opposed.parked).toMatchObject([
+    { kind: 'answer', reason: 'Batch 1 of the file was rejected before' },
+  ])
+})
+
+test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {
+  const sandbox = await seedTenant(service, { environment: 'sandbox' })
+  const started = async (of: SeededTenant) => {
+    const account = {
+      ...{ owner_type: 'employer', owner_id: of.employerId, account_type: 'savings', bank_name: 'B' },
+      ...{ routing_number: '021000021', account_number: '55512340001' },
+    }
+    const created = await partner(service, of.clientHeaders, 'POST', '/bank-accounts/ach', account)
+    const { _id } = created.body.data
+    const verify = `/bank-accounts/ach/${_id}/micro-deposits`
+    expect((await partner(service, of.clientHeaders, 'POST', verify, {})).status).toBeLessThan(300)
+    return _id
+  }
+  const [live, simulated] = [await started(tenant), await started(sandbox)]
+  await bank.drain()
+  const entries = await closeBatch()
+  expect(entries.map(({ code, description, account }) => [code, description, account])).toEqual([
+    ['32', 'ACCTVERIFY', '55512340001'],
+    ['32', 'ACCTVERIFY', '55512340001'],
+  ])
+  expect(entries.every(({ amountCents }) => amountCents > 0 && amountCents < 100)).toBe(true)
+  const { amounts_cents } = await ops('GET', `/bank-rail/micro-deposits/${simulated}`)
+  expect(amounts_cents).toHaveLength(2)
+  await expect(ops('GET', `/bank-rail/micro-deposits/${live}`)).rejects.toThrow('409')
+  // what comes back says that there is no such account
+  const [{ trace, amountCents }] = entries as [BanksEntry]
+  const back = { code: 'R03', originalTrace: trace, amountCents, transactionCode: 31 }
+  expect(await brought('deposits.txt', reportFile([back]))).toMatchObject({ applied: 1, parked: [] })
+  const shown = await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${live}`)
+  expect(shown.body.data.status).toBe('disabled')
+})
+
+test('operators list and show what there is, and are refused what does not fit', async () => {
+  const none = 'f'.repeat(24)
+  for (const path of ['/bank-files', '/bank-reports']) {
+    expect(
+      (await bank.tryOps(`${path}/${none}/${path === '/bank-files' ? 'expose-again' : 'read-again'}`)).status,
+    ).toBe(404)
+  }
+  const [file] = await ops('GET', '/bank-files?status=fetched&limit=1')
+  expect((await bank.tryOps(`/bank-files/${file.file_id}/treat-as-sent`)).status).toBe(409)
+  expect(await ops('GET', '/bank-reports?status=refused')).toHaveLength(2)
+  expect((await ops('GET', '/bank-reports?parked=true')).length).toBeGreaterThan(0)
+})
+
+test('events, files, ledger and archive say the same of all this', async () => {
+  await bank.ops('/reconciliations')
+  const made = await ops('GET', '/reconciliations')
+  expect(made.flatMap(({ differences }: Json) => differences)).toEqual([])
+  const files = made.reduce((sum: number, { compared }: Json) => sum + compared.files, 0)
+  expect(files).toBe((await ops('GET', '/bank-files?limit=200')).length)
+})

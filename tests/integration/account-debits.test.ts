@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import { createAccountDebit, failDebitsOf } from '../../application/banking/account-debits.ts'
+import { achAccount } from '../../domain/banking/ach-account.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  accepted,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+} from '../support/registrations.ts'
+import { newId } from '../support/webhooks.ts'
+
+/** What becomes of debits whose account is disabled. */
+
+let database: TestDatabase
+let process: RegistrationProcess
+let app: Application
+/** What the read model finds. */
+let found: readonly { leg_id: string; seq: number }[] = []
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  process = await openRegistrationProcess(database.url)
+  app = { ...process.app, read: { query: async () => found as never } as Application['read'] }
+})
+afterAll(async () => {
+  await process?.bench.close()
+  await database?.drop()
+})
+
+async function account(): Promise<string> {
+  const id = newId()
+  const data = {
+    ...({ ach_account_id: id, tenant_id: id, environment: 'live', owner_type: 'employer' } as const),
+    ...{ owner_id: id, routing_last4: '0021', bank_name: 'First Bank', nickname: null, is_primary: false },
+    ...({ connection_type: 'manual', bank_account_id: null, verified: false } as const),
+    account: {
+      ...{ account_ref: `ach-account/${id}`, fingerprint: id, account_last4: '6789' },
+      account_type: 'checking' as const,
+    },
+    created_at: isoTime(app.clock.now()),
+  }
+  accepted(await app.commands.execute(achAccount, id, { type: 'Create', data }, operatorContext()))
+  return id
+}
+const disable = async (id: string) => {
+  const command = { type: 'Disable', returnCode: 'R02', at: app.clock.now() } as const
+  accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
+}
+
+async function debit(bank_account_id: string, legId = newId()): Promise<string> {
+  const owner = newId()
+  const whose = { tenant_id: owner, environment: 'live', employer_id: owner, carrier_id: owner } as const
+  await createAccountDebit(
+    app,
+    {
+      ...{ leg_id: legId, ...whose, policy_id: owner, bank_account_id, amount_cents: 500 },
+      ...({ source: 'api', payment_purpose: 'paygo', description: null, metadata: {} } as const),
+      ...{ payment_session_id: null, installment_number: null, collection_id: null, file_id: null },
+      ...{ check_date: null, period: null, effective_date: null, cancellation_deadline: null },
+    },
+    operatorContext(),
+  )
+  return legId
+}
+const statusOf = async (legId: string) => (await app.commands.load(bankDebit, legId)).state?.status
+const change = async (legId: string, command: Parameters<typeof bankDebit.decide>[0]) => {
+  const { state } = accepted(await app.commands.execute(bankDebit, legId, command, operatorContext()))
+  return state!
+}
+
+test('those that no bank can have yet fail, and one that cannot be read holds up no other', async () => {
+  const id = await account()
+  const legs = [await debit(id), await debit(id), await debit(id), await debit(id)] as const
+  const [waiting, scheduled, sent, last] = legs
+  const at = app.clock.now()
+  for (const leg of [scheduled, sent]) await change(leg, { type: 'Schedule', at })
+  await change(sent, { type: 'Acknowledge', at })
+  const broken = newId()
+  await app.log.append(`bankDebit-${broken}`, -1, [
+    { type: 'NoSuchEvent', data: '{}', metadata: '{"schema_version":1}' },
+  ])
+  found = [waiting, scheduled, broken, sent, last].map((leg_id, seq) => ({ leg_id, seq }))
+
+  await disable(id)
+  const failing = failDebitsOf(app, { accountId: id, returnCode: 'R02' }, operatorContext())
+  await expect(failing).rejects.toThrow()
+  expect(await Promise.all(legs.map(statusOf))).toEqual(['failed', 'failed', 'submitted', 'failed'])
+  const [, failed] = await app.log.readStream(`bankDebit-${waiting}`)
+  expect(failed!.data).toContain('R02')
+
+  found = []
+  await failDebitsOf(app, { accountId: id, returnCode: 'R02' }, operatorContext())
+})
+
+test('one that went with a batch that has closed is left to its bank', async () => {
+  const id = await account()
+  const leg = await debit(id)
+  const { batch_closes_at } = await change(leg, { type: 'Schedule', at: app.clock.now() })
+  found = [{ leg_id: leg, seq: 1 }]
+  const later = { ...app, clock: { ...app.clock, now: () => Date.parse(batch_closes_at!) } }
+  await failDebitsOf(later, { accountId: id, returnCode: 'R02' }, operatorContext())
+  expect(await statusOf(leg)).toBe('Scheduled')
+})
+
+test('one that is created at that moment fails, although nobody looked for it', async () => {
+  const id = await account()
+  await disable(id)
+  expect(await statusOf(await debit(id))).toBe('failed')
+})

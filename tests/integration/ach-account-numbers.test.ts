@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import { failDebits, RETURNABLE_MS, removeNumbers } from '../../application/banking/account-numbers.ts'
+import {
+  correctAchAccount,
+  createAchAccount,
+  debitableAccount,
+  deleteAchAccount,
+  disableAchAccount,
+  type NewAchAccount,
+  primaryAchAccount,
+  readNumbers,
+} from '../../application/banking/ach-accounts.ts'
+import { changeBankAccount, createBankAccount } from '../../application/banking/bank-accounts.ts'
+import { createDebit } from '../../application/banking/create-debit.ts'
+import { type CommandContext, createdId } from '../../application/command-handling/command-context.ts'
+import { isMovable } from '../../application/ports/clock.ts'
+import { bankAccounts } from '../../application/process-managers/bank-accounts.ts'
+import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
+import { employerSubject } from '../../application/sealing.ts'
+import { achAccount } from '../../domain/banking/ach-account.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  accepted,
+  Crashed,
+  crashingAt,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+  registerInsured,
+} from '../support/registrations.ts'
+import { newId } from '../support/webhooks.ts'
+
+const NUMBERS = { routingNumber: '021000021', accountNumber: '000123456789' }
+let database: TestDatabase
+let process: RegistrationProcess
+let app: Application
+let insured: Awaited<ReturnType<typeof registerInsured>>
+/** What read models answer, by the name of the statement. */
+let rows: Record<string, readonly object[]> = {}
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  process = await openRegistrationProcess(database.url)
+  app = {
+    ...process.app,
+    read: { query: async ({ name }: { name: string }) => rows[name] ?? [] } as never,
+  }
+})
+afterAll(async () => {
+  await process?.bench.close()
+  await database?.drop()
+})
+beforeEach(async () => {
+  rows = {}
+  insured = await registerInsured(app)
+})
+
+const client = () =>
+  ({
+    ...({ tenant_id: insured.tenantId, environment: 'live' } as const),
+    ...({ carrier_ids: 'all', employer_ids: 'all' } as const),
+  }) as const
+const asked = (overrides: Partial<NewAchAccount> = {}): NewAchAccount => ({
+  ...{ ...NUMBERS, ownerType: 'employer', ownerId: insured.employerId, accountType: 'checking' },
+  ...{ bankName: 'First Bank', nickname: null, isPrimary: false, linked: null, ...overrides },
+})
+/** Of a request of the client; the same one again with the same id. */
+const context = (commandId: string = randomUUID()): CommandContext => ({
+  ...operatorContext(commandId),
+  ...{ tenantId: insured.tenantId, environment: 'live' },
+})
+const create = async (overrides: Partial<NewAchAccount> = {}) =>
+  accepted(await createAchAccount(app, client(), asked(overrides), context()))
+const typesOf = async (id: string) =>
+  (await app.log.readStream(`achAccount-${id}`)).map(({ type }) => type.replace('AchAccount', ''))
+const moveTo = (time: number) => {
+  if (!isMovable(app.clock)) throw new Error('the test moves the clock')
+  app.clock.moveTo(time)
+}
+const secrets = async (): Promise<number> => {
+  const { rows: found } = await process.bench.database.pool.query(
+    `SELECT count(*)::int AS n FROM runtime.secrets WHERE ref LIKE 'ach-account/%'`,
+  )
+  return found[0].n
+}
+
+test('numbers are kept once however often their request dies, and nobody else is told them', async () => {
+  const before = await secrets()
+  const again = context()
+  const dying = crashingAt(app, { category: 'achAccount', at: 'before' })
+  for (const _try of [1, 2]) {
+    await expect(createAchAccount(dying, client(), asked(), again)).rejects.toThrow(Crashed)
+  }
+  const account = accepted(await createAchAccount(app, client(), asked(), again))
+  expect(await secrets()).toBe(before + 1)
+  const legalName = { holderName: 'Insured', accountType: 'checking', bankName: 'First Bank' }
+  expect(await readNumbers(app, account, 'micro_deposits', context())).toEqual({ ...NUMBERS, ...legalName })
+  expect(await typesOf(account.ach_account_id)).toEqual(['Created', 'NumbersRead'])
+
+  const { personalData } = app
+  await personalData.destroyKey(employerSubject(personalData, insured.employerId), 1)
+  expect(await readNumbers(app, account, 'micro_deposits', context())).toBeNull()
+  const correction = { changeCode: 'C01', accountNumber: '999888777' }
+  const refused = await correctAchAccount(app, account.ach_account_id, correction, context())
+  expect(refused).toMatchObject({ rejected: true, kind: 'conflict' })
+})
+
+test('a correction is for debits from then on', async () => {
+  const { ach_account_id: id, account: before } = await create()
+  const correction = { changeCode: 'C06', accountNumber: '99988877', accountType: 'savings' } as const
+  for (const _again of [1, 2]) accepted(await correctAchAccount(app, id, correction, context()))
+  const { state } = await app.commands.load(achAccount, id)
+  expect(state!.account).toMatchObject({ account_last4: '8877', account_type: 'savings' })
+  expect(await readNumbers(app, state!, 'correction', context())).toMatchObject({
+    ...{ routingNumber: NUMBERS.routingNumber, accountNumber: '99988877', accountType: 'savings' },
+  })
+  const arranged = await readNumbers(app, { ach_account_id: id, account: before }, 'correction', context())
+  expect(arranged).toMatchObject(NUMBERS)
+  expect((await typesOf(id)).filter((type) => type === 'Corrected')).toHaveLength(1)
+})
+
+test('who is to be primary is chosen also when the request dies before', async () => {
+  const again = context()
+  const dying = crashingAt(app, { category: 'primaryAccount', at: 'before' })
+  await expect(createAchAccount(dying, client(), asked({ isPrimary: true }), again)).rejects.toThrow(Crashed)
+  expect(await primaryAchAccount(app, insured.employerId)).toBeNull()
+  const id = createdId(again, achAccount)
+  const item = {
+    ...{ processManager: 'bank-accounts', kind: 'choose-primary', key: id, payload: {} },
+    ...{ correlationId: 'test', causationId: 'test', commandId: randomUUID() },
+    ...{ tenantId: insured.tenantId, environment: 'live' },
+  } as WorkItem<Record<string, never>>
+  const choose = bankAccounts(app).work['choose-primary']
+  expect(await choose.run(item)).toEqual({ outcome: 'done' })
+  expect((await primaryAchAccount(app, insured.employerId))?.ach_account_id).toBe(id)
+  const { ach_account_id: next } = await create({ isPrimary: true })
+  // heard once more, and late
+  await choose.run({ ...item, commandId: randomUUID() })
+  expect((await primaryAchAccount(app, insured.employerId))?.ach_account_id).toBe(next)
+})
+
+test('numbers of a deleted account go 180 days after the last debit that may come back', async () => {
+  const { ach_account_id: id, account } = await create()
+  accepted(await correctAchAccount(app, id, { changeCode: 'C01', accountNumber: '99988877' }, context()))
+  expect(await removeNumbers(app, id, context())).toBeNull()
+  accepted(await deleteAchAccount(app, { ach_account_id: id }, context()))
+  const deletedAt = app.clock.now()
+  const kept = await secrets()
+  expect(await removeNumbers(app, id, context())).toBe(deletedAt + RETURNABLE_MS)
+
+  moveTo(deletedAt + RETURNABLE_MS)
+  rows['open-debits-of-ach-account'] = [{ leg_id: newId(), seq: 1, batch_closes_at: null }]
+  expect(await removeNumbers(app, id, context())).toBe(app.clock.now() + RETURNABLE_MS)
+  rows['open-debits-of-ach-account'] = []
+  const day = isoTime(deletedAt + 86_400_000)
+  rows['use-of-ach-account'] = [{ created: isoTime(deletedAt - 1), effective: day.slice(0, 10) }]
+  const until = Date.parse(day.slice(0, 10)) + RETURNABLE_MS
+  expect(await removeNumbers(app, id, context())).toBe(until > app.clock.now() ? until : null)
+  moveTo(until)
+  expect(await removeNumbers(app, id, context())).toBeNull()
+  expect(await secrets()).toBe(kept - 2)
+  expect(await app.vault.get(account.account_ref)).toBeNull()
+  expect((await typesOf(id)).at(-1)).toBe('NumbersRemoved')
+  expect(await removeNumbers(app, id, context())).toBeNull()
+})
+
+test('debits that no batch took along fail with their account', async () => {
+  const { ach_account_id: id, account } = await create()
+  const legs = await Promise.all(
+    [1, 2].map(async () => {
+      const leg_id = newId()
+      const { debit } = await createDebit(
+        app,
+        {
+          ...({ leg_id, tenant_id: insured.tenantId, environment: 'live', source: 'api' } as const),
+          ...{ employer_id: insured.employerId, carrier_id: insured.carrierId, policy_id: newId() },
+          ...{ payment_session_id: null, installment_number: null, collection_id: null, file_id: null },
+          ...{ check_date: null, period: null, amount_cents: 100, description: null, metadata: {} },
+          ...{ bank_account_id: id, account, effective_date: null, cancellation_deadline: null },
+          payment_purpose: 'paygo',
+        },
+        context(),
+      )
+      return debit.leg_id
+    }),
+  )
+  accepted(await disableAchAccount(app, id, 'R02', context()))
+  const closed = isoTime(app.clock.now())
+  rows['open-debits-of-ach-account'] = [
+    { leg_id: legs[0], seq: 1, batch_closes_at: null },
+    { leg_id: legs[1], seq: 2, batch_closes_at: closed },
+  ]
+  for (const _again of [1, 2]) await failDebits(app, id, context())
+  const states = await Promise.all(legs.map((leg) => app.commands.load(bankDebit, leg)))
+  expect(states.map(({ state }) => state!.status)).toEqual(['failed', 'pending'])
+  const events = await app.log.readStream(`bankDebit-${legs[0]}`)
+  expect(events.at(-1)!.data).toContain('R02')
+})
+
+test('a debit names an ACH account, or a metadata account that is tied to exactly one', async () => {
+  const bank = accepted(
+    await createBankAccount(
+      app,
+      client(),
+      {
+        ...{ user_id: 'u', name: 'Operating', bank_name: 'First Bank', primary: false },
+        ...({ employer_id: insured.employerId, carrier_id: null, connection_type: 'bankconnect' } as const),
+      },
+      context(),
+    ),
+  )
+  const linked = { bankAccountId: bank.bank_account_id }
+  const { ach_account_id: id, status } = await create({ linked })
+  expect(status).toBe('active')
+  const named = async (one: string, place = client()) =>
+    (await debitableAccount(app, place, one))?.ach_account_id ?? null
+  expect(await named(id)).toBe(id)
+  expect(await named(bank.bank_account_id)).toBeNull()
+  rows['ach-accounts-of-bank-account'] = [{ ach_account_id: id }]
+  expect(await named(bank.bank_account_id)).toBe(id)
+  expect(await named(bank.bank_account_id, { ...client(), environment: 'sandbox' } as never)).toBeNull()
+  expect(await named('x')).toBeNull()
+  accepted(await changeBankAccount(app, client(), bank, { status: 'disabled' }, context()))
+  expect(await debitableAccount(app, client(), bank.bank_account_id)).toMatchObject({ status: 'disabled' })
+  rows['ach-accounts-of-bank-account'] = [{ ach_account_id: id }, { ach_account_id: newId() }]
+  expect(await named(bank.bank_account_id)).toBeNull()
+  accepted(await deleteAchAccount(app, { ach_account_id: id }, context()))
+  expect(await named(id)).toBeNull()
+})

@@ -1,0 +1,355 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { exposeFile, lookAfterFile } from '../../application/banking/bank-files/expose-files.ts'
+import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
+import { type FileApp, fileIdOf } from '../../application/banking/bank-files/parts.ts'
+import { reportIdOf, takeReports } from '../../application/banking/bank-files/take-reports.ts'
+import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
+import type { RailEntry } from '../../application/ports/bank-rail.ts'
+import { isMovable } from '../../application/ports/clock.ts'
+import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
+import { type BankFile, bankFile } from '../../domain/banking/bank-file.ts'
+import { bankReport } from '../../domain/banking/bank-report.ts'
+import { entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
+import { checkForward } from '../../domain/banking/nacha/check.ts'
+import { LIMITS } from '../../domain/banking/nacha/draft.ts'
+import { recordsOf } from '../../domain/banking/nacha/read.ts'
+import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
+import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { BALANCED, ORIGINATOR, reportFile } from '../support/nacha-files.ts'
+import {
+  Crashed,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+} from '../support/registrations.ts'
+import { newId } from '../support/webhooks.ts'
+
+const DAY = 86_400_000
+let database: TestDatabase
+let process: RegistrationProcess
+let app: FileApp
+let outbox: string
+let inbox: string
+/** Of the batch of a test; each has a day of its own. */
+let closesAt: number
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  process = await openRegistrationProcess(database.url)
+  outbox = await mkdtemp(join(tmpdir(), 'compstream-outbox-'))
+  inbox = await mkdtemp(join(tmpdir(), 'compstream-inbox-'))
+  const { app: own, bench } = process
+  app = {
+    ...own,
+    bankFiles: {
+      folders: new NachaFolders({ outboxDir: outbox, inboxDir: inbox }),
+      archive: new EncryptedBankArchive(bench.database.pool, own.vault),
+      ...{ originator: ORIGINATOR, limits: LIMITS },
+    },
+  }
+})
+afterAll(async () => {
+  await process?.bench.close()
+  await database?.drop()
+  for (const folder of [outbox, inbox]) await rm(folder, { recursive: true, force: true })
+})
+
+/** Moves to a minute after a close that no other test has. */
+function nextBatch(): void {
+  const { clock } = app
+  if (!isMovable(clock)) throw new Error('the test moves the clock')
+  closesAt = nextClose(Math.max(clock.now(), (closesAt ?? 0) + 1))
+  clock.moveTo(closesAt + 60_000)
+}
+beforeEach(async () => {
+  nextBatch()
+  for (const folder of [outbox, inbox]) {
+    for (const name of await readdir(folder)) await rm(join(folder, name))
+  }
+})
+
+const account = {
+  ...{ holderName: 'Tidewater Joinery LLC', routingNumber: '021000021', accountNumber: '000123456789' },
+  ...({ accountType: 'checking', bankName: null } as const),
+}
+const entryOf = (overrides: Partial<RailEntry> = {}): RailEntry => ({
+  ...{ legId: newId(), amountCents: 500, effectiveDate: entryDateOf(closesAt), account, isRetry: false },
+  ...overrides,
+})
+
+const refused: string[] = []
+async function submit(entries: readonly RailEntry[], on: FileApp = app): Promise<void> {
+  refused.length = 0
+  await writeFiles(on, {
+    closesAt,
+    context: operatorContext(),
+    entries: (async function* () {
+      for (let from = 0; from < entries.length; from += 2) yield entries.slice(from, from + 2)
+    })(),
+    refuse: async (_legId, note) => void refused.push(note),
+  })
+}
+
+const fileOf = async (part = 0): Promise<BankFile | null> =>
+  (await app.commands.load(bankFile, fileIdOf(closesAt, part))).state
+
+/** What of ours the entries in the outbox are, whatever became of their files; temporary files do not count. */
+async function seen(folder = outbox): Promise<readonly string[]> {
+  const texts = (await readdir(folder))
+    .filter((name) => !name.startsWith('.'))
+    .map((name) => readFile(join(folder, name), 'latin1'))
+  return (await Promise.all(texts)).flatMap((text) => {
+    const records = recordsOf(text)
+    checkForward(records)
+    return records.filter((line) => line.startsWith('6')).map((line) => line.slice(39, 54).trim())
+  })
+}
+const ids = (entries: readonly RailEntry[]) => entries.map(({ legId }) => legId.slice(0, 15))
+
+describe('a batch', () => {
+  test('becomes a file that is recorded before it can be seen, and is readable for its owner alone', async () => {
+    const entries = [entryOf(), entryOf({ amountCents: 700, isRetry: true }), entryOf()]
+    await submit(entries)
+    const file = await fileOf()
+    expect(file).toMatchObject({ status: 'exposed', content: { debit_cents: 1_700, credit_cents: 0 } })
+    expect(file!.batches.map(({ description, entries }) => [description, entries])).toEqual([
+      ['PREMIUM', 2],
+      ['RETRY PYMT', 1],
+    ])
+    expect(await readdir(outbox)).toEqual([file!.content!.name])
+    expect((await stat(join(outbox, file!.content!.name))).mode & 0o777).toBe(0o600)
+    expect((await seen()).toSorted()).toEqual(ids(entries).toSorted())
+    const types = (await app.log.readStream(`bankFile-${file!.file_id}`)).map(({ type }) => type)
+    expect(types).toEqual(['BankFileBegun', 'BankFileRecorded', 'BankFileExposed'])
+  })
+
+  test('leaves out what no file can hold, and says why', async () => {
+    const good = entryOf()
+    await submit([
+      entryOf({ account: { ...account, routingNumber: '123456789' } }),
+      entryOf({ amountCents: 10_000_000_000 }),
+      entryOf({ account: { ...account, holderName: '株式会社' } }),
+      good,
+    ])
+    expect(refused).toEqual([
+      'The check digit of the routing number is wrong',
+      'An entry holds 9999999999 cents at the most',
+      'The name of the account holder has no letter or digit that a file can hold',
+    ])
+    expect(await seen()).toEqual(ids([good]))
+  })
+
+  test('is split before a total overflows; later parts take what came late', async () => {
+    const small = { ...app, bankFiles: { ...app.bankFiles, limits: { ...LIMITS, totalCents: 1_000 } } }
+    const entries = [entryOf(), entryOf(), entryOf()]
+    await submit(entries, small)
+    const late = entryOf()
+    await submit([...entries, late], small)
+    expect([(await fileOf(0))?.count, (await fileOf(1))?.count, (await fileOf(2))?.count]).toEqual([2, 1, 1])
+    expect(await fileOf(3)).toBeNull()
+    expect((await seen()).toSorted()).toEqual(ids([...entries, late]).toSorted())
+    const traces = await Promise.all(
+      [0, 1, 2].map(async (part) => (await fileOf(part))!.content!.first_trace),
+    )
+    expect(traces).toEqual(traces.toSorted())
+    expect(new Set((await readdir(outbox)).map((name) => name.slice(0, 10))).size).toBe(3)
+  })
+
+  test('that is late takes effect on a later day, never on the day of its file', async () => {
+    const { clock } = app
+    if (!isMovable(clock)) throw new Error('the test moves the clock')
+    const entry = entryOf()
+    clock.moveTo(closesAt + 4 * DAY)
+    await submit([entry])
+    const [batch] = (await fileOf())!.batches
+    expect(batch!.entry_date > entry.effectiveDate).toBe(true)
+    expect(await seen()).toEqual(ids([entry]))
+  })
+
+  test('carries micro-deposits as credits, once, whose account the vault then forgets', async () => {
+    const { clock } = app
+    if (!isMovable(clock)) throw new Error('the test moves the clock')
+    const deposits = {
+      ...{ depositsId: newId(), achAccountId: newId(), account, description: 'ACCTVERIFY' as const },
+      amountsCents: [12, 34] as const,
+    }
+    const bad = { ...account, routingNumber: '123456789' }
+    await expect(orderMicroDeposits(app, { ...deposits, account: bad })).rejects.toThrow(ProviderRefused)
+    await orderMicroDeposits(app, deposits)
+    nextBatch()
+    // it was not known what had become of it
+    await orderMicroDeposits(app, deposits)
+    await submit([entryOf()], { ...app, bankFiles: { ...app.bankFiles, originator: BALANCED } })
+    const { batches } = (await fileOf())!
+    expect(batches).toMatchObject([
+      { description: 'ACCTVERIFY', service_class: 200, debit_cents: 46, credit_cents: 46 },
+      { description: 'PREMIUM', service_class: 200, debit_cents: 500, credit_cents: 500 },
+    ])
+  })
+})
+
+describe('a file that is not where it should be', () => {
+  test('is uncertain, and exposed again or treated as sent by a person only', async () => {
+    await submit([entryOf()])
+    const { file_id, content } = (await fileOf())!
+    const path = join(outbox, content!.name)
+    const text = await readFile(path, 'latin1')
+    await rm(path)
+    expect(await lookAfterFile(app, file_id, operatorContext())).toBe('uncertain')
+    await submit([])
+    expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['uncertain', []])
+
+    const again = { type: 'ExposeAgain', note: null, at: app.clock.now() } as const
+    await app.commands.execute(bankFile, file_id, again, operatorContext())
+    await exposeFile(app, file_id, operatorContext())
+    expect([(await fileOf())!.status, await readFile(path, 'latin1')]).toEqual(['exposed', text])
+    await rename(path, `${path}.fetched`)
+    expect(await lookAfterFile(app, file_id, operatorContext())).toBe('fetched')
+    expect(await lookAfterFile(app, file_id, operatorContext())).toBeNull()
+  })
+
+  test('is not one that was changed', async () => {
+    await submit([entryOf()])
+    const { file_id, content } = (await fileOf())!
+    await writeFile(join(outbox, content!.name), 'something else')
+    expect(await lookAfterFile(app, file_id, operatorContext())).toBe('uncertain')
+  })
+
+  test('waits where its folder cannot be used', async () => {
+    const folders = new NachaFolders({ outboxDir: join(outbox, 'missing'), inboxDir: inbox })
+    const away = { ...app, bankFiles: { ...app.bankFiles, folders } }
+    await expect(submit([entryOf()], away)).rejects.toThrow(ProviderUnavailable)
+    await expect(submit([entryOf()], away)).rejects.toThrow('The outbox of the bank cannot be used (ENOENT)')
+    expect((await fileOf())!.status).toBe('begun')
+  })
+})
+
+/** What whoever fetches files does between a crash and the next attempt. */
+const FETCHERS = {
+  nothing: async () => undefined,
+  renames: async () => {
+    for (const name of await readdir(outbox)) {
+      if (name.endsWith('.ach') && !name.startsWith('.')) {
+        await rename(join(outbox, name), join(outbox, `${name}.fetched`))
+      }
+    }
+  },
+} as const
+
+describe('whoever dies at any step repeats it, and no entry goes twice or not at all', () => {
+  test.each(['nothing', 'renames'] as const)('while who fetches does %s', async (fetcher) => {
+    const small = { ...app.bankFiles, limits: { ...LIMITS, totalCents: 1_000 } }
+    for (const at of ['before', 'after'] as const) {
+      for (let step = 1; ; step += 1) {
+        const entries = [entryOf(), entryOf(), entryOf()]
+        const dying = dyingAt({ ...app, bankFiles: small }, step, at)
+        const hasDied = await submit(entries, dying).then(
+          () => false,
+          (error: unknown) => {
+            if (error instanceof Crashed) return true
+            throw error
+          },
+        )
+        await FETCHERS[fetcher]()
+        await submit(entries, { ...app, bankFiles: small })
+        await FETCHERS[fetcher]()
+        expect([at, step, (await seen()).toSorted()]).toEqual([at, step, ids(entries).toSorted()])
+        for (const name of await readdir(outbox)) await rm(join(outbox, name))
+        nextBatch()
+        if (!hasDied) {
+          expect(step).toBeGreaterThan(10)
+          break
+        }
+      }
+    }
+  })
+})
+
+/** The application with a process that dies at its n-th step to the outside: in folders, archive or log. */
+function dyingAt(on: FileApp, step: number, at: 'before' | 'after'): FileApp {
+  let steps = 0
+  const dying =
+    <Args extends readonly unknown[], Result>(run: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      steps += 1
+      if (steps === step && at === 'before') throw new Crashed()
+      const result = await run(...args)
+      if (steps === step) throw new Crashed()
+      return result
+    }
+  const { folders, archive } = on.bankFiles
+  const commands = Object.create(on.commands) as FileApp['commands']
+  commands.execute = dying(on.commands.execute.bind(on.commands)) as FileApp['commands']['execute']
+  commands.load = on.commands.load.bind(on.commands)
+  return {
+    ...on,
+    commands,
+    bankFiles: {
+      ...on.bankFiles,
+      folders: {
+        stage: dying((name, chunks) => folders.stage(name, chunks)),
+        look: (name, sha256) => folders.look(name, sha256),
+        expose: dying((name) => folders.expose(name)),
+        incoming: () => folders.incoming(),
+        read: (name) => folders.read(name),
+        take: dying((name) => folders.take(name)),
+      },
+      archive: {
+        write: dying((ref, chunks) => archive.write(ref, chunks)),
+        read: (ref) => archive.read(ref),
+      },
+    },
+  }
+}
+
+describe('files that come', () => {
+  const text = reportFile([{ code: 'R01', originalTrace: '021000020000001' }])
+
+  test('are taken once by their content, kept, and put out of the way', async () => {
+    await writeFile(join(inbox, 'b.txt'), text)
+    await writeFile(join(inbox, 'a.txt'), text)
+    await writeFile(join(inbox, 'c.part'), 'not whole yet')
+    expect(await takeReports(app, operatorContext())).toBe(2)
+    expect((await readdir(inbox)).toSorted()).toEqual(['a.txt.taken', 'b.txt.taken', 'c.part'])
+    const [received] = await app.log
+      .readAll({ after: 0n, maxCount: 1, types: ['BankReportReceived'] })
+      .then(({ events }) => events)
+    const { report_id } = JSON.parse(received!.data)
+    expect((await app.commands.load(bankReport, report_id)).state).toMatchObject({
+      ...{ names: ['a.txt', 'b.txt'], status: 'received', bytes: text.length },
+    })
+    const chunks: Uint8Array[] = []
+    for await (const chunk of app.bankFiles.archive.read(`in/${report_id}`)) chunks.push(chunk)
+    expect(Buffer.concat(chunks).toString()).toBe(text)
+    await writeFile(join(inbox, 'a.txt'), text)
+    expect(await takeReports(app, operatorContext())).toBe(1)
+    expect((await app.log.readStream(`bankReport-${report_id}`)).length).toBe(2)
+  })
+
+  test('are taken by whoever repeats what broke off', async () => {
+    for (let step = 1; step <= 3; step += 1) {
+      const other = `${text}${' '.repeat(step)}`
+      await writeFile(join(inbox, 'd.txt'), other)
+      await expect(takeReports(dyingAt(app, step, 'after'), operatorContext())).rejects.toThrow(Crashed)
+      await takeReports(app, operatorContext())
+      expect(await app.bankFiles.folders.incoming()).toEqual([])
+    }
+  })
+
+  test('stand nowhere in plain text', async () => {
+    const secret = randomBytes(8).toString('hex')
+    await writeFile(join(inbox, 'e.txt'), secret)
+    await takeReports(app, operatorContext())
+    const { rows } = await process.bench.database.pool.query<{ found: boolean }>(
+      `SELECT bool_or(position($1::bytea in sealed) > 0) AS found FROM runtime.bank_archive`,
+      [Buffer.from(secret)],
+    )
+    expect(rows[0]!.found).toBe(false)
+    expect(reportIdOf('0'.repeat(64))).toMatch(/^[0-9a-f]{24}$/)
+  })
+})

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import { balancesOf } from '../../application/banking/carrier-balances.ts'
+import { reconcile } from '../../application/banking/reconciliation/reconcile.ts'
+import { compareReturnRates, listReturnRates } from '../../application/banking/return-rates.ts'
+import { derivedId } from '../../application/event-registry.ts'
+import { bankCredit } from '../../domain/banking/bank-credit.ts'
+import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { Reconciliation } from '../../domain/banking/reconciliation.ts'
+import { returnRate } from '../../domain/banking/return-rate.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { streamOf } from '../../domain/kernel/decider.ts'
+import { carrier } from '../../domain/parties/carrier.ts'
+import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
+import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
+import { bankDebits } from '../../projections/bank-debits.ts'
+import { bankFiles } from '../../projections/bank-files.ts'
+import { carrierBalances } from '../../projections/carrier-balances.ts'
+import { reconciliations } from '../../projections/reconciliations.ts'
+import { returnRates } from '../../projections/return-rates.ts'
+import { Projections } from '../../projections/runtime/projections.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  accepted,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+} from '../support/registrations.ts'
+import { newId } from '../support/webhooks.ts'
+
+/** Balances and rates over real read models, and what a comparison finds when one of them says something else. */
+
+let database: TestDatabase
+let process: RegistrationProcess
+let projections: Projections
+let app: Application
+const tenant_id = newId()
+const carrier_id = newId()
+const context = () => ({ ...operatorContext(), tenantId: tenant_id, environment: 'live' as const })
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  process = await openRegistrationProcess(database.url)
+  const { log, registry, leases, clock, notices, database: own } = process.bench
+  projections = new Projections({
+    ...{ projections: [bankDebits, bankFiles, carrierBalances, returnRates, reconciliations] },
+    ...{ log, registry, leases, clock, notices, store: new PostgresProjectionStore(own) },
+  })
+  await projections.start()
+  const read = new PostgresReadDatabase(own.pool)
+  app = { ...process.app, readModels: projections, read, bankFiles: null }
+  const data = { carrier_id, tenant_id, name: 'C', settlement_type: 'fbo' as const }
+  accepted(await app.commands.create(carrier, carrier_id, { type: 'Register', data }, context()))
+})
+afterAll(async () => {
+  await projections?.stop()
+  await process?.bench.close()
+  await database?.drop()
+})
+
+const at = () => app.clock.now()
+const now = () => isoTime(at())
+async function tell(leg: string, ...commands: readonly BankDebitCommand[]): Promise<void> {
+  for (const command of commands) accepted(await app.commands.execute(bankDebit, leg, command, context()))
+}
+/** A debit of the carrier that the bank has. */
+async function submitted(amount_cents: number): Promise<string> {
+  const leg_id = newId()
+  const account = { account_ref: 'x', fingerprint: leg_id, account_last4: '6789' }
+  await tell(
+    leg_id,
+    {
+      type: 'Create',
+      data: {
+        ...{ leg_id, tenant_id, environment: 'live', employer_id: newId(), policy_id: newId(), carrier_id },
+        ...{ source: 'api', payment_session_id: null, installment_number: null, amount_cents },
+        ...{ payment_purpose: 'paygo', description: null, bank_account_id: newId(), settlement_type: 'fbo' },
+        account: { ...account, account_type: 'checking' },
+        ...{ collection_id: null, file_id: null, check_date: null, period: null, metadata: {} },
+        ...{ effective_date: null, cancellation_deadline: null, ingested_at: now(), created_at: now() },
+      },
+    },
+    { type: 'Schedule', at: at() },
+    { type: 'Acknowledge', at: at() },
+  )
+  return leg_id
+}
+/** A credit that is taken for a debit's money; the debit is told unless the service died. */
+async function credited(leg: string, amount_cents: number, isTold = true): Promise<string> {
+  const credit_id = newId()
+  const data = {
+    ...{ credit_id, tenant_id, carrier_id, bank_transaction_id: credit_id, bank_date: '2026-11-25' },
+    ...{ amount_cents, reference: leg, received_at: now() },
+  }
+  const match = { legId: leg, confidence: 'high' as const }
+  const commands = [
+    { type: 'Receive' as const, data },
+    { type: 'Decide' as const, match, named: leg, refusedBy: null, at: at() },
+  ]
+  accepted(await app.commands.execute(bankCredit, credit_id, commands, context()))
+  const matched = { matchId: credit_id, bankTransactionId: credit_id, bankDate: '2026-11-25' }
+  if (isTold) await tell(leg, { type: 'Match', ...matched, confidence: 'high', at: at() })
+  return credit_id
+}
+const balances = async () => {
+  const found = accepted(await balancesOf(app, carrier_id))
+  return found.find(({ environment }) => environment === 'live')!.balances
+}
+const compared = async (): Promise<Reconciliation> =>
+  accepted(await reconcile(app, 'operator', operatorContext()))
+const whatDiffers = async () =>
+  (await compared()).differences.map(({ what, leg_id, carrier_id: of }) => [what, leg_id, of])
+const sql = (text: string, values: readonly unknown[]) =>
+  process.bench.database.pool.query(text, values as unknown[])
+
+test('money is in one account at a time, and a match with another credit receives it once', async () => {
+  const [one, other] = [await submitted(1_000), await submitted(2_000)]
+  expect(await balances()).toMatchObject({ due: 0, at_bank: 3_000, received: 0, unmatched: 0 })
+  await credited(one, 1_000)
+  await credited(one, 1_000)
+  await tell(other, { type: 'Return', returnCode: 'R01', at: at() })
+  expect(await balances()).toMatchObject({ at_bank: 0, received: 1_000, returned: 2_000, unmatched: 0 })
+  const { compared: counts, differences } = await compared()
+  expect(counts).toMatchObject({ debits: 2, ledger: 2, credits: 2, files: 0 })
+  expect(differences).toEqual([])
+  // what has not changed is not looked at one by one again
+  expect((await compared()).compared).toMatchObject({ debits: 0, ledger: 2 })
+})
+
+test('a row that says something else than the events is found, and so is one that is not there', async () => {
+  const [one, other] = [await submitted(1_100), await submitted(1_200)]
+  expect(await whatDiffers()).toEqual([])
+  await sql(`UPDATE read_model.bank_debits SET status = 'failed' WHERE leg_id = $1`, [one])
+  await sql('DELETE FROM read_model.bank_debits WHERE leg_id = $1', [other])
+  const found = await whatDiffers()
+  expect(found).toHaveLength(2)
+  expect(found).toEqual(
+    expect.arrayContaining([
+      ['debit_differs', one, carrier_id],
+      ['debit_not_in_ledger', other, carrier_id],
+    ]),
+  )
+  await sql(`UPDATE read_model.bank_debits SET status = 'submitted' WHERE leg_id = $1`, [one])
+})
+
+test('a balance that is not the sum of its debits is found', async () => {
+  const before = await whatDiffers()
+  const change = (by: number) =>
+    sql(
+      `UPDATE read_model.carrier_balances SET carriers = jsonb_set(carriers, ARRAY[$1, 'at_bank'],
+       to_jsonb((carriers -> $1 ->> 'at_bank')::bigint + $2::bigint)) WHERE tenant_id = $3`,
+      [carrier_id, by, tenant_id],
+    )
+  await change(1)
+  expect(await whatDiffers()).toEqual([...before, ['balance_differs', null, carrier_id]])
+  await change(-1)
+  expect(await whatDiffers()).toEqual(before)
+})
+
+test('a credit whose debit was never told is found', async () => {
+  const before = await whatDiffers()
+  const leg = await submitted(1_300)
+  const credit = await credited(leg, 1_300, false)
+  expect(await whatDiffers()).toEqual([...before, ['credit_not_received', leg, carrier_id]])
+  const matched = { matchId: credit, bankTransactionId: credit, bankDate: '2026-11-25' }
+  await tell(leg, { type: 'Match', ...matched, confidence: 'high', at: at() })
+  expect(await whatDiffers()).toEqual(before)
+})
+
+test('a tenant whose debits come back too often is told of once for each limit', async () => {
+  const rates = async () => {
+    const scope = { tenantId: tenant_id, environment: null }
+    const { items, total } = await listReturnRates(app, scope, { page: 1, limit: 10 })
+    expect(total).toBe(1)
+    return items[0]!
+  }
+  const before = await rates()
+  expect(before).toMatchObject({ returned: { unauthorized: 0, overall: 1 } })
+  await tell(await submitted(1_400), { type: 'Return', returnCode: 'R10', at: at() })
+  expect(await rates()).toMatchObject({
+    ...{ entries: before.entries + 1, returned: { unauthorized: 1, administrative: 0, overall: 2 } },
+  })
+  for (const _ of [1, 2]) await compareReturnRates(app, tenant_id, operatorContext())
+  const stored = await app.log.readStream(streamOf(returnRate, derivedId(tenant_id, 'return-rate/live')))
+  expect(stored.map(({ type, data }) => [type, JSON.parse(data).rate])).toEqual([
+    ['ReturnRateExceeded', 'unauthorized'],
+    ['ReturnRateExceeded', 'overall'],
+  ])
+})

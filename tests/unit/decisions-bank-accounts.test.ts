@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest'
+import { amountsOf } from '../../application/banking/account-verification.ts'
+import { type AchAccountCommand, achAccount, VERIFICATION_MS } from '../../domain/banking/ach-account.ts'
+import {
+  AchAccountChanged,
+  AchAccountCorrected,
+  AchAccountCreated,
+  AchAccountDeleted,
+  AchAccountDisabled,
+  type AchAccountEvent,
+  AchAccountMicroDepositsRefused,
+  AchAccountMicroDepositsSent,
+  AchAccountNumbersRead,
+  AchAccountNumbersRemoved,
+  AchAccountVerificationFailed,
+  AchAccountVerificationStarted,
+  AchAccountVerified,
+} from '../../domain/banking/ach-account-events.ts'
+import {
+  BankAccountChanged,
+  BankAccountCreated,
+  BankAccountDeleted,
+  bankAccount,
+} from '../../domain/banking/bank-account.ts'
+import {
+  PrimaryAccountChosen,
+  PrimaryAccountCleared,
+  primaryAccount,
+} from '../../domain/banking/primary-account.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { fold } from '../../domain/kernel/decider.ts'
+import { decisions } from '../support/decider-spec.ts'
+
+// each row reads given, when, then
+const [ID, OTHER, FIRST, SECOND] = ['a', 'b', '1', '2'].map((digit) => digit.repeat(24)) as [
+  string,
+  string,
+  string,
+  string,
+]
+const NOW = Date.UTC(2026, 10, 24, 17)
+const at = isoTime(NOW)
+const later = NOW + 60_000
+const place = { tenant_id: ID, environment: 'live' } as const
+const conflict = (code: string) => ({ kind: 'conflict', code }) as const
+const gone = (code: string) => ({ kind: 'not_found', code }) as const
+
+// ---- metadata
+
+const created = BankAccountCreated.of({
+  ...{ bank_account_id: ID, ...place, user_id: 'u', name: 'Operating', bank_name: 'First Bank' },
+  ...{ employer_id: ID, carrier_id: null, connection_type: 'manual', primary: false, created_at: at },
+})
+const deleted = BankAccountDeleted.of({ bank_account_id: ID, at })
+const rename = { type: 'Change', change: { name: 'Payroll', bank_name: 'First Bank' }, at: NOW } as const
+decisions(bankAccount, [
+  ['is created', [], { type: 'Create', data: created.data }, [created]],
+  ['is created once', [created], { type: 'Create', data: created.data }, conflict('bank_account_exists')],
+  [
+    'is changed by what differs',
+    [created],
+    rename,
+    [BankAccountChanged.of({ bank_account_id: ID, name: 'Payroll', at })],
+  ],
+  ['that is so already stays', [created], { ...rename, change: { name: 'Operating' } }, []],
+  ['is not changed before', [], rename, gone('bank_account_not_found')],
+  ['is deleted', [created], { type: 'Delete', at: NOW }, [deleted]],
+  ['is deleted once', [created, deleted], { type: 'Delete', at: later }, []],
+  ['that is deleted is not changed', [created, deleted], rename, gone('bank_account_not_found')],
+])
+
+// ---- who is primary
+
+const owner = { ...place, layer: 'ach_account', owner_type: 'employer', owner_id: ID } as const
+const ofLayer = { primary_id: ID, layer: 'ach_account', owner_type: 'employer', owner_id: ID } as const
+const chosen = (account_id: string, replaces: string | null) =>
+  PrimaryAccountChosen.of({ ...ofLayer, ...place, account_id, replaces, at })
+const cleared = (account_id: string) => PrimaryAccountCleared.of({ ...ofLayer, account_id, at })
+const choose = (accountId: string, isOfCreation = false) =>
+  ({ type: 'Choose', primaryId: ID, owner, accountId, isOfCreation, at: NOW }) as const
+const clear = (accountId: string) => ({ type: 'Clear', primaryId: ID, owner, accountId, at: NOW }) as const
+decisions(primaryAccount, [
+  ['is chosen', [], choose(FIRST), [chosen(FIRST, null)]],
+  ['is chosen once', [chosen(FIRST, null)], choose(FIRST), []],
+  ['takes the place of another', [chosen(FIRST, null)], choose(SECOND), [chosen(SECOND, FIRST)]],
+  [
+    'is chosen by its creation once, which may be heard late',
+    [chosen(FIRST, null), chosen(SECOND, FIRST)],
+    choose(FIRST, true),
+    [],
+  ],
+  ['is chosen again', [chosen(FIRST, null), chosen(SECOND, FIRST)], choose(FIRST), [chosen(FIRST, SECOND)]],
+  ['is cleared, and none follows', [chosen(FIRST, null)], clear(FIRST), [cleared(FIRST)]],
+  ['is cleared where it is so', [chosen(FIRST, null)], clear(SECOND), []],
+])
+
+// ---- credentials
+
+const numbers = {
+  ...{ account_ref: 'ach-account/x', fingerprint: ID, account_last4: '6789' },
+  account_type: 'checking',
+} as const
+const ach = (verified = false) =>
+  AchAccountCreated.of({
+    ...{ ach_account_id: ID, ...place, owner_type: 'employer', owner_id: ID, account: numbers },
+    ...{ routing_last4: '0021', bank_name: 'First Bank', nickname: null, is_primary: false },
+    ...{ connection_type: 'manual', bank_account_id: null, verified, created_at: at },
+  })
+const started = AchAccountVerificationStarted.of({
+  ...{ ach_account_id: ID, verification_id: FIRST, at },
+  expires_at: isoTime(NOW + VERIFICATION_MS),
+})
+const ofFirst = { ach_account_id: ID, verification_id: FIRST, at }
+const sent = AchAccountMicroDepositsSent.of(ofFirst)
+const refused = AchAccountMicroDepositsRefused.of(ofFirst)
+const failed = (tries_left: number) => AchAccountVerificationFailed.of({ ...ofFirst, tries_left })
+const ended: readonly AchAccountEvent[] = [ach(), started, sent, failed(2), failed(1), failed(0)]
+const byDeposits = AchAccountVerified.of({ ...ofFirst, by: 'micro_deposits', note: null })
+const byOperator = AchAccountVerified.of({
+  ...{ ach_account_id: ID, by: 'operator', verification_id: null, note: 'voided check', at },
+})
+const disabled = AchAccountDisabled.of({ ach_account_id: ID, return_code: 'R02', at })
+const achDeleted = AchAccountDeleted.of({ ach_account_id: ID, at })
+const removed = AchAccountNumbersRemoved.of({ ach_account_id: ID, at })
+const corrected = AchAccountCorrected.of({
+  ...{ ach_account_id: ID, change_code: 'C01', routing_last4: '0021', at },
+  account: { ...numbers, fingerprint: OTHER, account_ref: 'ach-account/y', account_last4: '1111' },
+})
+
+const start = (verificationId: string, when = NOW) =>
+  ({ type: 'StartVerification', verificationId, at: when }) as const
+const tell = (amounts: readonly number[], verificationId = FIRST, when = NOW): AchAccountCommand => ({
+  ...{ type: 'Verify', verificationId, amounts, expected: [7, 32], at: when },
+})
+const deposits = (isTaken: boolean, verificationId = FIRST) =>
+  ({ type: 'RecordDeposits', verificationId, isTaken, at: NOW }) as const
+const attest = { type: 'Attest', note: 'voided check', at: NOW } as const
+const disable = { type: 'Disable', returnCode: 'R02', at: NOW } as const
+const change = { type: 'Change', change: { nickname: 'Main', account_type: 'savings' }, at: NOW } as const
+const correct = {
+  ...({ type: 'Correct', changeCode: 'C01', routingLast4: '0021', at: NOW } as const),
+  account: corrected.data.account,
+}
+const remove = { type: 'Delete', at: NOW } as const
+const secondStart = AchAccountVerificationStarted.of({ ...started.data, verification_id: SECOND })
+decisions(achAccount, [
+  ['is created', [], { type: 'Create', data: ach().data }, [ach()]],
+  ['is created once', [ach()], { type: 'Create', data: ach().data }, conflict('ach_account_exists')],
+  [
+    'is changed by what differs',
+    [ach()],
+    change,
+    [AchAccountChanged.of({ ach_account_id: ID, nickname: 'Main', account_type: 'savings', at })],
+  ],
+  ['that is so already stays', [ach()], { ...change, change: { nickname: null } }, []],
+  ['is verified by deposits', [ach()], start(FIRST), [started]],
+  ['is verified one at a time', [ach(), started], start(SECOND), conflict('verification_under_way')],
+  ['is verified anew after three tries', ended, start(SECOND), [secondStart]],
+  ['is verified anew after a refusal', [ach(), started, refused], start(SECOND), [secondStart]],
+  [
+    'is verified anew after two weeks',
+    [ach(), started, sent],
+    start(SECOND, NOW + VERIFICATION_MS),
+    [
+      AchAccountVerificationStarted.of({
+        ...{ ach_account_id: ID, verification_id: SECOND, at: isoTime(NOW + VERIFICATION_MS) },
+        expires_at: isoTime(NOW + 2 * VERIFICATION_MS),
+      }),
+    ],
+  ],
+  ['that is active is not verified', [ach(true)], start(FIRST), conflict('ach_account_verified')],
+  ['that is disabled is not verified', [ach(), disabled], start(FIRST), conflict('ach_account_disabled')],
+  ['has its deposits sent', [ach(), started], deposits(true), [sent]],
+  ['has them sent once', [ach(), started, sent], deposits(true), []],
+  ['has them refused', [ach(), started], deposits(false), [refused]],
+  ['hears nothing of other deposits', [ach(), started], deposits(true, SECOND), []],
+  ['is told the amounts', [ach(), started, sent], tell([7, 32]), [byDeposits]],
+  ['is told them in either order', [ach(), started, sent], tell([32, 7]), [byDeposits]],
+  ['is told them before the bank has answered', [ach(), started], tell([7, 32]), [byDeposits]],
+  ['is told them again, and is verified', [ach(), started, sent, byDeposits], tell([7, 32]), []],
+  [
+    'is not told others afterwards',
+    [ach(), started, sent, byDeposits],
+    tell([7, 33]),
+    conflict('ach_account_verified'),
+  ],
+  ['counts wrong amounts', [ach(), started, sent], tell([7, 33]), [failed(2)]],
+  ['takes one amount twice for wrong', [ach(), started, sent], tell([7, 7]), [failed(2)]],
+  ['counts them to the end', [ach(), started, sent, failed(2), failed(1)], tell([1, 2]), [failed(0)]],
+  ['is told no amounts after three tries', ended, tell([7, 32]), conflict('no_verification')],
+  [
+    'is told none after two weeks',
+    [ach(), started, sent],
+    tell([7, 32], FIRST, NOW + VERIFICATION_MS),
+    conflict('no_verification'),
+  ],
+  ['is told none of before', [ach(), started, sent], tell([7, 32], SECOND), conflict('no_verification')],
+  ['is told none where none was sent', [ach()], tell([7, 32], ''), conflict('no_verification')],
+  ['is attested', [ach()], attest, [byOperator]],
+  ['is attested once', [ach(), byOperator], attest, []],
+  ['that is disabled stays so', [ach(), disabled], attest, conflict('ach_account_disabled')],
+  ['is disabled', [ach()], disable, [disabled]],
+  ['is disabled once', [ach(), disabled], { ...disable, returnCode: 'R03' }, []],
+  ['that was deleted is disabled', [ach(), achDeleted], disable, [disabled]],
+  [
+    'has its numbers read',
+    [ach()],
+    { type: 'RecordRead', purpose: 'micro_deposits', at: NOW },
+    [AchAccountNumbersRead.of({ ach_account_id: ID, purpose: 'micro_deposits', at })],
+  ],
+  ['is corrected', [ach()], correct, [corrected]],
+  ['is corrected once', [ach(), corrected], correct, []],
+  ['is deleted', [ach()], remove, [achDeleted]],
+  ['is deleted once', [ach(), achDeleted], remove, []],
+  ['that is deleted is not changed', [ach(), achDeleted], change, gone('ach_account_not_found')],
+  ['that is deleted is not attested', [ach(), achDeleted], attest, gone('ach_account_not_found')],
+  ['loses its numbers', [ach(), achDeleted], { type: 'RecordRemoved', at: NOW }, [removed]],
+  ['loses them once', [ach(), achDeleted, removed], { type: 'RecordRemoved', at: NOW }, []],
+  ['that is there keeps them', [ach()], { type: 'RecordRemoved', at: NOW }, []],
+])
+
+describe('an ACH account', () => {
+  test('is unverified until it is verified, and disabled for good', () => {
+    const status = (...events: readonly AchAccountEvent[]) => {
+      const state = fold(achAccount, events)!
+      return [state.status, state.verified]
+    }
+    expect(status(ach())).toEqual(['unverified', false])
+    expect(status(ach(true))).toEqual(['active', true])
+    expect(status(...ended)).toEqual(['unverified', false])
+    expect(status(ach(), byOperator)).toEqual(['active', true])
+    expect(status(ach(), byOperator, disabled)).toEqual(['disabled', true])
+  })
+
+  test('remembers where the numbers before a correction are', () => {
+    const { account_refs } = fold(achAccount, [ach(), corrected])!
+    expect(account_refs).toEqual(['ach-account/x', 'ach-account/y'])
+  })
+})
+
+test('the amounts of a verification are two different ones under one dollar, the same each time', () => {
+  const personalData = { fingerprint: (_: string, value: string) => value } as never
+  const amounts = (verification_id: string) => amountsOf({ personalData }, { verification_id })
+  const hex = (n: number) => (n * 7_919).toString(16).padStart(12, '0')
+  for (let n = 0; n < 500; n += 1) {
+    const id = `${hex(n)}${hex(n * 31)}`
+    const [first, second] = amounts(id)
+    expect(amounts(id)).toEqual([first, second])
+    expect(first).not.toBe(second)
+    for (const one of [first, second]) expect(one >= 1 && one <= 99).toBe(true)
+  }
+})

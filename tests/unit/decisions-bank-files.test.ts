@@ -1,0 +1,273 @@
+import { expect, test } from 'vitest'
+import { answerOf, bankFile, bankFileEntries, bankFileNumbers } from '../../domain/banking/bank-file.ts'
+import {
+  BankFileAnswered,
+  BankFileBegun,
+  BankFileEntriesRecorded,
+  BankFileExposed,
+  BankFileExposureRepeated,
+  BankFileFetched,
+  BankFileNumbersTaken,
+  BankFileRecorded,
+  BankFileRestaged,
+  BankFileTreatedAsSent,
+  BankFileUncertain,
+} from '../../domain/banking/bank-file-events.ts'
+import {
+  BankReportDeliveredAgain,
+  BankReportItemResolved,
+  BankReportItemsParked,
+  BankReportRead,
+  BankReportReadAgain,
+  BankReportReceived,
+  BankReportRefused,
+  bankReport,
+} from '../../domain/banking/bank-report.ts'
+import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
+import {
+  MicroDepositsInFile,
+  MicroDepositsLeftOut,
+  MicroDepositsListed,
+  MicroDepositsOrdered,
+  microDeposits,
+  microDepositsOfBatch,
+} from '../../domain/banking/rail-deposits.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { fold } from '../../domain/kernel/decider.ts'
+import { decisions } from '../support/decider-spec.ts'
+
+const ID = 'a'.repeat(24)
+/** A Tuesday noon in New York. */
+const NOW = Date.parse('2026-11-24T17:00:00Z')
+const at = isoTime(NOW)
+const conflict = (code: string) => ({ kind: 'conflict', code }) as const
+const SHA = '0'.repeat(64)
+
+const file = { file_id: ID }
+const begun = BankFileBegun.of({
+  ...{ ...file, batch_closes_at: at, part: 0, file_date: '2026-11-24', file_time: '1701', modifier: 'A' },
+  ...{ first_sequence: 1, count: 3, at },
+})
+const batch = (batch_number: number) => ({
+  ...{ batch_number, description: 'PREMIUM', entry_date: '2026-11-25', service_class: 225, entries: 1 },
+  ...{ debit_cents: 5, credit_cents: 0 },
+})
+const recorded = BankFileRecorded.of({
+  ...{ ...file, name: `20261124-A-${ID}.ach`, sha256: SHA, bytes: 940, entries_id: ID },
+  ...{ first_trace: '021000020000001', last_trace: '021000020000002', batches: [batch(1), batch(2)] },
+  ...{ debit_cents: 10, credit_cents: 0, at },
+})
+const exposed = BankFileExposed.of({ ...file, at })
+const fetched = BankFileFetched.of({ ...file, at })
+const uncertain = BankFileUncertain.of({ ...file, at })
+const repeated = BankFileExposureRepeated.of({ ...file, note: 'asked', at })
+const restaged = BankFileRestaged.of({ ...file, at })
+const sent = BankFileTreatedAsSent.of({ ...file, note: 'asked', at })
+const answered = (batch_numbers: number[], outcome: 'accepted' | 'rejected') =>
+  BankFileAnswered.of({ ...file, batch_numbers, outcome, reason: null, report_id: null, at })
+const does = <Type extends string>(type: Type) => ({ type, at: NOW })
+const exposeAgain = { type: 'ExposeAgain', note: 'asked', at: NOW } as const
+const treatAsSent = { type: 'TreatAsSent', note: 'asked', at: NOW } as const
+const answer = (outcome: 'accepted' | 'rejected', batchNumber: number | null = null) =>
+  ({ type: 'Answer', batchNumber, outcome, reason: null, reportId: null, at: NOW }) as const
+const out = [begun, recorded, exposed] as const
+
+decisions(bankFile, [
+  ['is begun', [], { type: 'Begin', data: begun.data }, [begun]],
+  ['is begun anew until it is recorded', [begun], { type: 'Begin', data: begun.data }, [begun]],
+  [
+    'is not begun once it is recorded',
+    [begun, recorded],
+    { type: 'Begin', data: begun.data },
+    conflict('bank_file_recorded'),
+  ],
+  ['is recorded', [begun], { type: 'Record', data: recorded.data }, [recorded]],
+  ['is recorded once', [begun, recorded], { type: 'Record', data: recorded.data }, []],
+  [
+    'keeps its content',
+    [begun, recorded],
+    { type: 'Record', data: { ...recorded.data, sha256: '1'.repeat(64) } },
+    conflict('bank_file_recorded'),
+  ],
+  ['is exposed', [begun, recorded], does('RecordExposed'), [exposed]],
+  ['is exposed once', [...out], does('RecordExposed'), []],
+  ['is not exposed before it is recorded', [begun], does('RecordExposed'), conflict('bank_file_begun')],
+  ['is found on its way by whoever looks', [begun, recorded, uncertain], does('RecordExposed'), [exposed]],
+  ['is fetched', [...out], does('RecordFetched'), [fetched]],
+  ['is fetched once', [...out, fetched], does('RecordFetched'), []],
+  ['is absent before it was exposed', [begun, recorded], does('RecordAbsent'), [uncertain]],
+  ['is absent after that', [...out], does('RecordAbsent'), [uncertain]],
+  ['may go once it was fetched', [...out, fetched], does('RecordAbsent'), []],
+  ['is exposed again by a person', [...out, uncertain], exposeAgain, [repeated]],
+  ['is not exposed again unless it is uncertain', [...out], exposeAgain, conflict('bank_file_exposed')],
+  ['stands beside its place again', [...out, uncertain, repeated], does('RecordRestaged'), [restaged]],
+  ['is exposed from there', [...out, uncertain, repeated, restaged], does('RecordExposed'), [exposed]],
+  ['is uncertain from there', [...out, uncertain, repeated, restaged], does('RecordAbsent'), [uncertain]],
+  ['is treated as sent by a person', [...out, uncertain], treatAsSent, [sent]],
+  ['is treated as sent once', [...out, uncertain, sent], treatAsSent, []],
+  [
+    'is not treated as sent unless it is uncertain',
+    [...out, fetched],
+    treatAsSent,
+    conflict('bank_file_fetched'),
+  ],
+  ['is accepted', [...out], answer('accepted'), [answered([1, 2], 'accepted')]],
+  ['is accepted once', [...out, answered([1, 2], 'accepted')], answer('accepted'), []],
+  [
+    'is rejected in part',
+    [...out, answered([1], 'accepted')],
+    answer('rejected', 2),
+    [answered([2], 'rejected')],
+  ],
+  [
+    'is not rejected once it was accepted',
+    [...out, answered([1], 'accepted')],
+    answer('rejected'),
+    conflict('batch_answered'),
+  ],
+  ['has no such batch', [...out], answer('accepted', 3), { kind: 'not_found', code: 'batch_not_found' }],
+  [
+    'is not answered before it can be seen',
+    [begun, recorded],
+    answer('accepted'),
+    conflict('bank_file_recorded'),
+  ],
+])
+
+test('how a file as a whole was answered, and that who answers has it', () => {
+  expect(answerOf(state()!)).toBe('none')
+  expect(answerOf(state(answered([1], 'accepted'))!)).toBe('partly')
+  expect(answerOf(state(answered([1], 'accepted'), answered([2], 'rejected'))!)).toBe('partly')
+  expect(answerOf(state(answered([1, 2], 'rejected'))!)).toBe('rejected')
+  expect(state(uncertain, answered([1, 2], 'accepted'))!.status).toBe('sent')
+})
+
+function state(...events: (ReturnType<typeof answered> | typeof uncertain)[]) {
+  return fold(bankFile, [...out, ...events])
+}
+
+const entries = BankFileEntriesRecorded.of({
+  ...{ entries_id: ID, ...file, sha256: SHA, batch_number: 1, kind: 'debit', entry_date: '2026-11-25' },
+  ...{ first_trace: '021000020000001', ids: [ID], amounts_cents: [5] },
+})
+decisions(bankFileEntries, [
+  ['are recorded', [], { type: 'RecordEntries', chunks: [entries.data] }, [entries]],
+])
+
+const taken = (file_date: string, modifier: string, first_sequence: number, count = 10) =>
+  BankFileNumbersTaken.of({ ...file, file_date, modifier, first_sequence, count, at })
+const take = (fileDate = '2026-11-24', count = 10) =>
+  ({ type: 'TakeNumbers', fileId: ID, fileDate, count, at: NOW }) as const
+const aDay = Array.from({ length: 36 }, (_, index) => taken('2026-11-24', 'A', 1 + index * 10))
+decisions(bankFileNumbers, [
+  ['begin with the first', [], take(), [taken('2026-11-24', 'A', 1)]],
+  ['go on', [taken('2026-11-24', 'A', 1)], take(), [taken('2026-11-24', 'B', 11)]],
+  ['begin a day with A', [taken('2026-11-24', 'A', 1)], take('2026-11-25'), [taken('2026-11-25', 'A', 11)]],
+  ['go from Z to 0', aDay.slice(0, 26), take(), [taken('2026-11-24', '0', 261)]],
+  ['end with 9', aDay.slice(0, 35), take(), [taken('2026-11-24', '9', 351)]],
+  ['are used up after that', aDay, take(), { kind: 'too_many', code: 'no_file_modifier' }],
+  [
+    'begin anew where they would not ascend through the file',
+    [taken('2026-11-24', 'A', 1, 9_999_990)],
+    take(),
+    [taken('2026-11-24', 'B', 1)],
+  ],
+])
+
+const report = { report_id: ID }
+const received = BankReportReceived.of({ ...report, name: 'ret.txt', sha256: SHA, bytes: 5, at })
+const receive = (name: string) =>
+  ({ type: 'Receive', data: { ...report, name, sha256: SHA, bytes: 5 }, at: NOW }) as const
+const item = (line: number) => ({
+  ...({ line, kind: 'return', reason: 'why', code: 'R01' } as const),
+  ...{ original_trace: '021000020000001', amount_cents: 5 },
+})
+const parked = (...lines: number[]) => BankReportItemsParked.of({ ...report, items: lines.map(item), at })
+const read = (applied: number, repeated: number, parked: number) =>
+  BankReportRead.of({ ...report, format: 'nacha', items: 3, applied, repeated, parked, at })
+const recordRead = (repeated: number, ...lines: number[]) =>
+  ({ type: 'RecordRead', format: 'nacha', items: 3, repeated, parked: lines.map(item), at: NOW }) as const
+const again = BankReportReadAgain.of({ ...report, at })
+const resolved = BankReportItemResolved.of({ ...report, line: 3, note: 'seen to', at })
+const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
+const refused = BankReportRefused.of({ ...report, reason: 'cut short', at })
+decisions(bankReport, [
+  ['is received', [], receive('ret.txt'), [received]],
+  ['is received once under a name', [received], receive('ret.txt'), []],
+  [
+    'is delivered again',
+    [received],
+    receive('b.txt'),
+    [BankReportDeliveredAgain.of({ ...report, name: 'b.txt', at })],
+  ],
+  ['is refused', [received], { type: 'Refuse', reason: 'cut short', at: NOW }, [refused]],
+  ['is refused once', [received, refused], { type: 'Refuse', reason: 'cut short', at: NOW }, []],
+  ['is read', [received], recordRead(1), [read(2, 1, 0)]],
+  ['is read with items parked', [received], recordRead(1, 3), [parked(3), read(1, 1, 1)]],
+  ['is read once', [received, read(3, 0, 0)], recordRead(1), []],
+  ['is read again', [received, parked(3), read(2, 0, 1)], { type: 'ReadAgain', at: NOW }, [again]],
+  ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, [again]],
+  ['is not read again while it is read', [received], { type: 'ReadAgain', at: NOW }, []],
+  ['has an item resolved', [received, parked(3), read(2, 0, 1)], resolve(3), [resolved]],
+  ['has an item resolved once', [received, parked(3), read(2, 0, 1), resolved], resolve(3), []],
+  [
+    'has no such item',
+    [received, parked(3), read(2, 0, 1)],
+    resolve(4),
+    { kind: 'not_found', code: 'parked_item_not_found' },
+  ],
+  [
+    'parks nothing that was resolved',
+    [received, parked(3), read(2, 0, 1), resolved, again],
+    recordRead(0, 3),
+    [read(2, 0, 0)],
+  ],
+])
+
+const deposits = { deposits_id: ID }
+const ordered = MicroDepositsOrdered.of({
+  ...{ ...deposits, ach_account_id: ID, vault_ref: 'v', batch_closes_at: '2026-11-24T22:00:00.000Z', at },
+})
+const order = (time: number) =>
+  ({
+    ...({ type: 'Order', data: { ...deposits, ach_account_id: ID, vault_ref: 'v' } } as const),
+    at: time,
+  }) as const
+const inFile = MicroDepositsInFile.of({ ...deposits, file_id: ID, at })
+const leftOut = MicroDepositsLeftOut.of({ ...deposits, note: 'unreadable', at })
+const leaveOut = { type: 'LeaveOut', note: 'unreadable', at: NOW } as const
+decisions(microDeposits, [
+  ['go with the next close', [], order(NOW), [ordered]],
+  ['are ordered once, whenever that is repeated', [ordered], order(NOW + 86_400_000), []],
+  ['are put into a file', [ordered], { type: 'PutInFile', fileId: ID, at: NOW }, [inFile]],
+  ['are put into a file once', [ordered, inFile], { type: 'PutInFile', fileId: ID, at: NOW }, []],
+  ['are left out', [ordered], leaveOut, [leftOut]],
+  ['are not left out of a file', [ordered, inFile], leaveOut, []],
+])
+const listed = MicroDepositsListed.of({ ...deposits, batch_closes_at: at, at })
+const list = { type: 'List', depositsId: ID, batchClosesAt: at, at: NOW } as const
+decisions(microDepositsOfBatch, [
+  ['are listed', [], list, [listed]],
+  ['are listed once', [listed], list, []],
+])
+
+const corrected = (fingerprint: string) =>
+  PayerAccountCorrected.of({
+    ...{ correction_id: ID, tenant_id: ID, environment: 'live', fingerprint: ID, change_code: 'C01' },
+    account: { account_ref: 'r', fingerprint, account_last4: '1234', account_type: 'checking' },
+    ...{ leg_id: ID, at },
+  })
+const correct = (fingerprint: string) => {
+  const { at: _at, ...data } = corrected(fingerprint).data
+  return { type: 'Correct', data, at: NOW } as const
+}
+decisions(payerCorrection, [
+  ['is applied', [], correct('b'.repeat(24)), [corrected('b'.repeat(24))]],
+  ['is applied once', [corrected('b'.repeat(24))], correct('b'.repeat(24)), []],
+  [
+    'is followed by another',
+    [corrected('b'.repeat(24))],
+    correct('c'.repeat(24)),
+    [corrected('c'.repeat(24))],
+  ],
+])

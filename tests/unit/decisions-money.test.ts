@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { nextNight } from '../../domain/banking/banking-days.ts'
+import { ReconciliationMade, reconciliation } from '../../domain/banking/reconciliation.ts'
+import {
+  isAbove,
+  RETURN_RATE_KINDS,
+  ReturnRateExceeded,
+  ReturnRateRecovered,
+  ratesOf,
+  returnRate,
+} from '../../domain/banking/return-rate.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { decisions } from '../support/decider-spec.ts'
+
+const ID = 'a'.repeat(24)
+const at = '2026-11-24T17:00:00.000Z'
+const data = { return_rate_id: ID, tenant_id: ID, environment: 'live', at } as const
+const none = { unauthorized: 0, administrative: 0, overall: 0 }
+const compare = (entries: number, returned: Partial<typeof none>) =>
+  ({ type: 'Compare', data, counted: { entries, returned: { ...none, ...returned } } }) as const
+const said = (
+  rate: 'unauthorized' | 'overall',
+  entries: number,
+  returned: number,
+  limit_per_mille: number,
+) => ({
+  ...{ ...data, rate, entries, returned, limit_per_mille },
+})
+const unauthorized = ReturnRateExceeded.of(said('unauthorized', 199, 1, 5))
+const overall = ReturnRateExceeded.of(said('overall', 199, 30, 150))
+
+// each row reads given, when, then
+decisions(returnRate, [
+  ['is within its limits', [], compare(200, { unauthorized: 1, administrative: 6, overall: 30 }), []],
+  ['passes a limit', [], compare(199, { unauthorized: 1, overall: 1 }), [unauthorized]],
+  ['passes several at once', [], compare(199, { unauthorized: 1, overall: 30 }), [unauthorized, overall]],
+  ['passes it once', [unauthorized], compare(199, { unauthorized: 2, overall: 2 }), []],
+  [
+    'is within its limit again',
+    [unauthorized, overall],
+    compare(400, { unauthorized: 1, overall: 61 }),
+    [ReturnRateRecovered.of(said('unauthorized', 400, 1, 5))],
+  ],
+])
+
+describe('a return', () => {
+  test.each([
+    ['R10', ['unauthorized', 'overall']],
+    ['R03', ['administrative', 'overall']],
+    ['R01', ['overall']],
+    ['R99', ['overall']],
+  ])('%s counts for %j', (code, rates) => {
+    expect(ratesOf(code)).toEqual(rates)
+  })
+
+  test.each(['R05', 'R07', 'R10', 'R11', 'R29', 'R51'])('%s is unauthorized', (code) => {
+    expect(ratesOf(code)).toContain('unauthorized')
+  })
+
+  test('without any entry is above every limit', () => {
+    for (const kind of RETURN_RATE_KINDS) {
+      expect(isAbove(kind, { entries: 0, returned: { ...none, [kind]: 1 } })).toBe(true)
+      expect(isAbove(kind, { entries: 0, returned: none })).toBe(false)
+    }
+  })
+})
+
+test.each([
+  ['2026-11-24T17:00:00.000Z', '2026-11-25T08:00:00.000Z'],
+  ['2026-11-25T07:59:59.999Z', '2026-11-25T08:00:00.000Z'],
+  ['2026-11-25T08:00:00.000Z', '2026-11-26T08:00:00.000Z'],
+  // clocks are changed in the nights to the 1st of November and the 14th of March
+  ['2026-11-01T06:30:00.000Z', '2026-11-01T07:00:00.000Z'],
+  ['2026-11-01T07:30:00.000Z', '2026-11-02T08:00:00.000Z'],
+  ['2027-03-14T06:30:00.000Z', '2027-03-14T08:00:00.000Z'],
+])('the night after %s is at %s', (time, expected) => {
+  expect(isoTime(nextNight(Date.parse(time)))).toBe(expected)
+})
+
+const made = ReconciliationMade.of({
+  ...{ reconciliation_id: ID, trigger: 'operator', through_position: '7' },
+  compared: { debits: 1, ledger: 1, balances: 6, credits: 0, files: 0 },
+  ...{ differences: [], difference_count: 0, started_at: at, at },
+})
+const record = { type: 'Record', data: made.data } as const
+decisions(reconciliation, [
+  ['is recorded', [], record, [made]],
+  ['is recorded once', [made], record, { kind: 'conflict', code: 'reconciliation_exists' }],
+])

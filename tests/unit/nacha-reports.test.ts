@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import { readAnswers } from '../../domain/banking/nacha/answers.ts'
+import { NachaFault } from '../../domain/banking/nacha/read.ts'
+import { correctionOf, readReport } from '../../domain/banking/nacha/report.ts'
+import {
+  disablesAccount,
+  isReturnOfReceiver,
+  mayBeRepresented,
+  RETURN_CODES,
+} from '../../domain/banking/nacha/return-codes.ts'
+import { answersFile, reportFile } from '../support/nacha-files.ts'
+
+const TRACE = '021000020000001'
+const returned = { code: 'R01', originalTrace: TRACE, amountCents: 500 }
+const corrected = { code: 'C01', originalTrace: TRACE, correctedData: '1918171614' }
+
+describe('a file of reports', () => {
+  test('tells of returns and changes', () => {
+    const { origin, items } = readReport(
+      reportFile([returned, corrected, { ...returned, transactionCode: 21 }]),
+    )
+    expect(origin).toBe('021000021')
+    const common = { companyId: '1234567890', originalTrace: TRACE }
+    expect(items).toEqual([
+      { ...common, kind: 'return', line: 3, code: 'R01', amountCents: 500, isDebit: true },
+      { ...common, kind: 'change', line: 7, code: 'C01', correctedData: corrected.correctedData.padEnd(29) },
+      { ...common, kind: 'return', line: 11, code: 'R01', amountCents: 500, isDebit: false },
+    ])
+  })
+
+  test('may have lost its line breaks, its blanks at the ends of lines, or its filling, or have others', () => {
+    const text = reportFile([returned])
+    const { items } = readReport(text)
+    for (const form of [
+      text.replaceAll('\n', ''),
+      text.replaceAll('\n', '\r\n'),
+      text.replace(/ +$/gm, ''),
+      reportFile([returned], { filled: false }),
+    ]) {
+      expect(readReport(form).items).toEqual(items)
+    }
+  })
+
+  // the shapes of the samples that moov-io/ach publishes: a return of web debits in one block without filling, a change
+  // whose addenda record has a trace number of its own, and returns whose entries keep the code of the entry sent
+  test('as others publish them is read', () => {
+    const web = [
+      '101 091400606 6910001341810170306A094101FIRST BANK             ORIGINATOR                     ',
+      '5200COINS                               123456789 WEBTRANSFER        000101   1091000010000001',
+      '626091400606123456789        0000012354A1B2C3         Paul Jones            S 1091000017611242',
+      '799R01091400600000001      09100001                                            091000017611242',
+      '82000000020009140060000000012354000000000000 123456789                         091000010000001',
+      '5200COINS                               123456789 WEBTRANSFER        000101   1021000020000002',
+      '622091400606867530999999     0000004565D4E5F6         Bob Marley            S 1021000029461242',
+      '799R03091400600000003      02100002                                            021000029461242',
+      '82000000020009140060000000000000000000004565 123456789                         021000020000002',
+      '9000002000001000000040018280120000000012354000000004565',
+    ].join('\n')
+    expect(readReport(web).items).toMatchObject([
+      { kind: 'return', code: 'R01', originalTrace: '091400600000001', amountCents: 12_354, isDebit: true },
+      { kind: 'return', code: 'R03', originalTrace: '091400600000003', amountCents: 4_565, isDebit: false },
+    ])
+    const change = [
+      '101 231380104 1210428822102251048A094101Reserve Bank           Our Bank                       ',
+      '5220Your Company                        121042882 CORVendor Pay      000000   1121042880000001',
+      '621231380104744-5678-99      0000000000location #23   Best Co. #23          S 1121042880000001',
+      '798C01121042880000001      121042881918171614                                  091012980000088',
+      '82200000020023138010000000000000000000000000121042882                          121042880000001',
+      '9000001000001000000020023138010000000000000000000000000                                       ',
+    ].join('\n')
+    expect(readReport(change).items).toMatchObject([{ kind: 'change', code: 'C01', line: 3 }])
+  })
+
+  const whole = reportFile([returned, corrected])
+  const lines = whole.trimEnd().split('\n')
+  test.each<readonly [string, string, string]>([
+    ['that is empty', '', 'the file is empty'],
+    ['that was cut short', lines.slice(0, 8).join('\n'), 'the file ends where'],
+    ['that was cut within a record', whole.replaceAll('\n', '').slice(0, 500), 'it was cut short'],
+    ['that comes twice in one', whole + whole, 'records follow the file control'],
+    [
+      'whose records were reordered',
+      [lines[0], lines[2], lines[1], ...lines.slice(3)].join('\n'),
+      'line 2: this should be',
+    ],
+    ['with another amount', whole.replace('0000000500', '0000000501'), 'total of debits'],
+    ['with a code that is none', whole.replace('799R01', '799RX1'), 'the code of the addenda'],
+    ['with a trace that is none', whole.replace(`R01${TRACE}`, `R01${' '.repeat(15)}`), 'the original trace'],
+    ['that is something else', 'PK\u0003\u0004', 'this should be a file header'],
+  ])('%s is refused, and says where', (_what, text, message) => {
+    expect(() => readReport(text)).toThrow(NachaFault)
+    expect(() => readReport(text)).toThrow(message)
+  })
+})
+
+describe('a correction', () => {
+  const none = { routingNumber: null, accountNumber: null, accountType: null }
+  test.each([
+    ['C01', '1918171614', { ...none, accountNumber: '1918171614' }],
+    ['C02', '091000019', { ...none, routingNumber: '091000019' }],
+    ['C03', '091000019   1918171614', { ...none, routingNumber: '091000019', accountNumber: '1918171614' }],
+    ['C05', '37', { ...none, accountType: 'savings' }],
+    ['C06', '1918171614          27', { ...none, accountNumber: '1918171614', accountType: 'checking' }],
+    [
+      ...['C07', '0910000191918171614       32'],
+      { routingNumber: '091000019', accountNumber: '1918171614', accountType: 'savings' },
+    ],
+    ['C01', 'NONE OF THESE', null],
+    ['C02', '0910000', null],
+    ['C03', '091000019', null],
+    ['C04', 'TIDEWATER JOINERY', null],
+    ['C05', '77', null],
+    ['C61', '1918171614', null],
+  ] as const)('%s %s', (code, data, correction) => {
+    expect(correctionOf(code, data)).toEqual(correction)
+  })
+})
+
+describe('codes of returns', () => {
+  test('the groups whose rates are watched, and what follows from a code', () => {
+    const inGroup = (wanted: string) =>
+      Object.entries(RETURN_CODES)
+        .filter(([, { group }]) => group === wanted)
+        .map(([code]) => code)
+    expect(inGroup('unauthorized')).toEqual(['R05', 'R07', 'R10', 'R11', 'R29', 'R51'])
+    expect(inGroup('administrative')).toEqual(['R02', 'R03', 'R04'])
+    expect(Object.keys(RETURN_CODES).filter(mayBeRepresented)).toEqual(['R01', 'R09'])
+    expect(['R02', 'R16', 'R29'].every(disablesAccount)).toBe(true)
+    expect(['R01', 'R08', 'R09', 'R99'].some(disablesAccount)).toBe(false)
+    expect(['R01', 'R31', 'R99'].every(isReturnOfReceiver)).toBe(true)
+    expect(['R61', 'R69', 'R73'].some(isReturnOfReceiver)).toBe(false)
+  })
+})
+
+describe('answers', () => {
+  const answers = [
+    { file: '20261123-A-1.ach', outcome: 'accepted' },
+    { file: '20261123-B-2.ach', batch: 2, outcome: 'rejected', reason: 'unknown company' },
+  ]
+
+  test('are read with their lines', () => {
+    expect(readAnswers(answersFile(answers))).toEqual({
+      bank: '021000021',
+      answers: [
+        { line: 2, file: '20261123-A-1.ach', sha256: null, batch: null, outcome: 'accepted', reason: null },
+        {
+          line: 3,
+          file: '20261123-B-2.ach',
+          sha256: null,
+          batch: 2,
+          outcome: 'rejected',
+          reason: 'unknown company',
+        },
+      ],
+    })
+  })
+
+  const text = answersFile(answers)
+  test.each([
+    ['cut short', text.split('\n').slice(0, 2).join('\n'), 'line 2: this should be the end'],
+    ['cut within a line', text.slice(0, 100), 'line 2: the line is no JSON'],
+    [
+      'counted wrongly',
+      text.replace('"answers":2', '"answers":3'),
+      'line 4: the end counts 3 answers, there are 2',
+    ],
+    ['in another format', text.replace('bank-answers', 'answers'), 'line 1: this should be the beginning'],
+    [
+      'with an outcome that is none',
+      text.replace('accepted', 'maybe'),
+      'line 2: this should be an answer: outcome',
+    ],
+    ['twice in one', text + text, 'line 4: this should be an answer'],
+  ])('that are %s are refused', (_what, bad, message) => {
+    expect(() => readAnswers(bad)).toThrow(message)
+  })
+})
