@@ -170,7 +170,11 @@ const SOURCES: readonly Source[] = [
   }),
   on(PayrollPremiumCalculated, async ({ file_id, last, completed }, commands) => {
     if (!last) return null
-    if (completed) return { type: 'payroll.file_completed', data: { file_id, ...completed } }
+    if (completed) {
+      // from which account a premium is debited is nobody's business outside
+      const { debit_account_id: _, ...told } = completed
+      return { type: 'payroll.file_completed', data: { file_id, ...told } }
+    }
     // stored by an earlier release. Nothing follows the last premium: the sums are the same whenever they are looked at
     const { received, validated, wages, premium } = (await commands.load(payrollFile, file_id)).state
     const { employer_id, policy_id, policy_number, row_count, period } = received!
