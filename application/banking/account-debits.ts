@@ -1,5 +1,6 @@
-import { achAccount } from '../../domain/banking/ach-account.ts'
-import { type BankDebit, bankDebit, type DebitStatus } from '../../domain/banking/bank-debit.ts'
+import { achAccount, disabledNote } from '../../domain/banking/ach-account.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit, DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -80,7 +81,7 @@ async function failDebit(
   const now = clock.now()
   // what went with a batch that has closed may be at the bank: it comes back by itself
   if (state === null || !OPEN.includes(state.status) || hasClosed(state, now)) return
-  const note = `Its account is disabled${returnCode === null ? '' : ` (${returnCode})`}`
+  const note = disabledNote({ return_code: returnCode })
   const commandId = derivedId(context.commandId, `account-disabled/${legId}`)
   const scoped = { ...within(context, state), commandId }
   const outcome = await commands.execute(bankDebit, legId, { type: 'Fail', note, at: now }, scoped)

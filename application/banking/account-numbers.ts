@@ -1,10 +1,10 @@
 import { achAccount } from '../../domain/banking/ach-account.ts'
-import { bankDebit, type DebitStatus } from '../../domain/banking/bank-debit.ts'
+import type { DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
-import { inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
 import { debitsAsOfNow } from './debit-batches.ts'
 
 /** How long after its last use the numbers of an account may be asked for, as for a debit that comes back, in milliseconds. */
@@ -46,24 +46,13 @@ const USE = statement('use-of-ach-account', (db, $: Parameter<OfAccount>) =>
 )
 const OPEN_DEBITS = statement(
   'open-debits-of-ach-account',
-  (
-    db,
-    $: Parameter<
-      OfAccount & {
-        readonly statuses: readonly DebitStatus[]
-        readonly after: string
-        readonly limit: number
-      }
-    >,
-  ) =>
+  (db, $: Parameter<OfAccount & { readonly statuses: readonly DebitStatus[] }>) =>
     db
       .selectFrom('bank_debits')
-      .select(['leg_id', 'seq', 'batch_closes_at'])
+      .select('leg_id')
       .where('bank_account_id', '=', $('achAccountId'))
-      .where((eb) => inIfGiven(eb, 'status', $('statuses')))
-      .where('seq', '>', $('after') as never)
-      .orderBy('seq')
-      .limit($('limit')),
+      .where('status', '=', ({ fn }) => fn.any($('statuses')))
+      .limit(1),
 )
 
 /**
@@ -72,43 +61,9 @@ const OPEN_DEBITS = statement(
  */
 async function lastUse(app: Application, achAccountId: string): Promise<number | null> {
   await debitsAsOfNow(app)
-  const open = { achAccountId, statuses: OPEN, after: '0', limit: 1 }
-  if ((await app.read.query(OPEN_DEBITS, open)).length > 0) return app.clock.now()
+  const open = await app.read.query(OPEN_DEBITS, { achAccountId, statuses: OPEN })
+  if (open.length > 0) return app.clock.now()
   const [use] = await app.read.query(USE, { achAccountId })
   const times = [use?.created, use?.effective].filter((time) => typeof time === 'string').map(Date.parse)
   return times.length === 0 ? null : Math.max(...times)
-}
-
-/** Debits that are failed in one go. */
-const PAGE = 500
-
-/**
- * Fails the debits of a disabled account that no batch took along yet.
- * @throws ReadModelsLate when it cannot be told which there are.
- */
-export async function failDebits(
-  app: Application,
-  achAccountId: string,
-  context: CommandContext,
-): Promise<void> {
-  const { state } = await app.commands.load(achAccount, achAccountId)
-  const note = `The account is disabled: a bank returned a debit of it with ${state!.return_code}`
-  await debitsAsOfNow(app)
-  for (let after = '0'; ; ) {
-    const wanted = { achAccountId, statuses: OPEN, after, limit: PAGE }
-    const page = await app.read.query(OPEN_DEBITS, wanted)
-    const now = app.clock.now()
-    // what a closed batch took along is at the bank
-    const open = page.filter(({ batch_closes_at: closes }) => closes === null || Date.parse(closes) > now)
-    const command = { type: 'Fail', note, at: now } as const
-    await Promise.all(
-      open.map(async ({ leg_id }) => {
-        const after = await changed(app, bankDebit, leg_id, command, context)
-        // somebody was faster: it was cancelled, or its batch is gone
-        if (isRejection(after) && after.kind !== 'conflict') throw new Error(after.message)
-      }),
-    )
-    if (page.length < PAGE) return
-    after = String(page.at(-1)!.seq)
-  }
 }

@@ -1,6 +1,7 @@
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import type { AchAccount } from '../../domain/banking/ach-account.ts'
-import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { debitKeyReused } from '../../domain/banking/debit-key.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { namedPolicy } from '../access/named-policy.ts'

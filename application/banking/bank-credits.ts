@@ -4,7 +4,8 @@ import {
   type CreditMatch,
   effectiveDatesOf,
 } from '../../domain/banking/bank-credit.ts'
-import { awaitsCredit, type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import { awaitsCredit, type BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'

@@ -1,5 +1,6 @@
-import { type BankDebit, bankDebit, GATED_SOURCES, isGated } from '../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { DebitSource } from '../../domain/banking/bank-debit-events.ts'
+import { type BankDebit, GATED_SOURCES, isGated } from '../../domain/banking/bank-debit-state.ts'
 import { type GateFacts, stopOf } from '../../domain/banking/debit-gates.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

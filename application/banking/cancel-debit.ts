@@ -1,4 +1,5 @@
-import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import type { Rejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'

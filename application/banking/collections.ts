@@ -1,5 +1,6 @@
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
-import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { type DebitCollection, debitCollection } from '../../domain/banking/debit-collection.ts'
 import { debitKeyReused } from '../../domain/banking/debit-key.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'

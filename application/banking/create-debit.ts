@@ -1,5 +1,6 @@
-import { type BankDebit, bankDebit, type EndedAtOnce } from '../../domain/banking/bank-debit.ts'
+import { bankDebit, type EndedAtOnce } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { nextClose } from '../../domain/banking/banking-days.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

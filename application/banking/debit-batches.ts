@@ -1,5 +1,6 @@
-import { achAccount } from '../../domain/banking/ach-account.ts'
-import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { achAccount, disabledNote } from '../../domain/banking/ach-account.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
@@ -111,7 +112,8 @@ async function* entriesOf(
 async function entryOf(app: Application, legId: string, context: CommandContext): Promise<RailEntry | null> {
   const debit = (await app.commands.load(bankDebit, legId)).state!
   const { amount_cents, entry_date, representments } = debit
-  const kept = await keptAccount(app, await accountOf(app, debit))
+  const { account, refusal } = await accountOf(app, debit)
+  const kept = await keptAccount(app, account)
   if (kept === null) {
     const command = { type: 'LeaveOut', at: app.clock.now() } as const
     const commandId = derivedId(context.commandId, `leave-out/${legId}`)
@@ -119,14 +121,18 @@ async function entryOf(app: Application, legId: string, context: CommandContext)
     return null
   }
   const isRetry = representments > 0
-  return { legId, amountCents: amount_cents, effectiveDate: entry_date!, account: kept, isRetry }
+  return { legId, amountCents: amount_cents, effectiveDate: entry_date!, account: kept, isRetry, refusal }
 }
 
-/** The account as it is known now: its bank may have corrected it since the debit was created. */
-async function accountOf(app: Application, debit: BankDebit): Promise<DebitedAccount> {
-  if (debit.bank_account_id === null) return correctedAccount(app, debit)
+/** The account as it is known now: its bank may have corrected it since the debit was created, or closed it. */
+async function accountOf(
+  app: Application,
+  debit: BankDebit,
+): Promise<{ readonly account: DebitedAccount; readonly refusal: string | null }> {
+  if (debit.bank_account_id === null) return { account: await correctedAccount(app, debit), refusal: null }
   const { state } = await app.commands.load(achAccount, debit.bank_account_id)
-  return state?.account ?? debit.account
+  if (state === null) return { account: debit.account, refusal: null }
+  return { account: state.account, refusal: state.status === 'disabled' ? disabledNote(state) : null }
 }
 
 async function recorded(

@@ -1,4 +1,5 @@
-import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { debitKey, debitKeyReused } from '../../domain/banking/debit-key.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'

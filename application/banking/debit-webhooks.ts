@@ -1,5 +1,5 @@
-import type { BankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import type { NewWebhookEvent } from '../webhooks/raise.ts'
 
 /** What partners are told of bank debits. */

@@ -1,4 +1,4 @@
-import type { BankDebit, DebitStatus } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit, DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import {
   type BilledPolicy,
   dateOf,

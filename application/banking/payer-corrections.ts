@@ -1,4 +1,4 @@
-import type { BankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { payerCorrection } from '../../domain/banking/payer-correction.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'

@@ -1,5 +1,6 @@
 import { type AchAccount, achAccount } from '../../domain/banking/ach-account.ts'
-import { type BankDebit, bankDebit, type EndedAtOnce } from '../../domain/banking/bank-debit.ts'
+import { bankDebit, type EndedAtOnce } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { slotFor } from '../../domain/banking/banking-days.ts'
 import { billingStop } from '../../domain/banking/debit-gates.ts'
 import { MAX_ENTRY_CENTS } from '../../domain/banking/nacha/records.ts'

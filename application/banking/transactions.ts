@@ -1,10 +1,6 @@
 import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
-import {
-  type BankDebit,
-  bankDebit,
-  DEBIT_STATUSES,
-  type DebitStatus,
-} from '../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import { type BankDebit, DEBIT_STATUSES, type DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import {
   LEGACY_GROUPS,
   LEGACY_STATUSES,

@@ -1,4 +1,5 @@
-import { type BankDebit, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { checkoutSettings } from '../../domain/payments/checkout-settings.ts'
 import {

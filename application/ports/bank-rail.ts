@@ -52,6 +52,8 @@ export interface RailEntry {
   readonly account: BankAccount
   /** It was returned before, and is presented again. */
   readonly isRetry: boolean
+  /** Why it must not be handed over any more, unless it was already; null: nothing is against it. */
+  readonly refusal: string | null
 }
 
 /** A bank account in plain text. */

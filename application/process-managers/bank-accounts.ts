@@ -3,12 +3,11 @@ import { achAccount } from '../../domain/banking/ach-account.ts'
 import {
   AchAccountCreated,
   AchAccountDeleted,
-  AchAccountDisabled,
   AchAccountVerificationStarted,
 } from '../../domain/banking/ach-account-events.ts'
 import { BankAccountCreated, bankAccount } from '../../domain/banking/bank-account.ts'
 import type { Application } from '../application.ts'
-import { failDebits, RETURNABLE_MS, removeNumbers } from '../banking/account-numbers.ts'
+import { RETURNABLE_MS, removeNumbers } from '../banking/account-numbers.ts'
 import { sendMicroDeposits } from '../banking/account-verification.ts'
 import { choosePrimary, ofAchAccount, ofBankAccount } from '../banking/primary-accounts.ts'
 import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
@@ -16,7 +15,7 @@ import { ofProvider, throughOutages, unlessLate, waiting } from './through-outag
 
 /**
  * What follows from what happens to bank accounts: the deposits by which they are verified, the end of what creations that
- * broke off began, of debits whose account is disabled, and of numbers that nobody needs any more.
+ * broke off began, and of numbers that nobody needs any more.
  */
 export function bankAccounts(app: Application) {
   const kind = { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }
@@ -33,7 +32,6 @@ export function bankAccounts(app: Application) {
       on(AchAccountVerificationStarted, ({ data: { ach_account_id, verification_id } }) => [
         perform('send-deposits', verification_id, { ach_account_id }),
       ]),
-      on(AchAccountDisabled, ({ data }) => [perform('fail-debits', data.ach_account_id, {})]),
       on(AchAccountDeleted, ({ data: { ach_account_id, at } }) => [
         perform('remove-numbers', ach_account_id, {}, { at: Date.parse(at) + RETURNABLE_MS }),
       ]),
@@ -53,12 +51,6 @@ export function bankAccounts(app: Application) {
           throughOutages(app, item, () =>
             sendMicroDeposits(app, item.payload.ach_account_id, item.key, contextOf(item)),
           ),
-      ),
-      'fail-debits': work(kind, (item) =>
-        unlessLate(async () => {
-          await failDebits(app, item.key, contextOf(item))
-          return { outcome: 'done' }
-        }),
       ),
       'remove-numbers': work(kind, (item) =>
         unlessLate(async () => {

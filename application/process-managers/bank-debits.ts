@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AchAccountDisabled } from '../../domain/banking/ach-account-events.ts'
 import { BankCreditReceived } from '../../domain/banking/bank-credit.ts'
-import { type BankDebit, bankDebit, processedFrom } from '../../domain/banking/bank-debit.ts'
+import { bankDebit, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
   BankDebitCancelled,
   BankDebitCreated,
@@ -16,6 +16,7 @@ import {
   BankDebitScheduled,
   BankDebitSubmitted,
 } from '../../domain/banking/bank-debit-events.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { nextClose } from '../../domain/banking/banking-days.ts'
 import { disablesAccount } from '../../domain/banking/nacha/return-codes.ts'
 import { MicroDepositsListed } from '../../domain/banking/rail-deposits.ts'

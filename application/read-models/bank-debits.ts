@@ -1,5 +1,5 @@
-import type { DebitStatus } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitData, DebitSource } from '../../domain/banking/bank-debit-events.ts'
+import type { DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { bigint, boolean, integer, jsonb, orNull, table, text } from './table.ts'
 

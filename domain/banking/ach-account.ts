@@ -281,6 +281,11 @@ function verify(
   return [AchAccountVerificationFailed.of({ ach_account_id, verification_id, tries_left, at: isoTime(at) })]
 }
 
+/** For the history of a debit that is not taken from an account that is disabled. */
+export function disabledNote({ return_code }: Pick<AchAccount, 'return_code'>): string {
+  return `Its account is disabled${return_code === null ? '' : ` (${return_code})`}`
+}
+
 function refuseDisabled({ status, return_code }: AchAccount): Rejection | null {
   if (status !== 'disabled') return null
   const why = `The ACH account is disabled: a bank returned a debit with ${return_code}`

@@ -1,7 +1,7 @@
 import { type CalendarDate, utcDate } from '../kernel/calendar.ts'
 import type { Policy } from '../policies/policy.ts'
-import { type BankDebit, type DebitStatus, isGated, mayBeQuarantined } from './bank-debit.ts'
 import type { BankDebitData } from './bank-debit-events.ts'
+import { type BankDebit, type DebitStatus, isGated, mayBeQuarantined } from './bank-debit-state.ts'
 
 /**
  * What can stop a debit that was accepted: four gates, asked in order, of which the first that stops it gives the reason.

@@ -1,6 +1,6 @@
 import type { BankCreditEvent } from './bank-credit.ts'
-import type { BankDebit } from './bank-debit.ts'
 import type { BankDebitEvent } from './bank-debit-events.ts'
+import type { BankDebit } from './bank-debit-state.ts'
 
 /**
  * Where the money of debits and credits stands, kept in accounts by double entry: what an event takes from one account it

@@ -4,7 +4,7 @@ import { representDebit, tellDebit } from '../../application/banking/bank-rail.t
 import { runBatch } from '../../application/banking/batch-worker.ts'
 import { tellLegacyRecord } from '../../application/banking/legacy-collections.ts'
 import type { RailReport } from '../../application/ports/bank-rail.ts'
-import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit.ts'
+import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
 import { LEGACY_STATUSES, type LegacyCollection } from '../../domain/banking/legacy-collection.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'

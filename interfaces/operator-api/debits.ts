@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listDebits, resolveQuarantine, type Verdict } from '../../application/banking/operator-debits.ts'
-import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit.ts'
 import { debitSource } from '../../domain/banking/bank-debit-events.ts'
+import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, idOf, optional, text, word } from '../endpoints/fields.ts'

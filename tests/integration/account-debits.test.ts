@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { createAccountDebit, failDebitsOf } from '../../application/banking/account-debits.ts'
+import { submitBatch } from '../../application/banking/debit-batches.ts'
+import { keepAchAccount } from '../../application/banking/payer-accounts.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
@@ -37,10 +39,14 @@ async function account(): Promise<string> {
     ...({ ach_account_id: id, tenant_id: id, environment: 'live', owner_type: 'employer' } as const),
     ...{ owner_id: id, routing_last4: '0021', bank_name: 'First Bank', nickname: null, is_primary: false },
     ...({ connection_type: 'manual', bank_account_id: null, verified: false } as const),
-    account: {
-      ...{ account_ref: `ach-account/${id}`, fingerprint: id, account_last4: '6789' },
-      account_type: 'checking' as const,
-    },
+    account: await keepAchAccount(
+      app,
+      { achAccountId: id, ownerId: id },
+      {
+        ...{ holderName: 'Tidewater Joinery LLC', routingNumber: '021000021', accountNumber: '000123456789' },
+        ...({ accountType: 'checking', bankName: null } as const),
+      },
+    ),
     created_at: isoTime(app.clock.now()),
   }
   accepted(await app.commands.execute(achAccount, id, { type: 'Create', data }, operatorContext()))
@@ -104,6 +110,23 @@ test('one that went with a batch that has closed is left to its bank', async () 
   const later = { ...app, clock: { ...app.clock, now: () => Date.parse(batch_closes_at!) } }
   await failDebitsOf(later, { accountId: id, returnCode: 'R02' }, operatorContext())
   expect(await statusOf(leg)).toBe('Scheduled')
+})
+
+test('one that went with a batch that has closed is not handed over any more, unless it was', async () => {
+  const id = await account()
+  const [leg, sent] = [await debit(id), await debit(id)]
+  const [closesAt] = await Promise.all(
+    [leg, sent].map(async (one) => {
+      const { batch_closes_at } = await change(one, { type: 'Schedule', at: app.clock.now() })
+      return Date.parse(batch_closes_at!)
+    }),
+  )
+  await change(sent, { type: 'Acknowledge', at: closesAt! })
+  await disable(id)
+  found = [{ leg_id: leg, seq: 1 }]
+  const later = { ...app, clock: { ...app.clock, now: () => closesAt! + 60_000 } }
+  await submitBatch(later, closesAt!, operatorContext())
+  expect([await statusOf(leg), await statusOf(sent)]).toEqual(['failed', 'submitted'])
 })
 
 test('one that is created at that moment fails, although nobody looked for it', async () => {

@@ -1,26 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { failDebits, RETURNABLE_MS, removeNumbers } from '../../application/banking/account-numbers.ts'
+import { RETURNABLE_MS, removeNumbers } from '../../application/banking/account-numbers.ts'
 import {
   correctAchAccount,
   createAchAccount,
   debitableAccount,
   deleteAchAccount,
-  disableAchAccount,
   type NewAchAccount,
   primaryAchAccount,
   readNumbers,
 } from '../../application/banking/ach-accounts.ts'
 import { changeBankAccount, createBankAccount } from '../../application/banking/bank-accounts.ts'
-import { createDebit } from '../../application/banking/create-debit.ts'
 import { type CommandContext, createdId } from '../../application/command-handling/command-context.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import { bankAccounts } from '../../application/process-managers/bank-accounts.ts'
 import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import { employerSubject } from '../../application/sealing.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
-import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -153,7 +150,7 @@ test('numbers of a deleted account go 180 days after the last debit that may com
   expect(await removeNumbers(app, id, context())).toBe(deletedAt + RETURNABLE_MS)
 
   moveTo(deletedAt + RETURNABLE_MS)
-  rows['open-debits-of-ach-account'] = [{ leg_id: newId(), seq: 1, batch_closes_at: null }]
+  rows['open-debits-of-ach-account'] = [{ leg_id: newId() }]
   expect(await removeNumbers(app, id, context())).toBe(app.clock.now() + RETURNABLE_MS)
   rows['open-debits-of-ach-account'] = []
   const day = isoTime(deletedAt + 86_400_000)
@@ -166,39 +163,6 @@ test('numbers of a deleted account go 180 days after the last debit that may com
   expect(await app.vault.get(account.account_ref)).toBeNull()
   expect((await typesOf(id)).at(-1)).toBe('NumbersRemoved')
   expect(await removeNumbers(app, id, context())).toBeNull()
-})
-
-test('debits that no batch took along fail with their account', async () => {
-  const { ach_account_id: id, account } = await create()
-  const legs = await Promise.all(
-    [1, 2].map(async () => {
-      const leg_id = newId()
-      const { debit } = await createDebit(
-        app,
-        {
-          ...({ leg_id, tenant_id: insured.tenantId, environment: 'live', source: 'api' } as const),
-          ...{ employer_id: insured.employerId, carrier_id: insured.carrierId, policy_id: newId() },
-          ...{ payment_session_id: null, installment_number: null, collection_id: null, file_id: null },
-          ...{ check_date: null, period: null, amount_cents: 100, description: null, metadata: {} },
-          ...{ bank_account_id: id, account, effective_date: null, cancellation_deadline: null },
-          payment_purpose: 'paygo',
-        },
-        context(),
-      )
-      return debit.leg_id
-    }),
-  )
-  accepted(await disableAchAccount(app, id, 'R02', context()))
-  const closed = isoTime(app.clock.now())
-  rows['open-debits-of-ach-account'] = [
-    { leg_id: legs[0], seq: 1, batch_closes_at: null },
-    { leg_id: legs[1], seq: 2, batch_closes_at: closed },
-  ]
-  for (const _again of [1, 2]) await failDebits(app, id, context())
-  const states = await Promise.all(legs.map((leg) => app.commands.load(bankDebit, leg)))
-  expect(states.map(({ state }) => state!.status)).toEqual(['failed', 'pending'])
-  const events = await app.log.readStream(`bankDebit-${legs[0]}`)
-  expect(events.at(-1)!.data).toContain('R02')
 })
 
 test('a debit names an ACH account, or a metadata account that is tied to exactly one', async () => {

@@ -78,7 +78,14 @@ const account = {
   ...({ accountType: 'checking', bankName: null } as const),
 }
 const entryOf = (overrides: Partial<RailEntry> = {}): RailEntry => ({
-  ...{ legId: newId(), amountCents: 500, effectiveDate: entryDateOf(closesAt), account, isRetry: false },
+  ...{
+    legId: newId(),
+    amountCents: 500,
+    effectiveDate: entryDateOf(closesAt),
+    account,
+    isRetry: false,
+    refusal: null,
+  },
   ...overrides,
 })
 
@@ -142,6 +149,17 @@ describe('a batch', () => {
       'The name of the account holder has no letter or digit that a file can hold',
     ])
     expect(await seen()).toEqual(ids([good]))
+  })
+
+  test('leaves out what must not go any more, unless it went already', async () => {
+    const entry = entryOf()
+    const other = entryOf({ refusal: 'Its account is disabled (R02)' })
+    await submit([entry, other])
+    expect(refused).toEqual(['Its account is disabled (R02)'])
+    expect(await seen()).toEqual(ids([entry]))
+    await submit([{ ...entry, refusal: 'Its account is disabled (R02)' }])
+    expect(refused).toEqual([])
+    expect(await seen()).toEqual(ids([entry]))
   })
 
   test('is split before a total overflows; later parts take what came late', async () => {

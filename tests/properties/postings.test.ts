@@ -6,14 +6,9 @@ import {
   type BankCreditEvent,
   bankCredit,
 } from '../../domain/banking/bank-credit.ts'
-import {
-  type BankDebit,
-  type BankDebitCommand,
-  bankDebit,
-  DEBIT_STATUSES,
-  type DebitStatus,
-} from '../../domain/banking/bank-debit.ts'
+import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitEvent } from '../../domain/banking/bank-debit-events.ts'
+import { type BankDebit, DEBIT_STATUSES, type DebitStatus } from '../../domain/banking/bank-debit-state.ts'
 import {
   type Balances,
   bookCredit,

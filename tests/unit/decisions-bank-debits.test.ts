@@ -1,10 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  bankDebit,
-  effectiveDateOf,
-  MATCHER_VERSION,
-  processedFrom,
-} from '../../domain/banking/bank-debit.ts'
+import { bankDebit, MATCHER_VERSION, processedFrom } from '../../domain/banking/bank-debit.ts'
 import {
   BankDebitCancelled,
   BankDebitCreated,
@@ -24,6 +19,7 @@ import {
   BankDebitSubmitted,
   type Confidence,
 } from '../../domain/banking/bank-debit-events.ts'
+import { effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { upcast } from '../../domain/kernel/event-type.ts'

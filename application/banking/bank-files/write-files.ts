@@ -78,9 +78,10 @@ function entryDateFrom({ clock }: Pick<FileApp, 'clock'>): string {
 
 /** An entry as a file holds it, or why none can. @param earliest where its batch was late, it takes effect later. */
 function draftOf(
-  { legId, amountCents, effectiveDate, account, isRetry }: RailEntry,
+  { legId, amountCents, effectiveDate, account, isRetry, refusal }: RailEntry,
   earliest: string,
 ): DraftEntry | string {
+  if (refusal !== null) return refusal
   const name = writtenName(account.holderName, NAME_WIDTH)
   if (!isRoutingNumber(account.routingNumber)) return 'The check digit of the routing number is wrong'
   if (amountCents > MAX_ENTRY_CENTS) return `An entry holds ${MAX_ENTRY_CENTS} cents at the most`

@@ -1,4 +1,5 @@
-import { type BankDebit, bankDebit, type DebitStatus } from '../../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../../domain/banking/bank-debit.ts'
+import type { BankDebit, DebitStatus } from '../../../domain/banking/bank-debit-state.ts'
 import { type Place, placeOf } from '../../../domain/banking/postings.ts'
 import type { Application } from '../../application.ts'
 import { ReadModelsLate } from '../../ports/read-models.ts'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type BankDebit, bankDebit } from '../../../domain/banking/bank-debit.ts'
+import { bankDebit } from '../../../domain/banking/bank-debit.ts'
+import type { BankDebit } from '../../../domain/banking/bank-debit-state.ts'
 import { bankFile } from '../../../domain/banking/bank-file.ts'
 import type { Application } from '../../application.ts'
 import type { BankFiles } from '../../ports/bank-files.ts'

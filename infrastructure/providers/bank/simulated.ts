@@ -11,10 +11,12 @@ export class SimulatedBankRail implements BankRail {
     this.#faults = faults
   }
 
-  async submit({ entries }: RailBatch): Promise<void> {
+  async submit({ entries, refuse }: RailBatch): Promise<void> {
     const endOf = await this.#fault('the batch')
     // read to its end, as for a file
-    for await (const _page of entries);
+    for await (const page of entries) {
+      for (const { legId, refusal } of page) if (refusal !== null) await refuse(legId, refusal)
+    }
     endOf()
   }
 
