@@ -30,7 +30,7 @@ const touched = (
 /** Bank debits as the ledger lists them and as they are looked for; of an account that is debited only its last digits are here. */
 export const bankDebits = projection({
   name: 'bank-debits',
-  version: 3,
+  version: 4,
   tables: [table],
   handlers: (on) => [
     on(BankDebitCreated, {
@@ -49,8 +49,8 @@ export const bankDebits = projection({
     }),
     on(BankDebitGated, {
       reads: ofLeg,
-      apply: ({ data: { leg_id, status, reason, at } }, { bank_debits }) =>
-        bank_debits.change([leg_id], { status, reason, updated_at: at }),
+      apply: ({ data: { leg_id, status, reason, run_id = null, at } }, { bank_debits }) =>
+        bank_debits.change([leg_id], { status, reason, run_id, updated_at: at }),
     }),
     on(BankDebitReleased, {
       reads: ofLeg,
@@ -74,10 +74,11 @@ export const bankDebits = projection({
     }),
     on(BankDebitScheduled, {
       reads: ofLeg,
-      apply({ data: { leg_id, batch_closes_at, effective_date: entry_date, at } }, { bank_debits }) {
+      apply({ data }, { bank_debits }) {
+        const { leg_id, batch_closes_at, effective_date: entry_date, run_id = null, at } = data
         const asked = bank_debits.get(leg_id)?.effective_date ?? null
         const inBatch = { batch_closes_at, entry_date, effective_date: asked ?? entry_date }
-        bank_debits.change([leg_id], { status: 'Scheduled', ...inBatch, updated_at: at })
+        bank_debits.change([leg_id], { status: 'Scheduled', ...inBatch, run_id, updated_at: at })
       },
     }),
     on(BankDebitLeftOut, { reads: ofLeg, apply: touched }),

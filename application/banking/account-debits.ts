@@ -15,7 +15,7 @@ const PAGE = 100
 
 /**
  * Creates a debit of an ACH account, once, with the numbers that the account has now. Whoever disables the account at the
- * same moment may not find the debit: it fails here then.
+ * same moment may not find the debit: it fails when its batch is handed over.
  * @returns whether it is new, and where in the log it was created; null where it is not new.
  */
 export async function createAccountDebit(
@@ -24,10 +24,7 @@ export async function createAccountDebit(
   context: CommandContext,
 ): Promise<{ readonly debit: BankDebit; readonly position: bigint | null }> {
   const { state } = await app.commands.load(achAccount, debit.bank_account_id)
-  const created = await createDebit(app, { ...debit, account: state!.account }, context)
-  const after = (await app.commands.load(achAccount, debit.bank_account_id)).state!
-  if (after.status === 'disabled') await failDebit(app, debit.leg_id, after.return_code, context)
-  return created
+  return createDebit(app, { ...debit, account: state!.account }, context)
 }
 
 const OPEN: readonly DebitStatus[] = ['pending', 'Scheduled', 'quarantined']

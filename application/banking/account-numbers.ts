@@ -46,13 +46,13 @@ const USE = statement('use-of-ach-account', (db, $: Parameter<OfAccount>) =>
 )
 const OPEN_DEBITS = statement(
   'open-debits-of-ach-account',
-  (db, $: Parameter<OfAccount & { readonly statuses: readonly DebitStatus[] }>) =>
+  (db, $: Parameter<OfAccount & { readonly statuses: readonly DebitStatus[]; readonly limit: number }>) =>
     db
       .selectFrom('bank_debits')
       .select('leg_id')
       .where('bank_account_id', '=', $('achAccountId'))
       .where('status', '=', ({ fn }) => fn.any($('statuses')))
-      .limit(1),
+      .limit($('limit')),
 )
 
 /**
@@ -61,7 +61,7 @@ const OPEN_DEBITS = statement(
  */
 async function lastUse(app: Application, achAccountId: string): Promise<number | null> {
   await debitsAsOfNow(app)
-  const open = await app.read.query(OPEN_DEBITS, { achAccountId, statuses: OPEN })
+  const open = await app.read.query(OPEN_DEBITS, { achAccountId, statuses: OPEN, limit: 1 })
   if (open.length > 0) return app.clock.now()
   const [use] = await app.read.query(USE, { achAccountId })
   const times = [use?.created, use?.effective].filter((time) => typeof time === 'string').map(Date.parse)

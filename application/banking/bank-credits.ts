@@ -7,14 +7,14 @@ import {
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { awaitsCredit, type BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { isId } from '../../domain/kernel/ids.ts'
+import { type Environment, isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
-import { inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
+import { equalsIfGiven, inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
 import { debitsAsOfNow } from './debit-batches.ts'
 
 /** Money that a bank shows in a carrier's collection account. Amounts are cents. */
@@ -124,6 +124,8 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
   const { from, to } = effectiveDatesOf(bank_date)
   const found = await app.read.query(CANDIDATES, {
     ...{ carrierId: carrier_id, amountCents: amount_cents, from, to },
+    // a bank shows live money alone; where all is simulated, credits are played for both
+    environment: app.bankRails.live.kind === 'simulated' ? null : ('live' as const),
     ...{ statuses: ['submitted', 'processed'], limit: 2 },
   })
   const [oldest, ...others] = found
@@ -139,6 +141,7 @@ const CANDIDATES = statement(
     $: Parameter<{
       readonly carrierId: string
       readonly amountCents: number
+      readonly environment: Environment | null
       readonly from: string
       readonly to: string
       readonly statuses: readonly string[]
@@ -150,6 +153,7 @@ const CANDIDATES = statement(
       .select('leg_id')
       .where('carrier_id', '=', $('carrierId'))
       .where('amount_cents', '=', $('amountCents'))
+      .where((eb) => equalsIfGiven(eb, 'environment', $('environment')))
       .where(({ eb }) => eb('awaits_credit', '=', eb.lit(true)))
       .where((eb) => inIfGiven(eb, 'status', $('statuses')))
       .where('entry_date', '>=', $('from'))

@@ -7,7 +7,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
-import { UnreadableEvent } from '../event-registry.ts'
+import { derivedId, UnreadableEvent } from '../event-registry.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { debitsAsOfNow, type Page, pages } from './debit-batches.ts'
 import { gateInquiry } from './gate-facts.ts'
@@ -56,6 +56,7 @@ const IN_BATCH = statement('gated-bank-debits-of-batch', (db, $: Parameter<OfBat
 /**
  * Looks at every debit that waits: a gate stops it, or it goes into the batch that it is for. A debit is put into one
  * batch, whatever runs beside it.
+ * @param context its command id tells runs apart: each attempt at one has the same.
  * @throws ReadModelsLate when it cannot be told which debits wait.
  */
 export async function runBatch(app: Application, context: CommandContext): Promise<BatchRun> {
@@ -71,7 +72,8 @@ export async function runBatch(app: Application, context: CommandContext): Promi
  */
 export async function gateBatch(app: Application, closesAt: number, context: CommandContext): Promise<void> {
   const ofBatch = { closesAt: isoTime(closesAt), status: 'Scheduled', sources: GATED_SOURCES } as const
-  await judgeAll(app, 'Scheduled', (page) => app.read.query(IN_BATCH, { ...page, ...ofBatch }), context)
+  const read = (page: Page) => app.read.query(IN_BATCH, { ...page, ...ofBatch })
+  await judgeAll(app, 'Scheduled', read, context)
 }
 
 async function judgeAll(
@@ -81,7 +83,7 @@ async function judgeAll(
   context: CommandContext,
 ): Promise<BatchRun> {
   await debitsAsOfNow(app)
-  const inquire = gateInquiry(app)
+  const inquire = gateInquiry(app, runIdOf(context))
   const run = { scheduled: 0, failed: 0, legacy_collected: 0, cancelled: 0, quarantined: 0, unreadable: 0 }
   let last: bigint | null = null
   const record = async (debits: readonly BankDebit[], facts: ReadonlyMap<BankDebit, GateFacts>) => {
@@ -122,6 +124,10 @@ async function loadAll({ commands }: Application, legs: readonly string[]): Prom
   return (await Promise.all(legs.map(load))).filter((debit) => debit !== null)
 }
 
+function runIdOf({ commandId }: CommandContext): string {
+  return derivedId(commandId, 'batch-run')
+}
+
 interface Judged {
   /** Null where nothing was to be done, or somebody else did it. */
   readonly outcome: Outcome | null
@@ -139,7 +145,9 @@ async function judge(
   const stop = facts === undefined ? null : stopOf(debit, facts)
   if (stop === null && debit.status === 'Scheduled') return { outcome: null, position: null }
   const at = clock.now()
-  const command = stop === null ? ({ type: 'Schedule', at } as const) : ({ type: 'Gate', stop, at } as const)
+  const runId = runIdOf(context)
+  const command =
+    stop === null ? ({ type: 'Schedule', runId, at } as const) : ({ type: 'Gate', stop, runId, at } as const)
   const outcome = await commands.execute(bankDebit, debit.leg_id, command, within(context, debit))
   if (isRejection(outcome)) throw new Error(outcome.message)
   const [event] = outcome.events

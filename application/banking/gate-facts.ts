@@ -20,8 +20,10 @@ const NO_DEBITS: RecentDebits = { count: 0, sumCents: 0n }
 interface RecentScope {
   readonly employers: readonly string[]
   readonly statuses: readonly DebitStatus[]
-  /** ISO 8601. */
+  /** Created since then, ISO 8601. */
   readonly since: string
+  /** The run that asks. */
+  readonly runId: string
 }
 const RECENT = statement('recent-bank-debits', (db, $: Parameter<RecentScope>) =>
   db
@@ -34,6 +36,7 @@ const RECENT = statement('recent-bank-debits', (db, $: Parameter<RecentScope>) =
     .where('employer_id', '=', ({ fn }) => fn.any($('employers')))
     .where('status', '=', ({ fn }) => fn.any($('statuses')))
     .where('created_at', '>=', $('since'))
+    .where(({ eb, or }) => or([eb('run_id', 'is', null), eb('run_id', '<>', $('runId'))]))
     .groupBy('employer_id'),
 )
 
@@ -41,11 +44,12 @@ const RECENT = statement('recent-bank-debits', (db, $: Parameter<RecentScope>) =
 export type GateInquiry = (debits: readonly BankDebit[]) => Promise<ReadonlyMap<BankDebit, GateFacts>>
 
 /**
- * Begins to gather what the gates ask about in one run of the batch worker. A policy is looked at once, and the recent
- * debits of an employer are those from before its first debit in the run: no debit is held against others of its run.
+ * Begins to gather what the gates ask about in one run of the batch worker. A policy is looked at once. No debit is held
+ * against others of its run, not even what an earlier attempt at the run has scheduled.
+ * @param runId the same for each attempt at the run.
  * @throws (when asked) ReadModelsLate when it cannot be told what the legacy service collected.
  */
-export function gateInquiry(app: Application): GateInquiry {
+export function gateInquiry(app: Application, runId: string): GateInquiry {
   const since = isoTime(app.clock.now() - RECENT_DAYS * DAY_MS)
   const policies = new Map<string, BilledPolicy | null>()
   const recent = new Map<string, RecentDebits>()
@@ -56,7 +60,7 @@ export function gateInquiry(app: Application): GateInquiry {
         debits.map((debit) => ({ ...debit, effective_date: dateOf(debit) })),
       ),
       learn(policies, idsOf(debits, 'policy_id'), (ids) => readPolicies(app, ids)),
-      learn(recent, idsOf(debits, 'employer_id'), (ids) => readRecent(app, ids, since)),
+      learn(recent, idsOf(debits, 'employer_id'), (ids) => readRecent(app, ids, { since, runId })),
     ])
     const isCollected = new Set([...collected].map(({ leg_id }) => leg_id))
     const facts = new Map<BankDebit, GateFacts>()
@@ -109,9 +113,9 @@ async function readPolicies(
 async function readRecent(
   { read }: Application,
   employers: readonly string[],
-  since: string,
+  asked: Pick<RecentScope, 'since' | 'runId'>,
 ): Promise<ReadonlyMap<string, RecentDebits>> {
-  const rows = await read.query(RECENT, { employers, statuses: RECENT_STATUSES, since })
+  const rows = await read.query(RECENT, { employers, statuses: RECENT_STATUSES, ...asked })
   const found = new Map(
     rows.map(({ employer_id, count, sum_cents }) => [employer_id, { count, sumCents: BigInt(sum_cents) }]),
   )

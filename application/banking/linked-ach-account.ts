@@ -32,6 +32,10 @@ export async function createLinkedAchAccount(
   const named = await namedAccount(app, client, input)
   if (isRejection(named)) return named
   const { connection, account } = named
+  if (connection.provider === 'simulated' && app.bankRails[client.environment].kind !== 'simulated') {
+    const why = 'The item was linked by the simulated bank link: no bank has its accounts'
+    return reject('conflict', 'linked_account_simulated', why, 'bankconnect_item_id')
+  }
   const numbers = await askAbout(app, connection, context, (link, token) =>
     link.numbers(token, account.bankconnect_account_id),
   )

@@ -33,6 +33,8 @@ export const bankDebits = table('bank_debits', {
     amount_cents: bigint(),
     /** The day on which it takes effect, as it is shown: as was asked for, else that of its entry. */
     effective_date: orNull(text()),
+    /** The run of the batch worker that put it into its batch, or stopped it. */
+    run_id: orNull(text()),
     /** When its batch closes, and the banking day of its entry; null until it is in a batch. */
     batch_closes_at: orNull(text()),
     entry_date: orNull(text()),

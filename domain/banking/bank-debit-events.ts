@@ -7,6 +7,8 @@ import { debitedAccount } from './debited-account.ts'
 const cents = () => z.int().min(1)
 const time = () => z.iso.datetime({ precision: 3 })
 const date = () => z.string().regex(/^\d{4}-\d{2}-\d{2}$/)
+/** The run of the batch worker that decided it, the same in each attempt at the run. */
+const run_id = id().optional()
 const leg = { leg_id: id() }
 
 export const settlementType = z.enum(['fbo', 'direct'])
@@ -84,6 +86,7 @@ export const BankDebitGated = eventType({
     gate: z.enum(['billing', 'legacy', 'cutoff', 'anomaly']),
     status: z.enum(['failed', 'legacy_collected', 'cancelled', 'quarantined']),
     reason: z.string(),
+    run_id,
     at: time(),
   }),
 })
@@ -116,6 +119,7 @@ export const BankDebitScheduled = eventType({
     batch_closes_at: time(),
     /** When the entry takes effect: a banking day after the close. */
     effective_date: date(),
+    run_id,
     at: time(),
   }),
 })

@@ -61,7 +61,8 @@ export type BankDebitCommand =
     }
   | {
       readonly type: 'Gate'
-      readonly stop: Omit<BankDebitData<'BankDebitGated'>, 'leg_id' | 'at'>
+      readonly stop: Omit<BankDebitData<'BankDebitGated'>, 'leg_id' | 'run_id' | 'at'>
+      readonly runId?: string
       readonly at: number
     }
   | { readonly type: 'Release'; readonly note: string | null; readonly at: number }
@@ -75,7 +76,7 @@ export type BankDebitCommand =
       readonly byBank?: boolean
       readonly at: number
     }
-  | { readonly type: 'Schedule'; readonly at: number }
+  | { readonly type: 'Schedule'; readonly runId?: string; readonly at: number }
   | { readonly type: 'LeaveOut'; readonly at: number }
   | { readonly type: 'RecordHeldUp'; readonly since: number; readonly at: number }
   | { readonly type: 'Acknowledge'; readonly at: number }
@@ -124,7 +125,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
         if (command.stop.status === 'quarantined' && !mayBeQuarantined(state)) return []
         // the bank may have it
         if (state.in_file !== null) return []
-        return isWaiting(state) ? [BankDebitGated.of({ leg_id, ...command.stop, at })] : []
+        return isWaiting(state) ? [BankDebitGated.of({ leg_id, ...command.stop, ...ofRun(command), at })] : []
       case 'Release':
         if (status !== 'quarantined') return doesNotFit(state, 'released')
         return [BankDebitReleased.of({ leg_id, note: command.note, at })]
@@ -141,7 +142,8 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       case 'Schedule': {
         if (status !== 'pending') return []
         const { closesAt, entryDate: effective_date } = slotFor(state.effective_date, command.at)
-        return [BankDebitScheduled.of({ leg_id, batch_closes_at: isoTime(closesAt), effective_date, at })]
+        const slot = { batch_closes_at: isoTime(closesAt), effective_date }
+        return [BankDebitScheduled.of({ leg_id, ...slot, ...ofRun(command), at })]
       }
       case 'LeaveOut':
         if (status !== 'Scheduled' || state.is_left_out) return []
@@ -195,6 +197,10 @@ function endedAtOnce({ data, ending }: CommandOf<'Create'>): readonly BankDebitE
   return 'stop' in ending
     ? [BankDebitGated.of({ leg_id, ...ending.stop, at })]
     : [BankDebitFailed.of({ leg_id, note: ending.note, at })]
+}
+
+function ofRun({ runId }: { readonly runId?: string }): { readonly run_id?: string } {
+  return runId === undefined ? {} : { run_id: runId }
 }
 
 function cancel(state: BankDebit, now: number): readonly BankDebitEvent[] | Rejection {

@@ -19,7 +19,7 @@ export const RECENT_STATUSES: readonly DebitStatus[] = [
 ]
 
 /** What a gate makes of a debit that it stops. */
-export type Stop = Omit<BankDebitData<'BankDebitGated'>, 'leg_id' | 'at'>
+export type Stop = Omit<BankDebitData<'BankDebitGated'>, 'leg_id' | 'run_id' | 'at'>
 
 const NOT_PAY_AS_YOU_GO: Stop = { gate: 'billing', status: 'failed', reason: 'non_paygo_blocked' }
 const POLICY_INACTIVE: Stop = { gate: 'billing', status: 'failed', reason: 'policy_inactive_blocked' }

@@ -1,12 +1,13 @@
 import { beforeAll, expect, test } from 'vitest'
 import { nextClose } from '../../domain/banking/banking-days.ts'
+import { achDebitsOf } from '../support/ach-debits.ts'
 import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
 import { allEvents } from '../support/core.ts'
 import { type BanksEntry, type NachaBank, openNachaBank } from '../support/nacha-bank.ts'
 import { answersFile, reportFile } from '../support/nacha-files.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
 import { partner } from '../support/payments.ts'
-import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
+import { operate, type SeededTenant, seedEmployer, seedPolicy, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 /** A service whose live debits go through files, on a clock of its own. The bank is played on its folders. */
@@ -172,6 +173,34 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
   expect(await brought('deposits.txt', reportFile([back]))).toMatchObject({ applied: 1, parked: [] })
   const shown = await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${live}`)
   expect(shown.body.data.status).toBe('disabled')
+})
+
+test('what is simulated stays apart: no live credit pays a sandbox debit, no live debit takes an invented account', async () => {
+  const { carrierId } = await bank.carrierOf('fbo')
+  const sandbox = { tenantId: tenant.tenantId, environment: 'sandbox' } as const
+  const { employerId } = await seedEmployer(service, sandbox)
+  const { policyId } = await seedPolicy(service, { employerId, carrierId })
+  const key = { tenant_id: tenant.tenantId, name: 'Sandbox', environment: 'sandbox', products: ['all'] }
+  const { client_id, client_secret } = await bank.ops('/api-clients', key)
+  const clientHeaders = { 'X-Client-ID': client_id, 'X-Client-Secret': client_secret }
+  const played = achDebitsOf(service, { ...tenant, clientHeaders, employerId, policyId, carrierId })
+  const leg = await played.created(await played.account(employerId), { amount_cents: 31_007 })
+  await bank.ops('/debit-batches')
+  await bank.ops(`/bank-rail/${leg}/acknowledge`)
+  await bank.drain()
+  const [{ effective_date: bank_date }] = await played.list()
+  const credit = { bank_transaction_id: 'bt_live', bank_date, amount_cents: 31_007 }
+  expect(await bank.credit({ carrierId, policyId }, credit)).toMatchObject({ matched: false })
+
+  const link = (path: string, body: unknown) => partner(service, tenant.clientHeaders, 'POST', path, body)
+  const owner = { user_id: 'user-7', employer_id: tenant.employerId }
+  const { body } = await link('/bankconnect/exchange', { ...owner, public_token: 'public-sandbox-x' })
+  const { bankconnect_item_id, access_token, accounts } = body.data
+  const refused = await link('/bank-accounts/ach/from-bankconnect', {
+    ...{ owner_type: 'employer', owner_id: tenant.employerId, bankconnect_item_id, access_token },
+    bankconnect_account_id: accounts[0].bankconnect_account_id,
+  })
+  expect([refused.status, refused.body.message]).toEqual([409, expect.stringContaining('simulated')])
 })
 
 test('operators list and show what there is, and are refused what does not fit', async () => {

@@ -6,6 +6,7 @@ import { keepAchAccount } from '../../application/banking/payer-accounts.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accepted,
@@ -124,13 +125,11 @@ test('one that went with a batch that has closed is not handed over any more, un
   await change(sent, { type: 'Acknowledge', at: closesAt! })
   await disable(id)
   found = [{ leg_id: leg, seq: 1 }]
-  const later = { ...app, clock: { ...app.clock, now: () => closesAt! + 60_000 } }
+  const rail = new SimulatedBankRail({ faults: { take: async () => null } })
+  const later = {
+    ...{ ...app, bankRails: { live: rail, sandbox: rail } },
+    clock: { ...app.clock, now: () => closesAt! + 60_000 },
+  }
   await submitBatch(later, closesAt!, operatorContext())
   expect([await statusOf(leg), await statusOf(sent)]).toEqual(['failed', 'submitted'])
-})
-
-test('one that is created at that moment fails, although nobody looked for it', async () => {
-  const id = await account()
-  await disable(id)
-  expect(await statusOf(await debit(id))).toBe('failed')
 })

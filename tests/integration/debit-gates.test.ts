@@ -159,6 +159,18 @@ test('a run puts what passes into its batch, and tells what stopped the others',
   expect(await runBatch(app, operatorContext())).toEqual(run({}))
 })
 
+test('what an attempt at a run has scheduled is not held against what the next attempt finds', async () => {
+  const one = await insured()
+  await debited(one, 500)
+  const context = operatorContext()
+  expect(await runBatch(app, context)).toEqual(run({ scheduled: 1 }))
+  await debited(one, 5_000)
+  expect(await runBatch(app, context)).toEqual(run({ scheduled: 1 }))
+  const unusual = await debited(one, 9_000)
+  expect(await runBatch(app, operatorContext())).toEqual(run({ quarantined: 1 }))
+  expect((await state(unusual)).status).toBe('quarantined')
+})
+
 test('an amount is held against what did not fail in 90 days, of the employer and of earlier runs', async () => {
   const one = await insured()
   const now = app.clock.now()

@@ -107,8 +107,9 @@ async function compareEntries(
   }
 }
 
-/** Whether a debit was told that it stands in that file; one that was presented again stands in a later one. */
-function isOf({ in_file, representments }: BankDebit, { file_id, kind }: EntriesChunk): boolean {
+/** Whether a debit was told, or is about to be, that it stands in that file; one that was presented again stands in a later one. */
+function isOf({ in_file, representments, status }: BankDebit, { file_id, kind }: EntriesChunk): boolean {
+  if (in_file === null && status === 'Scheduled') return true
   return in_file?.file_id === file_id || representments > (kind === 'retry' ? 1 : 0)
 }
 
