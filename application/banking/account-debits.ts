@@ -68,7 +68,8 @@ export async function failDebitsOf(
   if (failures.length > 0) throw failures[0]
 }
 
-async function failDebit(
+/** Ends a debit of an account that was disabled, unless a bank can have it. One that is not there stays so. */
+export async function failDebit(
   { commands, clock }: Pick<Application, 'commands' | 'clock'>,
   legId: string,
   returnCode: string | null,

@@ -14,6 +14,7 @@ import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { keptAccount } from './payer-accounts.ts'
 import { correctedAccount } from './payer-corrections.ts'
+import { refusedInstalment } from './refused-instalments.ts'
 
 /** Debits that are looked at in one go. */
 const PAGE = 500
@@ -129,7 +130,9 @@ async function accountOf(
   app: Application,
   debit: BankDebit,
 ): Promise<{ readonly account: DebitedAccount; readonly refusal: string | null }> {
-  if (debit.bank_account_id === null) return { account: await correctedAccount(app, debit), refusal: null }
+  if (debit.bank_account_id === null) {
+    return { account: await correctedAccount(app, debit), refusal: await refusedInstalment(app, debit) }
+  }
   const { state } = await app.commands.load(achAccount, debit.bank_account_id)
   if (state === null) return { account: debit.account, refusal: null }
   return { account: state.account, refusal: state.status === 'disabled' ? disabledNote(state) : null }

@@ -37,6 +37,7 @@ import {
 import { tellOfMinted } from '../banking/payroll-debits.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
+import { takeBack } from '../payment-sessions/failed-debits.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, unlessLate, waiting } from './through-outages.ts'
@@ -180,11 +181,8 @@ export function bankDebits(app: Application, intervalMs: number) {
       'take-back': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
         const debit = await load(app, item.payload.leg_id)
         const { payment_session_id: sessionId, leg_id: legId } = debit
-        if (sessionId !== null) {
-          const command = { type: 'RecordDebitReturned', legId, at: app.clock.now() } as const
-          const after = await changed(app, paymentSession, sessionId, command, contextOf(item))
-          if (isRejection(after)) throw new Error(after.message)
-        }
+        const { return_code: returnCode } = item.payload
+        if (sessionId !== null) await takeBack(app, sessionId, { legId, returnCode }, contextOf(item))
         // who debits by a call or a collection reads how it stands
         if (debit.source === 'api' || debit.source === 'collection') return { outcome: 'done' }
         await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
@@ -201,7 +199,7 @@ export function bankDebits(app: Application, intervalMs: number) {
       }),
       'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
         const { bank_account_id: accountId } = await load(app, item.key)
-        // an account that a payer gave for a session is debited for nothing else
+        // an account that a payer gave for a session is debited for nothing else: the return stopped its plan
         if (accountId === null) return { outcome: 'done' }
         const after = await disableAchAccount(app, accountId, item.payload.return_code, contextOf(item))
         return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }

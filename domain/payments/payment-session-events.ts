@@ -178,7 +178,13 @@ export const PaymentSessionDebitConfirmed = eventType({
 /** No further instalment is collected. */
 export const PaymentSessionPlanStopped = eventType({
   name: 'PaymentSessionPlanStopped',
-  schema: z.object({ ...session, reason: z.enum(['down_payment_returned', 'policy_cancelled']), at: time() }),
+  schema: z.object({
+    ...session,
+    reason: z.enum(['down_payment_returned', 'account_disabled', 'policy_cancelled']),
+    /** The return code of the debit after which its account is debited no more; absent: the account stays. */
+    disabled_by: z.string().optional(),
+    at: time(),
+  }),
 })
 /** What the card processor is to do waits: it has been away for hours, or is not configured any more. */
 export const PaymentSessionHeldUp = eventType({

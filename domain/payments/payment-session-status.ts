@@ -23,6 +23,8 @@ export interface PaymentSession extends DataOf<'PaymentSessionCreated'> {
   /** Numbers of the instalments whose debits are created. */
   readonly minted: readonly number[]
   readonly plan_stopped: boolean
+  /** The return code after which the account of its plan is debited no more; null: it may be. */
+  readonly disabled_by: string | null
   /** What was told of that waits for the card processor, and since when. */
   readonly held_up: readonly string[]
   readonly paid_late: boolean

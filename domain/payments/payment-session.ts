@@ -1,3 +1,4 @@
+import { disablesAccount } from '../banking/nacha/return-codes.ts'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
@@ -67,7 +68,13 @@ export type PaymentSessionCommand =
       readonly by: 'bank' | 'processor'
       readonly at: number
     }
-  | { readonly type: 'RecordDebitReturned'; readonly legId: string; readonly at: number }
+  /** One of its debits came back, be it that of an instalment. */
+  | {
+      readonly type: 'RecordDebitReturned'
+      readonly legId: string
+      readonly returnCode: string
+      readonly at: number
+    }
   | {
       readonly type: 'RecordHeldUp'
       readonly work: DataOf<'PaymentSessionHeldUp'>['work']
@@ -127,7 +134,10 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
       case 'PaymentSessionDebitConfirmed':
         return confirmed(before, event.data)
       case 'PaymentSessionPlanStopped':
-        return { ...before, plan_stopped: true, updated_at: event.data.at }
+        return {
+          ...{ ...before, plan_stopped: true, disabled_by: event.data.disabled_by ?? null },
+          updated_at: event.data.at,
+        }
       case 'PaymentSessionCancelled': {
         const { cancelled_at } = event.data
         return { ...before, status: 'cancelled', cancelled_at, updated_at: cancelled_at }
@@ -198,10 +208,17 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         ]
       }
       case 'RecordDebitReturned': {
-        const { legId, at } = command
-        if (state.plan === null || state.debit?.leg_id !== legId || state.plan_stopped) return []
-        const reason = 'down_payment_returned' as const
-        return [PaymentSessionPlanStopped.of({ payment_session_id, reason, at: isoTime(at) })]
+        const { legId, returnCode, at } = command
+        const isDownPayment = state.debit?.leg_id === legId
+        const disabled_by = disablesAccount(returnCode) ? returnCode : undefined
+        if (state.plan === null || state.plan_stopped || !(isDownPayment || disabled_by)) return []
+        const reason = isDownPayment ? 'down_payment_returned' : 'account_disabled'
+        return [
+          PaymentSessionPlanStopped.of({
+            ...{ payment_session_id, reason, ...(disabled_by && { disabled_by }) },
+            at: isoTime(at),
+          }),
+        ]
       }
       case 'Cancel':
         return cancel(command.at, state)
@@ -287,7 +304,14 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
     ...data,
     status: 'pending',
     ...{ invitations: [], checkouts: [], payments: [], minted: [], confirmed_by: [] },
-    ...{ debit: null, plan_stopped: false, held_up: [], paid_late: false, replaced_by: null },
+    ...{
+      debit: null,
+      plan_stopped: false,
+      disabled_by: null,
+      held_up: [],
+      paid_late: false,
+      replaced_by: null,
+    },
     ...{ last_failed_at: null, opened_at: null, paid_at: null, cancelled_at: null },
     updated_at: data.created_at,
   }

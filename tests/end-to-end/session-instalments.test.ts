@@ -200,6 +200,31 @@ describe('an instalment that comes back', () => {
   })
 })
 
+describe('an instalment by which its account is disabled', () => {
+  test('stops its plan, fails what was minted since, and calls for the operator', async () => {
+    const nothingDown = { ...PLAN, down_payment_percent: 0 }
+    const { id, token } = await bank.arranged(carriers.direct, nothingDown)
+    const [first, second, last] = await dueTimes(token)
+    await bank.advanceTo(first!)
+    await bank.ops('/debit-batches')
+    await bank.advanceTo(second!)
+    await bank.ops('/debit-batches')
+    const [back, waiting] = (await minted(id)).map(({ leg_id }) => leg_id)
+    expect((await bank.transaction(waiting)).status).toBe('Scheduled')
+    await bank.report(back, 'acknowledge')
+    await bank.report(back, 'return', { return_code: 'R07' })
+    expect(await bank.toldOfLeg('payment.failed', back)).toMatchObject([{ return_code: 'R07' }])
+    expect(await bank.transaction(waiting)).toMatchObject({ status: 'failed', status_group: 'failed' })
+    await bank.advanceTo(last!)
+    expect(await bank.toldOfLeg('payment.debit_cancelled', waiting)).toHaveLength(1)
+    expect(await minted(id)).toHaveLength(2)
+    expect(await alertsOf(id)).toMatchObject([
+      { kind: 'plan_account_disabled', about: { payment_session_id: id } },
+    ])
+    expect((await bank.session(id)).status).toBe('scheduled')
+  })
+})
+
 describe('a plan whose session is cancelled', () => {
   test('goes on with what was minted, and mints nothing more', async () => {
     const { id, token } = await bank.arranged(carriers.direct, PLAN)

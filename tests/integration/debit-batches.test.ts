@@ -5,7 +5,9 @@ import { keepAccount } from '../../application/banking/payer-accounts.ts'
 import type { BankAccount, BankRail } from '../../application/ports/bank-rail.ts'
 import { bankDebits } from '../../application/process-managers/bank-debits.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
@@ -15,6 +17,7 @@ import {
   operatorContext,
   type RegistrationProcess,
 } from '../support/registrations.ts'
+import { sessionData } from '../support/session-data.ts'
 import { newId } from '../support/webhooks.ts'
 
 let database: TestDatabase
@@ -59,7 +62,11 @@ const account: BankAccount = {
 }
 
 /** A debit in a batch. @returns when that closes, epoch milliseconds. */
-async function scheduled(legId: string, isKept: boolean): Promise<number> {
+async function scheduled(
+  legId: string,
+  isKept: boolean,
+  of: Partial<BankDebitData<'BankDebitCreated'>> = {},
+): Promise<number> {
   const owner = newId()
   const kept = await keepAccount(app, { payment_session_id: legId, employer_id: owner }, account)
   const now = isoTime(app.clock.now())
@@ -71,6 +78,7 @@ async function scheduled(legId: string, isKept: boolean): Promise<number> {
     account: isKept ? kept : { ...kept, account_ref: `${kept.account_ref}-lost` },
     ...{ collection_id: null, file_id: null, check_date: null, period: null, bank_account_id: null },
     ...{ effective_date: null, metadata: {}, ingested_at: now, created_at: now },
+    ...of,
   }
   accepted(await app.commands.execute(bankDebit, legId, { type: 'Create', data }, operatorContext()))
   const schedule = { type: 'Schedule', at: app.clock.now() } as const
@@ -90,6 +98,35 @@ test('a debit whose account cannot be read is left out of its batch, once, and t
   }
   expect(await typesOf(lost)).toEqual(['BankDebitCreated', 'BankDebitScheduled', 'BankDebitLeftOut'])
   expect(await typesOf(first)).toEqual(['BankDebitCreated', 'BankDebitScheduled'])
+})
+
+test('an instalment is refused at its hand-over once its account was disabled by another one', async () => {
+  const [legId, id] = [newId(), newId()]
+  const plan = { total_installments: 2, down_payment_cents: 0, per_installment_cents: 250 }
+  const data = sessionData(app, id, { amount_cents: 0, plan: { ...plan, last_installment_cents: 250 } })
+  const at = app.clock.now()
+  const change = async (command: Parameters<typeof paymentSession.decide>[0]) =>
+    accepted(await app.commands.execute(paymentSession, id, command, operatorContext()))
+  await change({ type: 'Create', data, checkout: null })
+  const kept = await keepAccount(app, data, account)
+  await change({ type: 'ArrangeDebit', legId: newId(), account: kept, at })
+  const closesAt = await scheduled(legId, true, { source: 'instalment', payment_session_id: id })
+
+  const refusals = async () => {
+    const got: (string | null)[] = []
+    const rail: BankRail = {
+      kind: 'simulated',
+      async submit({ entries }) {
+        for await (const page of entries) got.push(...page.map(({ refusal }) => refusal))
+      },
+      sendMicroDeposits: async () => undefined,
+    }
+    await submitBatch({ ...app, bankRails: both(rail) }, closesAt, operatorContext())
+    return [...new Set(got)]
+  }
+  expect(await refusals()).toEqual([null])
+  await change({ type: 'RecordDebitReturned', legId: newId(), returnCode: 'R10', at })
+  expect(await refusals()).toEqual(['Its account is disabled (R10)'])
 })
 
 test('a batch whose bank is away for hours is told of once, by its oldest debit, and goes when it is back', async () => {

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { paymentSessions } from '../../application/process-managers/payment-sessions.ts'
-import { isoTime } from '../../domain/kernel/calendar.ts'
-import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { SimulatedCardProcessor } from '../../infrastructure/providers/card/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -13,9 +11,8 @@ import {
   operatorContext,
   type RegistrationProcess,
 } from '../support/registrations.ts'
+import { sessionData } from '../support/session-data.ts'
 import { newId } from '../support/webhooks.ts'
-
-const HOUR = 3_600_000
 
 let database: TestDatabase
 let process: RegistrationProcess
@@ -38,18 +35,9 @@ afterAll(async () => {
 })
 
 test('a session whose processor is away for hours as it expires is told of once, and expires when it is back', async () => {
-  const { clock } = app
-  const [id, owner, text] = [newId(), newId(), 'sld1.employer/x.AAAA' as Sealed]
-  const over = clock.now() + HOUR
-  const data = {
-    ...({ payment_session_id: id, tenant_id: owner, environment: 'live', mode: 'link' } as const),
-    ...{ employer_id: owner, carrier_id: owner, policy_id: owner, replaces: null, created_by: null },
-    ...{ amount_cents: 500, premium_cents: 500, fee_cents: 0, plan: null, description: null },
-    ...{ line_items: [{ label: 'Premium', amount_cents: 500 }], single_use: true, config_version: 1 },
-    customer: { name: text, email: text, phone: null },
-    ...{ token_hash: 'f'.repeat(64), token_prefix: 'abcdefgh', host_is_custom: false },
-    ...{ created_at: isoTime(clock.now()), expires_at: isoTime(over) },
-  }
+  const id = newId()
+  const data = sessionData(app, id)
+  const over = Date.parse(data.expires_at)
   const open = { checkout_id: newId(), processor_checkout_id: 'cs_1', processor: 'simulated' } as const
   const create = { type: 'Create', data, checkout: open } as const
   accepted(await app.commands.execute(paymentSession, id, create, operatorContext()))

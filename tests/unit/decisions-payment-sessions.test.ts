@@ -9,6 +9,7 @@ import {
   PaymentSessionCheckoutBegun,
   PaymentSessionCheckoutClosed,
   PaymentSessionCreated,
+  type PaymentSessionData,
   PaymentSessionDebitArranged,
   PaymentSessionDebitConfirmed,
   type PaymentSessionEvent,
@@ -110,9 +111,11 @@ const mint = (at: number, number = 1) =>
 const authorised = PaymentSessionDebitArranged.of({ ...arrangedPlan.data, leg_id: null })
 const confirmedBy = (by: 'bank' | 'processor') =>
   PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
-const stopped = PaymentSessionPlanStopped.of({
-  ...{ ...session, reason: 'down_payment_returned', at: isoTime(LATE) },
-})
+const stoppedBy = (reason: PaymentSessionData<'PaymentSessionPlanStopped'>['reason'], disabled_by?: string) =>
+  PaymentSessionPlanStopped.of({
+    ...{ ...session, reason, ...(disabled_by && { disabled_by }), at: isoTime(LATE) },
+  })
+const stopped = stoppedBy('down_payment_returned')
 const cancelledAt = (at: number) => PaymentSessionCancelled.of({ ...session, cancelled_at: isoTime(at) })
 const cancelled = cancelledAt(EARLY)
 const expired = PaymentSessionExpired.of({ ...session, expired_at: isoTime(OVER) })
@@ -145,7 +148,8 @@ const holdUp = (since: number) => ({ type: 'RecordHeldUp', work: 'cancel', since
 const arrange = (at: number) => ({ type: 'ArrangeDebit', legId: LEG, account, at }) as const
 const confirm = (by: 'bank' | 'processor', legId = LEG) =>
   ({ type: 'ConfirmDebit', legId, by, at: LATE }) as const
-const comeBack = { type: 'RecordDebitReturned', legId: LEG, at: LATE } as const
+const comeBack = (returnCode: string, legId = LEG) =>
+  ({ type: 'RecordDebitReturned', legId, returnCode, at: LATE }) as const
 const close = (at: number) => ({ type: 'RecordCheckoutClosed', checkoutId: CHECKOUT, at }) as const
 const cancel = (at: number) => ({ type: 'Cancel', at }) as const
 const expire = { type: 'Expire', at: OVER } as const
@@ -348,9 +352,30 @@ decisions(paymentSession, [
     [confirmedBy('bank')],
   ],
   ['is confirmed by its own debit only', [created, arranged], confirm('bank', OTHER), []],
-  ['stops its plan when the down payment comes back', [withPlan, arranged], comeBack, [stopped]],
-  ['stops its plan once', [withPlan, arranged, stopped], comeBack, []],
-  ['has no plan to stop', [created, arranged, confirmedBy('bank')], comeBack, []],
+  ['stops its plan when the down payment comes back', [withPlan, arranged], comeBack('R01'), [stopped]],
+  [
+    'keeps of the down payment that its account is disabled',
+    [withPlan, arranged],
+    comeBack('R02'),
+    [stoppedBy('down_payment_returned', 'R02')],
+  ],
+  ...['R02', 'R07', 'R10', 'R29'].map(
+    (code) =>
+      [
+        `stops its plan when an instalment comes back with ${code}`,
+        [nothingDown, authorised, mintedAt(DUE)],
+        comeBack(code, OTHER),
+        [stoppedBy('account_disabled', code)],
+      ] as const,
+  ),
+  [
+    'goes on with its plan when an instalment comes back for want of funds',
+    [withPlan, arrangedPlan, mintedAt(DUE)],
+    comeBack('R01', OTHER),
+    [],
+  ],
+  ['stops its plan once', [withPlan, arranged, stopped], comeBack('R02'), []],
+  ['has no plan to stop', [created, arranged, confirmedBy('bank')], comeBack('R02'), []],
 
   ['is cancelled', [created, opened], cancel(EARLY), [cancelled]],
   ['is cancelled once', [created, cancelled], cancel(LATE), []],

@@ -251,6 +251,7 @@ describe('the events', () => {
       'PaymentSessionPaid.processor_payment_id',
       'PaymentSessionPaidAgain.processor_payment_id',
       'PaymentSessionPaymentFailed.failure_message',
+      'PaymentSessionPlanStopped.disabled_by',
       'PayrollCompanyRegistered.name',
       'PayrollFileFailed.error',
       'PayrollFileProcessed.period.end',

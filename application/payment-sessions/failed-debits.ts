@@ -1,0 +1,28 @@
+import { disablesAccount } from '../../domain/banking/nacha/return-codes.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
+import type { Application } from '../application.ts'
+import { failDebit } from '../banking/account-debits.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { changed } from '../command-handling/verbs.ts'
+import { instalmentLegOf } from './arrange-debit.ts'
+
+/**
+ * Tells a session that one of its debits came back. By a code that disables the account its plan stops, and those of its
+ * debits that no bank can have yet fail.
+ */
+export async function takeBack(
+  app: Application,
+  sessionId: string,
+  { legId, returnCode }: { readonly legId: string; readonly returnCode: string },
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'RecordDebitReturned', legId, returnCode, at: app.clock.now() } as const
+  const session = await changed(app, paymentSession, sessionId, command, context)
+  if (isRejection(session)) throw new Error(session.message)
+  if (!disablesAccount(returnCode)) return
+  const instalments = session.minted.map((number) => instalmentLegOf(sessionId, number))
+  for (const leg of [session.debit?.leg_id ?? [], instalments].flat()) {
+    await failDebit(app, leg, returnCode, context)
+  }
+}
