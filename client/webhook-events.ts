@@ -184,7 +184,7 @@ interface components {
 export interface WebhookEvents {
   /** A payment through the card processor's checkout was completed */
   'payment.completed': components['schemas']['PaymentCompleted']
-  /** A payment attempt failed, or a bank debit of a session, a plan or a payroll file was returned (`leg_id`, `return_code`) */
+  /** A payment attempt failed, or a bank debit of a session, a plan or a payroll file was returned (`leg_id`, `return_code`), or that of a session could not be carried out (`leg_id` alone) */
   'payment.failed': components['schemas']['PaymentFailed']
   /** A refund was processed */
   'payment.refunded': components['schemas']['PaymentRefunded']

@@ -30,7 +30,8 @@ export interface Message {
 const WEBHOOKS: Readonly<Record<WebhookEventType, string>> = {
   'payment.completed': "A payment through the card processor's checkout was completed",
   'payment.failed':
-    'A payment attempt failed, or a bank debit of a session, a plan or a payroll file was returned (`leg_id`, `return_code`)',
+    'A payment attempt failed, or a bank debit of a session, a plan or a payroll file was returned (`leg_id`, `return_code`), ' +
+    'or that of a session could not be carried out (`leg_id` alone)',
   'payment.refunded': 'A refund was processed',
   'subscription.created': 'A recurring subscription started',
   'subscription.cancelled': 'A subscription was cancelled',

@@ -1,5 +1,6 @@
 import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
+import type { WebhookPayload } from '../../domain/webhooks/event-types.ts'
 import type { NewWebhookEvent } from '../webhooks/raise.ts'
 
 /** What partners are told of bank debits. */
@@ -69,15 +70,24 @@ export function returnedPayload(
   debit: BankDebit,
   { return_code, at }: Pick<BankDebitData<'BankDebitReturned'>, 'return_code' | 'at'>,
 ): NewWebhookEvent<'payment.failed'> {
+  const failure_message = `The bank returned the debit (${return_code})`
+  return failedPayload(debit, { return_code, failed_at: at, failure_message })
+}
+
+/** The money did not move. */
+export function notDebitedPayload(
+  debit: BankDebit,
+  { note, at }: Pick<BankDebitData<'BankDebitFailed'>, 'note' | 'at'>,
+): NewWebhookEvent<'payment.failed'> {
+  return failedPayload(debit, { failed_at: at, failure_message: `Nothing was debited. ${note}` })
+}
+
+function failedPayload(
+  debit: BankDebit,
+  why: Pick<WebhookPayload<'payment.failed'>, 'return_code' | 'failed_at' | 'failure_message'>,
+): NewWebhookEvent<'payment.failed'> {
   const { description: _description, ...charge } = debitOf(debit)
-  return {
-    ...ownerOf(debit),
-    type: 'payment.failed',
-    payload: {
-      ...{ ...charge, return_code, failed_at: at },
-      failure_message: `The bank returned the debit (${return_code})`,
-    },
-  }
+  return { ...ownerOf(debit), type: 'payment.failed', payload: { ...charge, ...why } }
 }
 
 function ownerOf({ tenant_id, environment, carrier_id, employer_id }: BankDebit) {

@@ -165,6 +165,12 @@ export const ALERTS = {
       'the partner on how the policy is paid',
     ({ payment_session_id, reason }) => (reason === 'down_payment_returned' ? { payment_session_id } : null),
   ),
+  down_payment_failed: raisedBy(
+    PaymentSessionPlanStopped,
+    'The down payment of a payment plan could not be debited, as its history says: its further instalments are not ' +
+      'collected. Agree with the partner on how the policy is paid',
+    ({ payment_session_id, reason }) => (reason === 'down_payment_failed' ? { payment_session_id } : null),
+  ),
   plan_account_disabled: raisedBy(
     PaymentSessionPlanStopped,
     'The bank returned an instalment of a payment plan with a code by which its account is debited no more: its further ' +

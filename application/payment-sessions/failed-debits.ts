@@ -7,6 +7,18 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import { instalmentLegOf } from './arrange-debit.ts'
 
+/** Tells a session that its debit ended before any money moved: there is no plan without its down payment. */
+export async function recordDebitFailed(
+  app: Application,
+  sessionId: string,
+  legId: string,
+  context: CommandContext,
+): Promise<void> {
+  const command = { type: 'RecordDebitFailed', legId, at: app.clock.now() } as const
+  const after = await changed(app, paymentSession, sessionId, command, context)
+  if (isRejection(after)) throw new Error(after.message)
+}
+
 /**
  * Tells a session that one of its debits came back. By a code that disables the account its plan stops, and those of its
  * debits that no bank can have yet fail.

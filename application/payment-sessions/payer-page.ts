@@ -15,7 +15,7 @@ import { logoPath } from '../payments/logos.ts'
 import { instalmentLegOf } from './arrange-debit.ts'
 
 /** How a debit stands, for whoever pays. */
-export type DebitProgress = 'arranged' | 'on_its_way' | 'collected' | 'returned'
+export type DebitProgress = 'arranged' | 'on_its_way' | 'collected' | 'returned' | 'stopped'
 
 /** What a page shows of whoever is paid. */
 export interface Brand {
@@ -78,6 +78,7 @@ async function debitOf({ commands }: Pick<Application, 'commands'>, legId: strin
 function progressOf(debit: BankDebit | null): DebitProgress {
   if (debit === null || debit.status === 'pending' || debit.status === 'Scheduled') return 'arranged'
   if (debit.status === 'returned') return 'returned'
+  if (debit.status === 'failed' || debit.status === 'cancelled') return 'stopped'
   return debit.status === 'processed' || debit.match !== null ? 'collected' : 'on_its_way'
 }
 

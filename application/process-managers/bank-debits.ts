@@ -31,13 +31,14 @@ import { recordBatchHeldUp, submitBatch } from '../banking/debit-batches.ts'
 import {
   cancelledPayload,
   clearedPayload,
+  notDebitedPayload,
   returnedPayload,
   settledPayload,
 } from '../banking/debit-webhooks.ts'
 import { tellOfMinted } from '../banking/payroll-debits.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
-import { takeBack } from '../payment-sessions/failed-debits.ts'
+import { recordDebitFailed, takeBack } from '../payment-sessions/failed-debits.ts'
 import { raiseWebhookEvent } from '../webhooks/raise.ts'
 import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, unlessLate, waiting } from './through-outages.ts'
@@ -45,6 +46,8 @@ import { ofProvider, throughOutages, unlessLate, waiting } from './through-outag
 const nothing = z.object({})
 /** Of a batch that has closed; whether its debits have passed the gates once more. */
 const closed = waiting.extend({ is_gated: z.boolean().optional() })
+/** Of a debit that ended before any money moved; why it failed, unless it was cancelled or stopped. */
+const ended = z.object({ note: z.string().optional(), at: z.string() })
 /** A plan's month brings many at one moment. */
 const MANY = 32
 /** Before a close, the latest run of the batch worker: what waits is in the batch by then. In service-clock milliseconds. */
@@ -95,7 +98,9 @@ export function bankDebits(app: Application, intervalMs: number) {
         status === 'quarantined' ? [] : [perform('tell-cancelled', leg_id, { at })],
       ),
       on(BankDebitRejected, ({ data: { leg_id, at } }) => [perform('tell-cancelled', leg_id, { at })]),
-      on(BankDebitFailed, ({ data: { leg_id, at } }) => [perform('tell-cancelled', leg_id, { at })]),
+      on(BankDebitFailed, ({ data: { leg_id, note, at } }) => [
+        perform('tell-cancelled', leg_id, { note, at }),
+      ]),
       on(BankDebitCancelled, ({ data: { leg_id, at } }) => [perform('tell-cancelled', leg_id, { at })]),
       on(AchAccountDisabled, ({ data: { ach_account_id, return_code } }) => [
         perform('fail-debits', ach_account_id, { return_code }),
@@ -188,13 +193,19 @@ export function bankDebits(app: Application, intervalMs: number) {
         await raiseWebhookEvent(app, returnedPayload(debit, item.payload), contextOf(item))
         return { outcome: 'done' }
       }),
-      'tell-cancelled': work({ ...kind, payload: z.object({ at: z.string() }) }, async (item) => {
+      'tell-cancelled': work({ ...kind, payload: ended }, async (item) => {
         const debit = await load(app, item.key)
+        const { note, at } = item.payload
         // what was sent once is told of as returned
-        if (debit.cancellation_deadline === null || debit.representments > 0) return { outcome: 'done' }
+        if (debit.representments > 0) return { outcome: 'done' }
+        if (debit.source === 'session' && note !== undefined) {
+          await recordDebitFailed(app, debit.payment_session_id!, debit.leg_id, contextOf(item))
+          await raiseWebhookEvent(app, notDebitedPayload(debit, { note, at }), contextOf(item))
+        }
+        if (debit.cancellation_deadline === null) return { outcome: 'done' }
         // whoever raised it may not have told of it yet
         if (debit.source === 'payroll_file') await tellOfMinted(app, debit, contextOf(item))
-        await raiseWebhookEvent(app, cancelledPayload(debit, item.payload.at), contextOf(item))
+        await raiseWebhookEvent(app, cancelledPayload(debit, at), contextOf(item))
         return { outcome: 'done' }
       }),
       'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {

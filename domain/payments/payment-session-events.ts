@@ -180,7 +180,7 @@ export const PaymentSessionPlanStopped = eventType({
   name: 'PaymentSessionPlanStopped',
   schema: z.object({
     ...session,
-    reason: z.enum(['down_payment_returned', 'account_disabled', 'policy_cancelled']),
+    reason: z.enum(['down_payment_returned', 'down_payment_failed', 'account_disabled', 'policy_cancelled']),
     /** The return code of the debit after which its account is debited no more; absent: the account stays. */
     disabled_by: z.string().optional(),
     at: time(),

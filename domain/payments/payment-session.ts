@@ -75,6 +75,8 @@ export type PaymentSessionCommand =
       readonly returnCode: string
       readonly at: number
     }
+  /** A debit of it ended before any money moved, without being cancelled. */
+  | { readonly type: 'RecordDebitFailed'; readonly legId: string; readonly at: number }
   | {
       readonly type: 'RecordHeldUp'
       readonly work: DataOf<'PaymentSessionHeldUp'>['work']
@@ -219,6 +221,11 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
             at: isoTime(at),
           }),
         ]
+      }
+      case 'RecordDebitFailed': {
+        if (state.plan === null || state.debit?.leg_id !== command.legId || state.plan_stopped) return []
+        const reason = 'down_payment_failed' as const
+        return [PaymentSessionPlanStopped.of({ payment_session_id, reason, at: isoTime(command.at) })]
       }
       case 'Cancel':
         return cancel(command.at, state)

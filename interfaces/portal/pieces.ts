@@ -1,3 +1,4 @@
+import type { DebitProgress } from '../../application/payment-sessions/payer-page.ts'
 import { dollars } from '../../domain/kernel/money.ts'
 import { shortDay } from './dates.ts'
 import { Html, html } from './html.ts'
@@ -69,7 +70,7 @@ interface Instalment {
   readonly number: number
   readonly amount_cents: number
   readonly due_at: string
-  readonly progress: 'arranged' | 'on_its_way' | 'collected' | 'returned' | 'due' | 'stopped'
+  readonly progress: DebitProgress | 'due'
 }
 
 const PROGRESS: Readonly<Record<Instalment['progress'], readonly [Tone, string]>> = {

@@ -167,13 +167,24 @@ function scheduledState(page: PayerPage) {
     return { ...({ tone: 'calm', sign: 'clock', title: 'Payment processing' } as const), sentences: [why] }
   }
   const last4 = session.debit.account.account_last4
-  if (session.plan_stopped || debit?.progress === 'returned') {
-    const rest = session.plan_stopped ? ' No further installment is collected.' : ''
+  const isStopped = session.plan_stopped
+  const rest = html`${isStopped ? ' No further installment is collected.' : null} Please contact <bdi>${brand.name}</bdi>.`
+  if (debit?.progress === 'returned' || (isStopped && returnedOf(page) > 0)) {
     return {
       ...({ tone: 'bad', sign: 'back', title: 'Returned by your bank' } as const),
-      sentences: [
-        html`Your bank returned the payment from the account ending in ${last4}.${rest} Please contact <bdi>${brand.name}</bdi>.`,
-      ],
+      sentences: [html`Your bank returned the payment from the account ending in ${last4}.${rest}`],
+    }
+  }
+  if (debit?.progress === 'stopped') {
+    return {
+      ...({ tone: 'bad', sign: 'cross', title: 'Payment not collected' } as const),
+      sentences: [html`Nothing was taken from the account ending in ${last4}.${rest}`],
+    }
+  }
+  if (isStopped) {
+    return {
+      ...({ tone: 'calm', sign: 'cross', title: 'Payment plan stopped' } as const),
+      sentences: [html`It was paid from the account ending in ${last4}.${rest}`],
     }
   }
   const account = html`from the bank account ending in ${last4}. There is nothing else to do.`
@@ -206,9 +217,15 @@ function isPaidOff({ debit, instalments }: PayerPage): boolean {
   return isCollected(debit) && instalments.every((one) => one.amount_cents === 0 || isCollected(one))
 }
 
+/** How many instalments came back. */
+function returnedOf({ instalments: all }: PayerPage): number {
+  return all.filter((one) => one.progress === 'returned').length
+}
+
 /** What does not go as it should. */
-function warned({ session, status, debit, instalments: all }: PayerPage): Html | null {
-  const returned = all.filter((one) => one.progress === 'returned').length
+function warned(page: PayerPage): Html | null {
+  const { session, status, debit } = page
+  const returned = returnedOf(page)
   if (returned > 0) {
     const text = html`<span>Your bank returned ${returned === 1 ? 'it' : 'them'}: see the schedule below.</span>`
     return note('bad', `${instalments(returned, '')} returned`, text)
@@ -218,6 +235,8 @@ function warned({ session, status, debit, instalments: all }: PayerPage): Html |
     return note('warn', `${session.payments.length} card payments were received`, text)
   }
   if (status === 'cancelled' && session.checkouts.some(({ isProcessing }) => isProcessing)) return goesAhead()
+  // nothing is taken by it
+  if (debit?.progress === 'stopped') return null
   if (session.debit === null || debit?.progress === 'returned') {
     if (status !== 'paid' || debit?.progress !== 'returned') return null
     return note(
@@ -251,7 +270,9 @@ function known({ session, debit, status }: PayerPage): Html {
     ['Debit', debit && progress(debit.progress)],
     [
       'Takes effect',
-      debit?.effective_date && debit.progress !== 'returned' ? calendarDay(debit.effective_date) : null,
+      debit?.effective_date && debit.progress !== 'returned' && debit.progress !== 'stopped'
+        ? calendarDay(debit.effective_date)
+        : null,
     ],
     ['Cancelled on', session.cancelled_at === null ? null : day(session.cancelled_at)],
     ['Reference', html`<code>${session.payment_session_id}</code>`],

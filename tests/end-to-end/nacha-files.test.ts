@@ -123,7 +123,8 @@ test('a live debit goes through a file to its return, and once more when an oper
 })
 
 test('a file that the bank rejects fails its debits, and one that is not whole counts for nothing', async () => {
-  const { leg } = await bank.arranged(of)
+  const { id, leg } = await bank.arranged(of)
+  const plan = await bank.arranged(of, { total_installments: 3, down_payment_percent: 20 })
   const sent = entryOf(await closeBatch(), leg)
   const rejection = { file: sent.file, batch: 1, outcome: 'rejected', reason: 'unknown company' }
   const text = answersFile([rejection])
@@ -137,6 +138,17 @@ test('a file that the bank rejects fails its debits, and one that is not whole c
   await brought('whole.jsonl', text)
   expect(await statusOf(leg)).toBe('failed')
   expect(await alertsOf('bank_file_rejected')).toHaveLength(1)
+  // nothing else tells of it: a payer's choice is announced by nothing
+  const [told, ...more] = await bank.toldOfLeg('payment.failed', leg)
+  expect(told).toMatchObject({ payment_session_id: id, amount_cents: 10_500 })
+  expect([told.return_code, told.failure_message]).toEqual([
+    ...[undefined, expect.stringContaining('unknown company')],
+  ])
+  expect([more, await bank.toldOfLeg('payment.debit_cancelled', leg)]).toEqual([[], []])
+  expect((await bank.session(id)).status).toBe('scheduled')
+  expect(await statusOf(plan.leg)).toBe('failed')
+  expect(await bank.toldOfLeg('payment.failed', plan.leg)).toHaveLength(1)
+  expect(await alertsOf('down_payment_failed')).toMatchObject([{ about: { payment_session_id: plan.id } }])
   const opposed = await brought('opposed.jsonl', answersFile([{ file: sent.file, outcome: 'accepted' }]))
   expect(opposed.parked).toMatchObject([
     { kind: 'answer', reason: 'Batch 1 of the file was rejected before' },

@@ -150,6 +150,7 @@ const confirm = (by: 'bank' | 'processor', legId = LEG) =>
   ({ type: 'ConfirmDebit', legId, by, at: LATE }) as const
 const comeBack = (returnCode: string, legId = LEG) =>
   ({ type: 'RecordDebitReturned', legId, returnCode, at: LATE }) as const
+const notDebited = (legId: string) => ({ type: 'RecordDebitFailed', legId, at: LATE }) as const
 const close = (at: number) => ({ type: 'RecordCheckoutClosed', checkoutId: CHECKOUT, at }) as const
 const cancel = (at: number) => ({ type: 'Cancel', at }) as const
 const expire = { type: 'Expire', at: OVER } as const
@@ -374,6 +375,15 @@ decisions(paymentSession, [
     comeBack('R01', OTHER),
     [],
   ],
+  [
+    'stops its plan when the down payment cannot be debited',
+    [withPlan, arrangedPlan],
+    notDebited(LEG),
+    [stoppedBy('down_payment_failed')],
+  ],
+  ['goes on when an instalment cannot be debited', [withPlan, arrangedPlan], notDebited(OTHER), []],
+  ['has no plan to stop when its debit fails', [created, arranged], notDebited(LEG), []],
+  ['stops no plan that is stopped', [withPlan, arranged, stopped], notDebited(LEG), []],
   ['stops its plan once', [withPlan, arranged, stopped], comeBack('R02'), []],
   ['has no plan to stop', [created, arranged, confirmedBy('bank')], comeBack('R02'), []],
 
