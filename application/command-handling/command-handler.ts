@@ -18,6 +18,7 @@ import {
 } from './aggregates.ts'
 import { type CommandContext, commandIdOf } from './command-context.ts'
 import { RecentCommands } from './recent-commands.ts'
+import { Turns } from './turns.ts'
 
 export type { Creation, Loaded, Reader, Reads } from './aggregates.ts'
 
@@ -36,11 +37,21 @@ interface Typed {
   readonly type: string
 }
 
+/** Commands on one aggregate, as one step of a request. */
+interface Step<State, Command, Event extends DomainEvent> {
+  readonly decider: Decider<State, Command, Event>
+  readonly stream: string
+  readonly commands: readonly Command[]
+  readonly commandId: string
+  readonly context: CommandContext
+}
+
+/** Times that other processes may be faster. */
 const ATTEMPTS = 10
 
 /**
- * Runs commands on aggregates: decide on the cached state, append at exactly its revision. A conflict reads on and decides
- * again, a bounded number of times; nobody is refused by a state that may be stale.
+ * Runs commands on aggregates: decide on the cached state, append at exactly its revision. Who meets a conflict reads on and
+ * decides again, after all who met one in this process before; nobody is refused by a state that may be stale.
  */
 export class CommandHandler {
   readonly #log: EventLog
@@ -48,18 +59,26 @@ export class CommandHandler {
   readonly #clock: Clock
   readonly #cache: AggregateCache
   readonly #aggregates: Aggregates
+  readonly #turns: Turns
 
-  constructor(log: EventLog, registry: EventRegistry, clock: Clock, cache = aggregateCache()) {
+  constructor(
+    log: EventLog,
+    registry: EventRegistry,
+    clock: Clock,
+    cache = aggregateCache(),
+    turns = new Turns(),
+  ) {
     this.#log = log
     this.#registry = registry
     this.#clock = clock
     this.#cache = cache
+    this.#turns = turns
     this.#aggregates = new Aggregates(log, registry, cache)
   }
 
   /** The same handler over another view of the same log, such as one with another patience. */
   over(log: EventLog): CommandHandler {
-    return new CommandHandler(log, this.#registry, this.#clock, this.#cache)
+    return new CommandHandler(log, this.#registry, this.#clock, this.#cache, this.#turns)
   }
 
   /** @see Aggregates.load */
@@ -104,6 +123,7 @@ export class CommandHandler {
    * Decides one or several commands in a row on one aggregate and appends what they yield as one
    * append, all or nothing. The first rejection rejects them all. A command that an earlier attempt carried out is
    * done: what is stored is its result.
+   * @throws WrongExpectedRevision when other processes were faster again and again.
    */
   async execute<State, Command extends Typed, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
@@ -114,30 +134,41 @@ export class CommandHandler {
     const stream = streamOf(decider, id)
     const list = Array.isArray(commands) ? (commands as readonly Command[]) : [commands as Command]
     const commandId = commandIdOf(context, stream, list[0]!.type)
-    let at = this.#aggregates.cached<State>(stream)
-    let isFresh = at === undefined || this.#log.isExclusive
-    at ??= await this.#aggregates.readOn(decider, stream)
-    for (let attempt = 1; ; ) {
-      const doneAt = await this.#aggregates.doneAt(stream, at, commandId, context.mayRepeat ?? false)
-      const decision = doneAt === null ? decideAll(decider, list, at.state) : nothingFrom(at.state)
-      if (isRejection(decision) || decision.events.length === 0) {
-        if (isFresh) {
-          if (isRejection(decision)) return decision
-          return { state: at.state, revision: at.revision, events: [], position: doneAt }
-        }
-        at = await this.#aggregates.refreshed(decider, stream, at)
-        isFresh = true
-        continue
+    const step = { decider, stream, commands: list, commandId, context }
+    const cached = this.#aggregates.cached<State>(stream)
+    const isFresh = cached === undefined || this.#log.isExclusive
+    const at = cached ?? (await this.#aggregates.readOn(decider, stream))
+    const decided = await this.#attempt(step, at, isFresh)
+    if (!(decided instanceof WrongExpectedRevision)) return decided
+    return this.#turns.run(stream, async () => {
+      for (let attempt = 2; ; attempt += 1) {
+        const again = await this.#attempt(step, await this.#aggregates.readOn(decider, stream, at), true)
+        if (!(again instanceof WrongExpectedRevision)) return again
+        if (attempt === ATTEMPTS) throw again
       }
-      try {
-        const after = await this.#append(decider, stream, at, decision, commandId, context)
-        return { ...after, events: decision.events }
-      } catch (error) {
-        if (!(error instanceof WrongExpectedRevision) || attempt >= ATTEMPTS) throw error
-        attempt += 1
-        at = await this.#aggregates.readOn(decider, stream, at)
-        isFresh = true
-      }
+    })
+  }
+
+  /** @param isFresh whether a refusal by that state counts. @returns the conflict when somebody else wrote in between. */
+  async #attempt<State, Command, Event extends DomainEvent>(
+    step: Step<State, Command, Event>,
+    at: Kept<State>,
+    isFresh: boolean,
+  ): Promise<Executed<State, Event> | Rejection | WrongExpectedRevision> {
+    const { decider, stream, commands, commandId, context } = step
+    const doneAt = await this.#aggregates.doneAt(stream, at, commandId, context.mayRepeat ?? false)
+    const decision = doneAt === null ? decideAll(decider, commands, at.state) : nothingFrom(at.state)
+    if (isRejection(decision) || decision.events.length === 0) {
+      if (!isFresh) return this.#attempt(step, await this.#aggregates.refreshed(decider, stream, at), true)
+      if (isRejection(decision)) return decision
+      return { state: at.state, revision: at.revision, events: [], position: doneAt }
+    }
+    try {
+      const after = await this.#append(decider, stream, at, decision, commandId, context)
+      return { ...after, events: decision.events }
+    } catch (error) {
+      if (error instanceof WrongExpectedRevision) return error
+      throw error
     }
   }
 

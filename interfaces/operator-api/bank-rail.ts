@@ -6,6 +6,7 @@ import { tellLegacyRecord } from '../../application/banking/legacy-collections.t
 import type { RailReport } from '../../application/ports/bank-rail.ts'
 import { type BankDebit, DEBIT_STATUSES, effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
 import { LEGACY_STATUSES, type LegacyCollection } from '../../domain/banking/legacy-collection.ts'
+import { RETURN_CODE } from '../../domain/banking/nacha/return-codes.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
@@ -105,7 +106,7 @@ export const bankRailEndpoints = [
     description: NOTE,
     access: operator,
     params,
-    body: z.object({ return_code: z.string().regex(/^R\d{2}$/, 'must be a return code such as R01') }),
+    body: z.object({ return_code: z.string().regex(RETURN_CODE, 'must be a return code, R01 to R85') }),
     answers: { 200: Debit },
     errors,
     command: { name: 'bank-rail return' },

@@ -7,6 +7,7 @@ import { runClaimed } from '../../application/idempotency/claims.ts'
 import { requestHash } from '../../application/idempotency/request-hash.ts'
 import type { RailReport } from '../../application/ports/bank-rail.ts'
 import { PAYMENT_PURPOSES } from '../../domain/banking/bank-debit-events.ts'
+import { RETURN_CODE } from '../../domain/banking/nacha/return-codes.ts'
 import { isCalendarDate, parseTime } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
@@ -222,7 +223,7 @@ export const debitSandboxEndpoints = [
   ),
   simulation(
     { verb: 'return', operation: 'simulateDebitReturned', summary: 'Let the bank return a debit' },
-    z.object({ return_code: z.string().regex(/^R\d{2}$/, 'must be a return code such as R01') }),
+    z.object({ return_code: z.string().regex(RETURN_CODE, 'must be a return code, R01 to R85') }),
     ({ return_code }) => ({ verb: 'return', returnCode: return_code }),
   ),
 ]

@@ -193,7 +193,7 @@ describe('the key of a debit', () => {
     const body = bank.debit(account, { idempotency_key: randomUUID() })
     const before = await bank.total()
     const answers = await Promise.all(
-      Array.from({ length: 24 }, (_, n) =>
+      Array.from({ length: 50 }, (_, n) =>
         create(n % 4 === 3 ? { ...body, amount_cents: 77 } : body, n % 3 === 0 ? randomUUID() : undefined),
       ),
     )
@@ -250,7 +250,9 @@ describe('a debit on its way', () => {
     expect((await verb('settle', { transmission_date: 'x' })).status).toBe(400)
     const settled = await other.made(200, verb('settle', { processor_status: 'SB Remit' }))
     expect([settled.status, settled.status_group]).toEqual(['processed', 'money_landed'])
-    expect((await verb('return', { return_code: 'x' })).status).toBe(400)
+    for (const return_code of ['x', 'R00', 'R86']) {
+      expect((await verb('return', { return_code })).status).toBe(400)
+    }
     expect(await other.made(200, verb('return', { return_code: 'R01' }))).toMatchObject({
       status: 'returned',
     })

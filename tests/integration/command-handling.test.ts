@@ -4,6 +4,7 @@ import { aggregateCache } from '../../application/command-handling/aggregates.ts
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
+import { debitKey } from '../../domain/banking/debit-key.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { virtualClock } from '../../domain/operations/virtual-clock.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
@@ -67,6 +68,17 @@ describe('a command', () => {
     const times = stored.map(({ data }) => (JSON.parse(data) as { to: number }).to)
     expect(times).toEqual([...times].sort((a, b) => a - b))
     expect(times.at(-1)).toBe(20)
+  })
+
+  test('that comes with many others at once is carried out, however many they are', async () => {
+    const key = randomUUID()
+    const claims = Array.from({ length: 60 }, () => randomUUID())
+    const claim = (claimId: string) =>
+      one.commands.execute(debitKey, key, { type: 'Claim', key, claimId, content: 'x' }, context())
+    const outcomes = await Promise.all(claims.map(claim))
+    expect(outcomes.filter(isRejection)).toEqual([])
+    const { state } = await other.commands.load(debitKey, key)
+    expect([...state.claims].sort()).toEqual(claims.sort())
   })
 
   test('of several is carried out whole or not at all', async () => {

@@ -13,6 +13,9 @@ export interface ReturnCode {
   readonly by: 'receiver' | 'originator' | 'contested'
 }
 
+/** A code that a return can have: R01 to R85. */
+export const RETURN_CODE = /^R(0[1-9]|[1-7]\d|8[0-5])$/
+
 const of = (title: string, more: Partial<ReturnCode> = {}): ReturnCode => ({
   ...{ title, group: null, disables: false, by: 'receiver', ...more },
 })
