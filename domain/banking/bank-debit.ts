@@ -51,6 +51,9 @@ export type EndedAtOnce =
   | { readonly stop: Omit<BankDebitData<'BankDebitGated'>, 'leg_id' | 'at'> }
   | { readonly note: string }
 
+/** The close of the batch that a file carries, ISO 8601: a debit that was presented again since is not in that file. */
+type OfBatch = string
+
 /** Times are epoch milliseconds. */
 export type BankDebitCommand =
   | {
@@ -74,12 +77,13 @@ export type BankDebitCommand =
       readonly note: string
       /** The bank would not take it: that also ends one whose batch has closed. */
       readonly byBank?: boolean
+      readonly ofBatch?: OfBatch
       readonly at: number
     }
   | { readonly type: 'Schedule'; readonly runId?: string; readonly at: number }
   | { readonly type: 'LeaveOut'; readonly at: number }
   | { readonly type: 'RecordHeldUp'; readonly since: number; readonly at: number }
-  | { readonly type: 'Acknowledge'; readonly at: number }
+  | { readonly type: 'Acknowledge'; readonly ofBatch?: OfBatch; readonly at: number }
   | {
       readonly type: 'Report'
       readonly processorStatus: string | null
@@ -99,6 +103,7 @@ export type BankDebitCommand =
   | { readonly type: 'Return'; readonly returnCode: string; readonly at: number }
   | {
       readonly type: 'PutInFile'
+      readonly ofBatch: OfBatch
       readonly fileId: string
       readonly traceNumber: string
       readonly entryDate: CalendarDate
@@ -119,6 +124,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
     if (!state) return reject('not_found', 'debit_not_found', 'There is no such debit')
     const { leg_id, status } = state
     const at = isoTime(command.at)
+    if ('ofBatch' in command && command.ofBatch !== state.batch_closes_at) return []
     switch (command.type) {
       case 'Gate':
         // another run may have been faster, or an operator

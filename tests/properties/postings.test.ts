@@ -66,9 +66,9 @@ const STEPS: readonly Step[] = [
   (at) => ({ type: 'Fail', note: 'The bank rejected the file', byBank: true, at }),
 ]
 /** A debit in a batch is put into a file for the bank; others never are. */
-const inFile: Step = (at) => ({
+const inFile: Step = (at, debit) => ({
   ...({ type: 'PutInFile', fileId: idOf(at), traceNumber: '021000020000001' } as const),
-  ...{ entryDate: '2026-11-03', at },
+  ...{ ofBatch: debit!.batch_closes_at!, entryDate: '2026-11-03', at },
 })
 
 type One = typeof step extends fc.Arbitrary<infer Value> ? Value : never

@@ -105,9 +105,10 @@ const CLOSE = Date.parse('2026-11-24T22:00:00Z')
 const inFile = BankDebitInFile.of({
   ...{ ...leg, file_id: M1, trace_number: '021000020000001', entry_date: '2026-11-25', at },
 })
+const ofBatch = '2026-11-24T22:00:00.000Z'
 const putInFile = {
   ...({ type: 'PutInFile', fileId: M1, traceNumber: '021000020000001', entryDate: '2026-11-25' } as const),
-  at: NOW,
+  ...{ ofBatch, at: NOW },
 }
 const represented = (representment: number) =>
   BankDebitRepresented.of({
@@ -299,6 +300,9 @@ decisions(bankDebit, [
   ],
   ['is put into a file', [created, scheduled], putInFile, [inFile]],
   ['is put into a file once', [created, scheduled, inFile], putInFile, []],
+  ['is not in a file of an earlier time', presentedAgain(), putInFile, []],
+  ['is not acknowledged by an earlier time', presentedAgain(), { ...acknowledge, ofBatch }, []],
+  ['does not fail by an earlier time', presentedAgain(), { ...fail, byBank: true, ofBatch }, []],
   ['is presented again', [created, scheduled, returned], represent(), [represented(1)]],
   [
     'is presented again twice at the most',
@@ -345,6 +349,15 @@ decisions(bankDebit, [
   ],
   ['goes with the next close for a day that is over', [askedFor('2026-01-05')], schedule(), [scheduled]],
 ])
+
+/** With the batch after that of its first time. */
+function presentedAgain() {
+  const batch_closes_at = '2026-11-25T22:00:00.000Z'
+  return [
+    ...[created, scheduled, inFile, returned],
+    BankDebitRepresented.of({ ...represented(1).data, batch_closes_at }),
+  ]
+}
 
 function scheduledFor(batch_closes_at: string, effective_date: string) {
   return BankDebitScheduled.of({ ...leg, batch_closes_at, effective_date, at })

@@ -18,18 +18,19 @@ export async function tellInFile(
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<void> {
-  for await (const chunk of entriesOf(app, await entriesIdIn(app, fileId))) {
+  const { entriesId, ofBatch } = await recordedFile(app, fileId)
+  for await (const chunk of entriesOf(app, entriesId)) {
     const at = app.clock.now()
     const { kind, ids, entry_date: entryDate } = chunk
     await inTurns(ids, signal, async (id, index) => {
       if (kind === 'micro-deposit') return putDepositsInFile(app, id, fileId, context)
       const traceNumber = traceAt(chunk, index)
-      await tell(app, id, { type: 'PutInFile', fileId, traceNumber, entryDate, at }, context)
+      await tell(app, id, { type: 'PutInFile', ofBatch, fileId, traceNumber, entryDate, at }, context)
     })
   }
 }
 
-/** Tells each debit of some batches how the bank answered to them. One that has gone its way meanwhile stays as it is. */
+/** Tells each debit of some batches how the bank answered to them. One that has gone its way meanwhile, or was presented again since, stays as it is. */
 export async function tellAnswer(
   app: Application,
   {
@@ -42,21 +43,22 @@ export async function tellAnswer(
   signal: AbortSignal,
 ): Promise<void> {
   const note = `The bank rejected the file with it${reason === null ? '' : `: ${reason}`}`
-  for await (const { batch_number, kind, ids } of entriesOf(app, await entriesIdIn(app, file_id))) {
+  const { entriesId, ofBatch } = await recordedFile(app, file_id)
+  for await (const { batch_number, kind, ids } of entriesOf(app, entriesId)) {
     if (kind === 'micro-deposit' || !batch_numbers.includes(batch_number)) continue
     const at = app.clock.now()
     const command =
       outcome === 'accepted'
-        ? ({ type: 'Acknowledge', at } as const)
-        : ({ type: 'Fail', note, byBank: true, at } as const)
+        ? ({ type: 'Acknowledge', ofBatch, at } as const)
+        : ({ type: 'Fail', note, byBank: true, ofBatch, at } as const)
     await inTurns(ids, signal, (id) => tell(app, id, command, context))
   }
 }
 
-async function entriesIdIn({ commands }: Pick<Application, 'commands'>, fileId: string): Promise<string> {
+async function recordedFile({ commands }: Pick<Application, 'commands'>, fileId: string) {
   const { state } = await commands.load(bankFile, fileId)
   if (!state?.content) throw new Error(`The bank file ${fileId} is not recorded`)
-  return state.content.entries_id
+  return { entriesId: state.content.entries_id, ofBatch: state.batch_closes_at }
 }
 
 async function inTurns(

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Application } from '../../application/application.ts'
+import { tellAnswer, tellInFile } from '../../application/banking/bank-files/tell-debits.ts'
+import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankFile, bankFileEntries } from '../../domain/banking/bank-file.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  accepted,
+  openRegistrationProcess,
+  operatorContext,
+  type RegistrationProcess,
+} from '../support/registrations.ts'
+import { newId } from '../support/webhooks.ts'
+
+/** What debits are told of the file that their entries stand in. */
+
+const DAY = 86_400_000
+let database: TestDatabase
+let process: RegistrationProcess
+let app: Application
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  process = await openRegistrationProcess(database.url)
+  app = process.app
+})
+afterAll(async () => {
+  await process?.bench.close()
+  await database?.drop()
+})
+
+const { signal } = new AbortController()
+const stateOf = async (leg: string) => (await app.commands.load(bankDebit, leg)).state!
+const tell = async (leg: string, ...commands: readonly BankDebitCommand[]) => {
+  for (const command of commands) {
+    accepted(await app.commands.execute(bankDebit, leg, command, operatorContext()))
+  }
+  return stateOf(leg)
+}
+
+/** A debit in a batch. */
+async function scheduled(): Promise<string> {
+  const leg_id = newId()
+  const at = app.clock.now()
+  const account = { account_ref: 'x', fingerprint: leg_id, account_last4: '6789' }
+  const data = {
+    ...({ leg_id, tenant_id: leg_id, environment: 'live', employer_id: leg_id, carrier_id: leg_id } as const),
+    ...({ policy_id: leg_id, source: 'api', payment_purpose: 'paygo', amount_cents: 500 } as const),
+    ...{ payment_session_id: null, installment_number: null, collection_id: null, file_id: null },
+    ...{ check_date: null, period: null, description: null, bank_account_id: newId(), effective_date: null },
+    account: { ...account, account_type: 'checking' as const },
+    ...{ metadata: {}, settlement_type: null, cancellation_deadline: null },
+    ...{ ingested_at: isoTime(at), created_at: isoTime(at) },
+  }
+  await tell(leg_id, { type: 'Create', data }, { type: 'Schedule', at })
+  return leg_id
+}
+
+/** A file with the entries of debits, of the batch that they are in; its entries take effect on a day of their own. */
+async function fileOf(legs: readonly [string, ...string[]]): Promise<string> {
+  const { batch_closes_at } = await stateOf(legs[0])
+  const [file_id, entries_id] = [newId(), newId()]
+  const [at, sha256, first_trace] = [isoTime(app.clock.now()), '0'.repeat(64), '021000020000001']
+  const record = async (command: Parameters<typeof bankFile.decide>[0]) =>
+    accepted(await app.commands.execute(bankFile, file_id, command, operatorContext()))
+  const numbers = { modifier: 'A', first_sequence: 1, count: legs.length }
+  const begun = { batch_closes_at: batch_closes_at!, part: 0, file_date: '2026-12-01', file_time: '1701' }
+  await record({ type: 'Begin', data: { file_id, ...begun, ...numbers, at } })
+  const of = { batch_number: 1, entry_date: '2026-12-02' }
+  const batch = { ...of, description: 'PREMIUM', service_class: 225, entries: legs.length }
+  const cents = { debit_cents: 500 * legs.length, credit_cents: 0 }
+  const content = { name: 'a.ach', sha256, bytes: 94, first_trace, last_trace: first_trace, entries_id, at }
+  await record({
+    type: 'Record',
+    data: { file_id, ...content, batches: [{ ...batch, ...cents }], ...cents },
+  })
+  const chunk = { entries_id, file_id, sha256, ...of, kind: 'debit' as const, first_trace }
+  const chunks = [{ ...chunk, ids: [...legs], amounts_cents: legs.map(() => 500) }]
+  const entries = { type: 'RecordEntries' as const, chunks }
+  accepted(await app.commands.execute(bankFileEntries, entries_id, entries, operatorContext()))
+  return file_id
+}
+const answered = (file_id: string, outcome: 'accepted' | 'rejected', on = app) =>
+  tellAnswer(on, { file_id, batch_numbers: [1], outcome, reason: null }, operatorContext(), signal)
+
+test('one that came back and was presented again is told nothing more of its first file', async () => {
+  const leg = await scheduled()
+  const file = await fileOf([leg])
+  const at = app.clock.now()
+  const again = await tell(
+    leg,
+    { type: 'Return', returnCode: 'R01', at },
+    { type: 'Represent', note: null, at: at + 7 * DAY },
+  )
+  await tellInFile(app, file, operatorContext(), signal)
+  for (const outcome of ['accepted', 'rejected'] as const) await answered(file, outcome)
+  expect(await stateOf(leg)).toEqual(again)
+})
