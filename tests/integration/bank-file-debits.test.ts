@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { tellAnswer, tellInFile } from '../../application/banking/bank-files/tell-debits.ts'
+import { UnreadableEvent } from '../../application/event-registry.ts'
 import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
 import { bankFile, bankFileEntries } from '../../domain/banking/bank-file.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
@@ -96,4 +97,22 @@ test('one that came back and was presented again is told nothing more of its fir
   await tellInFile(app, file, operatorContext(), signal)
   for (const outcome of ['accepted', 'rejected'] as const) await answered(file, outcome)
   expect(await stateOf(leg)).toEqual(again)
+})
+
+test('one that cannot be read holds up no other of its file', async () => {
+  const [first, broken, last] = [await scheduled(), newId(), await scheduled()]
+  await app.log.append(`bankDebit-${broken}`, -1, [
+    { type: 'NoSuchEvent', data: '{}', metadata: '{"schema_version":1}' },
+  ])
+  const file = await fileOf([first, broken, last])
+  await expect(tellInFile(app, file, operatorContext(), signal)).rejects.toThrow(UnreadableEvent)
+  expect(await Promise.all([first, last].map(stateOf))).toMatchObject([
+    { in_file: { trace_number: '021000020000001' } },
+    { in_file: { trace_number: '021000020000003' } },
+  ])
+  await expect(answered(file, 'accepted')).rejects.toThrow(UnreadableEvent)
+  expect(await Promise.all([first, last].map(stateOf))).toMatchObject([
+    { status: 'submitted' },
+    { status: 'submitted' },
+  ])
 })

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { submitBatch } from '../../application/banking/debit-batches.ts'
+import { recordBatchHeldUp, submitBatch } from '../../application/banking/debit-batches.ts'
 import { keepAccount } from '../../application/banking/payer-accounts.ts'
+import { UnreadableEvent } from '../../application/event-registry.ts'
 import type { BankAccount, BankRail } from '../../application/ports/bank-rail.ts'
+import { ProviderRefused } from '../../application/ports/provider.ts'
 import { bankDebits } from '../../application/process-managers/bank-debits.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
@@ -112,6 +114,25 @@ test('a batch whose bank is away for hours is told of once, by its oldest debit,
     types: () => typesOf(oldest),
   })
   expect(await typesOf(other)).toEqual(begun)
+})
+
+test('one that cannot be read holds up no other, nor does the sandbox', async () => {
+  const [first, broken, last] = [newId(), newId(), newId()]
+  const closesAt = await scheduled(first, true)
+  await app.log.append(`bankDebit-${broken}`, -1, [
+    { type: 'NoSuchEvent', data: '{}', metadata: '{"schema_version":1}' },
+  ])
+  found.unshift({ leg_id: broken, seq: 0 })
+  await scheduled(last, true)
+  const { live } = app.bankRails
+  const refusing = new ProviderRefused('The bank refused the batch')
+  const sandbox: BankRail = { ...live, submit: () => Promise.reject(refusing) }
+  const submitting = submitBatch({ ...app, bankRails: { live, sandbox } }, closesAt, operatorContext())
+  await expect(submitting).rejects.toThrow(UnreadableEvent)
+  expect(handedOver).toEqual([first, last])
+
+  await recordBatchHeldUp(app, { closesAt, since: closesAt }, operatorContext())
+  expect((await typesOf(first)).at(-1)).toBe('BankDebitHeldUp')
 })
 
 test('what sandbox keys ask for goes to the rail of the sandbox alone', async () => {

@@ -5,13 +5,17 @@ import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { within } from '../../command-handling/verbs.ts'
+import { FirstFailure } from '../first-failure.ts'
 import { entriesOf, traceAt } from './entries.ts'
 import { putDepositsInFile } from './micro-deposits.ts'
 
 /** Debits that are told at once. */
 const AT_ONCE = 64
 
-/** Tells each debit of a file, and each order of micro-deposits, that its entry stands in it. @param signal aborts when the time is up. */
+/**
+ * Tells each debit of a file, and each order of micro-deposits, that its entry stands in it.
+ * @param signal aborts when the time is up. @throws what went wrong with one of them, once the others are told.
+ */
 export async function tellInFile(
   app: Application,
   fileId: string,
@@ -19,18 +23,24 @@ export async function tellInFile(
   signal: AbortSignal,
 ): Promise<void> {
   const { entriesId, ofBatch } = await recordedFile(app, fileId)
+  const failure = new FirstFailure()
   for await (const chunk of entriesOf(app, entriesId)) {
     const at = app.clock.now()
     const { kind, ids, entry_date: entryDate } = chunk
-    await inTurns(ids, signal, async (id, index) => {
+    await inTurns(ids, { signal, failure }, async (id, index) => {
       if (kind === 'micro-deposit') return putDepositsInFile(app, id, fileId, context)
       const traceNumber = traceAt(chunk, index)
       await tell(app, id, { type: 'PutInFile', ofBatch, fileId, traceNumber, entryDate, at }, context)
     })
   }
+  failure.throwIfAny()
 }
 
-/** Tells each debit of some batches how the bank answered to them. One that has gone its way meanwhile, or was presented again since, stays as it is. */
+/**
+ * Tells each debit of some batches how the bank answered to them. One that has gone its way meanwhile, or was presented
+ * again since, stays as it is.
+ * @param signal aborts when the time is up. @throws what went wrong with one of them, once the others are told.
+ */
 export async function tellAnswer(
   app: Application,
   {
@@ -44,6 +54,7 @@ export async function tellAnswer(
 ): Promise<void> {
   const note = `The bank rejected the file with it${reason === null ? '' : `: ${reason}`}`
   const { entriesId, ofBatch } = await recordedFile(app, file_id)
+  const failure = new FirstFailure()
   for await (const { batch_number, kind, ids } of entriesOf(app, entriesId)) {
     if (kind === 'micro-deposit' || !batch_numbers.includes(batch_number)) continue
     const at = app.clock.now()
@@ -51,8 +62,9 @@ export async function tellAnswer(
       outcome === 'accepted'
         ? ({ type: 'Acknowledge', ofBatch, at } as const)
         : ({ type: 'Fail', note, byBank: true, ofBatch, at } as const)
-    await inTurns(ids, signal, (id) => tell(app, id, command, context))
+    await inTurns(ids, { signal, failure }, (id) => tell(app, id, command, context))
   }
+  failure.throwIfAny()
 }
 
 async function recordedFile({ commands }: Pick<Application, 'commands'>, fileId: string) {
@@ -63,12 +75,13 @@ async function recordedFile({ commands }: Pick<Application, 'commands'>, fileId:
 
 async function inTurns(
   ids: readonly string[],
-  signal: AbortSignal,
+  { signal, failure }: { readonly signal: AbortSignal; readonly failure: FirstFailure },
   run: (id: string, index: number) => Promise<void>,
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += AT_ONCE) {
     signal.throwIfAborted()
-    await Promise.all(ids.slice(from, from + AT_ONCE).map((id, index) => run(id, from + index)))
+    const some = ids.slice(from, from + AT_ONCE)
+    await Promise.all(some.map((id, index) => failure.unlessFailing(() => run(id, from + index))))
   }
 }
 
