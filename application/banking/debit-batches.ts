@@ -42,7 +42,7 @@ const OF_BATCH = statement(
 )
 
 /**
- * Hands the batch of a close to the bank. A debit whose account cannot be read is left out, and operators are told.
+ * Hands the batch of a close to the bank. A debit whose account cannot be read has failed, and operators are told.
  * @param closesAt epoch milliseconds.
  * @throws ProviderUnavailable, ProviderRefused; ReadModelsLate when it cannot be told what is in it; what went wrong with
  *   one of its debits, once the others are handed over.
@@ -73,9 +73,13 @@ async function submitTo(
   if (rail.kind === 'simulated' && (await oldestOf(app, batch)) === null) return
   const failure = new FirstFailure()
   await rail.submit({
-    ...{ closesAt, context, entries: entriesOf(app, batch, context, failure) },
-    async refuse(legId, note) {
-      const command = { type: 'Fail', note, byBank: true, at: app.clock.now() } as const
+    ...{ closesAt, context, entries: entriesOf(app, batch, failure) },
+    async refuse({ legId, account }, note) {
+      const at = app.clock.now()
+      const command =
+        account === null
+          ? ({ type: 'LeaveOut', note, at } as const)
+          : ({ type: 'Fail', note, byBank: true, at } as const)
       const commandId = derivedId(context.commandId, `refuse/${legId}`)
       await failure.unlessFailing(() => recorded(app, legId, command, { ...context, commandId }))
     },
@@ -121,33 +125,23 @@ async function oldestOf({ read }: Pick<Application, 'read'>, batch: Batch): Prom
 async function* entriesOf(
   app: Application,
   batch: Batch,
-  context: CommandContext,
   failure: FirstFailure,
 ): AsyncGenerator<readonly RailEntry[]> {
   const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
   for await (const legs of pages(read)) {
     await app.commands.preload(bankDebit, legs)
-    const entries = await Promise.all(
-      legs.map((legId) => failure.unlessFailing(() => entryOf(app, legId, context))),
-    )
+    const entries = await Promise.all(legs.map((legId) => failure.unlessFailing(() => entryOf(app, legId))))
     yield entries.filter((entry) => entry !== null)
   }
 }
 
-/** Null of a debit whose account cannot be read: the others of its batch do not wait for it. */
-async function entryOf(app: Application, legId: string, context: CommandContext): Promise<RailEntry | null> {
+async function entryOf(app: Application, legId: string): Promise<RailEntry> {
   const debit = (await app.commands.load(bankDebit, legId)).state!
-  const { amount_cents, entry_date, representments } = debit
-  const { account, refusal } = await accountOf(app, debit)
-  const kept = await keptAccount(app, account)
-  if (kept === null) {
-    const command = { type: 'LeaveOut', at: app.clock.now() } as const
-    const commandId = derivedId(context.commandId, `leave-out/${legId}`)
-    await recorded(app, legId, command, { ...context, commandId })
-    return null
-  }
-  const isRetry = representments > 0
-  return { legId, amountCents: amount_cents, effectiveDate: entry_date!, account: kept, isRetry, refusal }
+  const { amount_cents: amountCents, entry_date, representments } = debit
+  const { account: known, refusal: disabled } = await accountOf(app, debit)
+  const account = await keptAccount(app, known)
+  const refusal = disabled ?? (account === null ? 'Its account cannot be read' : null)
+  return { legId, amountCents, effectiveDate: entry_date!, account, isRetry: representments > 0, refusal }
 }
 
 /** The account as it is known now: its bank may have corrected it since the debit was created, or closed it. */

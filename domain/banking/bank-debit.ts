@@ -81,7 +81,12 @@ export type BankDebitCommand =
       readonly at: number
     }
   | { readonly type: 'Schedule'; readonly runId?: string; readonly at: number }
-  | { readonly type: 'LeaveOut'; readonly at: number }
+  | {
+      /** Ends it, and has operators told: its account cannot be read. */
+      readonly type: 'LeaveOut'
+      readonly note: string
+      readonly at: number
+    }
   | { readonly type: 'RecordHeldUp'; readonly since: number; readonly at: number }
   | { readonly type: 'Acknowledge'; readonly ofBatch?: OfBatch; readonly at: number }
   | {
@@ -152,8 +157,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
         return [BankDebitScheduled.of({ leg_id, ...slot, ...ofRun(command), at })]
       }
       case 'LeaveOut':
-        if (status !== 'Scheduled' || state.is_left_out) return []
-        return [BankDebitLeftOut.of({ leg_id, batch_closes_at: state.batch_closes_at!, at })]
+        return status === 'Scheduled' ? leaveOut(command, state) : []
       case 'RecordHeldUp': {
         const since = isoTime(command.since)
         if (status !== 'Scheduled' || state.held_up.includes(since)) return []
@@ -207,6 +211,14 @@ function endedAtOnce({ data, ending }: CommandOf<'Create'>): readonly BankDebitE
 
 function ofRun({ runId }: { readonly runId?: string }): { readonly run_id?: string } {
   return runId === undefined ? {} : { run_id: runId }
+}
+
+function leaveOut({ note, at: now }: CommandOf<'LeaveOut'>, state: BankDebit): readonly BankDebitEvent[] {
+  const { leg_id, batch_closes_at, is_left_out } = state
+  const at = isoTime(now)
+  const leftOut = BankDebitLeftOut.of({ leg_id, batch_closes_at: batch_closes_at!, at })
+  // it waits still where it was left out before that ended it
+  return [...(is_left_out ? [] : [leftOut]), BankDebitFailed.of({ leg_id, note, at })]
 }
 
 function cancel(state: BankDebit, now: number): readonly BankDebitEvent[] | Rejection {

@@ -34,9 +34,14 @@ beforeAll(async () => {
     read: { query: async () => found as never } as Application['read'],
     bankRails: both({
       kind: 'simulated',
-      async submit({ entries }) {
+      async submit({ entries, refuse }) {
         handedOver.length = 0
-        for await (const page of entries) handedOver.push(...page.map(({ legId }) => legId))
+        for await (const page of entries) {
+          for (const entry of page) {
+            if (entry.refusal === null) handedOver.push(entry.legId)
+            else await refuse(entry, entry.refusal)
+          }
+        }
       },
       sendMicroDeposits: async () => undefined,
     }),
@@ -81,7 +86,7 @@ async function scheduled(legId: string, isKept: boolean): Promise<number> {
   return Date.parse(state!.batch_closes_at!)
 }
 
-test('a debit whose account cannot be read is left out of its batch, once, and the others go', async () => {
+test('a debit whose account cannot be read has failed, once, and the others of its batch go', async () => {
   const [first, lost, last] = [newId(), newId(), newId()]
   const closesAt = await scheduled(first, true)
   await scheduled(lost, false)
@@ -90,8 +95,9 @@ test('a debit whose account cannot be read is left out of its batch, once, and t
     await submitBatch(app, closesAt, operatorContext())
     expect(handedOver).toEqual([first, last])
   }
-  expect(await typesOf(lost)).toEqual(['BankDebitCreated', 'BankDebitScheduled', 'BankDebitLeftOut'])
-  expect(await typesOf(first)).toEqual(['BankDebitCreated', 'BankDebitScheduled'])
+  const begun = ['BankDebitCreated', 'BankDebitScheduled']
+  expect(await typesOf(lost)).toEqual([...begun, 'BankDebitLeftOut', 'BankDebitFailed'])
+  expect(await typesOf(first)).toEqual(begun)
 })
 
 test('a batch whose bank is away for hours is told of once, by its oldest debit, and goes when it is back', async () => {

@@ -57,7 +57,7 @@ const afterClose = BankDebitScheduled.of({
 const batch = { ...leg, batch_closes_at: '2026-11-24T22:00:00.000Z' }
 const leftOut = BankDebitLeftOut.of({ ...batch, at })
 const heldUp = (since: number) => BankDebitHeldUp.of({ ...batch, since: isoTime(since), at })
-const leaveOut = { type: 'LeaveOut', at: NOW } as const
+const leaveOut = { type: 'LeaveOut', note: 'disabled', at: NOW } as const
 const holdUp = (since: number) => ({ type: 'RecordHeldUp', since, at: NOW }) as const
 const submitted = BankDebitSubmitted.of({ ...leg, effective_date: '2026-11-25', at })
 const word = { processor_status: null, transmission_date: null, effective_date: null }
@@ -130,8 +130,9 @@ decisions(bankDebit, [
     [afterClose],
   ],
   ['is scheduled once', [created, scheduled], schedule(NOW + DAY), []],
-  ['is left out of its batch', [created, scheduled], leaveOut, [leftOut]],
-  ['is left out once', [created, scheduled, leftOut], leaveOut, []],
+  ['is left out of its batch, which ends it', [created, scheduled], leaveOut, [leftOut, failed]],
+  ['is left out once', [created, scheduled, leftOut, failed], leaveOut, []],
+  ['ends where it was left out and waits still', [created, scheduled, leftOut], leaveOut, [failed]],
   ['is left out of no batch that the bank has', [created, scheduled, submitted], leaveOut, []],
   ['is held up', [created, scheduled], holdUp(NOW - 2), [heldUp(NOW - 2)]],
   ['is held up once for a time', [created, scheduled, heldUp(NOW - 2)], holdUp(NOW - 2), []],

@@ -64,7 +64,7 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
     for (const entry of page) {
       if (recorded.has(entry.legId)) continue
       const drafted = draftOf(entry, entryDateFrom(app))
-      if (typeof drafted === 'string') await batch.refuse(entry.legId, drafted)
+      if (typeof drafted === 'string') await batch.refuse(entry, drafted)
       else await put(drafted)
     }
   }
@@ -82,6 +82,7 @@ function draftOf(
   earliest: string,
 ): DraftEntry | string {
   if (refusal !== null) return refusal
+  if (account === null) throw new Error(`The account of the entry ${legId} is missing`)
   const name = writtenName(account.holderName, NAME_WIDTH)
   if (!isRoutingNumber(account.routingNumber)) return 'The check digit of the routing number is wrong'
   if (amountCents > MAX_ENTRY_CENTS) return `An entry holds ${MAX_ENTRY_CENTS} cents at the most`
