@@ -130,13 +130,17 @@ async function* entriesOf(
   const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
   for await (const legs of pages(read)) {
     await app.commands.preload(bankDebit, legs)
-    const entries = await Promise.all(legs.map((legId) => failure.unlessFailing(() => entryOf(app, legId))))
+    const entries = await Promise.all(
+      legs.map((legId) => failure.unlessFailing(() => entryOf(app, legId, batch))),
+    )
     yield entries.filter((entry) => entry !== null)
   }
 }
 
-async function entryOf(app: Application, legId: string): Promise<RailEntry> {
+/** Null of a debit that has left the batch since it was looked for. */
+async function entryOf(app: Application, legId: string, batch: Batch): Promise<RailEntry | null> {
   const debit = (await app.commands.load(bankDebit, legId)).state!
+  if (debit.status !== batch.status || debit.batch_closes_at !== batch.closesAt) return null
   const { amount_cents: amountCents, entry_date, representments } = debit
   const { account: known, refusal: disabled } = await accountOf(app, debit)
   const account = await keptAccount(app, known)

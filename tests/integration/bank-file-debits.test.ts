@@ -3,8 +3,8 @@ import type { Application } from '../../application/application.ts'
 import { tellAnswer, tellInFile } from '../../application/banking/bank-files/tell-debits.ts'
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
-import { bankFile, bankFileEntries } from '../../domain/banking/bank-file.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { recordBankFile } from '../support/bank-files.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accepted,
@@ -58,29 +58,12 @@ async function scheduled(): Promise<string> {
   return leg_id
 }
 
-/** A file with the entries of debits, of the batch that they are in; its entries take effect on a day of their own. */
+/** A file with the entries of debits, of the batch that they are in. */
 async function fileOf(legs: readonly [string, ...string[]]): Promise<string> {
   const { batch_closes_at } = await stateOf(legs[0])
-  const [file_id, entries_id] = [newId(), newId()]
-  const [at, sha256, first_trace] = [isoTime(app.clock.now()), '0'.repeat(64), '021000020000001']
-  const record = async (command: Parameters<typeof bankFile.decide>[0]) =>
-    accepted(await app.commands.execute(bankFile, file_id, command, operatorContext()))
-  const numbers = { modifier: 'A', first_sequence: 1, count: legs.length }
-  const begun = { batch_closes_at: batch_closes_at!, part: 0, file_date: '2026-12-01', file_time: '1701' }
-  await record({ type: 'Begin', data: { file_id, ...begun, ...numbers, at } })
-  const of = { batch_number: 1, entry_date: '2026-12-02' }
-  const batch = { ...of, description: 'PREMIUM', service_class: 225, entries: legs.length }
-  const cents = { debit_cents: 500 * legs.length, credit_cents: 0 }
-  const content = { name: 'a.ach', sha256, bytes: 94, first_trace, last_trace: first_trace, entries_id, at }
-  await record({
-    type: 'Record',
-    data: { file_id, ...content, batches: [{ ...batch, ...cents }], ...cents },
-  })
-  const chunk = { entries_id, file_id, sha256, ...of, kind: 'debit' as const, first_trace }
-  const chunks = [{ ...chunk, ids: [...legs], amounts_cents: legs.map(() => 500) }]
-  const entries = { type: 'RecordEntries' as const, chunks }
-  accepted(await app.commands.execute(bankFileEntries, entries_id, entries, operatorContext()))
-  return file_id
+  const file = { file_id: newId(), batch_closes_at: batch_closes_at! }
+  await recordBankFile(app, file, legs)
+  return file.file_id
 }
 const answered = (file_id: string, outcome: 'accepted' | 'rejected', on = app) =>
   tellAnswer(on, { file_id, batch_numbers: [1], outcome, reason: null }, operatorContext(), signal)

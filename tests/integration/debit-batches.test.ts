@@ -141,6 +141,18 @@ test('one that cannot be read holds up no other, nor does the sandbox', async ()
   expect((await typesOf(first)).at(-1)).toBe('BankDebitHeldUp')
 })
 
+test('one that has left its batch since it was looked for is not handed over', async () => {
+  const [gone, stays] = [newId(), newId()]
+  const closesAt = await scheduled(gone, true)
+  await scheduled(stays, true)
+  const at = app.clock.now()
+  const comeBack = { type: 'Return', returnCode: 'R01', at } as const
+  const represent = { type: 'Represent', note: null, at: closesAt } as const
+  accepted(await app.commands.execute(bankDebit, gone, [comeBack, represent], operatorContext()))
+  await submitBatch(app, closesAt, operatorContext())
+  expect(handedOver).toEqual([stays])
+})
+
 test('what sandbox keys ask for goes to the rail of the sandbox alone', async () => {
   const legs = { live: newId(), sandbox: newId() }
   const closesAt = await scheduled(legs.live, true)

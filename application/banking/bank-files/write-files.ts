@@ -71,6 +71,15 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
   if (draftedEntries(draft) > 0) await writeFile(app, { closesAt, part, draft }, context)
 }
 
+/**
+ * Whether a file of a batch is recorded: the bank may have what stands in it, whatever is decided of its debits.
+ * @param closesAt epoch milliseconds.
+ */
+export async function isInFiles({ commands }: Pick<FileApp, 'commands'>, closesAt: number): Promise<boolean> {
+  const { state } = await commands.load(bankFile, fileIdOf(closesAt, 0))
+  return state !== null && state.content !== null
+}
+
 /** The first day on which what is handed over now can take effect: no entry takes effect on the day it is sent. */
 function entryDateFrom({ clock }: Pick<FileApp, 'clock'>): string {
   return nextBankingDay(newYorkDate(clock.now()))
