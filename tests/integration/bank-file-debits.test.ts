@@ -82,6 +82,18 @@ test('one that came back and was presented again is told nothing more of its fir
   expect(await stateOf(leg)).toEqual(again)
 })
 
+test('one that hears of the answer first goes with the day and the number in its file', async () => {
+  const leg = await scheduled()
+  const file = await fileOf([leg])
+  await answered(file, 'accepted')
+  await tellInFile(app, file, operatorContext(), signal)
+  const entry = { in_file: { file_id: file, trace_number: '021000020000001' }, entry_date: '2026-12-02' }
+  expect(await stateOf(leg)).toMatchObject({ status: 'submitted', ...entry })
+  const stored = await app.log.readStream(`bankDebit-${leg}`)
+  expect(stored.slice(2).map(({ type }) => type)).toEqual(['BankDebitInFile', 'BankDebitSubmitted'])
+  expect(JSON.parse(stored.at(-1)!.data)).toMatchObject({ effective_date: '2026-12-02' })
+})
+
 test('one that cannot be read holds up no other of its file', async () => {
   const [first, broken, last] = [await scheduled(), newId(), await scheduled()]
   await app.log.append(`bankDebit-${broken}`, -1, [

@@ -23,7 +23,9 @@ import { effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { upcast } from '../../domain/kernel/event-type.ts'
+import { bankDebits } from '../../projections/bank-debits.ts'
 import { decisions } from '../support/decider-spec.ts'
+import { specifyProjection } from '../support/projection-spec.ts'
 
 // each row reads given, when, then
 const [ID, M1, M2] = ['a', '1', '2'].map((digit) => digit.repeat(24)) as [string, string, string]
@@ -377,6 +379,20 @@ test('the day that was asked for is shown, whatever the day of the entry', () =>
   expect(effectiveDateOf(fold(bankDebit, [askedFor('2026-11-28'), entry])!)).toBe('2026-11-28')
   expect(effectiveDateOf(fold(bankDebit, [created, scheduled])!)).toBe('2026-11-25')
   expect(effectiveDateOf(fold(bankDebit, [created])!)).toBeNull()
+})
+
+test('the ledger shows the day that the debit itself tells, whatever the day of its file', () => {
+  const lateFile = BankDebitInFile.of({ ...inFile.data, entry_date: '2026-11-27' })
+  const again = BankDebitRepresented.of({ ...represented(1).data, effective_date: '2026-12-04' })
+  for (const first of [created, askedFor('2026-11-25'), askedFor('2026-11-20')]) {
+    for (const rest of [[], [scheduled], [scheduled, lateFile], [scheduled, lateFile, returned, again]]) {
+      const events = [first, ...rest]
+      const bank_debits = [{ effective_date: effectiveDateOf(fold(bankDebit, events)!) }]
+      specifyProjection(bankDebits)
+        .given({ stream: `bankDebit-${ID}`, events })
+        .thenRows({ bank_debits })
+    }
+  }
 })
 
 test('a debit of the first version reads as one that nobody asked anything more for', () => {

@@ -30,7 +30,8 @@ export async function tellInFile(
     await inTurns(ids, { signal, failure }, async (id, index) => {
       if (kind === 'micro-deposit') return putDepositsInFile(app, id, fileId, context)
       const traceNumber = traceAt(chunk, index)
-      await tell(app, id, { type: 'PutInFile', ofBatch, fileId, traceNumber, entryDate, at }, context)
+      const put = { type: 'PutInFile', ofBatch, fileId, traceNumber, entryDate, at } as const
+      await tell(app, id, [put], context)
     })
   }
   failure.throwIfAny()
@@ -55,14 +56,18 @@ export async function tellAnswer(
   const note = `The bank rejected the file with it${reason === null ? '' : `: ${reason}`}`
   const { entriesId, ofBatch } = await recordedFile(app, file_id)
   const failure = new FirstFailure()
-  for await (const { batch_number, kind, ids } of entriesOf(app, entriesId)) {
+  for await (const chunk of entriesOf(app, entriesId)) {
+    const { batch_number, kind, ids, entry_date: entryDate } = chunk
     if (kind === 'micro-deposit' || !batch_numbers.includes(batch_number)) continue
     const at = app.clock.now()
-    const command =
-      outcome === 'accepted'
-        ? ({ type: 'Acknowledge', ofBatch, at } as const)
-        : ({ type: 'Fail', note, byBank: true, ofBatch, at } as const)
-    await inTurns(ids, { signal, failure }, (id) => tell(app, id, command, context))
+    const commandsFor = (index: number): readonly BankDebitCommand[] => {
+      if (outcome === 'rejected') return [{ type: 'Fail', note, byBank: true, ofBatch, at }]
+      // it may not know yet on which day its entry takes effect
+      const traceNumber = traceAt(chunk, index)
+      const put = { type: 'PutInFile', ofBatch, fileId: file_id, traceNumber, entryDate, at } as const
+      return [put, { type: 'Acknowledge', ofBatch, at }]
+    }
+    await inTurns(ids, { signal, failure }, (id, index) => tell(app, id, commandsFor(index), context))
   }
   failure.throwIfAny()
 }
@@ -88,10 +93,10 @@ async function inTurns(
 async function tell(
   { commands }: Pick<Application, 'commands'>,
   legId: string,
-  command: BankDebitCommand,
+  commandsInOrder: readonly BankDebitCommand[],
   context: CommandContext,
 ): Promise<void> {
   const { state } = await commands.load(bankDebit, legId)
-  const outcome = await commands.execute(bankDebit, legId, command, within(context, state!))
+  const outcome = await commands.execute(bankDebit, legId, commandsInOrder, within(context, state!))
   if (isRejection(outcome) && outcome.kind !== 'conflict') throw new Error(outcome.message)
 }
