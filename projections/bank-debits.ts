@@ -1,4 +1,5 @@
 import { bankDebits as table } from '../application/read-models/bank-debits.ts'
+import type { RowOf } from '../application/read-models/table.ts'
 import {
   BankDebitCancelled,
   BankDebitCreated,
@@ -27,22 +28,28 @@ const touched = (
   { bank_debits }: { readonly bank_debits: FoldedTable<typeof table> },
 ) => bank_debits.change([leg_id], { updated_at: at })
 
+/** The day of an entry, and the day that is shown for it. */
+function entryOn(entry_date: string, debit: Pick<RowOf<typeof table>, 'asked_date'> | null | undefined) {
+  return { entry_date, effective_date: debit?.asked_date ?? entry_date }
+}
+
 /** Bank debits as the ledger lists them and as they are looked for; of an account that is debited only its last digits are here. */
 export const bankDebits = projection({
   name: 'bank-debits',
-  version: 4,
+  version: 5,
   tables: [table],
   handlers: (on) => [
     on(BankDebitCreated, {
       apply({ data, position }, { bank_debits }) {
         const { leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, source } = data
         const { payment_session_id, installment_number, collection_id, file_id, bank_account_id } = data
-        const { payment_purpose, description, metadata, amount_cents, effective_date, created_at } = data
+        const { payment_purpose, description, metadata, amount_cents, created_at } = data
+        const { effective_date } = data
         bank_debits.put({
           ...{ leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, source },
           ...{ payment_session_id, installment_number, collection_id, file_id, bank_account_id },
           ...{ account_last4: data.account.account_last4, payment_purpose, description, metadata },
-          ...{ status: 'pending', amount_cents, effective_date, seq: position },
+          ...{ status: 'pending', amount_cents, asked_date: effective_date, effective_date, seq: position },
           ...{ awaits_credit: data.settlement_type === 'fbo', created_at, updated_at: created_at },
         })
       },
@@ -75,9 +82,8 @@ export const bankDebits = projection({
     on(BankDebitScheduled, {
       reads: ofLeg,
       apply({ data }, { bank_debits }) {
-        const { leg_id, batch_closes_at, effective_date: entry_date, run_id = null, at } = data
-        const asked = bank_debits.get(leg_id)?.effective_date ?? null
-        const inBatch = { batch_closes_at, entry_date, effective_date: asked ?? entry_date }
+        const { leg_id, batch_closes_at, effective_date, run_id = null, at } = data
+        const inBatch = { batch_closes_at, ...entryOn(effective_date, bank_debits.get(leg_id)) }
         bank_debits.change([leg_id], { status: 'Scheduled', ...inBatch, run_id, updated_at: at })
       },
     }),
@@ -86,11 +92,8 @@ export const bankDebits = projection({
     on(BankDebitInFile, {
       reads: ofLeg,
       apply({ data: { leg_id, entry_date, at } }, { bank_debits }) {
-        const before = bank_debits.get(leg_id)
-        // its file was late, where that differs
-        const isShown = before?.effective_date === before?.entry_date
-        const shown = isShown && { effective_date: entry_date }
-        bank_debits.change([leg_id], { entry_date, ...shown, updated_at: at })
+        const entry = entryOn(entry_date, bank_debits.get(leg_id))
+        bank_debits.change([leg_id], { ...entry, updated_at: at })
       },
     }),
     on(BankDebitSubmitted, {
@@ -125,12 +128,10 @@ export const bankDebits = projection({
     on(BankDebitRepresented, {
       reads: ofLeg,
       apply({ data }, { bank_debits }) {
-        const { leg_id, batch_closes_at, effective_date: entry_date, settlement_type, at } = data
+        const { leg_id, batch_closes_at, effective_date, settlement_type, at } = data
         const again = {
-          batch_closes_at,
-          entry_date,
-          return_code: null,
-          awaits_credit: settlement_type === 'fbo',
+          ...{ batch_closes_at, ...entryOn(effective_date, bank_debits.get(leg_id)) },
+          ...{ return_code: null, awaits_credit: settlement_type === 'fbo' },
         }
         bank_debits.change([leg_id], { status: 'Scheduled', ...again, updated_at: at })
       },

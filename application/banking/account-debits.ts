@@ -9,6 +9,7 @@ import { derivedId } from '../event-registry.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { createDebit, type NewDebit } from './create-debit.ts'
 import { debitsAsOfNow } from './debit-batches.ts'
+import { FirstFailure } from './first-failure.ts'
 
 /** Debits that are looked at in one go. */
 const PAGE = 100
@@ -51,21 +52,16 @@ export async function failDebitsOf(
   context: CommandContext,
 ): Promise<void> {
   await debitsAsOfNow(app)
-  const failures: unknown[] = []
+  const failure = new FirstFailure()
   for (let after = '0'; ; ) {
     const page = await app.read.query(OF_ACCOUNT, { accountId, statuses: OPEN, after, limit: PAGE })
     for (const { leg_id } of page) {
-      try {
-        await failDebit(app, leg_id, returnCode, context)
-      } catch (error) {
-        // one whose stream cannot be read holds up no other
-        failures.push(error)
-      }
+      await failure.unlessFailing(() => failDebit(app, leg_id, returnCode, context))
     }
     if (page.length < PAGE) break
     after = String(page.at(-1)!.seq)
   }
-  if (failures.length > 0) throw failures[0]
+  failure.throwIfAny()
 }
 
 /** Ends a debit of an account that was disabled, unless a bank can have it. One that is not there stays so. */

@@ -8,10 +8,11 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
-import { derivedId } from '../event-registry.ts'
+import { derivedId, UnreadableEvent } from '../event-registry.ts'
 import type { RailEntry } from '../ports/bank-rail.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
+import { FirstFailure } from './first-failure.ts'
 import { keptAccount } from './payer-accounts.ts'
 import { correctedAccount } from './payer-corrections.ts'
 import { refusedInstalment } from './refused-instalments.ts'
@@ -42,9 +43,10 @@ const OF_BATCH = statement(
 )
 
 /**
- * Hands the batch of a close to the bank. A debit whose account cannot be read is left out, and operators are told.
+ * Hands the batch of a close to the bank. A debit whose account cannot be read has failed, and operators are told.
  * @param closesAt epoch milliseconds.
- * @throws ProviderUnavailable, ProviderRefused; ReadModelsLate when it cannot be told what is in it.
+ * @throws ProviderUnavailable, ProviderRefused; ReadModelsLate when it cannot be told what is in it; what went wrong with
+ *   one of its debits, once the others are handed over.
  */
 export async function submitBatch(
   app: Application,
@@ -52,24 +54,42 @@ export async function submitBatch(
   context: CommandContext,
 ): Promise<void> {
   await debitsAsOfNow(app)
-  for (const environment of ['sandbox', 'live'] as const) {
-    const batch = batchOf(closesAt, environment)
-    const rail = app.bankRails[environment]
-    // the simulated one has nothing else to hand over
-    if (rail.kind === 'simulated' && (await oldestOf(app, batch)) === null) continue
-    await rail.submit({
-      ...{ closesAt, context, entries: entriesOf(app, batch, context) },
-      refuse(legId, note) {
-        const command = { type: 'Fail', note, byBank: true, at: app.clock.now() } as const
-        const commandId = derivedId(context.commandId, `refuse/${legId}`)
-        return recorded(app, legId, command, { ...context, commandId })
-      },
-    })
+  const failure = new FirstFailure()
+  // no money waits for what is played
+  for (const environment of ['live', 'sandbox'] as const) {
+    await failure.unlessFailing(() => submitTo(app, environment, closesAt, context))
   }
+  failure.throwIfAny()
+}
+
+async function submitTo(
+  app: Application,
+  environment: Environment,
+  closesAt: number,
+  context: CommandContext,
+): Promise<void> {
+  const batch = batchOf(closesAt, environment)
+  const rail = app.bankRails[environment]
+  // the simulated one has nothing else to hand over
+  if (rail.kind === 'simulated' && (await oldestOf(app, batch)) === null) return
+  const failure = new FirstFailure()
+  await rail.submit({
+    ...{ closesAt, context, entries: entriesOf(app, batch, failure) },
+    async refuse({ legId, account }, note) {
+      const at = app.clock.now()
+      const command =
+        account === null
+          ? ({ type: 'LeaveOut', note, at } as const)
+          : ({ type: 'Fail', note, byBank: true, at } as const)
+      const commandId = derivedId(context.commandId, `refuse/${legId}`)
+      await failure.unlessFailing(() => recorded(app, legId, command, { ...context, commandId }))
+    },
+  })
+  failure.throwIfAny()
 }
 
 /**
- * Records that a batch waits for a bank that is away, once for a time.
+ * Records that a batch waits for a bank that is away, once for a time, of the oldest of its debits that can be read.
  * @param closesAt of the batch, as `since` epoch milliseconds.
  */
 export async function recordBatchHeldUp(
@@ -77,14 +97,21 @@ export async function recordBatchHeldUp(
   { closesAt, since }: { readonly closesAt: number; readonly since: number },
   context: CommandContext,
 ): Promise<void> {
-  const oldest =
-    (await oldestOf(app, batchOf(closesAt, 'live'))) ?? (await oldestOf(app, batchOf(closesAt, 'sandbox')))
-  if (oldest === null) return
   const command = { type: 'RecordHeldUp', since, at: app.clock.now() } as const
-  await recorded(app, oldest, command, {
-    ...context,
-    commandId: derivedId(context.commandId, `held-up/${since}`),
-  })
+  const commandId = derivedId(context.commandId, `held-up/${since}`)
+  for (const environment of ['live', 'sandbox'] as const) {
+    const batch = batchOf(closesAt, environment)
+    for await (const legs of pages((page) => app.read.query(OF_BATCH, { ...page, ...batch }))) {
+      for (const legId of legs) {
+        try {
+          return await recorded(app, legId, command, { ...context, commandId })
+        } catch (error) {
+          // the next one tells of it as well
+          if (!(error instanceof UnreadableEvent)) throw error
+        }
+      }
+    }
+  }
 }
 
 type Batch = ReturnType<typeof batchOf>
@@ -99,30 +126,27 @@ async function oldestOf({ read }: Pick<Application, 'read'>, batch: Batch): Prom
 async function* entriesOf(
   app: Application,
   batch: Batch,
-  context: CommandContext,
+  failure: FirstFailure,
 ): AsyncGenerator<readonly RailEntry[]> {
   const read = (page: Page) => app.read.query(OF_BATCH, { ...page, ...batch })
   for await (const legs of pages(read)) {
     await app.commands.preload(bankDebit, legs)
-    const entries = await Promise.all(legs.map((legId) => entryOf(app, legId, context)))
+    const entries = await Promise.all(
+      legs.map((legId) => failure.unlessFailing(() => entryOf(app, legId, batch))),
+    )
     yield entries.filter((entry) => entry !== null)
   }
 }
 
-/** Null of a debit whose account cannot be read: the others of its batch do not wait for it. */
-async function entryOf(app: Application, legId: string, context: CommandContext): Promise<RailEntry | null> {
+/** Null of a debit that has left the batch since it was looked for. */
+async function entryOf(app: Application, legId: string, batch: Batch): Promise<RailEntry | null> {
   const debit = (await app.commands.load(bankDebit, legId)).state!
-  const { amount_cents, entry_date, representments } = debit
-  const { account, refusal } = await accountOf(app, debit)
-  const kept = await keptAccount(app, account)
-  if (kept === null) {
-    const command = { type: 'LeaveOut', at: app.clock.now() } as const
-    const commandId = derivedId(context.commandId, `leave-out/${legId}`)
-    await recorded(app, legId, command, { ...context, commandId })
-    return null
-  }
-  const isRetry = representments > 0
-  return { legId, amountCents: amount_cents, effectiveDate: entry_date!, account: kept, isRetry, refusal }
+  if (debit.status !== batch.status || debit.batch_closes_at !== batch.closesAt) return null
+  const { amount_cents: amountCents, entry_date, representments } = debit
+  const { account: known, refusal: disabled } = await accountOf(app, debit)
+  const account = await keptAccount(app, known)
+  const refusal = disabled ?? (account === null ? 'Its account cannot be read' : null)
+  return { legId, amountCents, effectiveDate: entry_date!, account, isRetry: representments > 0, refusal }
 }
 
 /** The account as it is known now: its bank may have corrected it since the debit was created, or closed it. */

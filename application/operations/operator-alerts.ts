@@ -185,8 +185,8 @@ export const ALERTS = {
   ),
   debit_left_out: raisedBy(
     BankDebitLeftOut,
-    'The account of a bank debit cannot be read, so that its batch went without it: nothing is debited. See that the ' +
-      'vault is whole, and agree with the partner on how the money is collected otherwise',
+    'The account of a bank debit cannot be read, so that its batch went without it: it has failed, and nothing is debited. ' +
+      'See that the vault is whole, and agree with the partner on how the money is collected otherwise',
     ({ leg_id, batch_closes_at }) => ({ leg_id, batch_closes_at }),
   ),
   debit_quarantined: raisedBy(

@@ -36,8 +36,8 @@ export interface RailBatch {
   readonly closesAt: number
   /** The debits in it, page by page, in the order of their creation. */
   readonly entries: AsyncIterable<readonly RailEntry[]>
-  /** Tells that an entry cannot be handed over, and why; the others go. */
-  readonly refuse: (legId: string, note: string) => Promise<void>
+  /** Tells that an entry cannot be handed over, and why: its debit has failed then. The others go. */
+  readonly refuse: (entry: RailEntry, note: string) => Promise<void>
   /** On whose behalf it is handed over. */
   readonly context: CommandContext
 }
@@ -49,7 +49,8 @@ export interface RailEntry {
   readonly amountCents: number
   /** `YYYY-MM-DD`: the banking day on which it takes effect. */
   readonly effectiveDate: string
-  readonly account: BankAccount
+  /** Null: it cannot be read, which is a refusal. */
+  readonly account: BankAccount | null
   /** It was returned before, and is presented again. */
   readonly isRetry: boolean
   /** Why it must not be handed over any more, unless it was already; null: nothing is against it. */

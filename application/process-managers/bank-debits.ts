@@ -26,6 +26,7 @@ import type { Application } from '../application.ts'
 import { failDebitsOf } from '../banking/account-debits.ts'
 import { disableAchAccount } from '../banking/ach-accounts.ts'
 import { matchCredit } from '../banking/bank-credits.ts'
+import { isInFiles } from '../banking/bank-files/write-files.ts'
 import { gateBatch, runBatch } from '../banking/batch-worker.ts'
 import { recordBatchHeldUp, submitBatch } from '../banking/debit-batches.ts'
 import {
@@ -119,7 +120,8 @@ export function bankDebits(app: Application, intervalMs: number) {
         const closesAt = Date.parse(item.key)
         const { payload } = item
         return unlessLate(async () => {
-          if (payload.is_gated !== true) {
+          // what armed it anew took the mark away: no gate stops what the bank may have
+          if (payload.is_gated !== true && !(await isInFiles(app, closesAt))) {
             await gateBatch(app, closesAt, contextOf(item))
             // stored before anything is handed over: whoever repeats that finds the same debits
             return { outcome: 'again', afterMs: 0, payload: { ...payload, is_gated: true } }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import {
   BankFileAnswered,
-  BankFileExposed,
   BankFileExposureRepeated,
+  BankFileRecorded,
 } from '../../domain/banking/bank-file-events.ts'
 import { BankReportReadAgain, BankReportReceived } from '../../domain/banking/bank-report.ts'
 import type { Application } from '../application.ts'
@@ -27,7 +27,8 @@ export function bankFiles(app: Application) {
     name: 'bank-files',
     startAt: 'beginning',
     on: [
-      on(BankFileExposed, ({ data }) => [perform('tell-debits', data.file_id, {})]),
+      // also where it is never seen in its place: no debit of it may go another way
+      on(BankFileRecorded, ({ data }) => [perform('tell-debits', data.file_id, {})]),
       on(BankFileExposureRepeated, ({ data }) => [perform('expose', data.file_id, {})]),
       on(BankFileAnswered, ({ data: { file_id, batch_numbers, outcome, reason } }) => [
         // a batch is answered once

@@ -31,6 +31,8 @@ export const bankDebits = table('bank_debits', {
     reason: orNull(text()),
     return_code: orNull(text()),
     amount_cents: bigint(),
+    /** The day that was asked for. */
+    asked_date: orNull(text()),
     /** The day on which it takes effect, as it is shown: as was asked for, else that of its entry. */
     effective_date: orNull(text()),
     /** The run of the batch worker that put it into its batch, or stopped it. */

@@ -105,7 +105,7 @@ export const BankDebitCancelled = eventType({
   name: 'BankDebitCancelled',
   schema: z.object({ ...leg, at: time() }),
 })
-/** It cannot be carried out, and no money moved: its account is disabled, or the bank would not take the entry. */
+/** It cannot be carried out, and no money moved: its account is disabled, cannot be read, or the bank would not take the entry. */
 export const BankDebitFailed = eventType({
   name: 'BankDebitFailed',
   schema: z.object({ ...leg, note: z.string(), at: time() }),
@@ -123,7 +123,7 @@ export const BankDebitScheduled = eventType({
     at: time(),
   }),
 })
-/** Its batch went without it, since its account cannot be read. */
+/** Its batch went without it, since its account cannot be read: it has failed. */
 export const BankDebitLeftOut = eventType({
   name: 'BankDebitLeftOut',
   schema: z.object({ ...leg, batch_closes_at: time(), at: time() }),

@@ -51,6 +51,9 @@ export type EndedAtOnce =
   | { readonly stop: Omit<BankDebitData<'BankDebitGated'>, 'leg_id' | 'at'> }
   | { readonly note: string }
 
+/** The close of the batch that a file carries, ISO 8601: a debit that was presented again since is not in that file. */
+type OfBatch = string
+
 /** Times are epoch milliseconds. */
 export type BankDebitCommand =
   | {
@@ -74,12 +77,18 @@ export type BankDebitCommand =
       readonly note: string
       /** The bank would not take it: that also ends one whose batch has closed. */
       readonly byBank?: boolean
+      readonly ofBatch?: OfBatch
       readonly at: number
     }
   | { readonly type: 'Schedule'; readonly runId?: string; readonly at: number }
-  | { readonly type: 'LeaveOut'; readonly at: number }
+  | {
+      /** Ends it, and has operators told: its account cannot be read. */
+      readonly type: 'LeaveOut'
+      readonly note: string
+      readonly at: number
+    }
   | { readonly type: 'RecordHeldUp'; readonly since: number; readonly at: number }
-  | { readonly type: 'Acknowledge'; readonly at: number }
+  | { readonly type: 'Acknowledge'; readonly ofBatch?: OfBatch; readonly at: number }
   | {
       readonly type: 'Report'
       readonly processorStatus: string | null
@@ -99,6 +108,7 @@ export type BankDebitCommand =
   | { readonly type: 'Return'; readonly returnCode: string; readonly at: number }
   | {
       readonly type: 'PutInFile'
+      readonly ofBatch: OfBatch
       readonly fileId: string
       readonly traceNumber: string
       readonly entryDate: CalendarDate
@@ -119,6 +129,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
     if (!state) return reject('not_found', 'debit_not_found', 'There is no such debit')
     const { leg_id, status } = state
     const at = isoTime(command.at)
+    if ('ofBatch' in command && command.ofBatch !== state.batch_closes_at) return []
     switch (command.type) {
       case 'Gate':
         // another run may have been faster, or an operator
@@ -146,8 +157,7 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
         return [BankDebitScheduled.of({ leg_id, ...slot, ...ofRun(command), at })]
       }
       case 'LeaveOut':
-        if (status !== 'Scheduled' || state.is_left_out) return []
-        return [BankDebitLeftOut.of({ leg_id, batch_closes_at: state.batch_closes_at!, at })]
+        return status === 'Scheduled' ? leaveOut(command, state) : []
       case 'RecordHeldUp': {
         const since = isoTime(command.since)
         if (status !== 'Scheduled' || state.held_up.includes(since)) return []
@@ -201,6 +211,14 @@ function endedAtOnce({ data, ending }: CommandOf<'Create'>): readonly BankDebitE
 
 function ofRun({ runId }: { readonly runId?: string }): { readonly run_id?: string } {
   return runId === undefined ? {} : { run_id: runId }
+}
+
+function leaveOut({ note, at: now }: CommandOf<'LeaveOut'>, state: BankDebit): readonly BankDebitEvent[] {
+  const { leg_id, batch_closes_at, is_left_out } = state
+  const at = isoTime(now)
+  const leftOut = BankDebitLeftOut.of({ leg_id, batch_closes_at: batch_closes_at!, at })
+  // it waits still where it was left out before that ended it
+  return [...(is_left_out ? [] : [leftOut]), BankDebitFailed.of({ leg_id, note, at })]
 }
 
 function cancel(state: BankDebit, now: number): readonly BankDebitEvent[] | Rejection {

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { submitBatch } from '../../application/banking/debit-batches.ts'
+import { recordBatchHeldUp, submitBatch } from '../../application/banking/debit-batches.ts'
 import { keepAccount } from '../../application/banking/payer-accounts.ts'
+import { UnreadableEvent } from '../../application/event-registry.ts'
 import type { BankAccount, BankRail } from '../../application/ports/bank-rail.ts'
+import { ProviderRefused } from '../../application/ports/provider.ts'
 import { bankDebits } from '../../application/process-managers/bank-debits.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
@@ -35,9 +37,14 @@ beforeAll(async () => {
     read: { query: async () => found as never } as Application['read'],
     bankRails: both({
       kind: 'simulated',
-      async submit({ entries }) {
+      async submit({ entries, refuse }) {
         handedOver.length = 0
-        for await (const page of entries) handedOver.push(...page.map(({ legId }) => legId))
+        for await (const page of entries) {
+          for (const entry of page) {
+            if (entry.refusal === null) handedOver.push(entry.legId)
+            else await refuse(entry, entry.refusal)
+          }
+        }
       },
       sendMicroDeposits: async () => undefined,
     }),
@@ -87,7 +94,7 @@ async function scheduled(
   return Date.parse(state!.batch_closes_at!)
 }
 
-test('a debit whose account cannot be read is left out of its batch, once, and the others go', async () => {
+test('a debit whose account cannot be read has failed, once, and the others of its batch go', async () => {
   const [first, lost, last] = [newId(), newId(), newId()]
   const closesAt = await scheduled(first, true)
   await scheduled(lost, false)
@@ -96,8 +103,9 @@ test('a debit whose account cannot be read is left out of its batch, once, and t
     await submitBatch(app, closesAt, operatorContext())
     expect(handedOver).toEqual([first, last])
   }
-  expect(await typesOf(lost)).toEqual(['BankDebitCreated', 'BankDebitScheduled', 'BankDebitLeftOut'])
-  expect(await typesOf(first)).toEqual(['BankDebitCreated', 'BankDebitScheduled'])
+  const begun = ['BankDebitCreated', 'BankDebitScheduled']
+  expect(await typesOf(lost)).toEqual([...begun, 'BankDebitLeftOut', 'BankDebitFailed'])
+  expect(await typesOf(first)).toEqual(begun)
 })
 
 test('an instalment is refused at its hand-over once its account was disabled by another one', async () => {
@@ -149,6 +157,37 @@ test('a batch whose bank is away for hours is told of once, by its oldest debit,
     types: () => typesOf(oldest),
   })
   expect(await typesOf(other)).toEqual(begun)
+})
+
+test('one that cannot be read holds up no other, nor does the sandbox', async () => {
+  const [first, broken, last] = [newId(), newId(), newId()]
+  const closesAt = await scheduled(first, true)
+  await app.log.append(`bankDebit-${broken}`, -1, [
+    { type: 'NoSuchEvent', data: '{}', metadata: '{"schema_version":1}' },
+  ])
+  found.unshift({ leg_id: broken, seq: 0 })
+  await scheduled(last, true)
+  const { live } = app.bankRails
+  const refusing = new ProviderRefused('The bank refused the batch')
+  const sandbox: BankRail = { ...live, submit: () => Promise.reject(refusing) }
+  const submitting = submitBatch({ ...app, bankRails: { live, sandbox } }, closesAt, operatorContext())
+  await expect(submitting).rejects.toThrow(UnreadableEvent)
+  expect(handedOver).toEqual([first, last])
+
+  await recordBatchHeldUp(app, { closesAt, since: closesAt }, operatorContext())
+  expect((await typesOf(first)).at(-1)).toBe('BankDebitHeldUp')
+})
+
+test('one that has left its batch since it was looked for is not handed over', async () => {
+  const [gone, stays] = [newId(), newId()]
+  const closesAt = await scheduled(gone, true)
+  await scheduled(stays, true)
+  const at = app.clock.now()
+  const comeBack = { type: 'Return', returnCode: 'R01', at } as const
+  const represent = { type: 'Represent', note: null, at: closesAt } as const
+  accepted(await app.commands.execute(bankDebit, gone, [comeBack, represent], operatorContext()))
+  await submitBatch(app, closesAt, operatorContext())
+  expect(handedOver).toEqual([stays])
 })
 
 test('what sandbox keys ask for goes to the rail of the sandbox alone', async () => {

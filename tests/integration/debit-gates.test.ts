@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { fileIdOf } from '../../application/banking/bank-files/parts.ts'
 import { type BatchRun, gateBatch, runBatch } from '../../application/banking/batch-worker.ts'
 import { resolveQuarantine } from '../../application/banking/operator-debits.ts'
 import type { BankRail } from '../../application/ports/bank-rail.ts'
@@ -16,6 +17,7 @@ import { PostgresReadDatabase } from '../../infrastructure/read-models/read-data
 import { bankDebits } from '../../projections/bank-debits.ts'
 import { legacyCollections } from '../../projections/legacy-collections.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
+import { recordBankFile } from '../support/bank-files.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accepted,
@@ -293,6 +295,13 @@ test('a batch passes the gates once more after its close, before the bank is han
   // again it changes nothing
   await gateBatch(app, closesAt, operatorContext())
   expect(await Promise.all([stays, before, inactive, ofSession].map(stands))).toEqual(after)
+
+  // once it stands in a file no gate stops it, also where the work was armed anew
+  await cancelPolicy(one)
+  await recordBankFile(app, { file_id: fileIdOf(closesAt, 0), batch_closes_at: isoTime(closesAt) }, [])
+  expect(await submit.run(item)).toEqual({ outcome: 'done' })
+  expect(await Promise.all([stays, before, inactive, ofSession].map(stands))).toEqual(after)
+  expect(handedOver).toEqual([stays, ofSession])
 })
 
 test('what cannot be read is left as it is, and the others go', async () => {

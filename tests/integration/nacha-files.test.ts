@@ -98,7 +98,7 @@ async function submit(entries: readonly RailEntry[], on: FileApp = app): Promise
     entries: (async function* () {
       for (let from = 0; from < entries.length; from += 2) yield entries.slice(from, from + 2)
     })(),
-    refuse: async (_legId, note) => void refused.push(note),
+    refuse: async (_entry, note) => void refused.push(note),
   })
 }
 
@@ -157,7 +157,7 @@ describe('a batch', () => {
     await submit([entry, other])
     expect(refused).toEqual(['Its account is disabled (R02)'])
     expect(await seen()).toEqual(ids([entry]))
-    await submit([{ ...entry, refusal: 'Its account is disabled (R02)' }])
+    await submit([{ ...entry, account: null, refusal: 'Its account cannot be read' }])
     expect(refused).toEqual([])
     expect(await seen()).toEqual(ids([entry]))
   })

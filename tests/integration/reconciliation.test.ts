@@ -6,6 +6,7 @@ import { compareReturnRates, listReturnRates } from '../../application/banking/r
 import { derivedId } from '../../application/event-registry.ts'
 import { bankCredit } from '../../domain/banking/bank-credit.ts'
 import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankFile } from '../../domain/banking/bank-file.ts'
 import type { Reconciliation } from '../../domain/banking/reconciliation.ts'
 import { returnRate } from '../../domain/banking/return-rate.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
@@ -19,6 +20,7 @@ import { carrierBalances } from '../../projections/carrier-balances.ts'
 import { reconciliations } from '../../projections/reconciliations.ts'
 import { returnRates } from '../../projections/return-rates.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
+import { recordBankFile } from '../support/bank-files.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   accepted,
@@ -65,6 +67,12 @@ async function tell(leg: string, ...commands: readonly BankDebitCommand[]): Prom
 }
 /** A debit of the carrier that the bank has. */
 async function submitted(amount_cents: number): Promise<string> {
+  const leg = await debited(amount_cents)
+  await tell(leg, { type: 'Acknowledge', at: at() })
+  return leg
+}
+/** A debit of the carrier in a batch. */
+async function debited(amount_cents: number): Promise<string> {
   const leg_id = newId()
   const account = { account_ref: 'x', fingerprint: leg_id, account_last4: '6789' }
   await tell(
@@ -81,7 +89,6 @@ async function submitted(amount_cents: number): Promise<string> {
       },
     },
     { type: 'Schedule', at: at() },
-    { type: 'Acknowledge', at: at() },
   )
   return leg_id
 }
@@ -165,6 +172,28 @@ test('a credit whose debit was never told is found', async () => {
   const matched = { matchId: credit, bankTransactionId: credit, bankDate: '2026-11-25' }
   await tell(leg, { type: 'Match', ...matched, confidence: 'high', at: at() })
   expect(await whatDiffers()).toEqual(before)
+})
+
+test('a debit that has ended, although the bank took its entry, is found', async () => {
+  const before = await whatDiffers()
+  const [leg, file_id] = [await debited(1_350), newId()]
+  const { batch_closes_at } = (await app.commands.load(bankDebit, leg)).state!
+  const file = { file_id, batch_closes_at: batch_closes_at! }
+  await recordBankFile(app, file, [])
+  const entry = { traceNumber: '021000020000001', entryDate: '2026-12-02' }
+  await tell(
+    leg,
+    { type: 'Fail', note: 'The policy is cancelled', at: at() },
+    { type: 'PutInFile', ofBatch: file.batch_closes_at, fileId: file_id, ...entry, at: at() },
+  )
+  expect(await whatDiffers()).toEqual(before)
+  const answer = { type: 'Answer', batchNumber: null, outcome: 'accepted', reason: null } as const
+  const commands = [
+    { type: 'RecordExposed' as const, at: at() },
+    { ...answer, reportId: null, at: at() },
+  ]
+  accepted(await app.commands.execute(bankFile, file_id, commands, operatorContext()))
+  expect(await whatDiffers()).toEqual([...before, ['file_differs', leg, carrier_id]])
 })
 
 test('a tenant whose debits come back too often is told of once for each limit', async () => {

@@ -55,9 +55,10 @@ const STEPS: readonly Step[] = [
   stop('legacy', 'legacy_collected', 'legacy_collected'),
   stop('cutoff', 'cancelled', 'before_forward_cutoff'),
   stop('anomaly', 'quarantined', 'amount_anomaly_above_100pct_of_recent_average'),
-  ...['Release', 'Reject', 'Cancel', 'LeaveOut', 'Process'].map(simple),
+  ...['Release', 'Reject', 'Cancel', 'Process'].map(simple),
   ...Array.from({ length: 12 }, () => forward),
   (at) => ({ type: 'Fail', note: 'The account is disabled', at }),
+  (at) => ({ type: 'LeaveOut', note: 'The account cannot be read', at }),
   (at) => ({ type: 'RecordHeldUp', since: START, at }),
   (at) => ({ type: 'Report', processorStatus: 'SBRemit', transmissionDate: null, effectiveDate: null, at }),
   (at) => ({ type: 'Report', processorStatus: 'Who knows', transmissionDate: null, effectiveDate: null, at }),
@@ -66,9 +67,9 @@ const STEPS: readonly Step[] = [
   (at) => ({ type: 'Fail', note: 'The bank rejected the file', byBank: true, at }),
 ]
 /** A debit in a batch is put into a file for the bank; others never are. */
-const inFile: Step = (at) => ({
+const inFile: Step = (at, debit) => ({
   ...({ type: 'PutInFile', fileId: idOf(at), traceNumber: '021000020000001' } as const),
-  ...{ entryDate: '2026-11-03', at },
+  ...{ ofBatch: debit!.batch_closes_at!, entryDate: '2026-11-03', at },
 })
 
 type One = typeof step extends fc.Arbitrary<infer Value> ? Value : never

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RecordedEvent } from '../../application/event-registry.ts'
 import { bankDebits } from '../../application/process-managers/bank-debits.ts'
+import { bankFiles } from '../../application/process-managers/bank-files.ts'
 import {
   BankDebitCreated,
   type BankDebitEvent,
@@ -8,18 +9,19 @@ import {
   BankDebitScheduled,
   BankDebitSubmitted,
 } from '../../domain/banking/bank-debit-events.ts'
+import { type BankFileEvent, BankFileRecorded } from '../../domain/banking/bank-file-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 
 const ID = 'a'.repeat(24)
 const MINUTE = 60_000
 
-/** What an event makes the process manager want, and when. @param intervalMs of the batch worker. */
-function wantedBy(event: BankDebitEvent, intervalMs = MINUTE): readonly string[] {
+/** What an event makes the process managers want, and when. @param intervalMs of the batch worker. */
+function wantedBy(event: BankDebitEvent | BankFileEvent, intervalMs = MINUTE): readonly string[] {
   // reacting is pure: whatever the work needs is not touched
-  const { on } = bankDebits({} as Parameters<typeof bankDebits>[0], intervalMs)
-  const intents = on
-    .find(({ type }) => type.name === event.type)!
-    .react(event as unknown as RecordedEvent, undefined as never)
+  const nothing = {} as Parameters<typeof bankDebits>[0]
+  const intents = [bankDebits(nothing, intervalMs), bankFiles(nothing)]
+    .flatMap(({ on }) => on.filter(({ type }) => type.name === event.type))
+    .flatMap(({ react }) => react(event as unknown as RecordedEvent, undefined as never))
   return intents.map((intent) => {
     const at = intent.intent === 'perform' && intent.dueAt !== undefined ? ` at ${isoTime(intent.dueAt)}` : ''
     return `${intent.intent} ${intent.kind}${at}`
@@ -79,4 +81,13 @@ test('that run comes before the batch closes that was open when the debit was cr
 test('a debit is processed when no return can be expected any more', () => {
   const submitted = BankDebitSubmitted.of({ leg_id: ID, effective_date: '2026-11-25', at: isoTime(0) })
   expect(wantedBy(submitted)).toEqual(['perform process at 2026-11-30T05:00:00.000Z'])
+})
+
+test('debits are told of their file as soon as it is recorded, wherever it is found then', () => {
+  const numbers = { first_trace: '021000020000001', last_trace: '021000020000001', bytes: 94 }
+  const recorded = BankFileRecorded.of({
+    ...{ file_id: ID, name: 'a.ach', sha256: '0'.repeat(64), entries_id: ID, batches: [], ...numbers },
+    ...{ debit_cents: 500, credit_cents: 0, at: isoTime(0) },
+  })
+  expect(wantedBy(recorded)).toEqual(['perform tell-debits'])
 })

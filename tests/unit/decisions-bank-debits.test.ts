@@ -23,7 +23,9 @@ import { effectiveDateOf } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { upcast } from '../../domain/kernel/event-type.ts'
+import { bankDebits } from '../../projections/bank-debits.ts'
 import { decisions } from '../support/decider-spec.ts'
+import { specifyProjection } from '../support/projection-spec.ts'
 
 // each row reads given, when, then
 const [ID, M1, M2] = ['a', '1', '2'].map((digit) => digit.repeat(24)) as [string, string, string]
@@ -57,7 +59,7 @@ const afterClose = BankDebitScheduled.of({
 const batch = { ...leg, batch_closes_at: '2026-11-24T22:00:00.000Z' }
 const leftOut = BankDebitLeftOut.of({ ...batch, at })
 const heldUp = (since: number) => BankDebitHeldUp.of({ ...batch, since: isoTime(since), at })
-const leaveOut = { type: 'LeaveOut', at: NOW } as const
+const leaveOut = { type: 'LeaveOut', note: 'disabled', at: NOW } as const
 const holdUp = (since: number) => ({ type: 'RecordHeldUp', since, at: NOW }) as const
 const submitted = BankDebitSubmitted.of({ ...leg, effective_date: '2026-11-25', at })
 const word = { processor_status: null, transmission_date: null, effective_date: null }
@@ -105,9 +107,10 @@ const CLOSE = Date.parse('2026-11-24T22:00:00Z')
 const inFile = BankDebitInFile.of({
   ...{ ...leg, file_id: M1, trace_number: '021000020000001', entry_date: '2026-11-25', at },
 })
+const ofBatch = '2026-11-24T22:00:00.000Z'
 const putInFile = {
   ...({ type: 'PutInFile', fileId: M1, traceNumber: '021000020000001', entryDate: '2026-11-25' } as const),
-  at: NOW,
+  ...{ ofBatch, at: NOW },
 }
 const represented = (representment: number) =>
   BankDebitRepresented.of({
@@ -129,8 +132,9 @@ decisions(bankDebit, [
     [afterClose],
   ],
   ['is scheduled once', [created, scheduled], schedule(NOW + DAY), []],
-  ['is left out of its batch', [created, scheduled], leaveOut, [leftOut]],
-  ['is left out once', [created, scheduled, leftOut], leaveOut, []],
+  ['is left out of its batch, which ends it', [created, scheduled], leaveOut, [leftOut, failed]],
+  ['is left out once', [created, scheduled, leftOut, failed], leaveOut, []],
+  ['ends where it was left out and waits still', [created, scheduled, leftOut], leaveOut, [failed]],
   ['is left out of no batch that the bank has', [created, scheduled, submitted], leaveOut, []],
   ['is held up', [created, scheduled], holdUp(NOW - 2), [heldUp(NOW - 2)]],
   ['is held up once for a time', [created, scheduled, heldUp(NOW - 2)], holdUp(NOW - 2), []],
@@ -299,6 +303,9 @@ decisions(bankDebit, [
   ],
   ['is put into a file', [created, scheduled], putInFile, [inFile]],
   ['is put into a file once', [created, scheduled, inFile], putInFile, []],
+  ['is not in a file of an earlier time', presentedAgain(), putInFile, []],
+  ['is not acknowledged by an earlier time', presentedAgain(), { ...acknowledge, ofBatch }, []],
+  ['does not fail by an earlier time', presentedAgain(), { ...fail, byBank: true, ofBatch }, []],
   ['is presented again', [created, scheduled, returned], represent(), [represented(1)]],
   [
     'is presented again twice at the most',
@@ -346,6 +353,15 @@ decisions(bankDebit, [
   ['goes with the next close for a day that is over', [askedFor('2026-01-05')], schedule(), [scheduled]],
 ])
 
+/** With the batch after that of its first time. */
+function presentedAgain() {
+  const batch_closes_at = '2026-11-25T22:00:00.000Z'
+  return [
+    ...[created, scheduled, inFile, returned],
+    BankDebitRepresented.of({ ...represented(1).data, batch_closes_at }),
+  ]
+}
+
 function scheduledFor(batch_closes_at: string, effective_date: string) {
   return BankDebitScheduled.of({ ...leg, batch_closes_at, effective_date, at })
 }
@@ -363,6 +379,20 @@ test('the day that was asked for is shown, whatever the day of the entry', () =>
   expect(effectiveDateOf(fold(bankDebit, [askedFor('2026-11-28'), entry])!)).toBe('2026-11-28')
   expect(effectiveDateOf(fold(bankDebit, [created, scheduled])!)).toBe('2026-11-25')
   expect(effectiveDateOf(fold(bankDebit, [created])!)).toBeNull()
+})
+
+test('the ledger shows the day that the debit itself tells, whatever the day of its file', () => {
+  const lateFile = BankDebitInFile.of({ ...inFile.data, entry_date: '2026-11-27' })
+  const again = BankDebitRepresented.of({ ...represented(1).data, effective_date: '2026-12-04' })
+  for (const first of [created, askedFor('2026-11-25'), askedFor('2026-11-20')]) {
+    for (const rest of [[], [scheduled], [scheduled, lateFile], [scheduled, lateFile, returned, again]]) {
+      const events = [first, ...rest]
+      const bank_debits = [{ effective_date: effectiveDateOf(fold(bankDebit, events)!) }]
+      specifyProjection(bankDebits)
+        .given({ stream: `bankDebit-${ID}`, events })
+        .thenRows({ bank_debits })
+    }
+  }
 })
 
 test('a debit of the first version reads as one that nobody asked anything more for', () => {

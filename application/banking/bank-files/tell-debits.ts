@@ -5,31 +5,43 @@ import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { within } from '../../command-handling/verbs.ts'
+import { FirstFailure } from '../first-failure.ts'
 import { entriesOf, traceAt } from './entries.ts'
 import { putDepositsInFile } from './micro-deposits.ts'
 
 /** Debits that are told at once. */
 const AT_ONCE = 64
 
-/** Tells each debit of a file, and each order of micro-deposits, that its entry stands in it. @param signal aborts when the time is up. */
+/**
+ * Tells each debit of a file, and each order of micro-deposits, that its entry stands in it.
+ * @param signal aborts when the time is up. @throws what went wrong with one of them, once the others are told.
+ */
 export async function tellInFile(
   app: Application,
   fileId: string,
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<void> {
-  for await (const chunk of entriesOf(app, await entriesIdIn(app, fileId))) {
+  const { entriesId, ofBatch } = await recordedFile(app, fileId)
+  const failure = new FirstFailure()
+  for await (const chunk of entriesOf(app, entriesId)) {
     const at = app.clock.now()
     const { kind, ids, entry_date: entryDate } = chunk
-    await inTurns(ids, signal, async (id, index) => {
+    await inTurns(ids, { signal, failure }, async (id, index) => {
       if (kind === 'micro-deposit') return putDepositsInFile(app, id, fileId, context)
       const traceNumber = traceAt(chunk, index)
-      await tell(app, id, { type: 'PutInFile', fileId, traceNumber, entryDate, at }, context)
+      const put = { type: 'PutInFile', ofBatch, fileId, traceNumber, entryDate, at } as const
+      await tell(app, id, [put], context)
     })
   }
+  failure.throwIfAny()
 }
 
-/** Tells each debit of some batches how the bank answered to them. One that has gone its way meanwhile stays as it is. */
+/**
+ * Tells each debit of some batches how the bank answered to them. One that has gone its way meanwhile, or was presented
+ * again since, stays as it is.
+ * @param signal aborts when the time is up. @throws what went wrong with one of them, once the others are told.
+ */
 export async function tellAnswer(
   app: Application,
   {
@@ -42,41 +54,49 @@ export async function tellAnswer(
   signal: AbortSignal,
 ): Promise<void> {
   const note = `The bank rejected the file with it${reason === null ? '' : `: ${reason}`}`
-  for await (const { batch_number, kind, ids } of entriesOf(app, await entriesIdIn(app, file_id))) {
+  const { entriesId, ofBatch } = await recordedFile(app, file_id)
+  const failure = new FirstFailure()
+  for await (const chunk of entriesOf(app, entriesId)) {
+    const { batch_number, kind, ids, entry_date: entryDate } = chunk
     if (kind === 'micro-deposit' || !batch_numbers.includes(batch_number)) continue
     const at = app.clock.now()
-    const command =
-      outcome === 'accepted'
-        ? ({ type: 'Acknowledge', at } as const)
-        : ({ type: 'Fail', note, byBank: true, at } as const)
-    await inTurns(ids, signal, (id) => tell(app, id, command, context))
+    const commandsFor = (index: number): readonly BankDebitCommand[] => {
+      if (outcome === 'rejected') return [{ type: 'Fail', note, byBank: true, ofBatch, at }]
+      // it may not know yet on which day its entry takes effect
+      const traceNumber = traceAt(chunk, index)
+      const put = { type: 'PutInFile', ofBatch, fileId: file_id, traceNumber, entryDate, at } as const
+      return [put, { type: 'Acknowledge', ofBatch, at }]
+    }
+    await inTurns(ids, { signal, failure }, (id, index) => tell(app, id, commandsFor(index), context))
   }
+  failure.throwIfAny()
 }
 
-async function entriesIdIn({ commands }: Pick<Application, 'commands'>, fileId: string): Promise<string> {
+async function recordedFile({ commands }: Pick<Application, 'commands'>, fileId: string) {
   const { state } = await commands.load(bankFile, fileId)
   if (!state?.content) throw new Error(`The bank file ${fileId} is not recorded`)
-  return state.content.entries_id
+  return { entriesId: state.content.entries_id, ofBatch: state.batch_closes_at }
 }
 
 async function inTurns(
   ids: readonly string[],
-  signal: AbortSignal,
+  { signal, failure }: { readonly signal: AbortSignal; readonly failure: FirstFailure },
   run: (id: string, index: number) => Promise<void>,
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += AT_ONCE) {
     signal.throwIfAborted()
-    await Promise.all(ids.slice(from, from + AT_ONCE).map((id, index) => run(id, from + index)))
+    const some = ids.slice(from, from + AT_ONCE)
+    await Promise.all(some.map((id, index) => failure.unlessFailing(() => run(id, from + index))))
   }
 }
 
 async function tell(
   { commands }: Pick<Application, 'commands'>,
   legId: string,
-  command: BankDebitCommand,
+  commandsInOrder: readonly BankDebitCommand[],
   context: CommandContext,
 ): Promise<void> {
   const { state } = await commands.load(bankDebit, legId)
-  const outcome = await commands.execute(bankDebit, legId, command, within(context, state!))
+  const outcome = await commands.execute(bankDebit, legId, commandsInOrder, within(context, state!))
   if (isRejection(outcome) && outcome.kind !== 'conflict') throw new Error(outcome.message)
 }

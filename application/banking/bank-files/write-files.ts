@@ -64,11 +64,20 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
     for (const entry of page) {
       if (recorded.has(entry.legId)) continue
       const drafted = draftOf(entry, entryDateFrom(app))
-      if (typeof drafted === 'string') await batch.refuse(entry.legId, drafted)
+      if (typeof drafted === 'string') await batch.refuse(entry, drafted)
       else await put(drafted)
     }
   }
   if (draftedEntries(draft) > 0) await writeFile(app, { closesAt, part, draft }, context)
+}
+
+/**
+ * Whether a file of a batch is recorded: the bank may have what stands in it, whatever is decided of its debits.
+ * @param closesAt epoch milliseconds.
+ */
+export async function isInFiles({ commands }: Pick<FileApp, 'commands'>, closesAt: number): Promise<boolean> {
+  const { state } = await commands.load(bankFile, fileIdOf(closesAt, 0))
+  return state !== null && state.content !== null
 }
 
 /** The first day on which what is handed over now can take effect: no entry takes effect on the day it is sent. */
@@ -82,6 +91,7 @@ function draftOf(
   earliest: string,
 ): DraftEntry | string {
   if (refusal !== null) return refusal
+  if (account === null) throw new Error(`The account of the entry ${legId} is missing`)
   const name = writtenName(account.holderName, NAME_WIDTH)
   if (!isRoutingNumber(account.routingNumber)) return 'The check digit of the routing number is wrong'
   if (amountCents > MAX_ENTRY_CENTS) return `An entry holds ${MAX_ENTRY_CENTS} cents at the most`

@@ -25,27 +25,33 @@ const FILES = statement(
       .orderBy('seq')
       .limit($('limit')),
 )
-const MISPLACED = statement(
-  'debits-misplaced-in-files',
-  (db, $: Parameter<{ readonly place: 'in_file'; readonly answer: 'accepted'; readonly limit: number }>) =>
-    db
-      .selectFrom('booked_debits')
-      .leftJoin('bank_files', 'bank_files.file_id', 'booked_debits.file_id')
-      .select([
-        ...(['booked_debits.leg_id', 'booked_debits.tenant_id', 'booked_debits.environment'] as const),
-        ...(['booked_debits.carrier_id', 'booked_debits.file_id', 'booked_debits.place'] as const),
-        ...(['booked_debits.entries', 'booked_debits.representments', 'bank_files.answer'] as const),
-      ])
-      .where((eb) =>
-        eb.or([
-          eb('booked_debits.entries', '>', eb(eb.ref('booked_debits.representments'), '+', eb.lit(1))),
-          eb.and([
-            eb('booked_debits.place', '=', $('place')),
-            eb.or([eb('bank_files.file_id', 'is', null), eb('bank_files.answer', '=', $('answer'))]),
-          ]),
+interface Misplaced {
+  readonly waits: 'in_file'
+  readonly ended: 'ended'
+  readonly accepted: 'accepted'
+  readonly limit: number
+}
+const MISPLACED = statement('debits-misplaced-in-files', (db, $: Parameter<Misplaced>) =>
+  db
+    .selectFrom('booked_debits')
+    .leftJoin('bank_files', 'bank_files.file_id', 'booked_debits.file_id')
+    .select([
+      ...(['booked_debits.leg_id', 'booked_debits.tenant_id', 'booked_debits.environment'] as const),
+      ...(['booked_debits.carrier_id', 'booked_debits.file_id', 'booked_debits.place'] as const),
+      ...(['booked_debits.entries', 'booked_debits.representments', 'bank_files.answer'] as const),
+    ])
+    .where((eb) =>
+      eb.or([
+        eb('booked_debits.entries', '>', eb(eb.ref('booked_debits.representments'), '+', eb.lit(1))),
+        eb.and([
+          eb('booked_debits.place', '=', $('waits')),
+          eb.or([eb('bank_files.file_id', 'is', null), eb('bank_files.answer', '=', $('accepted'))]),
         ]),
-      )
-      .limit($('limit')),
+        // its money moves, although it is said to have ended before any did
+        eb.and([eb('booked_debits.place', '=', $('ended')), eb('bank_files.answer', '=', $('accepted'))]),
+      ]),
+    )
+    .limit($('limit')),
 )
 
 /**
@@ -69,7 +75,7 @@ export async function compareFiles(app: Application, after: string, findings: Fi
     if (page.length < PAGE) break
     last = String(page.at(-1)!.seq)
   }
-  const misplaced = { place: 'in_file', answer: 'accepted', limit: MOST } as const
+  const misplaced = { waits: 'in_file', ended: 'ended', accepted: 'accepted', limit: MOST } as const
   for (const { place, entries, representments, answer, ...whose } of await read.query(MISPLACED, misplaced)) {
     findings.add({
       ...({ what: 'file_differs', ...whose } as const),

@@ -15,7 +15,7 @@ export class SimulatedBankRail implements BankRail {
     const endOf = await this.#fault('the batch')
     // read to its end, as for a file
     for await (const page of entries) {
-      for (const { legId, refusal } of page) if (refusal !== null) await refuse(legId, refusal)
+      for (const entry of page) if (entry.refusal !== null) await refuse(entry, entry.refusal)
     }
     endOf()
   }

@@ -1,0 +1,32 @@
+import type { Application } from '../../application/application.ts'
+import { type BankFileCommand, bankFile, bankFileEntries } from '../../domain/banking/bank-file.ts'
+import type { BankFileData } from '../../domain/banking/bank-file-events.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
+import { accepted, operatorContext } from './registrations.ts'
+import { newId } from './webhooks.ts'
+
+/** Has a file recorded that nobody wrote, with entries of 5 dollars that take effect on 2026-12-02. */
+export async function recordBankFile(
+  app: Pick<Application, 'commands' | 'clock'>,
+  { file_id, batch_closes_at }: Pick<BankFileData<'BankFileBegun'>, 'file_id' | 'batch_closes_at'>,
+  legs: readonly string[],
+): Promise<void> {
+  const [at, sha256, first_trace, entries_id] = [
+    ...[isoTime(app.clock.now()), '0'.repeat(64), '021000020000001', newId()],
+  ] as [string, string, string, string]
+  const numbers = { modifier: 'A', first_sequence: 1, count: Math.max(legs.length, 1) }
+  const dated = { part: 0, file_date: '2026-12-01', file_time: '1701' }
+  const begin = { type: 'Begin' as const, data: { file_id, batch_closes_at, ...dated, ...numbers, at } }
+  const of = { batch_number: 1, entry_date: '2026-12-02' }
+  const batch = { ...of, description: 'PREMIUM', service_class: 225, entries: numbers.count }
+  const cents = { debit_cents: 500 * legs.length, credit_cents: 0 }
+  const content = { name: 'a.ach', sha256, bytes: 94, first_trace, last_trace: first_trace, entries_id, at }
+  const data = { file_id, ...content, batches: [{ ...batch, ...cents }], ...cents }
+  const commands: readonly BankFileCommand[] = [begin, { type: 'Record', data }]
+  accepted(await app.commands.execute(bankFile, file_id, commands, operatorContext()))
+  if (legs.length === 0) return
+  const chunk = { entries_id, file_id, sha256, ...of, kind: 'debit' as const, first_trace }
+  const chunks = [{ ...chunk, ids: [...legs], amounts_cents: legs.map(() => 500) }]
+  const entries = { type: 'RecordEntries' as const, chunks }
+  accepted(await app.commands.execute(bankFileEntries, entries_id, entries, operatorContext()))
+}
