@@ -310,6 +310,15 @@ describe('with the simulated bank link', () => {
       expect([overrides, answer.status]).toEqual([overrides, status])
       if (field !== null) expect(answer.body.message).toContain(field)
     }
+    // what is linked for one of them is not the other's
+    const [employers, carriers] = [
+      await exchange({ carrier_id: null }),
+      await exchange({ employer_id: null }),
+    ]
+    for (const refused of [{ ...linkedAccount(employers), ...carrier }, linkedAccount(carriers)]) {
+      const answer = await calls.post('/bank-accounts/ach/from-bankconnect', refused)
+      expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('owner_id')])
+    }
   })
 
   test.each([
