@@ -197,20 +197,25 @@ const TIED = statement(
       .selectFrom('ach_accounts')
       .select('ach_account_id')
       .where('bank_account_id', '=', $('bankAccountId'))
+      .orderBy('seq')
       .limit($('limit')),
 )
 
-/** Accounts that are tied to a metadata account: two of them, where there are more. @throws ReadModelsLate */
+/**
+ * The id of the account that is tied to a metadata account: of several that were created at once, the first; null: none is.
+ * @throws ReadModelsLate
+ */
 export async function tiedTo(
   app: Pick<Application, 'log' | 'read' | 'readModels'>,
   bankAccountId: string,
-): Promise<readonly { readonly ach_account_id: string }[]> {
+): Promise<string | null> {
   if (!(await app.readModels.reached(['bank-accounts'], await app.log.head()))) throw new ReadModelsLate()
-  return app.read.query(TIED, { bankAccountId, limit: 2 })
+  const [first] = await app.read.query(TIED, { bankAccountId, limit: 1 })
+  return first?.ach_account_id ?? null
 }
 
 /**
- * The account that a debit names: an ACH account, or a metadata account that is tied to exactly one. Whether it may be
+ * The account that a debit names: an ACH account, or a metadata account that one is tied to. Whether it may be
  * debited is its `status`, where `disabled` counts for both.
  * @returns null for an id that names none in the tenant and environment.
  * @throws ReadModelsLate when it cannot be told what a metadata account is tied to.
@@ -226,8 +231,7 @@ export async function debitableAccount(
   const isHere = state?.tenant_id === place.tenant_id && state.environment === place.environment
   if (!isHere || state.deleted_at !== null) return null
   const found = await tiedTo(app, bankAccountId)
-  if (found.length !== 1) return null
-  const tied = await present(app, place, found[0]!.ach_account_id)
+  const tied = found === null ? null : await present(app, place, found)
   return tied !== null && state.status === 'disabled' ? { ...tied, status: 'disabled' } : tied
 }
 

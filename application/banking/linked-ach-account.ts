@@ -44,7 +44,7 @@ export async function createLinkedAchAccount(
   const { bank_account_id } = account
   const { state } = await app.commands.load(bankAccount, bank_account_id)
   // the first one that is there stays the one: debits may name either of the two
-  const isTaken = (await tiedTo(app, bank_account_id)).length > 0
+  const isTaken = (await tiedTo(app, bank_account_id)) !== null
   const { ownerType, ownerId, nickname, isPrimary } = input
   return createAchAccount(
     app,
