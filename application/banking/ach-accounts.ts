@@ -4,6 +4,7 @@ import {
   type AchAccountCommand,
   achAccount,
   noAchAccount,
+  refuseNumbersIn,
 } from '../../domain/banking/ach-account.ts'
 import type { AchAccountData } from '../../domain/banking/ach-account-events.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
@@ -51,14 +52,21 @@ export async function createAchAccount(
   const { ownerType, ownerId, routingNumber, accountNumber, accountType, bankName, linked } = input
   const holderName = await ownersName(app, client, input)
   if (isRejection(holderName)) return holderName
+  const routing_last4 = routingNumber.slice(-4)
+  const names = { bank_name: bankName, nickname: input.nickname }
+  // before the vault keeps the numbers
+  const refusal = refuseNumbersIn(names, {
+    routing_last4,
+    account: { account_last4: accountNumber.slice(-4) },
+  })
+  if (refusal) return refusal
   const { tenant_id, environment } = client
   const ach_account_id = createdId(context, achAccount)
   const numbers = { holderName, routingNumber, accountNumber, accountType, bankName }
   const data: AchAccountData<'AchAccountCreated'> = {
     ...{ ach_account_id, tenant_id, environment, owner_type: ownerType, owner_id: ownerId },
     account: await keepAchAccount(app, { achAccountId: ach_account_id, ownerId }, numbers),
-    routing_last4: routingNumber.slice(-4),
-    ...{ bank_name: bankName, nickname: input.nickname, is_primary: input.isPrimary },
+    ...{ routing_last4, ...names, is_primary: input.isPrimary },
     connection_type: linked === null ? 'manual' : 'bankconnect',
     ...{ bank_account_id: linked?.bankAccountId ?? null, verified: linked !== null },
     created_at: isoTime(app.clock.now()),

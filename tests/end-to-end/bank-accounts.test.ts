@@ -377,6 +377,8 @@ describe('an ACH account', () => {
       [{ owner_id: tenant.employerId }, 'owner_id'],
       [{ status: 'active' }, 'status'],
       [{ account_type: 'loan' }, 'account_type'],
+      [{ bank_name: `Bank of ${account_number}` }, 'bank_name'],
+      [{ nickname: routing_number }, 'nickname'],
     ] as const) {
       const refused = await ask('PATCH', path, bad)
       expect(refusal(refused)).toEqual([400, false, 'Bad Request'])

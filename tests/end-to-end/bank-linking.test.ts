@@ -304,6 +304,7 @@ describe('with the simulated bank link', () => {
       [{ owner_id: NO_ID }, 404, 'owner_id'],
       [{ owner_type: 'user' }, 400, 'owner_type'],
       [{ ...carrier, owner_id: second.carrier_id }, 400, 'owner_id'],
+      [{ nickname: 'Payroll 110000000' }, 400, 'nickname'],
       [carrier, 201, null],
     ] as const) {
       const answer = await calls.post('/bank-accounts/ach/from-bankconnect', { ...body, ...overrides })

@@ -29,7 +29,7 @@ import {
 } from '../../domain/banking/primary-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
-import { decisions } from '../support/decider-spec.ts'
+import { type Decision, decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
 const [ID, OTHER, FIRST, SECOND] = ['a', 'b', '1', '2'].map((digit) => digit.repeat(24)) as [
@@ -43,6 +43,7 @@ const at = isoTime(NOW)
 const later = NOW + 60_000
 const place = { tenant_id: ID, environment: 'live' } as const
 const conflict = (code: string) => ({ kind: 'conflict', code }) as const
+const invalid = (code: string) => ({ kind: 'invalid', code }) as const
 const gone = (code: string) => ({ kind: 'not_found', code }) as const
 
 // ---- metadata
@@ -153,6 +154,27 @@ decisions(achAccount, [
     [AchAccountChanged.of({ ach_account_id: ID, nickname: 'Main', account_type: 'savings', at })],
   ],
   ['that is so already stays', [ach()], { ...change, change: { nickname: null } }, []],
+  [
+    'is not created with a number in its name',
+    [],
+    { type: 'Create', data: { ...ach().data, nickname: 'No. 12346789' } },
+    invalid('number_in_name'),
+  ],
+  ...['x56789', '021000021', '000123456789'].flatMap((name) =>
+    [{ nickname: name }, { bank_name: `Bank ${name}` }].map(
+      (named) =>
+        [
+          `is not given a number as a name: ${JSON.stringify(named)}`,
+          ...[[ach()], { ...change, change: named }, invalid('number_in_name')],
+        ] as unknown as Decision<AchAccountCommand, AchAccountEvent>,
+    ),
+  ),
+  [
+    'is called by the last digits',
+    [ach()],
+    { ...change, change: { nickname: 'x6789 of 0021' } },
+    [AchAccountChanged.of({ ach_account_id: ID, nickname: 'x6789 of 0021', at })],
+  ],
   ['is verified by deposits', [ach()], start(FIRST), [started]],
   ['is verified one at a time', [ach(), started], start(SECOND), conflict('verification_under_way')],
   ['is verified anew after three tries', ended, start(SECOND), [secondStart]],
