@@ -2,6 +2,7 @@ import {
   type AchAccount,
   type AchAccountCommand,
   achAccount,
+  awaitsDeposits,
   type Verification,
   wrongAmounts,
 } from '../../domain/banking/ach-account.ts'
@@ -71,10 +72,10 @@ export async function sendMicroDeposits(
   context: CommandContext,
 ): Promise<void> {
   const { state } = await app.commands.load(achAccount, achAccountId)
-  // nobody waits for those of an account that was deleted
-  if (state === null || state.deleted_at !== null) return
-  const { verification } = state
-  if (verification?.verification_id !== verificationId || verification.state !== 'started') return
+  // nobody waits for those of an account that was deleted or verified meanwhile, or of a verification that is over
+  if (state === null || !awaitsDeposits(state, verificationId, app.clock.now())) return
+  const verification = state.verification!
+  if (verification.state !== 'started') return
   const isTaken = await areTaken(app, state, verification, context)
   const command: AchAccountCommand = {
     ...({ type: 'RecordDeposits', verificationId, isTaken } as const),
@@ -82,6 +83,19 @@ export async function sendMicroDeposits(
   }
   const after = await changed(app, achAccount, achAccountId, command, context)
   if (isRejection(after)) throw new Error(after.message)
+}
+
+/** Records that the deposits of a verification do not arrive: it has ended, and another one can be started. */
+export async function endVerification(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  achAccountId: string,
+  verificationId: string,
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await commands.load(achAccount, achAccountId)
+  const command = { type: 'RecordDeposits', verificationId, isTaken: false, at: clock.now() } as const
+  const outcome = await commands.execute(achAccount, achAccountId, command, within(context, state!))
+  if (isRejection(outcome)) throw new Error(outcome.message)
 }
 
 async function areTaken(
@@ -97,8 +111,6 @@ async function areTaken(
     await app.bankRails[account.environment].sendMicroDeposits({
       ...{ depositsId: verification.verification_id, achAccountId: account.ach_account_id },
       account: numbers,
-      amountsCents: amountsOf(app, verification),
-      description: 'ACCTVERIFY',
     })
     return true
   } catch (error) {

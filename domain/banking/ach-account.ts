@@ -36,7 +36,7 @@ export interface Verification {
   readonly verification_id: string
   readonly expires_at: string
   readonly tries_left: number
-  /** `ended`: its tries are used up, or the bank would not take the deposits. */
+  /** `ended`: its tries are used up, or its deposits did not arrive. */
   readonly state: 'started' | 'sent' | 'ended' | 'verified'
 }
 
@@ -238,6 +238,16 @@ export function isUnderWay(verification: Verification | null, at: number): verif
   return verification.state === 'started' || verification.state === 'sent'
 }
 
+/** Whether the deposits of a verification are still to be paid. @param at epoch milliseconds. */
+export function awaitsDeposits(
+  { status, deleted_at, verification }: AchAccount,
+  verificationId: string,
+  at: number,
+): boolean {
+  const isOpen = status === 'unverified' && deleted_at === null
+  return isOpen && verification?.verification_id === verificationId && isUnderWay(verification, at)
+}
+
 /** Why amounts that were told are not right, by what is left of the verification. */
 export function wrongAmounts({ tries_left }: Pick<Verification, 'tries_left'>): Rejection {
   const left =
@@ -271,7 +281,10 @@ function recordDeposits(
   { verificationId: verification_id, isTaken, at }: CommandOf<'RecordDeposits'>,
   { ach_account_id, verification }: AchAccount,
 ): readonly AchAccountEvent[] {
-  if (verification?.verification_id !== verification_id || verification.state !== 'started') return []
+  if (verification?.verification_id !== verification_id) return []
+  const { state } = verification
+  // what the bank has taken it can reject still, or send back
+  if (state !== 'started' && (isTaken || state !== 'sent')) return []
   const data = { ach_account_id, verification_id, at: isoTime(at) }
   return [isTaken ? AchAccountMicroDepositsSent.of(data) : AchAccountMicroDepositsRefused.of(data)]
 }

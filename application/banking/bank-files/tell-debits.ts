@@ -6,7 +6,7 @@ import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { within } from '../../command-handling/verbs.ts'
 import { entriesOf, traceAt } from './entries.ts'
-import { putDepositsInFile } from './micro-deposits.ts'
+import { endDeposits, putDepositsInFile } from './micro-deposits.ts'
 
 /** Debits that are told at once. */
 const AT_ONCE = 64
@@ -29,7 +29,10 @@ export async function tellInFile(
   }
 }
 
-/** Tells each debit of some batches how the bank answered to them. One that has gone its way meanwhile stays as it is. */
+/**
+ * Tells each debit of some batches, and the verification of each order of micro-deposits, how the bank answered to them. One
+ * that has gone its way meanwhile stays as it is.
+ */
 export async function tellAnswer(
   app: Application,
   {
@@ -43,7 +46,13 @@ export async function tellAnswer(
 ): Promise<void> {
   const note = `The bank rejected the file with it${reason === null ? '' : `: ${reason}`}`
   for await (const { batch_number, kind, ids } of entriesOf(app, await entriesIdIn(app, file_id))) {
-    if (kind === 'micro-deposit' || !batch_numbers.includes(batch_number)) continue
+    if (!batch_numbers.includes(batch_number)) continue
+    if (kind === 'micro-deposit') {
+      // an order has two entries
+      const rejected = outcome === 'rejected' ? [...new Set(ids)] : []
+      await inTurns(rejected, signal, async (id) => void (await endDeposits(app, id, context)))
+      continue
+    }
     const at = app.clock.now()
     const command =
       outcome === 'accepted'
