@@ -7,6 +7,7 @@ import {
   amountsOf,
   sendMicroDeposits,
   startVerification,
+  verifyAmounts,
 } from '../../application/banking/account-verification.ts'
 import {
   attestAchAccount,
@@ -190,4 +191,24 @@ test('those that come back end the verification, whatever the code', async () =>
   }
   expect(await applyItem({ app, find }, item, operatorContext())).toEqual({ outcome: 'applied' })
   expect(await verificationOf()).toBe('ended')
+})
+
+test('they are paid for three verifications of the same numbers in two weeks', async () => {
+  const useUp = async () => {
+    for (const _try of [1, 2, 3]) {
+      const { state } = await app.commands.load(achAccount, accountId)
+      await verifyAmounts(app, state!, [1, 1], operatorContext())
+    }
+  }
+  await useUp()
+  await start()
+  const { commandId } = operatorContext()
+  await useUp()
+  for (const _again of [1, 2]) {
+    accepted(await startVerification(app, { ach_account_id: accountId }, operatorContext(commandId)))
+  }
+  await useUp()
+  expect(await tryToStart()).toMatchObject({ rejected: true, code: 'too_many_verifications' })
+  moveTo(app.clock.now() + VERIFICATION_MS)
+  await start()
 })

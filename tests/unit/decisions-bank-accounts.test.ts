@@ -27,6 +27,7 @@ import {
   PrimaryAccountCleared,
   primaryAccount,
 } from '../../domain/banking/primary-account.ts'
+import { VerificationStartCounted, verificationStarts } from '../../domain/banking/verification-starts.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { type Decision, decisions } from '../support/decider-spec.ts'
@@ -243,6 +244,32 @@ decisions(achAccount, [
   ['loses its numbers', [ach(), achDeleted], { type: 'RecordRemoved', at: NOW }, [removed]],
   ['loses them once', [ach(), achDeleted, removed], { type: 'RecordRemoved', at: NOW }, []],
   ['that is there keeps them', [ach()], { type: 'RecordRemoved', at: NOW }, []],
+])
+
+// ---- how often the same numbers are verified
+
+const DAY = 86_400_000
+const begun = (ach_account_id: string, days: number, follows: string | null = null) =>
+  VerificationStartCounted.of({
+    ...{ starts_id: ID, ...place, ach_account_id, follows, at: isoTime(NOW + days * DAY) },
+  })
+const count = (ach_account_id: string, days: number, follows: string | null = null) => {
+  const { at: _at, ...data } = begun(ach_account_id, days, follows).data
+  return { type: 'Count', data, at: NOW + days * DAY } as const
+}
+const three = [begun(ID, 0), begun(ID, 1, FIRST), begun(OTHER, 2)]
+decisions(verificationStarts, [
+  ['is counted', [], count(ID, 0), [begun(ID, 0)]],
+  ['is counted once of many at once', [begun(ID, 0)], count(ID, 0), []],
+  ['is counted of whatever account', [begun(ID, 0)], count(OTHER, 1), [begun(OTHER, 1)]],
+  ['is none for a fourth time in two weeks', three, count(FIRST, 13), conflict('too_many_verifications')],
+  ['is one again after that', three, count(FIRST, 14), [begun(FIRST, 14)]],
+  [
+    'is one again for each that is two weeks old',
+    [...three, begun(FIRST, 14)],
+    count(SECOND, 14),
+    conflict('too_many_verifications'),
+  ],
 ])
 
 describe('an ACH account', () => {
