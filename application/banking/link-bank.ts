@@ -120,7 +120,8 @@ async function itemOf(
   if (known !== null) return known
   try {
     const item = await app.bankLinks[client.environment].exchange(input.publicToken, ownerOf(client, input))
-    return await keepItem(app, ref, item)
+    const connection_id = connectionIdOf(app, client, item.itemId)
+    return await keepItem(app, ref, item, { connection_id, employer_id: input.employer_id })
   } catch (error) {
     if (!(error instanceof BankLinkRefused)) throw error
     if (error.why !== 'public_token') return refusedByLink(error)

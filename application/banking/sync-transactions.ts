@@ -12,7 +12,7 @@ import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { type BankLink, BankLinkRefused, type LinkedTransaction } from '../ports/bank-link.ts'
 import { ProviderUnavailable } from '../ports/provider.ts'
-import { employerSubject, sealFields } from '../sealing.ts'
+import { connectionSubject, sealFields } from '../sealing.ts'
 import { askAbout, textOf } from './bank-links.ts'
 
 /** Transactions in an event, and events in an append: both stay within their bytes, however long descriptions are. */
@@ -123,7 +123,7 @@ async function store(
           changed: rows.slice(index * PER_CHUNK, (index + 1) * PER_CHUNK),
           ...{ removed: isLast ? [...gone] : [], cursor: isLast ? cursor : null },
         },
-        () => employerSubject(app.personalData, employer_id ?? connection_id),
+        () => connectionSubject(app.personalData, connection),
       )
       commands.push({ type: 'Receive', data } as const)
     }

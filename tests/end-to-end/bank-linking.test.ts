@@ -264,6 +264,37 @@ describe('with the simulated bank link', () => {
     expect(JSON.stringify(await calls.get(path))).toContain('Office supplies')
   })
 
+  test.each(['employer', 'connection'])('an item is closed once its %s is erased', async (whose) => {
+    const other = await seedTenant(service)
+    const own = callsTo(service, other.clientHeaders)
+    const employer_id = whose === 'employer' ? other.employerId : null
+    const body = { public_token: newToken(), user_id: 'u', employer_id }
+    const { _id, bankconnect_item_id, access_token, accounts } = await own.exchange(body)
+    const { data_subject } = await operate(service, 'GET', `/employers/${other.employerId}`)
+    const erased = whose === 'employer' ? { subject: data_subject } : { connection_id: _id }
+    await operate(service, 'POST', '/erasures', erased)
+    const [{ bankconnect_account_id }] = accounts
+    const owner = { owner_type: 'employer', owner_id: other.employerId }
+    const item = { bankconnect_item_id, item_id: bankconnect_item_id, user_id: 'u' }
+    for (const [path, asked] of [
+      ['/bankconnect/link-token/update', item],
+      ['/bankconnect/sync-accounts', item],
+      ['/bankconnect/balance', item],
+      ['/bankconnect/exchange', body],
+      ['/bank-accounts/ach/from-bankconnect', { ...owner, ...item, bankconnect_account_id, access_token }],
+    ] as const) {
+      const answer = await own.post(path, asked)
+      expect([path, answer.status, answer.body.message]).toEqual([
+        path,
+        409,
+        expect.stringContaining('erased'),
+      ])
+    }
+    // linked anew it goes on
+    const again = await own.exchange({ ...body, public_token: newToken() })
+    await own.sync(again.bankconnect_item_id)
+  })
+
   test('an ACH account of a linked bank is verified, and tied to its bank account', async () => {
     const made = await exchange()
     for (const index of [0, 1]) {
