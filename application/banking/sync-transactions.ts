@@ -41,8 +41,35 @@ interface Told {
   readonly hasMore: boolean
 }
 
-/** Stores what became of the transactions of a connection since they were asked for last. @throws ProviderUnavailable */
+/** Syncs that this process runs at present, by connection. */
+type Running = Map<string, Promise<TransactionCounts | Rejection>>
+const runningByHandler = new WeakMap<object, Running>()
+
+/**
+ * Stores what became of the transactions of a connection since they were asked for last. One sync of a connection is under
+ * way in this process: who asks for one meanwhile shares what becomes of it.
+ * @throws ProviderUnavailable
+ */
 export async function syncTransactions(
+  app: Application,
+  connection: BankConnection,
+  context: CommandContext,
+): Promise<TransactionCounts | Rejection> {
+  const { connection_id } = connection
+  const running = runningByHandler.get(app.commands) ?? (new Map() as Running)
+  runningByHandler.set(app.commands, running)
+  const known = running.get(connection_id)
+  if (known) return known
+  const own = synced(app, connection, context)
+  running.set(connection_id, own)
+  try {
+    return await own
+  } finally {
+    running.delete(connection_id)
+  }
+}
+
+async function synced(
   app: Application,
   connection: BankConnection,
   context: CommandContext,

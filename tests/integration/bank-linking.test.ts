@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { exchange } from '../../application/banking/link-bank.ts'
+import { syncTransactions } from '../../application/banking/sync-transactions.ts'
 import type { BankLink } from '../../application/ports/bank-link.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import { SimulatedBankLink } from '../../infrastructure/providers/bank-link/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -22,6 +24,9 @@ let app: Application
 let insured: Awaited<ReturnType<typeof registerInsured>>
 let tokens = 0
 let token: string
+/** Parts of transactions that the bank link was asked for, and what holds it up before it answers. */
+let parts: number
+let held: Promise<void>
 
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -35,7 +40,11 @@ beforeAll(async () => {
     accounts: (of) => simulated.accounts(of),
     balances: (of) => simulated.balances(of),
     numbers: (of, accountId) => simulated.numbers(of, accountId),
-    transactions: (of, cursor) => simulated.transactions(of, cursor),
+    async transactions(of, cursor) {
+      parts += 1
+      await held
+      return simulated.transactions(of, cursor)
+    },
   }
   app = { ...process.app, bankLinks: { live: link, sandbox: link } }
 })
@@ -47,6 +56,8 @@ beforeEach(async () => {
   insured = await registerInsured(app)
   tokens += 1
   token = `public-sandbox-${tokens}`
+  parts = 0
+  held = Promise.resolve()
 })
 
 const linked = (owner: { employer_id: string | null; carrier_id: string | null }, on = app) => {
@@ -72,3 +83,18 @@ test.each(['before', 'after'] as const)(
     }
   },
 )
+
+test('syncs of an item that are asked for at once are one', async () => {
+  const { connection } = accepted(await linked({ employer_id: null, carrier_id: null }))
+  let release = () => {}
+  held = new Promise((resolve) => {
+    release = resolve
+  })
+  parts = 0
+  const syncs = [1, 2, 3, 4].map(() => syncTransactions(app, connection, operatorContext()))
+  release()
+  const counts = await Promise.all(syncs)
+  expect([parts, counts.filter(isRejection)]).toEqual([1, []])
+  await syncTransactions(app, connection, operatorContext())
+  expect(parts).toBe(2)
+})
