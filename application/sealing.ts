@@ -41,6 +41,14 @@ export function employerSubject(personalData: Pick<PersonalData, 'subjectId'>, e
   return personalData.subjectId('employer', employerId)
 }
 
+/** The data subject of a bank connection: its employer, else itself. */
+export function connectionSubject(
+  personalData: Pick<PersonalData, 'subjectId'>,
+  { employer_id, connection_id }: { readonly employer_id: string | null; readonly connection_id: string },
+): string {
+  return employerSubject(personalData, employer_id ?? connection_id)
+}
+
 /**
  * The data subject of a person, by what identifies it within its employer. Rows that carry personal
  * values but identify nobody share one subject of the employer.

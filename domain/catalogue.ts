@@ -18,6 +18,7 @@ import { primaryAccount } from './banking/primary-account.ts'
 import { microDeposits, microDepositsOfBatch } from './banking/rail-deposits.ts'
 import { reconciliation } from './banking/reconciliation.ts'
 import { returnRate } from './banking/return-rate.ts'
+import { verificationStarts } from './banking/verification-starts.ts'
 import { financingSession } from './financing/financing-session.ts'
 import { financingSettings } from './financing/financing-settings.ts'
 import type { Aggregate } from './kernel/decider.ts'
@@ -84,6 +85,7 @@ export const aggregates: readonly Aggregate[] = [
   bankTransactions,
   bankAccount,
   achAccount,
+  verificationStarts,
   primaryAccount,
   financingSettings,
   financingSession,

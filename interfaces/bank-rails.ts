@@ -33,8 +33,11 @@ export async function bankRails(
     archive: new EncryptedBankArchive(parts.pool, parts.vault),
     ...{ originator, limits: LIMITS },
   }
-  const { log, registry, commands, clock, vault, randomness } = parts
-  const live = new NachaBankRail({ log, registry, commands, clock, vault, randomness, bankFiles })
+  const { log, registry, commands, clock, vault, personalData, randomness } = parts
+  const live = new NachaBankRail({
+    ...{ log, registry, commands, clock, vault, personalData, randomness },
+    bankFiles,
+  })
   return { bankRails: { live, sandbox: simulated }, bankFiles }
 }
 

@@ -198,7 +198,7 @@ async function compose(
     outsideWeb: new GuardedWeb(config.webhookTargets),
     ...(await cardProcessors(config, { faults, personalData }, addresses)),
     ...(await bankRails(config, {
-      ...{ log, registry, commands, clock, vault, randomness, faults },
+      ...{ log, registry, commands, clock, vault, personalData, randomness, faults },
       pool: background,
     })),
     webhooks: {

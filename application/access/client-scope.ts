@@ -75,3 +75,29 @@ export async function isInsuredInScope(
   })
   return found !== null
 }
+
+const POLICY_OF_EMPLOYER = statement('policy-of-employer', (db, $: Parameter<{ employerId: string }>) =>
+  db
+    .selectFrom('policies')
+    .select('policy_id')
+    .where('employer_id', '=', $('employerId'))
+    .limit(({ lit }) => lit(1)),
+)
+
+/**
+ * Whether an employer has policies, and none of a carrier inside the scope: it is others' business. One without any is
+ * not yet anybody's.
+ * @throws ReadModelsLate when it may have one that cannot be found yet.
+ */
+export async function isInsuredElsewhere(
+  app: Parts,
+  scope: Pick<ClientScope, 'carrier_ids'>,
+  employerId: string,
+): Promise<boolean> {
+  if (await isInsuredInScope(app, scope, employerId)) return false
+  const found = await findCurrent(app, 'policies', async () => {
+    const [row] = await app.read.query(POLICY_OF_EMPLOYER, { employerId })
+    return row ?? null
+  })
+  return found !== null
+}

@@ -4,7 +4,7 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
-import { isInsuredInScope } from '../access/client-scope.ts'
+import { isInsuredElsewhere, isInsuredInScope } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
 
 export type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
@@ -45,7 +45,11 @@ export async function insuredAsOfNow(
   if (carrier_ids !== 'all') await readModels.reached(['policies'], await log.head())
 }
 
-/** Refuses employers and carriers that a request names: those that are not there first, then those outside the scope. */
+/**
+ * Refuses employers and carriers that a request names: those that are not there first, then those outside the scope. A
+ * carrier that is named as well does not bring in an employer that only others insure.
+ * @throws ReadModelsLate
+ */
 export async function refuseAssociation(
   app: Parts,
   client: Scope,
@@ -58,8 +62,12 @@ export async function refuseAssociation(
   const missing = found.find(isRejection)
   if (missing) return missing
   if (employer_id !== null && !mayActFor(client, employer_id)) return outside('employer_id')
-  if (await isInScope(app, client, { employer_id, carrier_id })) return null
-  return outside(carrier_id === null ? 'employer_id' : 'carrier_id')
+  if (!(await isInScope(app, client, { employer_id, carrier_id }))) {
+    return outside(carrier_id === null ? 'employer_id' : 'carrier_id')
+  }
+  const isOthers =
+    employer_id !== null && carrier_id !== null && (await isInsuredElsewhere(app, client, employer_id))
+  return isOthers ? outside('employer_id') : null
 }
 
 /**

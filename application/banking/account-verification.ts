@@ -2,28 +2,56 @@ import {
   type AchAccount,
   type AchAccountCommand,
   achAccount,
+  awaitsDeposits,
   type Verification,
   wrongAmounts,
 } from '../../domain/banking/ach-account.ts'
+import { verificationStarts } from '../../domain/banking/verification-starts.ts'
 import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable, within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
 import { ProviderRefused } from '../ports/provider.ts'
 import { readNumbers } from './ach-accounts.ts'
 
 /** The largest of the two deposits, in cents: they are credits under one dollar. */
 const MOST_CENTS = 99
 
-/** Begins to verify an account by two small credits, which the process manager `bank-accounts` has the bank make. */
-export function startVerification(
+/**
+ * Begins to verify an account by two small credits, which the process manager `bank-accounts` has the bank make. Where they
+ * are paid, the same numbers are verified a few times only: amounts could be guessed, and each start costs money.
+ */
+export async function startVerification(
   app: Application,
   { ach_account_id }: Pick<AchAccount, 'ach_account_id'>,
   context: CommandContext,
 ): Promise<AchAccount | Rejection> {
   const verificationId = createdId(context, { category: 'accountVerification' })
   const command = { type: 'StartVerification', verificationId, at: app.clock.now() } as const
+  const { state } = await app.commands.load(achAccount, ach_account_id)
+  // an earlier attempt of the same request has started it
+  const isStarted = state?.verification?.verification_id === verificationId
+  if (state !== null && !isStarted && app.bankRails[state.environment].kind !== 'simulated') {
+    const decided = achAccount.decide(command, state)
+    const refusal = isRejection(decided) ? decided : await countStart(app, state, context)
+    if (refusal) return refusal
+  }
   return changed(app, achAccount, ach_account_id, command, context)
+}
+
+async function countStart(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  account: AchAccount,
+  context: CommandContext,
+): Promise<Rejection | null> {
+  const { tenant_id, environment, ach_account_id, verification } = account
+  const starts_id = derivedId(tenant_id, `verifications/${environment}/${account.account.fingerprint}`)
+  const follows = verification?.verification_id ?? null
+  const data = { starts_id, tenant_id, environment, ach_account_id, follows }
+  const command = { type: 'Count', data, at: clock.now() } as const
+  const outcome = await commands.execute(verificationStarts, starts_id, command, within(context, account))
+  return isRejection(outcome) ? outcome : null
 }
 
 /**
@@ -71,10 +99,10 @@ export async function sendMicroDeposits(
   context: CommandContext,
 ): Promise<void> {
   const { state } = await app.commands.load(achAccount, achAccountId)
-  // nobody waits for those of an account that was deleted
-  if (state === null || state.deleted_at !== null) return
-  const { verification } = state
-  if (verification?.verification_id !== verificationId || verification.state !== 'started') return
+  // nobody waits for those of an account that was deleted or verified meanwhile, or of a verification that is over
+  if (state === null || !awaitsDeposits(state, verificationId, app.clock.now())) return
+  const verification = state.verification!
+  if (verification.state !== 'started') return
   const isTaken = await areTaken(app, state, verification, context)
   const command: AchAccountCommand = {
     ...({ type: 'RecordDeposits', verificationId, isTaken } as const),
@@ -82,6 +110,19 @@ export async function sendMicroDeposits(
   }
   const after = await changed(app, achAccount, achAccountId, command, context)
   if (isRejection(after)) throw new Error(after.message)
+}
+
+/** Records that the deposits of a verification do not arrive: it has ended, and another one can be started. */
+export async function endVerification(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  achAccountId: string,
+  verificationId: string,
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await commands.load(achAccount, achAccountId)
+  const command = { type: 'RecordDeposits', verificationId, isTaken: false, at: clock.now() } as const
+  const outcome = await commands.execute(achAccount, achAccountId, command, within(context, state!))
+  if (isRejection(outcome)) throw new Error(outcome.message)
 }
 
 async function areTaken(
@@ -97,8 +138,6 @@ async function areTaken(
     await app.bankRails[account.environment].sendMicroDeposits({
       ...{ depositsId: verification.verification_id, achAccountId: account.ach_account_id },
       account: numbers,
-      amountsCents: amountsOf(app, verification),
-      description: 'ACCTVERIFY',
     })
     return true
   } catch (error) {

@@ -4,6 +4,7 @@ import {
   type AchAccountCommand,
   achAccount,
   noAchAccount,
+  refuseNumbersIn,
 } from '../../domain/banking/ach-account.ts'
 import type { AchAccountData } from '../../domain/banking/ach-account-events.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
@@ -51,14 +52,21 @@ export async function createAchAccount(
   const { ownerType, ownerId, routingNumber, accountNumber, accountType, bankName, linked } = input
   const holderName = await ownersName(app, client, input)
   if (isRejection(holderName)) return holderName
+  const routing_last4 = routingNumber.slice(-4)
+  const names = { bank_name: bankName, nickname: input.nickname }
+  // before the vault keeps the numbers
+  const refusal = refuseNumbersIn(names, {
+    routing_last4,
+    account: { account_last4: accountNumber.slice(-4) },
+  })
+  if (refusal) return refusal
   const { tenant_id, environment } = client
   const ach_account_id = createdId(context, achAccount)
   const numbers = { holderName, routingNumber, accountNumber, accountType, bankName }
   const data: AchAccountData<'AchAccountCreated'> = {
     ...{ ach_account_id, tenant_id, environment, owner_type: ownerType, owner_id: ownerId },
     account: await keepAchAccount(app, { achAccountId: ach_account_id, ownerId }, numbers),
-    routing_last4: routingNumber.slice(-4),
-    ...{ bank_name: bankName, nickname: input.nickname, is_primary: input.isPrimary },
+    ...{ routing_last4, ...names, is_primary: input.isPrimary },
     connection_type: linked === null ? 'manual' : 'bankconnect',
     ...{ bank_account_id: linked?.bankAccountId ?? null, verified: linked !== null },
     created_at: isoTime(app.clock.now()),
@@ -197,20 +205,25 @@ const TIED = statement(
       .selectFrom('ach_accounts')
       .select('ach_account_id')
       .where('bank_account_id', '=', $('bankAccountId'))
+      .orderBy('seq')
       .limit($('limit')),
 )
 
-/** Accounts that are tied to a metadata account: two of them, where there are more. @throws ReadModelsLate */
+/**
+ * The id of the account that is tied to a metadata account: of several that were created at once, the first; null: none is.
+ * @throws ReadModelsLate
+ */
 export async function tiedTo(
   app: Pick<Application, 'log' | 'read' | 'readModels'>,
   bankAccountId: string,
-): Promise<readonly { readonly ach_account_id: string }[]> {
+): Promise<string | null> {
   if (!(await app.readModels.reached(['bank-accounts'], await app.log.head()))) throw new ReadModelsLate()
-  return app.read.query(TIED, { bankAccountId, limit: 2 })
+  const [first] = await app.read.query(TIED, { bankAccountId, limit: 1 })
+  return first?.ach_account_id ?? null
 }
 
 /**
- * The account that a debit names: an ACH account, or a metadata account that is tied to exactly one. Whether it may be
+ * The account that a debit names: an ACH account, or a metadata account that one is tied to. Whether it may be
  * debited is its `status`, where `disabled` counts for both.
  * @returns null for an id that names none in the tenant and environment.
  * @throws ReadModelsLate when it cannot be told what a metadata account is tied to.
@@ -226,8 +239,7 @@ export async function debitableAccount(
   const isHere = state?.tenant_id === place.tenant_id && state.environment === place.environment
   if (!isHere || state.deleted_at !== null) return null
   const found = await tiedTo(app, bankAccountId)
-  if (found.length !== 1) return null
-  const tied = await present(app, place, found[0]!.ach_account_id)
+  const tied = found === null ? null : await present(app, place, found)
   return tied !== null && state.status === 'disabled' ? { ...tied, status: 'disabled' } : tied
 }
 

@@ -2,11 +2,14 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { type BankConnection, bankConnection, loginRequired } from '../../domain/banking/bank-connection.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
+import type { Sealed } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import { type BankLink, BankLinkRefused, type LinkedItem } from '../ports/bank-link.ts'
+import { ERASED } from '../ports/personal-data.ts'
 import { ProviderUnavailable } from '../ports/provider.ts'
+import { connectionSubject } from '../sealing.ts'
 import { storable } from '../storable-text.ts'
 
 /** Characters of a name at the most. */
@@ -34,22 +37,43 @@ function hashOf(text: string): string {
   return hash('sha256', text, 'hex')
 }
 
-/** The vault's entry of an item, by the public token that it was exchanged for: who died after that finds it there. */
+/**
+ * The vault's entry of an item, by the public token that it was exchanged for: who died after that finds it there.
+ * @returns null where there is none; a rejection where whoever it is of was erased.
+ */
 export async function keptItem(
-  { vault }: Pick<Application, 'vault'>,
+  { vault, personalData }: Pick<Application, 'vault' | 'personalData'>,
   ref: string,
-): Promise<LinkedItem | null> {
+): Promise<LinkedItem | Rejection | null> {
   const kept = await vault.get(ref)
-  return kept === null ? null : (JSON.parse(kept) as LinkedItem)
+  return kept === null ? null : opened(personalData, ref, kept)
 }
 
-/** Of two who keep an item at once, the first counts. */
+/**
+ * Keeps an item under the data key of its employer, or, where it names none, one of its connection, so that an erasure closes
+ * it as well. Of two who keep it at once, the first counts.
+ */
 export async function keepItem(
-  { vault }: Pick<Application, 'vault'>,
+  { vault, personalData }: Pick<Application, 'vault' | 'personalData'>,
   ref: string,
   { itemId, token }: LinkedItem,
-): Promise<LinkedItem> {
-  return JSON.parse(await vault.getOrPut(ref, () => JSON.stringify({ itemId, token }))) as LinkedItem
+  owner: Pick<BankConnection, 'employer_id' | 'connection_id'>,
+): Promise<LinkedItem | Rejection> {
+  const subject = connectionSubject(personalData, owner)
+  const plaintext = JSON.stringify({ itemId, token })
+  const [sealed] = await personalData.seal([{ subject, context: ref, plaintext }])
+  return opened(personalData, ref, await vault.getOrPut(ref, () => sealed!))
+}
+
+async function opened(
+  personalData: Pick<Application['personalData'], 'open'>,
+  ref: string,
+  kept: string,
+): Promise<LinkedItem | Rejection> {
+  const [text] = await personalData.open([{ value: kept as Sealed, context: ref }])
+  if (text !== ERASED) return JSON.parse(text!) as LinkedItem
+  const why = 'What opens the item was erased: its bank is not asked about it any more'
+  return reject('conflict', 'bank_connection_erased', why)
 }
 
 /** The bank link that a connection was made with. @throws ProviderUnavailable where it is no longer set. */
@@ -77,9 +101,14 @@ export async function askAbout<Answer>(
   context: CommandContext,
   ask: (link: BankLink, token: string) => Promise<Answer>,
 ): Promise<Answer | Rejection> {
+  if (connection.token_ref === null) {
+    const why = 'The exchange of the item broke off: exchange its public token again'
+    return reject('conflict', 'exchange_broken_off', why)
+  }
   const link = linkOf(app, connection)
-  const item = connection.token_ref === null ? null : await keptItem(app, connection.token_ref)
+  const item = await keptItem(app, connection.token_ref)
   if (item === null) throw new Error('A connection without its item in the vault')
+  if (isRejection(item)) return item
   const { connection_id } = connection
   const record = async (type: 'RequireLogin' | 'Restore') => {
     const command = { type, at: app.clock.now() } as const

@@ -74,10 +74,10 @@ export async function exchange(
     ...{ connection_id, tenant_id, environment, user_id, employer_id, carrier_id },
     ...{ provider: app.bankLinks[environment].kind, item_id: item.itemId, linked_at: isoTime(at) },
   }
+  // claims the item before anything of it is anybody's: whoever repeats what broke off after that goes on with it
   const link = { type: 'Link', data } as const
-  const { state } = await app.commands.load(bankConnection, connection_id)
-  const isAnothers = bankConnection.decide(link, state)
-  if (isRejection(isAnothers)) return isAnothers
+  const claimed = await app.commands.execute(bankConnection, connection_id, link, within(context, client))
+  if (isRejection(claimed)) return claimed
   const found = await keepAccounts(app, client, data, said, context)
   if (isRejection(found)) return found
 
@@ -86,7 +86,7 @@ export async function exchange(
   const outcome = await app.commands.execute(
     bankConnection,
     connection_id,
-    [link, issue, findAccounts(found, at), { type: 'Restore', at }],
+    [issue, findAccounts(found, at), { type: 'Restore', at }],
     within(context, client),
   )
   // an earlier attempt of the same request has issued another handle, which nobody knows any more
@@ -120,7 +120,8 @@ async function itemOf(
   if (known !== null) return known
   try {
     const item = await app.bankLinks[client.environment].exchange(input.publicToken, ownerOf(client, input))
-    return await keepItem(app, ref, item)
+    const connection_id = connectionIdOf(app, client, item.itemId)
+    return await keepItem(app, ref, item, { connection_id, employer_id: input.employer_id })
   } catch (error) {
     if (!(error instanceof BankLinkRefused)) throw error
     if (error.why !== 'public_token') return refusedByLink(error)

@@ -44,7 +44,7 @@ export async function createLinkedAchAccount(
   const { bank_account_id } = account
   const { state } = await app.commands.load(bankAccount, bank_account_id)
   // the first one that is there stays the one: debits may name either of the two
-  const isTaken = (await tiedTo(app, bank_account_id)).length > 0
+  const isTaken = (await tiedTo(app, bank_account_id)) !== null
   const { ownerType, ownerId, nickname, isPrimary } = input
   return createAchAccount(
     app,
@@ -76,7 +76,7 @@ async function namedAccount(
     return reject('forbidden', 'access_token_refused', why, 'access_token')
   }
   if (isOfAnother(found.connection, input)) {
-    const why = `owner_id is not the ${input.ownerType} that the item is linked for`
+    const why = 'owner_id is not whom the item is linked for'
     return reject('invalid', 'owner_mismatch', why, 'owner_id')
   }
   return found.account.type === 'other' ? notDebitable() : found
@@ -89,13 +89,10 @@ function accountOf({ accounts }: BankConnection, accountId: string): ConnectedAc
   return reject('not_found', 'linked_account_not_found', why, 'bankconnect_account_id')
 }
 
-/** A connection that names an employer, or a carrier, has accounts of that one. */
-function isOfAnother(
-  { employer_id, carrier_id }: BankConnection,
-  { ownerType, ownerId }: AchAccountOwner,
-): boolean {
-  const named = ownerType === 'employer' ? employer_id : carrier_id
-  return named !== null && named !== ownerId
+/** A connection that names an employer, a carrier or both has accounts of these. */
+function isOfAnother({ employer_id, carrier_id }: BankConnection, { ownerId }: AchAccountOwner): boolean {
+  const named = [employer_id, carrier_id].filter((id) => id !== null)
+  return named.length > 0 && !named.includes(ownerId)
 }
 
 function notDebitable(): Rejection {

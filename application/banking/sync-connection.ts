@@ -48,7 +48,8 @@ export async function keepAccounts(
 ): Promise<FoundAccounts | Rejection> {
   const institutionName = textOf(found.institutionName ?? '') || null
   const accounts: ShownLinkedAccount[] = []
-  for (const { accountId: bankconnect_account_id, type, mask, ...said } of found.accounts) {
+  for (const { accountId: bankconnect_account_id, type, ...said } of found.accounts) {
+    const mask = lastOf(said.mask)
     const name = textOf(said.name) || `Account ${mask ?? ''}`.trim()
     const bank_name = institutionName ?? name
     const bank_account_id = derivedId(connection_id, `account/${bankconnect_account_id}`)
@@ -60,7 +61,7 @@ export async function keepAccounts(
       context,
     )
     if (isRejection(account)) return account
-    accounts.push({ bankconnect_account_id, bank_account_id, type, mask: lastOf(mask), name, bank_name })
+    accounts.push({ bankconnect_account_id, bank_account_id, type, mask, name, bank_name })
   }
   return { institutionName, accounts }
 }

@@ -12,7 +12,7 @@ import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
 import { type BankLink, BankLinkRefused, type LinkedTransaction } from '../ports/bank-link.ts'
 import { ProviderUnavailable } from '../ports/provider.ts'
-import { employerSubject, sealFields } from '../sealing.ts'
+import { connectionSubject, sealFields } from '../sealing.ts'
 import { askAbout, textOf } from './bank-links.ts'
 
 /** Transactions in an event, and events in an append: both stay within their bytes, however long descriptions are. */
@@ -41,8 +41,35 @@ interface Told {
   readonly hasMore: boolean
 }
 
-/** Stores what became of the transactions of a connection since they were asked for last. @throws ProviderUnavailable */
+/** Syncs that this process runs at present, by connection. */
+type Running = Map<string, Promise<TransactionCounts | Rejection>>
+const runningByHandler = new WeakMap<object, Running>()
+
+/**
+ * Stores what became of the transactions of a connection since they were asked for last. One sync of a connection is under
+ * way in this process: who asks for one meanwhile shares what becomes of it.
+ * @throws ProviderUnavailable
+ */
 export async function syncTransactions(
+  app: Application,
+  connection: BankConnection,
+  context: CommandContext,
+): Promise<TransactionCounts | Rejection> {
+  const { connection_id } = connection
+  const running = runningByHandler.get(app.commands) ?? (new Map() as Running)
+  runningByHandler.set(app.commands, running)
+  const known = running.get(connection_id)
+  if (known) return known
+  const own = synced(app, connection, context)
+  running.set(connection_id, own)
+  try {
+    return await own
+  } finally {
+    running.delete(connection_id)
+  }
+}
+
+async function synced(
   app: Application,
   connection: BankConnection,
   context: CommandContext,
@@ -123,7 +150,7 @@ async function store(
           changed: rows.slice(index * PER_CHUNK, (index + 1) * PER_CHUNK),
           ...{ removed: isLast ? [...gone] : [], cursor: isLast ? cursor : null },
         },
-        () => employerSubject(app.personalData, employer_id ?? connection_id),
+        () => connectionSubject(app.personalData, connection),
       )
       commands.push({ type: 'Receive', data } as const)
     }

@@ -17,17 +17,13 @@ export interface BankRail {
   sendMicroDeposits(deposits: MicroDeposits): Promise<void>
 }
 
-/** Two credits under one dollar, by which the owner of an account shows that it can be seen. */
+/** Two different credits under one dollar, by which the owner of an account shows that it can be seen. */
 export interface MicroDeposits {
-  /** Our id of both. */
+  /** Our id of both, which their amounts follow from. */
   readonly depositsId: string
-  /** Our id of the account, by which it is disabled where they come back. */
+  /** Our id of the account, whose numbers they are paid to when they go, and which is disabled where they come back. */
   readonly achAccountId: string
   readonly account: BankAccount
-  /** Different from each other. */
-  readonly amountsCents: readonly [number, number]
-  /** What stands on the owner's statement. */
-  readonly description: 'ACCTVERIFY'
 }
 
 /** A batch, which is known by its close. */

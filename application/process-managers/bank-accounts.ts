@@ -9,7 +9,7 @@ import { BankAccountCreated, bankAccount } from '../../domain/banking/bank-accou
 import type { Application } from '../application.ts'
 import { RETURNABLE_MS, removeNumbers } from '../banking/account-numbers.ts'
 import { sendMicroDeposits } from '../banking/account-verification.ts'
-import { choosePrimary, ofAchAccount, ofBankAccount } from '../banking/primary-accounts.ts'
+import { choosePrimary, ofAchAccount, ofBankAccount, primaryIdOf } from '../banking/primary-accounts.ts'
 import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, unlessLate, waiting } from './through-outages.ts'
 
@@ -39,10 +39,8 @@ export function bankAccounts(app: Application) {
     work: {
       // whoever created it chooses it as well, unless it died
       'choose-primary': work(kind, async (item) => {
-        const { state: one } = await app.commands.load(achAccount, item.key)
-        const { state: other } = await app.commands.load(bankAccount, item.key)
-        const candidate = one ? ofAchAccount(one) : ofBankAccount(other!)
-        await choosePrimary(app, candidate, contextOf(item), true)
+        const candidate = await chosenAtCreation(app, item.key)
+        if (candidate !== null) await choosePrimary(app, candidate, contextOf(item), true)
         return { outcome: 'done' }
       }),
       'send-deposits': work(
@@ -60,4 +58,13 @@ export function bankAccounts(app: Application) {
       ),
     },
   })
+}
+
+/** The account as a candidate of whom it was created for; null: it has moved since, and is not to be primary of either. */
+async function chosenAtCreation({ commands }: Pick<Application, 'commands'>, accountId: string) {
+  const { state: one } = await commands.load(achAccount, accountId)
+  if (one) return ofAchAccount(one)
+  const created = ofBankAccount((await commands.loadAt(bankAccount, accountId, 0)).state!)
+  const now = ofBankAccount((await commands.load(bankAccount, accountId)).state!)
+  return primaryIdOf(now.owner) === primaryIdOf(created.owner) ? created : null
 }

@@ -47,12 +47,12 @@ export const AchAccountVerificationStarted = eventType({
   name: 'AchAccountVerificationStarted',
   schema: z.object({ ...verification, expires_at: time(), at: time() }),
 })
-/** The bank has taken them. */
+/** The bank has taken them, or they wait for its next file. */
 export const AchAccountMicroDepositsSent = eventType({
   name: 'AchAccountMicroDepositsSent',
   schema: z.object({ ...verification, at: time() }),
 })
-/** The bank would not take them: the verification has ended. */
+/** The bank would not take them, or sent them back: the verification has ended. */
 export const AchAccountMicroDepositsRefused = eventType({
   name: 'AchAccountMicroDepositsRefused',
   schema: z.object({ ...verification, at: time() }),

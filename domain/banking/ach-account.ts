@@ -36,7 +36,7 @@ export interface Verification {
   readonly verification_id: string
   readonly expires_at: string
   readonly tries_left: number
-  /** `ended`: its tries are used up, or the bank would not take the deposits. */
+  /** `ended`: its tries are used up, or its deposits did not arrive. */
   readonly state: 'started' | 'sent' | 'ended' | 'verified'
 }
 
@@ -157,7 +157,7 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
   decide(command, state): readonly AchAccountEvent[] | Rejection {
     if (command.type === 'Create') {
       if (state) return reject('conflict', 'ach_account_exists', 'The ACH account exists already')
-      return [AchAccountCreated.of(command.data)]
+      return refuseNumbersIn(command.data, command.data) ?? [AchAccountCreated.of(command.data)]
     }
     if (!state) return noAchAccount()
     const { ach_account_id } = state
@@ -181,6 +181,8 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
     if (state.deleted_at !== null) return noAchAccount()
     switch (command.type) {
       case 'Change': {
+        const refusal = refuseNumbersIn(command.change, state)
+        if (refusal) return refusal
         const { account, nickname, bank_name } = state
         const change = differing({ nickname, bank_name, account_type: account.account_type }, command.change)
         return change === null ? [] : [AchAccountChanged.of({ ach_account_id, ...change, at })]
@@ -212,10 +214,38 @@ export function noAchAccount(): Rejection {
   return reject('not_found', 'ach_account_not_found', 'There is no such ACH account')
 }
 
+/**
+ * Refuses names that hold a number of the account, which are kept and shown as they are: the last digits that are known,
+ * after a digit of an account number (5 to 17) or the five of a routing number (9).
+ */
+export function refuseNumbersIn(
+  { bank_name, nickname }: Pick<AchAccountChange, 'bank_name' | 'nickname'>,
+  known: Pick<AchAccountData<'AchAccountCreated'>, 'routing_last4'> & {
+    readonly account: Pick<AchAccount['account'], 'account_last4'>
+  },
+): Rejection | null {
+  const number = new RegExp(`\\d${known.account.account_last4}|\\d{5}${known.routing_last4}`)
+  for (const [field, name] of Object.entries({ bank_name, nickname })) {
+    if (typeof name !== 'string' || !number.test(name)) continue
+    return reject('invalid', 'number_in_name', `${field} must not hold a number of the account`, field)
+  }
+  return null
+}
+
 /** Whether the amounts can be told still. @param at epoch milliseconds. */
 export function isUnderWay(verification: Verification | null, at: number): verification is Verification {
   if (verification === null || at >= Date.parse(verification.expires_at)) return false
   return verification.state === 'started' || verification.state === 'sent'
+}
+
+/** Whether the deposits of a verification are still to be paid. @param at epoch milliseconds. */
+export function awaitsDeposits(
+  { status, deleted_at, verification }: AchAccount,
+  verificationId: string,
+  at: number,
+): boolean {
+  const isOpen = status === 'unverified' && deleted_at === null
+  return isOpen && verification?.verification_id === verificationId && isUnderWay(verification, at)
 }
 
 /** Why amounts that were told are not right, by what is left of the verification. */
@@ -251,7 +281,10 @@ function recordDeposits(
   { verificationId: verification_id, isTaken, at }: CommandOf<'RecordDeposits'>,
   { ach_account_id, verification }: AchAccount,
 ): readonly AchAccountEvent[] {
-  if (verification?.verification_id !== verification_id || verification.state !== 'started') return []
+  if (verification?.verification_id !== verification_id) return []
+  const { state } = verification
+  // what the bank has taken it can reject still, or send back
+  if (state !== 'started' && (isTaken || state !== 'sent')) return []
   const data = { ach_account_id, verification_id, at: isoTime(at) }
   return [isTaken ? AchAccountMicroDepositsSent.of(data) : AchAccountMicroDepositsRefused.of(data)]
 }

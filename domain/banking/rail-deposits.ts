@@ -3,19 +3,24 @@ import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
-import { secret } from '../kernel/sealed.ts'
 import { nextClose } from './banking-days.ts'
 
-/** Two small credits that wait for the next file; the account and the amounts are in the vault. Times are ISO 8601. */
+/** Two small credits that wait for the next file; its account says whom they are paid to. Times are ISO 8601. */
 const time = () => z.iso.datetime({ precision: 3 })
 
 export const MicroDepositsOrdered = eventType({
   name: 'MicroDepositsOrdered',
+  version: 2,
+  // a copy of the numbers lay in the vault
+  upcasters: {
+    1(raw) {
+      const { vault_ref: _, ...data } = raw as Record<string, unknown>
+      return data
+    },
+  },
   schema: z.object({
     deposits_id: id(),
     ach_account_id: id(),
-    /** Where the vault keeps account and amounts until they are in a file. */
-    vault_ref: secret(),
     batch_closes_at: time(),
     at: time(),
   }),
@@ -24,7 +29,7 @@ export const MicroDepositsInFile = eventType({
   name: 'MicroDepositsInFile',
   schema: z.object({ deposits_id: id(), file_id: id(), at: time() }),
 })
-/** They cannot be sent: the account's numbers cannot be read, or no bank takes them. */
+/** They are not sent, and their verification has ended: the account's numbers cannot be read, or no file can hold them. */
 export const MicroDepositsLeftOut = eventType({
   name: 'MicroDepositsLeftOut',
   schema: z.object({ deposits_id: id(), note: z.string(), at: time() }),

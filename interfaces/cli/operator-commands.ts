@@ -184,8 +184,10 @@ async function erase({
   const call = async (body: Readonly<Record<string, unknown>>) =>
     (await client().call(endpoint, { ...input, body })).data
   const body = input.body!
-  if ((body.subject === undefined) === (body.employer_id === undefined)) {
-    throw new UsageError('Give either a subject or --employer-id.')
+  const { subject, employer_id, connection_id, carrier_id } = body
+  const named = [subject, employer_id, connection_id, carrier_id].filter((one) => one !== undefined)
+  if (named.length !== 1) {
+    throw new UsageError('Give one of a subject, --employer-id, --connection-id and --carrier-id.')
   }
   if (!body.dry_run && !options.yes) {
     if (!isAttended(io)) throw new UsageError('There is no terminal to ask at: give --yes, or --dry-run.')

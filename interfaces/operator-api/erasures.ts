@@ -1,5 +1,8 @@
 import { z } from 'zod'
 import { dataKeysToErase, eraseSubject, personSubjects } from '../../application/operations/erasure.ts'
+import { connectionSubject, employerSubject } from '../../application/sealing.ts'
+import { bankConnection } from '../../domain/banking/bank-connection.ts'
+import { carrier } from '../../domain/parties/carrier.ts'
 import { employer } from '../../domain/parties/employer.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
 import { REQUIRED } from '../endpoints/faults.ts'
@@ -20,6 +23,10 @@ const body = z.object({
   ssn: optional(text()),
   first_name: optional(text()),
   last_name: optional(text()),
+  connection_id: optional(id()).describe(
+    'Instead: a bank connection without an employer, with what opens it and its transactions',
+  ),
+  carrier_id: optional(id()).describe('Instead: the numbers of the ACH accounts of this carrier'),
   dry_run: withDefault(z.boolean(), false).describe('Only say how many data keys it would destroy'),
 })
 
@@ -28,10 +35,12 @@ export const erasureEndpoints = [
     operation: 'erase',
     method: 'POST',
     path: '/erasures',
-    summary: 'Destroy the data key of a person or an employer; there is no way back',
+    summary:
+      'Destroy the data key of a person, an employer, a bank connection or a carrier; there is no way back',
     description:
       'Names a `subject`, or with `employer_id` what is known of a person: `employee_id`, `ssn`, or first and last name. ' +
-      'All data subjects that these lead to are erased.',
+      'All data subjects that these lead to are erased. `connection_id` or `carrier_id` alone name what has no employer; a ' +
+      'connection with one is erased with the employer.',
     access: operator,
     body,
     answers: {
@@ -60,19 +69,43 @@ export const erasureEndpoints = [
 /** The data subject that is named, or those that a person of an employer stands under. @throws HttpError 400, 404. */
 async function subjectsOf(
   host: OperatorHost,
-  { subject, employer_id, employee_id, ssn, first_name, last_name }: z.output<typeof body>,
+  { subject, employer_id, connection_id, carrier_id, ...person }: z.output<typeof body>,
 ): Promise<readonly string[]> {
-  if (employer_id === null) {
-    if (subject === null) throw badRequest(`subject ${REQUIRED}`)
-    return [subject]
+  const named = Object.entries({ subject, employer_id, connection_id, carrier_id })
+    .filter(([, value]) => value !== null)
+    .map(([field]) => field)
+  if (named.length === 0) throw badRequest(`subject ${REQUIRED}`)
+  if (named.length > 1) throw badRequest(`${named.join(' and ')} cannot be given together`)
+  if (subject !== null) return [subject]
+  if (employer_id !== null) return personsOf(host, employer_id, person)
+  const { personalData } = host.app
+  if (carrier_id !== null) {
+    await loaded(host, carrier, carrier_id, 'carrier')
+    return [employerSubject(personalData, carrier_id)]
   }
-  if (subject !== null) throw badRequest('subject and employer_id cannot be given together')
+  const connection = await loaded(host, bankConnection, connection_id!, 'bank connection')
+  if (connection.employer_id !== null) {
+    throw badRequest('connection_id names a connection of an employer: erase the employer')
+  }
+  return [connectionSubject(personalData, connection)]
+}
+
+async function personsOf(
+  host: OperatorHost,
+  employerId: string,
+  {
+    employee_id,
+    ssn,
+    first_name,
+    last_name,
+  }: Pick<z.output<typeof body>, 'employee_id' | 'ssn' | 'first_name' | 'last_name'>,
+): Promise<readonly string[]> {
   const identity = { employeeId: employee_id, ssn, firstName: first_name, lastName: last_name }
   if (Object.values(identity).every((value) => value === null)) {
     throw badRequest('employee_id, ssn, or first_name and last_name is required with employer_id')
   }
-  await loaded(host, employer, employer_id, 'employer')
-  const found = await personSubjects(host.app, employer_id, identity)
+  await loaded(host, employer, employerId, 'employer')
+  const found = await personSubjects(host.app, employerId, identity)
   if (found.length === 0) throw notFound('No such data subject')
   return found
 }

@@ -142,13 +142,17 @@ export const achAccountEndpoints = [
     summary: 'Start to verify an ACH account by two credits under one dollar',
     description:
       'They are shown on its statement as `ACCTVERIFY` within a few banking days. Tell both amounts with `verify`: there are ' +
-      '3 tries, within 14 days. Afterwards another verification can be started.',
+      '3 tries, within 14 days. Afterwards another verification can be started; where a bank pays them, 3 within 14 days for ' +
+      'all accounts with the same numbers.',
     access: partner,
     params,
     body: z.object({}),
     idempotent: REPEATED.answered,
     answers: { 200: AchAccountVerification },
-    errors: { ...NONE, 409: 'The account is verified or disabled, or deposits are on their way already' },
+    errors: {
+      ...NONE,
+      409: 'The account is verified or disabled, deposits are on their way already, or they were too often',
+    },
     async handle(call) {
       const { host, caller, params } = call
       const account = accepted(await achAccountOf(host.app, caller.client, params.ach_account_id))

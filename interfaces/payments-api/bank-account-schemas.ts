@@ -89,25 +89,16 @@ export function showAchAccount({ account, isPrimary }: ShownAchAccount) {
 /** Digits, which no refusal repeats. */
 const digits = (pattern: RegExp, what: string) => z.string(wrongType(what)).regex(pattern, what)
 
-export const newAchAccount = z
-  .object({
-    owner_type: word('employer', 'carrier'),
-    owner_id: text(NAME),
-    routing_number: digits(/^\d{9}$/, 'must be a string of 9 digits'),
-    account_number: digits(/^\d{5,17}$/, 'must be a string of 5 to 17 digits'),
-    bank_name: text(NAME),
-    account_type: accountType(),
-    nickname: optional(text(NAME)),
-    is_primary: withDefault(z.boolean(), false),
-  })
-  .superRefine(({ routing_number, account_number, bank_name, nickname }, { addIssue }) => {
-    // names are shown and kept as they are
-    for (const [field, value] of Object.entries({ bank_name, nickname })) {
-      if (value?.includes(account_number) || value?.includes(routing_number)) {
-        addIssue({ code: 'custom', path: [field], message: 'must not hold a number of the account' })
-      }
-    }
-  })
+export const newAchAccount = z.object({
+  owner_type: word('employer', 'carrier'),
+  owner_id: text(NAME),
+  routing_number: digits(/^\d{9}$/, 'must be a string of 9 digits'),
+  account_number: digits(/^\d{5,17}$/, 'must be a string of 5 to 17 digits'),
+  bank_name: text(NAME),
+  account_type: accountType(),
+  nickname: optional(text(NAME)),
+  is_primary: withDefault(z.boolean(), false),
+})
 
 export const achAccountChange = change({
   nickname: text(NAME).nullable().optional(),

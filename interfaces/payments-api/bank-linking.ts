@@ -45,7 +45,7 @@ const AWAY = { 502: 'The bank link could not be reached, or did not answer in ti
 const OF_ITEM = {
   400: 'A field is missing or wrong, or the bank link refuses',
   404: 'No such item is linked in the account and environment of the key',
-  409: 'The bank asks its user to log in again, or another request is about to sync the item',
+  409: 'The bank asks its user to log in again, the item was erased, or another process is about to sync it',
   ...AWAY,
 } as const
 
@@ -119,7 +119,7 @@ export const bankLinkingEndpoints = [
     errors: {
       400: 'A field is missing or wrong, or `public_token` is none that the bank link takes',
       404: 'Employer or carrier does not exist in the account and environment of the key',
-      409: 'The item is linked for another employer or carrier, or the key was used before',
+      409: 'The item is linked for another employer or carrier, it was erased, or the key was used before',
       ...AWAY,
     },
     asksOutside: true,
@@ -284,7 +284,7 @@ export const bankLinkingEndpoints = [
       400: 'A field is missing or wrong, the account cannot be debited, or the bank link refuses',
       403: 'The key does not open this API or does not reach what is named, or `access_token` is not of the item',
       404: 'Owner, item or account does not exist in the account and environment of the key',
-      409: 'The bank asks its user to log in again, or the key was used for another body',
+      409: 'The bank asks its user to log in again, the item was erased, or the key was used for another body',
       ...AWAY,
     },
     asksOutside: true,

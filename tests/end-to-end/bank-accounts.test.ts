@@ -121,6 +121,24 @@ describe('a bank account of the metadata layer', () => {
     expect((await ask('PATCH', `/bank-accounts/${_id}`, { employer_id: 'x' })).status).toBe(404)
   })
 
+  test('does not bring in an employer of other carriers by a carrier of the key', async () => {
+    const { carrier_id } = await operate(service, 'POST', '/carriers', {
+      ...{ tenant_id: tenant.tenantId, name: 'Second', settlement_type: null },
+    })
+    const scope = { environment: 'live', carrier_ids: [carrier_id], employer_ids: 'all' }
+    const { headers: as } = await newClient(service, tenant.tenantId, scope)
+    const refused = await ask('POST', '/bank-accounts', bankBody({ carrier_id }), { as })
+    expect([...refusal(refused), refused.body.message]).toEqual([
+      ...[403, false, 'Forbidden', expect.stringContaining('employer_id')],
+    ])
+    // one that nobody insures yet is not others' business
+    const body = bankBody({ carrier_id, employer_id: await employer() })
+    expect((await ask('POST', '/bank-accounts', body, { as })).status).toBe(201)
+    const { _id } = await newBank({ carrier_id, employer_id: null })
+    const moved = await ask('PATCH', `/bank-accounts/${_id}`, { employer_id: tenant.employerId }, { as })
+    expect(refusal(moved)).toEqual([403, false, 'Forbidden'])
+  })
+
   test('is changed in what it says, and in nothing else', async () => {
     const { _id } = await newBank()
     const path = `/bank-accounts/${_id}`
@@ -359,6 +377,8 @@ describe('an ACH account', () => {
       [{ owner_id: tenant.employerId }, 'owner_id'],
       [{ status: 'active' }, 'status'],
       [{ account_type: 'loan' }, 'account_type'],
+      [{ bank_name: `Bank of ${account_number}` }, 'bank_name'],
+      [{ nickname: routing_number }, 'nickname'],
     ] as const) {
       const refused = await ask('PATCH', path, bad)
       expect(refusal(refused)).toEqual([400, false, 'Bad Request'])

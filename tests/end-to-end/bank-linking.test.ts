@@ -264,6 +264,37 @@ describe('with the simulated bank link', () => {
     expect(JSON.stringify(await calls.get(path))).toContain('Office supplies')
   })
 
+  test.each(['employer', 'connection'])('an item is closed once its %s is erased', async (whose) => {
+    const other = await seedTenant(service)
+    const own = callsTo(service, other.clientHeaders)
+    const employer_id = whose === 'employer' ? other.employerId : null
+    const body = { public_token: newToken(), user_id: 'u', employer_id }
+    const { _id, bankconnect_item_id, access_token, accounts } = await own.exchange(body)
+    const { data_subject } = await operate(service, 'GET', `/employers/${other.employerId}`)
+    const erased = whose === 'employer' ? { subject: data_subject } : { connection_id: _id }
+    await operate(service, 'POST', '/erasures', erased)
+    const [{ bankconnect_account_id }] = accounts
+    const owner = { owner_type: 'employer', owner_id: other.employerId }
+    const item = { bankconnect_item_id, item_id: bankconnect_item_id, user_id: 'u' }
+    for (const [path, asked] of [
+      ['/bankconnect/link-token/update', item],
+      ['/bankconnect/sync-accounts', item],
+      ['/bankconnect/balance', item],
+      ['/bankconnect/exchange', body],
+      ['/bank-accounts/ach/from-bankconnect', { ...owner, ...item, bankconnect_account_id, access_token }],
+    ] as const) {
+      const answer = await own.post(path, asked)
+      expect([path, answer.status, answer.body.message]).toEqual([
+        path,
+        409,
+        expect.stringContaining('erased'),
+      ])
+    }
+    // linked anew it goes on
+    const again = await own.exchange({ ...body, public_token: newToken() })
+    await own.sync(again.bankconnect_item_id)
+  })
+
   test('an ACH account of a linked bank is verified, and tied to its bank account', async () => {
     const made = await exchange()
     for (const index of [0, 1]) {
@@ -304,11 +335,21 @@ describe('with the simulated bank link', () => {
       [{ owner_id: NO_ID }, 404, 'owner_id'],
       [{ owner_type: 'user' }, 400, 'owner_type'],
       [{ ...carrier, owner_id: second.carrier_id }, 400, 'owner_id'],
+      [{ nickname: 'Payroll 110000000' }, 400, 'nickname'],
       [carrier, 201, null],
     ] as const) {
       const answer = await calls.post('/bank-accounts/ach/from-bankconnect', { ...body, ...overrides })
       expect([overrides, answer.status]).toEqual([overrides, status])
       if (field !== null) expect(answer.body.message).toContain(field)
+    }
+    // what is linked for one of them is not the other's
+    const [employers, carriers] = [
+      await exchange({ carrier_id: null }),
+      await exchange({ employer_id: null }),
+    ]
+    for (const refused of [{ ...linkedAccount(employers), ...carrier }, linkedAccount(carriers)]) {
+      const answer = await calls.post('/bank-accounts/ach/from-bankconnect', refused)
+      expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('owner_id')])
     }
   })
 

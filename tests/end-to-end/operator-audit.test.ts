@@ -377,6 +377,10 @@ describe('an erasure', () => {
       [{ employer_id }, 400],
       [{ employer_id, subject: 'person/aaaaaaaaaaaaaaaaaaaaaaaa' }, 400],
       [{ employer_id: 'f'.repeat(24), employee_id: 'E-7' }, 404],
+      [{ connection_id: 'f'.repeat(24) }, 404],
+      [{ connection_id: 'f'.repeat(24), carrier_id: tenant.carrierId }, 400],
+      // it has no ACH account
+      [{ carrier_id: tenant.carrierId }, 404],
     ] as const) {
       expect((await ops('POST', '/erasures', wrong)).status).toBe(code)
     }

@@ -12,12 +12,15 @@ import {
   readNumbers,
 } from '../../application/banking/ach-accounts.ts'
 import { changeBankAccount, createBankAccount } from '../../application/banking/bank-accounts.ts'
+import { ofBankAccount, primaryOf } from '../../application/banking/primary-accounts.ts'
 import { type CommandContext, createdId } from '../../application/command-handling/command-context.ts'
+import { register as registerEmployer } from '../../application/parties/employers.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import { bankAccounts } from '../../application/process-managers/bank-accounts.ts'
 import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import { employerSubject } from '../../application/sealing.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
+import { bankAccount } from '../../domain/banking/bank-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -29,6 +32,7 @@ import {
   type RegistrationProcess,
   registerInsured,
 } from '../support/registrations.ts'
+import { newFein } from '../support/seed.ts'
 import { newId } from '../support/webhooks.ts'
 
 const NUMBERS = { routingNumber: '021000021', accountNumber: '000123456789' }
@@ -72,6 +76,12 @@ const context = (commandId: string = randomUUID()): CommandContext => ({
 })
 const create = async (overrides: Partial<NewAchAccount> = {}) =>
   accepted(await createAchAccount(app, client(), asked(overrides), context()))
+const chooseOf = (key: string) =>
+  ({
+    ...{ processManager: 'bank-accounts', kind: 'choose-primary', key, payload: {} },
+    ...{ correlationId: 'test', causationId: 'test', commandId: randomUUID() },
+    ...{ tenantId: insured.tenantId, environment: 'live' },
+  }) as WorkItem<Record<string, never>>
 const typesOf = async (id: string) =>
   (await app.log.readStream(`achAccount-${id}`)).map(({ type }) => type.replace('AchAccount', ''))
 const moveTo = (time: number) => {
@@ -126,11 +136,7 @@ test('who is to be primary is chosen also when the request dies before', async (
   await expect(createAchAccount(dying, client(), asked({ isPrimary: true }), again)).rejects.toThrow(Crashed)
   expect(await primaryAchAccount(app, insured.employerId)).toBeNull()
   const id = createdId(again, achAccount)
-  const item = {
-    ...{ processManager: 'bank-accounts', kind: 'choose-primary', key: id, payload: {} },
-    ...{ correlationId: 'test', causationId: 'test', commandId: randomUUID() },
-    ...{ tenantId: insured.tenantId, environment: 'live' },
-  } as WorkItem<Record<string, never>>
+  const item = chooseOf(id)
   const choose = bankAccounts(app).work['choose-primary']
   expect(await choose.run(item)).toEqual({ outcome: 'done' })
   expect((await primaryAchAccount(app, insured.employerId))?.ach_account_id).toBe(id)
@@ -138,6 +144,39 @@ test('who is to be primary is chosen also when the request dies before', async (
   // heard once more, and late
   await choose.run({ ...item, commandId: randomUUID() })
   expect((await primaryAchAccount(app, insured.employerId))?.ach_account_id).toBe(next)
+})
+
+test('a metadata account that moved before it was chosen is primary of neither owner', async () => {
+  const again = context()
+  const { employer_id: other } = accepted(
+    await registerEmployer(
+      app,
+      {
+        ...({
+          tenantId: insured.tenantId,
+          environment: 'live',
+          legalName: 'Other',
+          fein: newFein(),
+        } as const),
+        ...{ address: null, contactEmail: null, payrollCompanyIds: [] },
+      },
+      operatorContext(),
+    ),
+  )
+  const bank = {
+    ...{ user_id: 'u', name: 'Operating', bank_name: 'First Bank', primary: true },
+    ...({ employer_id: insured.employerId, carrier_id: null, connection_type: 'manual' } as const),
+  }
+  const dying = crashingAt(app, { category: 'primaryAccount', at: 'before' })
+  await expect(createBankAccount(dying, client(), bank, again)).rejects.toThrow(Crashed)
+  const { state } = await app.commands.load(bankAccount, createdId(again, bankAccount))
+  accepted(await changeBankAccount(app, client(), state!, { employer_id: other }, context()))
+  expect(await bankAccounts(app).work['choose-primary'].run(chooseOf(state!.bank_account_id))).toEqual({
+    outcome: 'done',
+  })
+  for (const employer_id of [insured.employerId, other]) {
+    expect(await primaryOf(app, ofBankAccount({ ...state!, employer_id }).owner)).toBeNull()
+  }
 })
 
 test('numbers of a deleted account go 180 days after the last debit that may come back', async () => {
@@ -165,7 +204,7 @@ test('numbers of a deleted account go 180 days after the last debit that may com
   expect(await removeNumbers(app, id, context())).toBeNull()
 })
 
-test('a debit names an ACH account, or a metadata account that is tied to exactly one', async () => {
+test('a debit names an ACH account, or a metadata account, which the first of its accounts is tied to', async () => {
   const bank = accepted(
     await createBankAccount(
       app,
@@ -190,8 +229,10 @@ test('a debit names an ACH account, or a metadata account that is tied to exactl
   expect(await named('x')).toBeNull()
   accepted(await changeBankAccount(app, client(), bank, { status: 'disabled' }, context()))
   expect(await debitableAccount(app, client(), bank.bank_account_id)).toMatchObject({ status: 'disabled' })
-  rows['ach-accounts-of-bank-account'] = [{ ach_account_id: id }, { ach_account_id: newId() }]
-  expect(await named(bank.bank_account_id)).toBeNull()
+  // two were created at once
+  const { ach_account_id: second } = await create({ linked })
+  rows['ach-accounts-of-bank-account'] = [{ ach_account_id: id }, { ach_account_id: second }]
+  expect(await named(bank.bank_account_id)).toBe(id)
   accepted(await deleteAchAccount(app, { ach_account_id: id }, context()))
   expect(await named(id)).toBeNull()
 })

@@ -4,13 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exposeFile, lookAfterFile } from '../../application/banking/bank-files/expose-files.ts'
-import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
 import { type FileApp, fileIdOf } from '../../application/banking/bank-files/parts.ts'
 import { reportIdOf, takeReports } from '../../application/banking/bank-files/take-reports.ts'
 import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
 import type { RailEntry } from '../../application/ports/bank-rail.ts'
 import { isMovable } from '../../application/ports/clock.ts'
-import { ProviderRefused, ProviderUnavailable } from '../../application/ports/provider.ts'
+import { ProviderUnavailable } from '../../application/ports/provider.ts'
 import { type BankFile, bankFile } from '../../domain/banking/bank-file.ts'
 import { bankReport } from '../../domain/banking/bank-report.ts'
 import { entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
@@ -20,7 +19,7 @@ import { recordsOf } from '../../domain/banking/nacha/read.ts'
 import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { BALANCED, ORIGINATOR, reportFile } from '../support/nacha-files.ts'
+import { ORIGINATOR, reportFile } from '../support/nacha-files.ts'
 import {
   Crashed,
   openRegistrationProcess,
@@ -187,27 +186,6 @@ describe('a batch', () => {
     const [batch] = (await fileOf())!.batches
     expect(batch!.entry_date > entry.effectiveDate).toBe(true)
     expect(await seen()).toEqual(ids([entry]))
-  })
-
-  test('carries micro-deposits as credits, once, whose account the vault then forgets', async () => {
-    const { clock } = app
-    if (!isMovable(clock)) throw new Error('the test moves the clock')
-    const deposits = {
-      ...{ depositsId: newId(), achAccountId: newId(), account, description: 'ACCTVERIFY' as const },
-      amountsCents: [12, 34] as const,
-    }
-    const bad = { ...account, routingNumber: '123456789' }
-    await expect(orderMicroDeposits(app, { ...deposits, account: bad })).rejects.toThrow(ProviderRefused)
-    await orderMicroDeposits(app, deposits)
-    nextBatch()
-    // it was not known what had become of it
-    await orderMicroDeposits(app, deposits)
-    await submit([entryOf()], { ...app, bankFiles: { ...app.bankFiles, originator: BALANCED } })
-    const { batches } = (await fileOf())!
-    expect(batches).toMatchObject([
-      { description: 'ACCTVERIFY', service_class: 200, debit_cents: 46, credit_cents: 46 },
-      { description: 'PREMIUM', service_class: 200, debit_cents: 500, credit_cents: 500 },
-    ])
   })
 })
 

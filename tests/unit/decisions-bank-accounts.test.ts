@@ -27,9 +27,10 @@ import {
   PrimaryAccountCleared,
   primaryAccount,
 } from '../../domain/banking/primary-account.ts'
+import { VerificationStartCounted, verificationStarts } from '../../domain/banking/verification-starts.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
-import { decisions } from '../support/decider-spec.ts'
+import { type Decision, decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
 const [ID, OTHER, FIRST, SECOND] = ['a', 'b', '1', '2'].map((digit) => digit.repeat(24)) as [
@@ -43,6 +44,7 @@ const at = isoTime(NOW)
 const later = NOW + 60_000
 const place = { tenant_id: ID, environment: 'live' } as const
 const conflict = (code: string) => ({ kind: 'conflict', code }) as const
+const invalid = (code: string) => ({ kind: 'invalid', code }) as const
 const gone = (code: string) => ({ kind: 'not_found', code }) as const
 
 // ---- metadata
@@ -153,6 +155,27 @@ decisions(achAccount, [
     [AchAccountChanged.of({ ach_account_id: ID, nickname: 'Main', account_type: 'savings', at })],
   ],
   ['that is so already stays', [ach()], { ...change, change: { nickname: null } }, []],
+  [
+    'is not created with a number in its name',
+    [],
+    { type: 'Create', data: { ...ach().data, nickname: 'No. 12346789' } },
+    invalid('number_in_name'),
+  ],
+  ...['x56789', '021000021', '000123456789'].flatMap((name) =>
+    [{ nickname: name }, { bank_name: `Bank ${name}` }].map(
+      (named) =>
+        [
+          `is not given a number as a name: ${JSON.stringify(named)}`,
+          ...[[ach()], { ...change, change: named }, invalid('number_in_name')],
+        ] as unknown as Decision<AchAccountCommand, AchAccountEvent>,
+    ),
+  ),
+  [
+    'is called by the last digits',
+    [ach()],
+    { ...change, change: { nickname: 'x6789 of 0021' } },
+    [AchAccountChanged.of({ ach_account_id: ID, nickname: 'x6789 of 0021', at })],
+  ],
   ['is verified by deposits', [ach()], start(FIRST), [started]],
   ['is verified one at a time', [ach(), started], start(SECOND), conflict('verification_under_way')],
   ['is verified anew after three tries', ended, start(SECOND), [secondStart]],
@@ -173,6 +196,10 @@ decisions(achAccount, [
   ['has its deposits sent', [ach(), started], deposits(true), [sent]],
   ['has them sent once', [ach(), started, sent], deposits(true), []],
   ['has them refused', [ach(), started], deposits(false), [refused]],
+  ['has them come back', [ach(), started, sent], deposits(false), [refused]],
+  ['has them come back once', [ach(), started, sent, refused], deposits(false), []],
+  ['has none sent that came back', [ach(), started, refused], deposits(true), []],
+  ['that is verified stays so when they come back', [ach(), started, sent, byDeposits], deposits(false), []],
   ['hears nothing of other deposits', [ach(), started], deposits(true, SECOND), []],
   ['is told the amounts', [ach(), started, sent], tell([7, 32]), [byDeposits]],
   ['is told them in either order', [ach(), started, sent], tell([32, 7]), [byDeposits]],
@@ -217,6 +244,32 @@ decisions(achAccount, [
   ['loses its numbers', [ach(), achDeleted], { type: 'RecordRemoved', at: NOW }, [removed]],
   ['loses them once', [ach(), achDeleted, removed], { type: 'RecordRemoved', at: NOW }, []],
   ['that is there keeps them', [ach()], { type: 'RecordRemoved', at: NOW }, []],
+])
+
+// ---- how often the same numbers are verified
+
+const DAY = 86_400_000
+const begun = (ach_account_id: string, days: number, follows: string | null = null) =>
+  VerificationStartCounted.of({
+    ...{ starts_id: ID, ...place, ach_account_id, follows, at: isoTime(NOW + days * DAY) },
+  })
+const count = (ach_account_id: string, days: number, follows: string | null = null) => {
+  const { at: _at, ...data } = begun(ach_account_id, days, follows).data
+  return { type: 'Count', data, at: NOW + days * DAY } as const
+}
+const three = [begun(ID, 0), begun(ID, 1, FIRST), begun(OTHER, 2)]
+decisions(verificationStarts, [
+  ['is counted', [], count(ID, 0), [begun(ID, 0)]],
+  ['is counted once of many at once', [begun(ID, 0)], count(ID, 0), []],
+  ['is counted of whatever account', [begun(ID, 0)], count(OTHER, 1), [begun(OTHER, 1)]],
+  ['is none for a fourth time in two weeks', three, count(FIRST, 13), conflict('too_many_verifications')],
+  ['is one again after that', three, count(FIRST, 14), [begun(FIRST, 14)]],
+  [
+    'is one again for each that is two weeks old',
+    [...three, begun(FIRST, 14)],
+    count(SECOND, 14),
+    conflict('too_many_verifications'),
+  ],
 ])
 
 describe('an ACH account', () => {

@@ -226,11 +226,11 @@ decisions(bankReport, [
 
 const deposits = { deposits_id: ID }
 const ordered = MicroDepositsOrdered.of({
-  ...{ ...deposits, ach_account_id: ID, vault_ref: 'v', batch_closes_at: '2026-11-24T22:00:00.000Z', at },
+  ...{ ...deposits, ach_account_id: ID, batch_closes_at: '2026-11-24T22:00:00.000Z', at },
 })
 const order = (time: number) =>
   ({
-    ...({ type: 'Order', data: { ...deposits, ach_account_id: ID, vault_ref: 'v' } } as const),
+    ...({ type: 'Order', data: { ...deposits, ach_account_id: ID } } as const),
     at: time,
   }) as const
 const inFile = MicroDepositsInFile.of({ ...deposits, file_id: ID, at })

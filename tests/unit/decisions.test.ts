@@ -32,6 +32,7 @@ import { primaryAccount } from '../../domain/banking/primary-account.ts'
 import { microDeposits, microDepositsOfBatch } from '../../domain/banking/rail-deposits.ts'
 import { reconciliation } from '../../domain/banking/reconciliation.ts'
 import { returnRate } from '../../domain/banking/return-rate.ts'
+import { verificationStarts } from '../../domain/banking/verification-starts.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import { financingSession } from '../../domain/financing/financing-session.ts'
 import { financingSettings } from '../../domain/financing/financing-settings.ts'
@@ -370,7 +371,7 @@ test('there is no other aggregate', () => {
     ...[logo, paymentSession, bankDebit, bankCredit],
     ...[bankFile, bankFileEntries, bankFileNumbers, bankReport],
     ...[microDeposits, microDepositsOfBatch, payerCorrection],
-    ...[bankAccount, achAccount, primaryAccount],
+    ...[bankAccount, achAccount, verificationStarts, primaryAccount],
     ...[bankConnection, bankTransactions],
     ...[debitKey, debitCollection, legacyCollection, legacyImport],
     ...[reconciliation, returnRate],

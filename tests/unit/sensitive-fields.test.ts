@@ -90,7 +90,6 @@ describe('the events', () => {
       'InboundConnectionOpened.secret_ref',
       'IntakeReceived.employer',
       'IntakeReceived.owners.*.person',
-      'MicroDepositsOrdered.vault_ref',
       'PayerAccountCorrected.account.account_ref',
       'PaymentLinkCreated.customer.email',
       'PaymentLinkCreated.customer.name',

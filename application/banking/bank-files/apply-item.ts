@@ -10,6 +10,7 @@ import { within } from '../../command-handling/verbs.ts'
 import { correctAchAccount, disableAchAccount } from '../ach-accounts.ts'
 import { correctPayerAccount } from '../payer-corrections.ts'
 import { type ItemOutcome, parked } from './item-outcome.ts'
+import { endDeposits } from './micro-deposits.ts'
 import type { FileApp } from './parts.ts'
 import type { SentEntry, sentEntries } from './sent-entries.ts'
 
@@ -47,8 +48,8 @@ async function applyReturn(
   if (!isReturnOfReceiver(code)) return parked(`${code} disputes a return: agree on it with the bank`)
   if (isDebit !== (kind !== 'micro-deposit')) return parked('The entry was sent in the other direction')
   if (kind === 'micro-deposit') {
-    const { state: order } = await app.commands.load(microDeposits, id)
-    if (disablesAccount(code)) await disableAchAccount(app, order!.ach_account_id, code, context)
+    const achAccountId = await endDeposits(app, id, context)
+    if (disablesAccount(code)) await disableAchAccount(app, achAccountId, code, context)
     return { outcome: 'applied' }
   }
   const { state } = await app.commands.load(bankDebit, id)

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { achAccount, awaitsDeposits } from '../../../domain/banking/ach-account.ts'
 import { writtenName } from '../../../domain/banking/nacha/characters.ts'
 import type { DraftEntry } from '../../../domain/banking/nacha/draft.ts'
 import {
@@ -8,48 +8,28 @@ import {
   type OrderedMicroDeposits,
 } from '../../../domain/banking/rail-deposits.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
+import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
-import type { MicroDeposits } from '../../ports/bank-rail.ts'
+import type { BankAccount, MicroDeposits } from '../../ports/bank-rail.ts'
 import { ProviderRefused } from '../../ports/provider.ts'
+import { amountsOf, endVerification } from '../account-verification.ts'
+import { keptAccount } from '../payer-accounts.ts'
 import type { FileApp } from './parts.ts'
-
-/** Account and amounts as the vault keeps them until they are in a file. */
-const kept = z.object({
-  name: z.string(),
-  routing: z.string(),
-  account: z.string(),
-  accountType: z.enum(['checking', 'savings']),
-  amounts: z.array(z.int().min(1).max(99)).length(2),
-})
 
 /** Has two deposits paid with the next file, once. @throws ProviderRefused where no file can hold them. */
 export async function orderMicroDeposits(
-  { commands, clock, vault }: Pick<FileApp, 'commands' | 'clock' | 'vault'>,
-  { depositsId, achAccountId, account, amountsCents }: MicroDeposits,
+  { commands, clock }: Pick<FileApp, 'commands' | 'clock'>,
+  { depositsId, achAccountId, account }: MicroDeposits,
 ): Promise<void> {
-  const name = writtenName(account.holderName, 22)
-  if (!isRoutingNumber(account.routingNumber)) {
-    throw new ProviderRefused('The check digit of the routing number is wrong')
-  }
-  if (name === null) throw new ProviderRefused('The name of the account holder cannot be written')
-  const vault_ref = `micro-deposits/${depositsId}`
-  const { routingNumber: routing, accountNumber, accountType } = account
-  const secret = kept.parse({
-    name,
-    routing,
-    account: accountNumber,
-    accountType,
-    amounts: [...amountsCents],
-  })
+  const receiver = receiverOf(account)
+  if (typeof receiver === 'string') throw new ProviderRefused(receiver)
   const context: CommandContext = {
     ...{ actor: { type: 'system', id: 'bank-rail' }, tenantId: null, environment: null },
     ...{ correlationId: depositsId, commandId: derivedId(depositsId, 'micro-deposits'), mayRepeat: true },
   }
-  const { state: before } = await commands.load(microDeposits, depositsId)
-  if (before === null) await vault.getOrPut(vault_ref, () => JSON.stringify(secret))
-  const data = { deposits_id: depositsId, ach_account_id: achAccountId, vault_ref }
+  const data = { deposits_id: depositsId, ach_account_id: achAccountId }
   const ordered = await commands.execute(
     microDeposits,
     depositsId,
@@ -67,44 +47,79 @@ export async function orderMicroDeposits(
   if (isRejection(listed)) throw new Error(listed.message)
 }
 
-/** The deposits that go with a batch, as entries. One whose account cannot be read any more is left out. */
+/** A batch whose file is written. */
+interface DepositsBatch {
+  /** Epoch milliseconds. */
+  readonly closesAt: number
+  readonly entryDate: string
+  /** What stands in a file of it already. */
+  readonly recorded: ReadonlySet<string>
+}
+
+/**
+ * The deposits that go with a batch, as entries, to the numbers as they are now: those whose verification is under way still.
+ * One whose account cannot be read is left out.
+ */
 export async function* orderedDeposits(
   app: FileApp,
-  closesAt: number,
-  entryDate: string,
+  { closesAt, entryDate, recorded }: DepositsBatch,
   context: CommandContext,
 ): AsyncGenerator<DraftEntry> {
-  const { state } = await app.commands.load(microDepositsOfBatch, batchIdOf(new Date(closesAt).toISOString()))
-  for (const depositsId of state.deposits) {
-    const { state: order } = await app.commands.load(microDeposits, depositsId)
-    if (order === null || order.file_id !== null || order.is_left_out) continue
-    const secret = await app.vault.get(order.vault_ref)
-    if (secret === null) {
-      const note = 'The account cannot be read'
-      await changed(app, depositsId, { type: 'LeaveOut', note, at: app.clock.now() }, context)
+  const { state } = await app.commands.load(microDepositsOfBatch, batchIdOf(isoTime(closesAt)))
+  for (const id of state.deposits) {
+    const { state: order } = await app.commands.load(microDeposits, id)
+    if (order === null || order.file_id !== null || order.is_left_out || recorded.has(id)) continue
+    const { state: owned } = await app.commands.load(achAccount, order.ach_account_id)
+    if (owned === null || !awaitsDeposits(owned, id, app.clock.now())) continue
+    const account = await keptAccount(app, owned.account)
+    const receiver = account === null ? 'The account cannot be read' : receiverOf(account)
+    if (typeof receiver === 'string') {
+      await endVerification(app, order.ach_account_id, id, context)
+      await changed(app, id, { type: 'LeaveOut', note: receiver, at: app.clock.now() }, context)
       continue
     }
-    const { amounts, ...account } = kept.parse(JSON.parse(secret))
-    for (const amountCents of amounts) {
-      yield { ...account, kind: 'micro-deposit', id: depositsId, amountCents, entryDate }
+    for (const amountCents of amountsOf(app, { verification_id: id })) {
+      yield { ...receiver, kind: 'micro-deposit', id, amountCents, entryDate }
     }
   }
 }
 
-/** Records that deposits stand in a file, and forgets their account. */
+/** Whom an entry is for. */
+type Receiver = Pick<DraftEntry, 'name' | 'routing' | 'account' | 'accountType'>
+
+/** An account as a file holds it, or why none can. */
+function receiverOf({
+  holderName,
+  routingNumber,
+  accountNumber,
+  accountType,
+}: BankAccount): Receiver | string {
+  const name = writtenName(holderName, 22)
+  if (!isRoutingNumber(routingNumber)) return 'The check digit of the routing number is wrong'
+  if (name === null) return 'The name of the account holder cannot be written'
+  return { name, routing: routingNumber, account: accountNumber, accountType }
+}
+
+/** Records that deposits stand in a file. */
 export async function putDepositsInFile(
-  app: Pick<FileApp, 'commands' | 'clock' | 'vault'>,
+  app: Pick<FileApp, 'commands' | 'clock'>,
   depositsId: string,
   fileId: string,
   context: CommandContext,
 ): Promise<void> {
-  const { vault_ref } = await changed(
-    app,
-    depositsId,
-    { type: 'PutInFile', fileId, at: app.clock.now() },
-    context,
-  )
-  await app.vault.remove(vault_ref)
+  await changed(app, depositsId, { type: 'PutInFile', fileId, at: app.clock.now() }, context)
+}
+
+/** The bank has not paid deposits, or they came back: their verification has ended. @returns their account's id. */
+export async function endDeposits(
+  app: Pick<FileApp, 'commands' | 'clock'>,
+  depositsId: string,
+  context: CommandContext,
+): Promise<string> {
+  const { state: order } = await app.commands.load(microDeposits, depositsId)
+  const { ach_account_id } = order!
+  await endVerification(app, ach_account_id, depositsId, context)
+  return ach_account_id
 }
 
 async function changed(

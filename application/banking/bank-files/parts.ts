@@ -6,7 +6,7 @@ import type { BankFiles } from '../../ports/bank-files.ts'
 /** What of the service files are written with. */
 export type FileApp = Pick<
   Application,
-  'log' | 'registry' | 'commands' | 'clock' | 'vault' | 'randomness'
+  'log' | 'registry' | 'commands' | 'clock' | 'vault' | 'personalData' | 'randomness'
 > & {
   readonly bankFiles: BankFiles
 }

@@ -7,7 +7,7 @@ import type { CommandContext } from '../../command-handling/command-context.ts'
 import { within } from '../../command-handling/verbs.ts'
 import { FirstFailure } from '../first-failure.ts'
 import { entriesOf, traceAt } from './entries.ts'
-import { putDepositsInFile } from './micro-deposits.ts'
+import { endDeposits, putDepositsInFile } from './micro-deposits.ts'
 
 /** Debits that are told at once. */
 const AT_ONCE = 64
@@ -38,8 +38,8 @@ export async function tellInFile(
 }
 
 /**
- * Tells each debit of some batches how the bank answered to them. One that has gone its way meanwhile, or was presented
- * again since, stays as it is.
+ * Tells each debit of some batches, and the verification of each order of micro-deposits, how the bank answered to them. One
+ * that has gone its way meanwhile, or was presented again since, stays as it is.
  * @param signal aborts when the time is up. @throws what went wrong with one of them, once the others are told.
  */
 export async function tellAnswer(
@@ -58,7 +58,14 @@ export async function tellAnswer(
   const failure = new FirstFailure()
   for await (const chunk of entriesOf(app, entriesId)) {
     const { batch_number, kind, ids, entry_date: entryDate } = chunk
-    if (kind === 'micro-deposit' || !batch_numbers.includes(batch_number)) continue
+    if (!batch_numbers.includes(batch_number)) continue
+    if (kind === 'micro-deposit') {
+      // an order has two entries
+      const rejected = outcome === 'rejected' ? [...new Set(ids)] : []
+      const end = async (id: string) => void (await endDeposits(app, id, context))
+      await inTurns(rejected, { signal, failure }, end)
+      continue
+    }
     const at = app.clock.now()
     const commandsFor = (index: number): readonly BankDebitCommand[] => {
       if (outcome === 'rejected') return [{ type: 'Fail', note, byBank: true, ofBatch, at }]

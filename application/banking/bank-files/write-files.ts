@@ -57,9 +57,8 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
     draft = newDraft(originator, limits)
     if (!addEntry(draft, entry)) throw new Error('An entry does not fit into a file of its own')
   }
-  for await (const entry of orderedDeposits(app, closesAt, entryDateFrom(app), context)) {
-    if (!recorded.has(entry.id)) await put(entry)
-  }
+  const ofBatch = { closesAt, entryDate: entryDateFrom(app), recorded }
+  for await (const entry of orderedDeposits(app, ofBatch, context)) await put(entry)
   for await (const page of batch.entries) {
     for (const entry of page) {
       if (recorded.has(entry.legId)) continue
