@@ -53,6 +53,9 @@ const RULES: Readonly<Record<string, RegExp>> = {
     /^(amount|premium|fee)_cents |^fee_breakdown |^The total must be|^insured\.business_name must be the name|^policy\.\w+ must be the \w+ of|^policy_id names|^The recipient of the invitation/,
   simulateCompletion: /^Completion can be simulated/,
   refundPaymentLink: /^amount_cents /,
+  changeBankAccount: /^The body must have at least one of/,
+  createAchAccount: /must not hold a number of the account$/,
+  changeAchAccount: /^The body must have at least one of|must not hold a number of the account$/,
   registerWebhook: /^url /,
   changeWebhook: /^url( |, events or status is required)/,
 }
