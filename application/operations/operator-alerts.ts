@@ -9,7 +9,13 @@ import {
   BankDebitRejected,
   BankDebitReleased,
 } from '../../domain/banking/bank-debit-events.ts'
-import { BankFileAnswered, BankFileUncertain } from '../../domain/banking/bank-file-events.ts'
+import {
+  BankFileAnswered,
+  BankFileExposed,
+  BankFileFetched,
+  BankFileTreatedAsSent,
+  BankFileUncertain,
+} from '../../domain/banking/bank-file-events.ts'
 import { BankReportItemsParked, BankReportRefused } from '../../domain/banking/bank-report.ts'
 import { MicroDepositsLeftOut } from '../../domain/banking/rail-deposits.ts'
 import { ReconciliationMade } from '../../domain/banking/reconciliation.ts'
@@ -211,8 +217,10 @@ export const ALERTS = {
   bank_file_uncertain: raisedBy(
     BankFileUncertain,
     'A file for the bank is neither in the outbox nor marked as fetched: the bank may have it or not. Ask the bank, then ' +
-      'have the file exposed again or treated as sent; nothing of it is sent again by itself',
+      'have the file exposed again or treated as sent; nothing of it is sent again by itself. The alert ends when it is found',
     ({ file_id }) => ({ file_id }),
+    ({ file_id }) => file_id,
+    [BankFileExposed, BankFileFetched, BankFileTreatedAsSent, BankFileAnswered],
   ),
   bank_file_rejected: raisedBy(
     BankFileAnswered,

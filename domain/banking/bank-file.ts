@@ -71,6 +71,8 @@ export type BankFileCommand =
       readonly at: number
     }
 
+/** It may be found fetched; while it is exposed again, too, where its folder was away. */
+const FETCHABLE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain', 'repeating'])
 /** The bank may have it. */
 const OUTSIDE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'fetched', 'uncertain', 'sent'])
 
@@ -131,7 +133,7 @@ export const bankFile: Decider<BankFile | null, BankFileCommand, BankFileEvent> 
         if (status === 'recorded' || status === 'uncertain') return [BankFileExposed.of(data)]
         return status === 'begun' || status === 'repeating' ? doesNotFit(state, 'exposed') : []
       case 'RecordFetched':
-        return status === 'exposed' || status === 'uncertain' ? [BankFileFetched.of(data)] : []
+        return FETCHABLE.has(status) ? [BankFileFetched.of(data)] : []
       case 'RecordAbsent':
         return status === 'recorded' || status === 'exposed' ? [BankFileUncertain.of(data)] : []
       case 'ExposeAgain':

@@ -231,6 +231,28 @@ describe('a file that is not where it should be', () => {
     expect(await lookAfterFile(app, file_id, operatorContext())).toBeNull()
   })
 
+  test('is found again when its folder is back, and not exposed again once it was fetched', async () => {
+    await submit([entryOf()])
+    const { file_id, content } = (await fileOf())!
+    const [path, away] = [join(outbox, content!.name), join(inbox, 'away')]
+    const look = () => lookAfterFile(app, file_id, operatorContext())
+    await rename(path, away)
+    expect([await look(), await look()]).toEqual(['uncertain', null])
+    await rename(away, path)
+    expect([await look(), (await fileOf())!.status]).toEqual([null, 'exposed'])
+
+    await rename(path, away)
+    expect(await look()).toBe('uncertain')
+    const again = { type: 'ExposeAgain', note: null, at: app.clock.now() } as const
+    await app.commands.execute(bankFile, file_id, again, operatorContext())
+    await rename(away, `${path}.fetched`)
+    await exposeFile(app, file_id, operatorContext())
+    expect([(await fileOf())!.status, await readdir(outbox)]).toEqual([
+      'fetched',
+      [`${content!.name}.fetched`],
+    ])
+  })
+
   test('is not one that was changed', async () => {
     await submit([entryOf()])
     const { file_id, content } = (await fileOf())!

@@ -95,6 +95,8 @@ decisions(bankFile, [
   ['is found on its way by whoever looks', [begun, recorded, uncertain], does('RecordExposed'), [exposed]],
   ['is fetched', [...out], does('RecordFetched'), [fetched]],
   ['is fetched once', [...out, fetched], does('RecordFetched'), []],
+  ['is found fetched where its folder was away', [...out, uncertain], does('RecordFetched'), [fetched]],
+  ['also while it is exposed again', [...out, uncertain, repeated], does('RecordFetched'), [fetched]],
   ['is absent before it was exposed', [begun, recorded], does('RecordAbsent'), [uncertain]],
   ['is absent after that', [...out], does('RecordAbsent'), [uncertain]],
   ['may go once it was fetched', [...out, fetched], does('RecordAbsent'), []],

@@ -4,7 +4,7 @@ import type { CommandContext } from '../../command-handling/command-context.ts'
 import { whileOwned } from '../../ownership/while-owned.ts'
 import type { Leases } from '../../ports/leases.ts'
 import { lookAfterFile } from './expose-files.ts'
-import { exposedFiles } from './list-files.ts'
+import { filesLookedAfter } from './list-files.ts'
 import type { FileApp } from './parts.ts'
 import { takeReports } from './take-reports.ts'
 
@@ -28,7 +28,7 @@ export async function lookAtFolders(
 ): Promise<FolderLook> {
   const taken = await takeReports(app, context)
   const found = { fetched: 0, uncertain: 0 }
-  for (const fileId of await exposedFiles(app)) {
+  for (const fileId of await filesLookedAfter(app)) {
     const outcome = await lookAfterFile(app, fileId, context)
     if (outcome !== null) found[outcome] += 1
   }
