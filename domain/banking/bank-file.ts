@@ -163,6 +163,13 @@ function answer(
   state: BankFile,
 ): readonly BankFileEvent[] | Rejection {
   if (!OUTSIDE.has(state.status)) return doesNotFit(state, 'answered')
+  if (outcome === 'rejected' && state.status === 'exposed') {
+    // its debits would fail, and the file be fetched all the same
+    const why =
+      'The file stands in the outbox and was not fetched: the bank cannot have rejected it. If it was fetched, look into ' +
+      'the folders and repeat this; if it is not to go, take it away from the outbox first'
+    return reject('conflict', 'bank_file_exposed', why)
+  }
   const named = state.batches.filter(
     ({ batch_number }) => batchNumber === null || batch_number === batchNumber,
   )

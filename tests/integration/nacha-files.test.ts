@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exposeFile, lookAfterFile } from '../../application/banking/bank-files/expose-files.ts'
+import { lookAtFolders } from '../../application/banking/bank-files/look-at-folders.ts'
 import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
 import { type FileApp, fileIdOf } from '../../application/banking/bank-files/parts.ts'
 import { reportIdOf, takeReports } from '../../application/banking/bank-files/take-reports.ts'
@@ -349,6 +350,25 @@ function dyingAt(on: FileApp, step: number, at: 'before' | 'after'): FileApp {
 
 describe('files that come', () => {
   const text = reportFile([{ code: 'R01', originalTrace: '021000020000001' }])
+
+  test('are taken once it is known what was fetched, and also while that cannot be looked for', async () => {
+    await submit([entryOf()])
+    const { file_id, content } = (await fileOf())!
+    await rename(join(outbox, content!.name), join(outbox, `${content!.name}.fetched`))
+    const before: string[] = []
+    const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
+      incoming: async () => {
+        before.push((await fileOf())!.status)
+        return []
+      },
+    })
+    const read = { query: async () => [{ file_id }] as never }
+    const looking = { ...app, read, bankFiles: { ...app.bankFiles, folders } }
+    expect(await lookAtFolders(looking, operatorContext())).toEqual({ taken: 0, fetched: 1, uncertain: 0 })
+    const late = { query: () => Promise.reject(new ProviderUnavailable('away')) }
+    await expect(lookAtFolders({ ...looking, read: late }, operatorContext())).rejects.toThrow('away')
+    expect(before).toEqual(['fetched', 'fetched'])
+  })
 
   test('are taken once by their content, kept, and put out of the way', async () => {
     await writeFile(join(inbox, 'b.txt'), text)

@@ -117,16 +117,24 @@ decisions(bankFile, [
   ['is accepted once', [...out, answered([1, 2], 'accepted')], answer('accepted'), []],
   [
     'is rejected in part',
-    [...out, answered([1], 'accepted')],
+    [...out, fetched, answered([1], 'accepted')],
     answer('rejected', 2),
     [answered([2], 'rejected')],
   ],
   [
     'is not rejected once it was accepted',
-    [...out, answered([1], 'accepted')],
+    [...out, fetched, answered([1], 'accepted')],
     answer('rejected'),
     conflict('batch_answered'),
   ],
+  ['is rejected', [...out, fetched], answer('rejected'), [answered([1, 2], 'rejected')]],
+  [
+    'is rejected where nobody knows whether the bank has it',
+    [...out, uncertain],
+    answer('rejected'),
+    [answered([1, 2], 'rejected')],
+  ],
+  ['is not rejected before it was fetched', [...out], answer('rejected'), conflict('bank_file_exposed')],
   ['has no such batch', [...out], answer('accepted', 3), { kind: 'not_found', code: 'batch_not_found' }],
   [
     'is not answered before it can be seen',
