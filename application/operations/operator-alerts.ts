@@ -11,8 +11,10 @@ import {
 } from '../../domain/banking/bank-debit-events.ts'
 import {
   BankFileAnswered,
+  BankFileCaughtUp,
   BankFileExposed,
   BankFileFetched,
+  BankFileOverdue,
   BankFileTreatedAsSent,
   BankFileUncertain,
 } from '../../domain/banking/bank-file-events.ts'
@@ -221,6 +223,15 @@ export const ALERTS = {
     ({ file_id }) => ({ file_id }),
     ({ file_id }) => file_id,
     [BankFileExposed, BankFileFetched, BankFileTreatedAsSent, BankFileAnswered],
+  ),
+  bank_file_overdue: raisedBy(
+    BankFileOverdue,
+    'At 17:00 in New York on the first day on which its entries take effect, a file for the bank was not fetched, or not ' +
+      'answered altogether: its debits wait. See why nobody fetches it, or ask the bank and have the file acknowledged or ' +
+      'rejected; the alert ends once it is fetched and answered',
+    ({ file_id }) => ({ file_id }),
+    ({ file_id }) => file_id,
+    [BankFileCaughtUp],
   ),
   bank_file_rejected: raisedBy(
     BankFileAnswered,
