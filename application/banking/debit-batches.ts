@@ -43,12 +43,14 @@ const OF_BATCH = statement(
 /**
  * Hands the batch of a close to the bank. A debit whose account cannot be read is left out, and operators are told.
  * @param closesAt epoch milliseconds.
+ * @param signal aborts when the time is up.
  * @throws ProviderUnavailable, ProviderRefused; ReadModelsLate when it cannot be told what is in it.
  */
 export async function submitBatch(
   app: Application,
   closesAt: number,
   context: CommandContext,
+  signal: AbortSignal,
 ): Promise<void> {
   await debitsAsOfNow(app)
   for (const environment of ['sandbox', 'live'] as const) {
@@ -57,7 +59,7 @@ export async function submitBatch(
     // the simulated one has nothing else to hand over
     if (rail.kind === 'simulated' && (await oldestOf(app, batch)) === null) continue
     await rail.submit({
-      ...{ closesAt, context, entries: entriesOf(app, batch, context) },
+      ...{ closesAt, context, signal, entries: entriesOf(app, batch, context) },
       refuse(legId, note) {
         const command = { type: 'Fail', note, byBank: true, at: app.clock.now() } as const
         const commandId = derivedId(context.commandId, `refuse/${legId}`)

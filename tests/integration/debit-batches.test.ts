@@ -85,7 +85,7 @@ test('a debit whose account cannot be read is left out of its batch, once, and t
   await scheduled(lost, false)
   await scheduled(last, true)
   for (const _again of [1, 2]) {
-    await submitBatch(app, closesAt, operatorContext())
+    await submitBatch(app, closesAt, operatorContext(), new AbortController().signal)
     expect(handedOver).toEqual([first, last])
   }
   expect(await typesOf(lost)).toEqual(['BankDebitCreated', 'BankDebitScheduled', 'BankDebitLeftOut'])
@@ -133,6 +133,6 @@ test('what sandbox keys ask for goes to the rail of the sandbox alone', async ()
     ],
   } as unknown as Application['read']
   const bankRails = { live: railOf('live'), sandbox: railOf('sandbox') }
-  await submitBatch({ ...app, read, bankRails }, closesAt, operatorContext())
+  await submitBatch({ ...app, read, bankRails }, closesAt, operatorContext(), new AbortController().signal)
   expect(got).toEqual({ live: [legs.live], sandbox: [legs.sandbox] })
 })

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { exposeFile, lookAfterFile } from '../../application/banking/bank-files/expose-files.ts'
+import { archived, exposeFile, lookAfterFile } from '../../application/banking/bank-files/expose-files.ts'
 import { lookAtFolders } from '../../application/banking/bank-files/look-at-folders.ts'
 import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
 import { type FileApp, fileIdOf } from '../../application/banking/bank-files/parts.ts'
@@ -91,11 +91,14 @@ const entryOf = (overrides: Partial<RailEntry> = {}): RailEntry => ({
 })
 
 const refused: string[] = []
-async function submit(entries: readonly RailEntry[], on: FileApp = app): Promise<void> {
+async function submit(
+  entries: readonly RailEntry[],
+  on: FileApp = app,
+  signal = new AbortController().signal,
+): Promise<void> {
   refused.length = 0
   await writeFiles(on, {
-    closesAt,
-    context: operatorContext(),
+    ...{ closesAt, signal, context: operatorContext() },
     entries: (async function* () {
       for (let from = 0; from < entries.length; from += 2) yield entries.slice(from, from + 2)
     })(),
@@ -177,6 +180,29 @@ describe('a batch', () => {
     )
     expect(traces).toEqual(traces.toSorted())
     expect(new Set((await readdir(outbox)).map((name) => name.slice(0, 10))).size).toBe(3)
+  })
+
+  test('stops once its time is up, and what another attempt wrote before that stays in the archive', async () => {
+    const [first, second] = [[entryOf()], [entryOf(), entryOf()]]
+    const stopping = new AbortController()
+    const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
+      // the other attempt runs while this one writes
+      stage: async (_name: string, chunks: AsyncIterable<Uint8Array>) => {
+        await submit(second)
+        for await (const _chunk of chunks);
+      },
+    })
+    const slow = { ...app, bankFiles: { ...app.bankFiles, folders } }
+    await expect(submit(first, slow)).rejects.toThrow('cannot be recorded')
+    const { file_id, content } = (await fileOf())!
+    const kept: Uint8Array[] = []
+    for await (const chunk of archived(app, file_id, content!.sha256)) kept.push(chunk)
+    expect(Buffer.concat(kept).toString()).toBe(await readFile(join(outbox, content!.name), 'utf8'))
+
+    nextBatch()
+    stopping.abort(new Error('the time is up'))
+    await expect(submit(first, app, stopping.signal)).rejects.toThrow('the time is up')
+    expect(await fileOf()).toBeNull()
   })
 
   test('that is late takes effect on a later day, never on the day of its file', async () => {

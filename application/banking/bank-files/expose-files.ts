@@ -64,7 +64,7 @@ export async function* archived(
   sha256: string,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256')
-  for await (const chunk of bankFiles.archive.read(archivedFile(fileId))) {
+  for await (const chunk of bankFiles.archive.read(archivedFile(fileId, sha256))) {
     hash.update(chunk)
     yield chunk
   }
