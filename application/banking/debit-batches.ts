@@ -9,7 +9,7 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { derivedId, UnreadableEvent } from '../event-registry.ts'
-import type { RailEntry } from '../ports/bank-rail.ts'
+import type { RailBatch, RailEntry } from '../ports/bank-rail.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { FirstFailure } from './first-failure.ts'
@@ -45,6 +45,7 @@ const OF_BATCH = statement(
 /**
  * Hands the batch of a close to the bank. A debit whose account cannot be read has failed, and operators are told.
  * @param closesAt epoch milliseconds.
+ * @param signal aborts when the time is up.
  * @throws ProviderUnavailable, ProviderRefused; ReadModelsLate when it cannot be told what is in it; what went wrong with
  *   one of its debits, once the others are handed over.
  */
@@ -52,12 +53,13 @@ export async function submitBatch(
   app: Application,
   closesAt: number,
   context: CommandContext,
+  signal: AbortSignal,
 ): Promise<void> {
   await debitsAsOfNow(app)
   const failure = new FirstFailure()
   // no money waits for what is played
   for (const environment of ['live', 'sandbox'] as const) {
-    await failure.unlessFailing(() => submitTo(app, environment, closesAt, context))
+    await failure.unlessFailing(() => submitTo(app, environment, { closesAt, context, signal }))
   }
   failure.throwIfAny()
 }
@@ -65,16 +67,16 @@ export async function submitBatch(
 async function submitTo(
   app: Application,
   environment: Environment,
-  closesAt: number,
-  context: CommandContext,
+  handedOver: Pick<RailBatch, 'closesAt' | 'context' | 'signal'>,
 ): Promise<void> {
+  const { closesAt, context } = handedOver
   const batch = batchOf(closesAt, environment)
   const rail = app.bankRails[environment]
   // the simulated one has nothing else to hand over
   if (rail.kind === 'simulated' && (await oldestOf(app, batch)) === null) return
   const failure = new FirstFailure()
   await rail.submit({
-    ...{ closesAt, context, entries: entriesOf(app, batch, failure) },
+    ...{ ...handedOver, entries: entriesOf(app, batch, failure) },
     async refuse({ legId, account }, note) {
       const at = app.clock.now()
       const command =

@@ -52,6 +52,18 @@ const LIST = {
   ),
 }
 const OF_TENANTS = statement('return-rates-of-tenants', (db, $: Parameter<RateScope>) => rowsOf(db, $))
+interface AlertsWanted {
+  readonly kind: 'return_rate_exceeded'
+  readonly environment: Environment
+}
+const ALERTED = statement('tenants-alerted-of-return-rates', (db, $: Parameter<AlertsWanted>) =>
+  db
+    .selectFrom('operator_alerts')
+    .select('tenant_id')
+    .where('kind', '=', $('kind'))
+    .where('environment', '=', $('environment'))
+    .groupBy('tenant_id'),
+)
 
 /** How many debits of an originator, which is a tenant in an environment, came back in the days that count. */
 export interface OriginatorReturns extends CountedReturns, Days {
@@ -84,7 +96,7 @@ export async function listReturnRates(
 
 /**
  * Holds the rates of live originators against their limits, and says of each that passes one, once.
- * @param tenantId null: all that had debits or returns in the days that count.
+ * @param tenantId null: all that had debits or returns in the days that count, or once passed a limit.
  * @throws ReadModelsLate when it cannot be told what was returned.
  */
 export async function compareReturnRates(
@@ -97,7 +109,7 @@ export async function compareReturnRates(
   const now = clock.now()
   const environment = 'live' as const
   const rows = await read.query(OF_TENANTS, { tenantId, environment, ...daysUntil(now) })
-  for (const row of rows) {
+  for (const row of tenantId === null ? [...rows, ...(await silent(app, rows))] : rows) {
     const { tenant_id } = row
     const return_rate_id = derivedId(tenant_id, `return-rate/${environment}`)
     const data = { return_rate_id, tenant_id, environment, at: isoTime(now) }
@@ -109,4 +121,17 @@ export async function compareReturnRates(
     const outcome = await commands.execute(returnRate, return_rate_id, command, owned)
     if (isRejection(outcome)) throw new Error(outcome.message)
   }
+}
+
+type Row = ResultOf<typeof OF_TENANTS>
+
+/** Live originators that once passed a limit and have neither debits nor returns now: they are within it again. */
+async function silent({ read }: Pick<Application, 'read'>, rows: readonly Row[]): Promise<readonly Row[]> {
+  const counted = new Set(rows.map(({ tenant_id }) => tenant_id))
+  const environment = 'live'
+  const none = { entries: 0, unauthorized: 0, administrative: 0, overall: 0 }
+  const alerted = await read.query(ALERTED, { kind: 'return_rate_exceeded', environment })
+  return alerted
+    .filter(({ tenant_id }) => !counted.has(tenant_id!))
+    .map(({ tenant_id }) => ({ tenant_id: tenant_id!, environment, ...none }))
 }

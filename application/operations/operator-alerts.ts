@@ -9,7 +9,15 @@ import {
   BankDebitRejected,
   BankDebitReleased,
 } from '../../domain/banking/bank-debit-events.ts'
-import { BankFileAnswered, BankFileUncertain } from '../../domain/banking/bank-file-events.ts'
+import {
+  BankFileAnswered,
+  BankFileCaughtUp,
+  BankFileExposed,
+  BankFileFetched,
+  BankFileOverdue,
+  BankFileTreatedAsSent,
+  BankFileUncertain,
+} from '../../domain/banking/bank-file-events.ts'
 import { BankReportItemsParked, BankReportRefused } from '../../domain/banking/bank-report.ts'
 import { MicroDepositsLeftOut } from '../../domain/banking/rail-deposits.ts'
 import { ReconciliationMade } from '../../domain/banking/reconciliation.ts'
@@ -223,8 +231,19 @@ export const ALERTS = {
   bank_file_uncertain: raisedBy(
     BankFileUncertain,
     'A file for the bank is neither in the outbox nor marked as fetched: the bank may have it or not. Ask the bank, then ' +
-      'have the file exposed again or treated as sent; nothing of it is sent again by itself',
+      'have the file exposed again or treated as sent; nothing of it is sent again by itself. The alert ends when it is found',
     ({ file_id }) => ({ file_id }),
+    ({ file_id }) => file_id,
+    [BankFileExposed, BankFileFetched, BankFileTreatedAsSent, BankFileAnswered],
+  ),
+  bank_file_overdue: raisedBy(
+    BankFileOverdue,
+    'At 17:00 in New York on the first day on which its entries take effect, a file for the bank was not fetched, or not ' +
+      'answered altogether: its debits wait. See why nobody fetches it, or ask the bank and have the file acknowledged or ' +
+      'rejected; the alert ends once it is fetched and answered',
+    ({ file_id }) => ({ file_id }),
+    ({ file_id }) => file_id,
+    [BankFileCaughtUp],
   ),
   bank_file_rejected: raisedBy(
     BankFileAnswered,

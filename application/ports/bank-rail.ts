@@ -36,6 +36,8 @@ export interface RailBatch {
   readonly refuse: (entry: RailEntry, note: string) => Promise<void>
   /** On whose behalf it is handed over. */
   readonly context: CommandContext
+  /** Aborts when the time is up: stop at the next safe point by throwing its reason. */
+  readonly signal: AbortSignal
 }
 
 /** What is taken from an account. */

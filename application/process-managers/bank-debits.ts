@@ -129,7 +129,7 @@ export function bankDebits(app: Application, intervalMs: number) {
           return throughOutages(
             app,
             item,
-            () => submitBatch(app, closesAt, contextOf(item)),
+            () => submitBatch(app, closesAt, contextOf(item), item.signal),
             (since) => recordBatchHeldUp(app, { closesAt, since }, contextOf(item)),
           )
         })

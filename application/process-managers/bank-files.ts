@@ -1,17 +1,20 @@
 import { z } from 'zod'
+import { bankFile } from '../../domain/banking/bank-file.ts'
 import {
   BankFileAnswered,
   BankFileExposureRepeated,
   BankFileRecorded,
 } from '../../domain/banking/bank-file-events.ts'
 import { BankReportReadAgain, BankReportReceived } from '../../domain/banking/bank-report.ts'
+import { closeOf } from '../../domain/banking/banking-days.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import { exposeFile } from '../banking/bank-files/expose-files.ts'
 import type { FileApp } from '../banking/bank-files/parts.ts'
 import { readReport } from '../banking/bank-files/read-reports.ts'
 import { tellAnswer, tellInFile } from '../banking/bank-files/tell-debits.ts'
 import { ProviderUnavailable } from '../ports/provider.ts'
-import { contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
+import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, unlessLate, waiting } from './through-outages.ts'
 
 /** A file may have a hundred thousand entries. */
@@ -19,7 +22,8 @@ const LONG_MS = 600_000
 
 /**
  * What follows from what happens to files for banks and from them: debits are told of their file and of the bank's answer, a
- * file is exposed again, a report is carried out. One piece of each at a time, so that reports count in their order.
+ * file is exposed again, a report is carried out; one that nobody fetches or answers in time is overdue. One piece of each at
+ * a time, so that reports count in their order.
  */
 export function bankFiles(app: Application) {
   const kind = { ...ofProvider, slots: 1, timeLimitMs: LONG_MS }
@@ -27,8 +31,14 @@ export function bankFiles(app: Application) {
     name: 'bank-files',
     startAt: 'beginning',
     on: [
-      // also where it is never seen in its place: no debit of it may go another way
-      on(BankFileRecorded, ({ data }) => [perform('tell-debits', data.file_id, {})]),
+      on(BankFileRecorded, ({ data: { file_id, batches } }) => {
+        const [firstDay] = batches.map(({ entry_date }) => entry_date).sort()
+        return [
+          // also where it is never seen in its place: no debit of it may go another way
+          perform('tell-debits', file_id, {}),
+          perform('find-overdue', file_id, {}, { at: closeOf(firstDay!) }),
+        ]
+      }),
       on(BankFileExposureRepeated, ({ data }) => [perform('expose', data.file_id, {})]),
       on(BankFileAnswered, ({ data: { file_id, batch_numbers, outcome, reason } }) => [
         // a batch is answered once
@@ -38,6 +48,11 @@ export function bankFiles(app: Application) {
       on(BankReportReadAgain, ({ data }) => [perform('read-report', data.report_id, {})]),
     ],
     work: {
+      'find-overdue': work({ retry: backoff(), timeLimitMs: 60_000, payload: z.object({}) }, async (item) => {
+        const command = { type: 'RecordOverdue', at: app.clock.now() } as const
+        const outcome = await app.commands.execute(bankFile, item.key, command, contextOf(item))
+        return isRejection(outcome) ? { outcome: 'stop', why: outcome.message } : { outcome: 'done' }
+      }),
       'tell-debits': work({ ...kind, payload: z.object({}) }, async (item) => {
         await tellInFile(app, item.key, contextOf(item), item.signal)
         return { outcome: 'done' }

@@ -113,6 +113,16 @@ export const BankFileAnswered = eventType({
     at: time(),
   }),
 })
+/** At the close of the first day on which its entries take effect it was not fetched, or not answered altogether. */
+export const BankFileOverdue = eventType({
+  name: 'BankFileOverdue',
+  schema: z.object({ ...file, at: time() }),
+})
+/** It is fetched and answered after all. */
+export const BankFileCaughtUp = eventType({
+  name: 'BankFileCaughtUp',
+  schema: z.object({ ...file, at: time() }),
+})
 
 export const bankFileEvents = [
   BankFileBegun,
@@ -124,6 +134,8 @@ export const bankFileEvents = [
   BankFileRestaged,
   BankFileTreatedAsSent,
   BankFileAnswered,
+  BankFileOverdue,
+  BankFileCaughtUp,
 ] as const
 export type BankFileEvent = EventOf<(typeof bankFileEvents)[number]>
 export type BankFileData<Type extends BankFileEvent['type']> = Extract<BankFileEvent, { type: Type }>['data']

@@ -2,10 +2,11 @@ import type { CalendarDate } from '../kernel/calendar.ts'
 import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import type { EventOf } from '../kernel/event-type.ts'
-import { type Rejection, reject } from '../kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../kernel/rejection.ts'
 import {
   BankFileAnswered,
   BankFileBegun,
+  BankFileCaughtUp,
   type BankFileData,
   BankFileEntriesRecorded,
   type BankFileEvent,
@@ -13,6 +14,7 @@ import {
   BankFileExposureRepeated,
   BankFileFetched,
   BankFileNumbersTaken,
+  BankFileOverdue,
   BankFileRecorded,
   BankFileRestaged,
   BankFileTreatedAsSent,
@@ -48,6 +50,8 @@ export interface BankFile extends BankFileData<'BankFileBegun'> {
   readonly content: Omit<BankFileData<'BankFileRecorded'>, 'file_id' | 'batches' | 'at'> | null
   readonly batches: readonly BankFileBatch[]
   readonly note: string | null
+  /** It was to be fetched and answered by now. */
+  readonly is_overdue: boolean
   readonly updated_at: string
 }
 
@@ -61,6 +65,7 @@ export type BankFileCommand =
   | { readonly type: 'ExposeAgain'; readonly note: string | null; readonly at: number }
   | { readonly type: 'RecordRestaged'; readonly at: number }
   | { readonly type: 'TreatAsSent'; readonly note: string | null; readonly at: number }
+  | { readonly type: 'RecordOverdue'; readonly at: number }
   | {
       readonly type: 'Answer'
       /** Null: the whole file. */
@@ -71,6 +76,8 @@ export type BankFileCommand =
       readonly at: number
     }
 
+/** It may be found fetched; while it is exposed again, too, where its folder was away. */
+const FETCHABLE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain', 'repeating'])
 /** The bank may have it. */
 const OUTSIDE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'fetched', 'uncertain', 'sent'])
 
@@ -80,7 +87,7 @@ export const bankFile: Decider<BankFile | null, BankFileCommand, BankFileEvent> 
   initialState: null,
   evolve(state, event) {
     if (event.type === 'BankFileBegun') {
-      const nothing = { content: null, batches: [], note: null }
+      const nothing = { content: null, batches: [], note: null, is_overdue: false }
       return { ...event.data, status: 'begun', ...nothing, updated_at: event.data.at }
     }
     const before = { ...state!, updated_at: event.data.at }
@@ -111,42 +118,61 @@ export const bankFile: Decider<BankFile | null, BankFileCommand, BankFileEvent> 
         const status = before.status === 'uncertain' ? 'sent' : before.status
         return { ...before, batches, status }
       }
+      case 'BankFileOverdue':
+        return { ...before, is_overdue: true }
+      case 'BankFileCaughtUp':
+        return { ...before, is_overdue: false }
     }
   },
   decide(command, state): readonly BankFileEvent[] | Rejection {
-    if (command.type === 'Begin') {
-      if (state && state.status !== 'begun') return doesNotFit(state, 'begun')
-      return [BankFileBegun.of(command.data)]
-    }
-    if (!state) return reject('not_found', 'bank_file_not_found', 'There is no such bank file')
-    if (command.type === 'Record') {
-      if (state.status === 'begun') return [BankFileRecorded.of(command.data)]
-      return state.content?.sha256 === command.data.sha256 ? [] : doesNotFit(state, 'recorded')
-    }
-    const { file_id, status } = state
-    const data = { file_id, at: isoTime(command.at) }
-    switch (command.type) {
-      case 'RecordExposed':
-        // whoever looked for it meanwhile found it on its way
-        if (status === 'recorded' || status === 'uncertain') return [BankFileExposed.of(data)]
-        return status === 'begun' || status === 'repeating' ? doesNotFit(state, 'exposed') : []
-      case 'RecordFetched':
-        return status === 'exposed' || status === 'uncertain' ? [BankFileFetched.of(data)] : []
-      case 'RecordAbsent':
-        return status === 'recorded' || status === 'exposed' ? [BankFileUncertain.of(data)] : []
-      case 'ExposeAgain':
-        if (status !== 'uncertain') return doesNotFit(state, 'exposed again')
-        return [BankFileExposureRepeated.of({ ...data, note: command.note })]
-      case 'RecordRestaged':
-        return status === 'repeating' ? [BankFileRestaged.of(data)] : []
-      case 'TreatAsSent':
-        if (status === 'sent') return []
-        if (status !== 'uncertain') return doesNotFit(state, 'treated as sent')
-        return [BankFileTreatedAsSent.of({ ...data, note: command.note })]
-      case 'Answer':
-        return answer(command, state)
-    }
+    const decided = decide(command, state)
+    if (isRejection(decided) || !state?.is_overdue) return decided
+    const after = decided.reduce<BankFile | null>(bankFile.evolve, state)!
+    if (isAwaited(after)) return decided
+    return [...decided, BankFileCaughtUp.of({ file_id: state.file_id, at: after.updated_at })]
   },
+}
+
+function decide(command: BankFileCommand, state: BankFile | null): readonly BankFileEvent[] | Rejection {
+  if (command.type === 'Begin') {
+    if (state && state.status !== 'begun') return doesNotFit(state, 'begun')
+    return [BankFileBegun.of(command.data)]
+  }
+  if (!state) return reject('not_found', 'bank_file_not_found', 'There is no such bank file')
+  if (command.type === 'Record') {
+    if (state.status === 'begun') return [BankFileRecorded.of(command.data)]
+    return state.content?.sha256 === command.data.sha256 ? [] : doesNotFit(state, 'recorded')
+  }
+  const { file_id, status } = state
+  const data = { file_id, at: isoTime(command.at) }
+  switch (command.type) {
+    case 'RecordExposed':
+      // whoever looked for it meanwhile found it on its way
+      if (status === 'recorded' || status === 'uncertain') return [BankFileExposed.of(data)]
+      return status === 'begun' || status === 'repeating' ? doesNotFit(state, 'exposed') : []
+    case 'RecordFetched':
+      return FETCHABLE.has(status) ? [BankFileFetched.of(data)] : []
+    case 'RecordAbsent':
+      return status === 'recorded' || status === 'exposed' ? [BankFileUncertain.of(data)] : []
+    case 'ExposeAgain':
+      if (status !== 'uncertain') return doesNotFit(state, 'exposed again')
+      return [BankFileExposureRepeated.of({ ...data, note: command.note })]
+    case 'RecordRestaged':
+      return status === 'repeating' ? [BankFileRestaged.of(data)] : []
+    case 'TreatAsSent':
+      if (status === 'sent') return []
+      if (status !== 'uncertain') return doesNotFit(state, 'treated as sent')
+      return [BankFileTreatedAsSent.of({ ...data, note: command.note })]
+    case 'RecordOverdue':
+      return !state.is_overdue && isAwaited(state) ? [BankFileOverdue.of(data)] : []
+    case 'Answer':
+      return answer(command, state)
+  }
+}
+
+/** Whether it has yet to be fetched, or the bank to answer to some of it: until then its debits wait. */
+function isAwaited({ status, batches }: BankFile): boolean {
+  return (status !== 'fetched' && status !== 'sent') || batches.some(({ outcome }) => outcome === null)
 }
 
 /** How the bank answered to a file as a whole. */
@@ -161,6 +187,13 @@ function answer(
   state: BankFile,
 ): readonly BankFileEvent[] | Rejection {
   if (!OUTSIDE.has(state.status)) return doesNotFit(state, 'answered')
+  if (outcome === 'rejected' && state.status === 'exposed') {
+    // its debits would fail, and the file be fetched all the same
+    const why =
+      'The file stands in the outbox and was not fetched: the bank cannot have rejected it. If it was fetched, look into ' +
+      'the folders and repeat this; if it is not to go, take it away from the outbox first'
+    return reject('conflict', 'bank_file_exposed', why)
+  }
   const named = state.batches.filter(
     ({ batch_number }) => batchNumber === null || batch_number === batchNumber,
   )

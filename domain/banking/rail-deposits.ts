@@ -10,14 +10,6 @@ const time = () => z.iso.datetime({ precision: 3 })
 
 export const MicroDepositsOrdered = eventType({
   name: 'MicroDepositsOrdered',
-  version: 2,
-  // a copy of the numbers lay in the vault
-  upcasters: {
-    1(raw) {
-      const { vault_ref: _, ...data } = raw as Record<string, unknown>
-      return data
-    },
-  },
   schema: z.object({
     deposits_id: id(),
     ach_account_id: id(),

@@ -31,9 +31,9 @@ export function ratesOf(returnCode: string): readonly ReturnRateKind[] {
   return group === null ? ['overall'] : [group, 'overall']
 }
 
-/** Whether a rate is above its limit. */
+/** Whether a rate is above its limit, which no single return makes it: that of a few entries says nothing of a rate. */
 export function isAbove(kind: ReturnRateKind, { entries, returned }: CountedReturns): boolean {
-  return returned[kind] * 1_000 > entries * RETURN_RATES[kind].limit_per_mille
+  return returned[kind] > 1 && returned[kind] * 1_000 > entries * RETURN_RATES[kind].limit_per_mille
 }
 
 const time = () => z.iso.datetime({ precision: 3 })

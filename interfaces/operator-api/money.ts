@@ -45,7 +45,7 @@ const Rate = z
     returned: z.int(),
     rate: z.number().describe('Of the entries, to six decimals; 0.005 is half a percent'),
     limit: z.number(),
-    exceeded: z.boolean().describe('It is above its limit'),
+    exceeded: z.boolean().describe('It is above its limit, by more than a single return'),
   })
   .meta({ id: 'ReturnRate' })
 const ReturnRates = z

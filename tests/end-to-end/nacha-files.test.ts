@@ -155,6 +155,26 @@ test('a file that the bank rejects fails its debits, and one that is not whole c
   ])
 })
 
+test('a file calls for a person while nobody fetches it, or answers, by the close of its entry date', async () => {
+  const { leg } = await bank.arranged(of)
+  await closeBatch()
+  const [{ file_id }] = await ops('GET', '/bank-files?limit=1')
+  const raised = async () =>
+    (await alertsOf('bank_file_overdue')).filter(({ about }: Json) => about.file_id === file_id).length
+  expect(await raised()).toBe(0)
+  // nobody has looked into the folder, so that it is not known that it was fetched
+  expect((await bank.tryOps(`/bank-files/${file_id}/reject`)).body.message).toContain('look into the folders')
+  await bank.advanceTo(nextClose(await bank.now()))
+  await bank.drain()
+  expect(await raised()).toBe(1)
+  await bank.ops(`/bank-files/${file_id}/acknowledge`)
+  await bank.drain()
+  expect([await statusOf(leg), await raised()]).toEqual(['submitted', 1])
+  await bank.ops('/bank-files/look')
+  await bank.drain()
+  expect(await raised()).toBe(0)
+})
+
 test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {
   const sandbox = await seedTenant(service, { environment: 'sandbox' })
   const started = async (of: SeededTenant) => {

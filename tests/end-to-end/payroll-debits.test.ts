@@ -247,15 +247,22 @@ describe('the money of a carrier', () => {
     await expectIn('received_cents')
     await bank.report(leg_id, 'return', { return_code: 'R10' })
     await expectIn('returned_cents')
+    // a single return says nothing of a rate
+    await bank.drain()
+    const alerted = () => operated(`/alerts?kind=return_rate_exceeded&tenant_id=${tenantId}`)
+    expect(await alerted()).toEqual([])
+    const second = await debitOf(await reported(await insured({}, { of: own, environment: 'live' })))
+    await bank.ops('/debit-batches')
+    await bank.report(second.leg_id, 'acknowledge')
+    await bank.report(second.leg_id, 'return', { return_code: 'R10' })
     await bank.drain()
     const [rates] = await operated(`/return-rates?tenant_id=${tenantId}`)
-    const returned = { returned: 1, rate: 1, exceeded: true }
+    const returned = { returned: 2, rate: 1, exceeded: true }
     expect(rates).toMatchObject({
-      ...{ environment: 'live', entries: 1, unauthorized: { ...returned, limit: 0.005 } },
+      ...{ environment: 'live', entries: 2, unauthorized: { ...returned, limit: 0.005 } },
       ...{ overall: { ...returned, limit: 0.15 }, administrative: { returned: 0, exceeded: false } },
     })
-    const alerts = await operated(`/alerts?kind=return_rate_exceeded&tenant_id=${tenantId}`)
-    expect(alerts.map(({ about }: Json) => about.rate).sort()).toEqual(['overall', 'unauthorized'])
+    expect((await alerted()).map(({ about }: Json) => about.rate).sort()).toEqual(['overall', 'unauthorized'])
   })
 
   test('is compared in the night, and when an operator says so; all that was done here agrees', async () => {

@@ -130,6 +130,6 @@ test('one that went with a batch that has closed is not handed over any more, un
     ...{ ...app, bankRails: { live: rail, sandbox: rail } },
     clock: { ...app.clock, now: () => closesAt! + 60_000 },
   }
-  await submitBatch(later, closesAt!, operatorContext())
+  await submitBatch(later, closesAt!, operatorContext(), new AbortController().signal)
   expect([await statusOf(leg), await statusOf(sent)]).toEqual(['failed', 'submitted'])
 })

@@ -22,6 +22,7 @@ import {
 import { sessionData } from '../support/session-data.ts'
 import { newId } from '../support/webhooks.ts'
 
+const { signal } = new AbortController()
 let database: TestDatabase
 let process: RegistrationProcess
 let app: Application
@@ -100,7 +101,7 @@ test('a debit whose account cannot be read has failed, once, and the others of i
   await scheduled(lost, false)
   await scheduled(last, true)
   for (const _again of [1, 2]) {
-    await submitBatch(app, closesAt, operatorContext())
+    await submitBatch(app, closesAt, operatorContext(), new AbortController().signal)
     expect(handedOver).toEqual([first, last])
   }
   const begun = ['BankDebitCreated', 'BankDebitScheduled']
@@ -129,7 +130,7 @@ test('an instalment is refused at its hand-over once its account was disabled by
       },
       sendMicroDeposits: async () => undefined,
     }
-    await submitBatch({ ...app, bankRails: both(rail) }, closesAt, operatorContext())
+    await submitBatch({ ...app, bankRails: both(rail) }, closesAt, operatorContext(), signal)
     return [...new Set(got)]
   }
   expect(await refusals()).toEqual([null])
@@ -170,7 +171,12 @@ test('one that cannot be read holds up no other, nor does the sandbox', async ()
   const { live } = app.bankRails
   const refusing = new ProviderRefused('The bank refused the batch')
   const sandbox: BankRail = { ...live, submit: () => Promise.reject(refusing) }
-  const submitting = submitBatch({ ...app, bankRails: { live, sandbox } }, closesAt, operatorContext())
+  const submitting = submitBatch(
+    { ...app, bankRails: { live, sandbox } },
+    closesAt,
+    operatorContext(),
+    signal,
+  )
   await expect(submitting).rejects.toThrow(UnreadableEvent)
   expect(handedOver).toEqual([first, last])
 
@@ -186,7 +192,7 @@ test('one that has left its batch since it was looked for is not handed over', a
   const comeBack = { type: 'Return', returnCode: 'R01', at } as const
   const represent = { type: 'Represent', note: null, at: closesAt } as const
   accepted(await app.commands.execute(bankDebit, gone, [comeBack, represent], operatorContext()))
-  await submitBatch(app, closesAt, operatorContext())
+  await submitBatch(app, closesAt, operatorContext(), signal)
   expect(handedOver).toEqual([stays])
 })
 
@@ -209,6 +215,6 @@ test('what sandbox keys ask for goes to the rail of the sandbox alone', async ()
     ],
   } as unknown as Application['read']
   const bankRails = { live: railOf('live'), sandbox: railOf('sandbox') }
-  await submitBatch({ ...app, read, bankRails }, closesAt, operatorContext())
+  await submitBatch({ ...app, read, bankRails }, closesAt, operatorContext(), new AbortController().signal)
   expect(got).toEqual({ live: [legs.live], sandbox: [legs.sandbox] })
 })

@@ -104,8 +104,7 @@ function moveTo(time: number): void {
 async function submit(): Promise<void> {
   const none = (async function* () {})()
   await writeFiles(app, {
-    closesAt,
-    context: operatorContext(),
+    ...{ closesAt, signal: new AbortController().signal, context: operatorContext() },
     entries: none,
     refuse: async () => undefined,
   })

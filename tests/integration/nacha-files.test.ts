@@ -3,7 +3,8 @@ import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { exposeFile, lookAfterFile } from '../../application/banking/bank-files/expose-files.ts'
+import { archived, exposeFile, lookAfterFile } from '../../application/banking/bank-files/expose-files.ts'
+import { lookAtFolders } from '../../application/banking/bank-files/look-at-folders.ts'
 import { type FileApp, fileIdOf } from '../../application/banking/bank-files/parts.ts'
 import { reportIdOf, takeReports } from '../../application/banking/bank-files/take-reports.ts'
 import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
@@ -89,11 +90,14 @@ const entryOf = (overrides: Partial<RailEntry> = {}): RailEntry => ({
 })
 
 const refused: string[] = []
-async function submit(entries: readonly RailEntry[], on: FileApp = app): Promise<void> {
+async function submit(
+  entries: readonly RailEntry[],
+  on: FileApp = app,
+  signal = new AbortController().signal,
+): Promise<void> {
   refused.length = 0
   await writeFiles(on, {
-    closesAt,
-    context: operatorContext(),
+    ...{ closesAt, signal, context: operatorContext() },
     entries: (async function* () {
       for (let from = 0; from < entries.length; from += 2) yield entries.slice(from, from + 2)
     })(),
@@ -177,6 +181,29 @@ describe('a batch', () => {
     expect(new Set((await readdir(outbox)).map((name) => name.slice(0, 10))).size).toBe(3)
   })
 
+  test('stops once its time is up, and what another attempt wrote before that stays in the archive', async () => {
+    const [first, second] = [[entryOf()], [entryOf(), entryOf()]]
+    const stopping = new AbortController()
+    const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
+      // the other attempt runs while this one writes
+      stage: async (_name: string, chunks: AsyncIterable<Uint8Array>) => {
+        await submit(second)
+        for await (const _chunk of chunks);
+      },
+    })
+    const slow = { ...app, bankFiles: { ...app.bankFiles, folders } }
+    await expect(submit(first, slow)).rejects.toThrow('cannot be recorded')
+    const { file_id, content } = (await fileOf())!
+    const kept: Uint8Array[] = []
+    for await (const chunk of archived(app, file_id, content!.sha256)) kept.push(chunk)
+    expect(Buffer.concat(kept).toString()).toBe(await readFile(join(outbox, content!.name), 'utf8'))
+
+    nextBatch()
+    stopping.abort(new Error('the time is up'))
+    await expect(submit(first, app, stopping.signal)).rejects.toThrow('the time is up')
+    expect(await fileOf()).toBeNull()
+  })
+
   test('that is late takes effect on a later day, never on the day of its file', async () => {
     const { clock } = app
     if (!isMovable(clock)) throw new Error('the test moves the clock')
@@ -207,6 +234,28 @@ describe('a file that is not where it should be', () => {
     await rename(path, `${path}.fetched`)
     expect(await lookAfterFile(app, file_id, operatorContext())).toBe('fetched')
     expect(await lookAfterFile(app, file_id, operatorContext())).toBeNull()
+  })
+
+  test('is found again when its folder is back, and not exposed again once it was fetched', async () => {
+    await submit([entryOf()])
+    const { file_id, content } = (await fileOf())!
+    const [path, away] = [join(outbox, content!.name), join(inbox, 'away')]
+    const look = () => lookAfterFile(app, file_id, operatorContext())
+    await rename(path, away)
+    expect([await look(), await look()]).toEqual(['uncertain', null])
+    await rename(away, path)
+    expect([await look(), (await fileOf())!.status]).toEqual([null, 'exposed'])
+
+    await rename(path, away)
+    expect(await look()).toBe('uncertain')
+    const again = { type: 'ExposeAgain', note: null, at: app.clock.now() } as const
+    await app.commands.execute(bankFile, file_id, again, operatorContext())
+    await rename(away, `${path}.fetched`)
+    await exposeFile(app, file_id, operatorContext())
+    expect([(await fileOf())!.status, await readdir(outbox)]).toEqual([
+      'fetched',
+      [`${content!.name}.fetched`],
+    ])
   })
 
   test('is not one that was changed', async () => {
@@ -305,6 +354,25 @@ function dyingAt(on: FileApp, step: number, at: 'before' | 'after'): FileApp {
 
 describe('files that come', () => {
   const text = reportFile([{ code: 'R01', originalTrace: '021000020000001' }])
+
+  test('are taken once it is known what was fetched, and also while that cannot be looked for', async () => {
+    await submit([entryOf()])
+    const { file_id, content } = (await fileOf())!
+    await rename(join(outbox, content!.name), join(outbox, `${content!.name}.fetched`))
+    const before: string[] = []
+    const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
+      incoming: async () => {
+        before.push((await fileOf())!.status)
+        return []
+      },
+    })
+    const read = { query: async () => [{ file_id }] as never }
+    const looking = { ...app, read, bankFiles: { ...app.bankFiles, folders } }
+    expect(await lookAtFolders(looking, operatorContext())).toEqual({ taken: 0, fetched: 1, uncertain: 0 })
+    const late = { query: () => Promise.reject(new ProviderUnavailable('away')) }
+    await expect(lookAtFolders({ ...looking, read: late }, operatorContext())).rejects.toThrow('away')
+    expect(before).toEqual(['fetched', 'fetched'])
+  })
 
   test('are taken once by their content, kept, and put out of the way', async () => {
     await writeFile(join(inbox, 'b.txt'), text)

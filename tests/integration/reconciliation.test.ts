@@ -17,6 +17,7 @@ import { PostgresReadDatabase } from '../../infrastructure/read-models/read-data
 import { bankDebits } from '../../projections/bank-debits.ts'
 import { bankFiles } from '../../projections/bank-files.ts'
 import { carrierBalances } from '../../projections/carrier-balances.ts'
+import { operatorAlerts } from '../../projections/operator-alerts.ts'
 import { reconciliations } from '../../projections/reconciliations.ts'
 import { returnRates } from '../../projections/return-rates.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
@@ -45,7 +46,7 @@ beforeAll(async () => {
   process = await openRegistrationProcess(database.url)
   const { log, registry, leases, clock, notices, database: own } = process.bench
   projections = new Projections({
-    ...{ projections: [bankDebits, bankFiles, carrierBalances, returnRates, reconciliations] },
+    projections: [bankDebits, bankFiles, carrierBalances, returnRates, reconciliations, operatorAlerts],
     ...{ log, registry, leases, clock, notices, store: new PostgresProjectionStore(own) },
   })
   await projections.start()
@@ -205,14 +206,30 @@ test('a tenant whose debits come back too often is told of once for each limit',
   }
   const before = await rates()
   expect(before).toMatchObject({ returned: { unauthorized: 0, overall: 1 } })
-  await tell(await submitted(1_400), { type: 'Return', returnCode: 'R10', at: at() })
+  for (const _ of [1, 2]) {
+    await tell(await submitted(1_400), { type: 'Return', returnCode: 'R10', at: at() })
+  }
   expect(await rates()).toMatchObject({
-    ...{ entries: before.entries + 1, returned: { unauthorized: 1, administrative: 0, overall: 2 } },
+    ...{ entries: before.entries + 2, returned: { unauthorized: 2, administrative: 0, overall: 3 } },
   })
+  const said = async () => {
+    const stored = await app.log.readStream(streamOf(returnRate, derivedId(tenant_id, 'return-rate/live')))
+    return stored.map(({ type, data }) => [type, JSON.parse(data).rate])
+  }
   for (const _ of [1, 2]) await compareReturnRates(app, tenant_id, operatorContext())
-  const stored = await app.log.readStream(streamOf(returnRate, derivedId(tenant_id, 'return-rate/live')))
-  expect(stored.map(({ type, data }) => [type, JSON.parse(data).rate])).toEqual([
+  const exceeded = [
     ['ReturnRateExceeded', 'unauthorized'],
     ['ReturnRateExceeded', 'overall'],
+  ]
+  expect(await said()).toEqual(exceeded)
+
+  // it debits nothing any more, until none of that counts
+  expect(await projections.reached(['operator-alerts'], await app.log.head())).toBe(true)
+  const clock = { ...app.clock, now: () => at() + 60 * 86_400_000 }
+  for (const _ of [1, 2]) await compareReturnRates({ ...app, clock }, null, operatorContext())
+  expect(await said()).toEqual([
+    ...exceeded,
+    ['ReturnRateRecovered', 'unauthorized'],
+    ['ReturnRateRecovered', 'overall'],
   ])
 })

@@ -3,11 +3,13 @@ import { answerOf, bankFile, bankFileEntries, bankFileNumbers } from '../../doma
 import {
   BankFileAnswered,
   BankFileBegun,
+  BankFileCaughtUp,
   BankFileEntriesRecorded,
   BankFileExposed,
   BankFileExposureRepeated,
   BankFileFetched,
   BankFileNumbersTaken,
+  BankFileOverdue,
   BankFileRecorded,
   BankFileRestaged,
   BankFileTreatedAsSent,
@@ -70,6 +72,8 @@ const exposeAgain = { type: 'ExposeAgain', note: 'asked', at: NOW } as const
 const treatAsSent = { type: 'TreatAsSent', note: 'asked', at: NOW } as const
 const answer = (outcome: 'accepted' | 'rejected', batchNumber: number | null = null) =>
   ({ type: 'Answer', batchNumber, outcome, reason: null, reportId: null, at: NOW }) as const
+const overdue = BankFileOverdue.of({ ...file, at })
+const caughtUp = BankFileCaughtUp.of({ ...file, at })
 const out = [begun, recorded, exposed] as const
 
 decisions(bankFile, [
@@ -95,6 +99,8 @@ decisions(bankFile, [
   ['is found on its way by whoever looks', [begun, recorded, uncertain], does('RecordExposed'), [exposed]],
   ['is fetched', [...out], does('RecordFetched'), [fetched]],
   ['is fetched once', [...out, fetched], does('RecordFetched'), []],
+  ['is found fetched where its folder was away', [...out, uncertain], does('RecordFetched'), [fetched]],
+  ['also while it is exposed again', [...out, uncertain, repeated], does('RecordFetched'), [fetched]],
   ['is absent before it was exposed', [begun, recorded], does('RecordAbsent'), [uncertain]],
   ['is absent after that', [...out], does('RecordAbsent'), [uncertain]],
   ['may go once it was fetched', [...out, fetched], does('RecordAbsent'), []],
@@ -115,15 +121,56 @@ decisions(bankFile, [
   ['is accepted once', [...out, answered([1, 2], 'accepted')], answer('accepted'), []],
   [
     'is rejected in part',
-    [...out, answered([1], 'accepted')],
+    [...out, fetched, answered([1], 'accepted')],
     answer('rejected', 2),
     [answered([2], 'rejected')],
   ],
   [
     'is not rejected once it was accepted',
-    [...out, answered([1], 'accepted')],
+    [...out, fetched, answered([1], 'accepted')],
     answer('rejected'),
     conflict('batch_answered'),
+  ],
+  ['is rejected', [...out, fetched], answer('rejected'), [answered([1, 2], 'rejected')]],
+  [
+    'is rejected where nobody knows whether the bank has it',
+    [...out, uncertain],
+    answer('rejected'),
+    [answered([1, 2], 'rejected')],
+  ],
+  ['is not rejected before it was fetched', [...out], answer('rejected'), conflict('bank_file_exposed')],
+  ['is overdue while nobody fetches it', [...out], does('RecordOverdue'), [overdue]],
+  ['is overdue once', [...out, overdue], does('RecordOverdue'), []],
+  [
+    'is overdue while a batch is not answered',
+    [...out, fetched, answered([1], 'accepted')],
+    does('RecordOverdue'),
+    [overdue],
+  ],
+  [
+    'is not overdue once it is fetched and answered',
+    [...out, fetched, answered([1, 2], 'accepted')],
+    does('RecordOverdue'),
+    [],
+  ],
+  ['is overdue until it is answered', [...out, overdue], does('RecordFetched'), [fetched]],
+  [
+    'is overdue until all of it is answered',
+    [...out, overdue, fetched],
+    answer('accepted', 1),
+    [answered([1], 'accepted')],
+  ],
+  [
+    'is not overdue any more',
+    [...out, overdue, fetched, answered([1], 'accepted')],
+    answer('rejected', 2),
+    [answered([2], 'rejected'), caughtUp],
+  ],
+  [
+    'is not overdue any more once it is fetched',
+    [...out, overdue, answered([1, 2], 'accepted')],
+    does('RecordFetched'),
+    [fetched, caughtUp],
   ],
   ['has no such batch', [...out], answer('accepted', 3), { kind: 'not_found', code: 'batch_not_found' }],
   [

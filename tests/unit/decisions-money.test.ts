@@ -26,15 +26,16 @@ const said = (
 ) => ({
   ...{ ...data, rate, entries, returned, limit_per_mille },
 })
-const unauthorized = ReturnRateExceeded.of(said('unauthorized', 199, 1, 5))
-const overall = ReturnRateExceeded.of(said('overall', 199, 30, 150))
+const unauthorized = ReturnRateExceeded.of(said('unauthorized', 399, 2, 5))
+const overall = ReturnRateExceeded.of(said('overall', 399, 60, 150))
 
 // each row reads given, when, then
 decisions(returnRate, [
-  ['is within its limits', [], compare(200, { unauthorized: 1, administrative: 6, overall: 30 }), []],
-  ['passes a limit', [], compare(199, { unauthorized: 1, overall: 1 }), [unauthorized]],
-  ['passes several at once', [], compare(199, { unauthorized: 1, overall: 30 }), [unauthorized, overall]],
-  ['passes it once', [unauthorized], compare(199, { unauthorized: 2, overall: 2 }), []],
+  ['is within its limits', [], compare(400, { unauthorized: 2, administrative: 12, overall: 60 }), []],
+  ['passes none by a single return', [], compare(1, { unauthorized: 1, administrative: 1, overall: 1 }), []],
+  ['passes a limit', [], compare(399, { unauthorized: 2, overall: 2 }), [unauthorized]],
+  ['passes several at once', [], compare(399, { unauthorized: 2, overall: 60 }), [unauthorized, overall]],
+  ['passes it once', [unauthorized], compare(399, { unauthorized: 3, overall: 3 }), []],
   [
     'is within its limit again',
     [unauthorized, overall],
@@ -59,8 +60,8 @@ describe('a return', () => {
 
   test('without any entry is above every limit', () => {
     for (const kind of RETURN_RATE_KINDS) {
-      expect(isAbove(kind, { entries: 0, returned: { ...none, [kind]: 1 } })).toBe(true)
-      expect(isAbove(kind, { entries: 0, returned: none })).toBe(false)
+      expect(isAbove(kind, { entries: 0, returned: { ...none, [kind]: 2 } })).toBe(true)
+      expect(isAbove(kind, { entries: 0, returned: { ...none, [kind]: 1 } })).toBe(false)
     }
   })
 })

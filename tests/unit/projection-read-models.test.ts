@@ -7,7 +7,16 @@ import {
   BankDebitRejected,
   BankDebitReleased,
 } from '../../domain/banking/bank-debit-events.ts'
+import {
+  BankFileCaughtUp,
+  BankFileExposed,
+  BankFileFetched,
+  BankFileOverdue,
+  BankFileTreatedAsSent,
+  BankFileUncertain,
+} from '../../domain/banking/bank-file-events.ts'
 import { aggregates } from '../../domain/catalogue.ts'
+import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
 import { OperatorAlertAcknowledged } from '../../domain/operations/operator-alert.ts'
 import { CarrierRegistered } from '../../domain/parties/carrier.ts'
@@ -645,6 +654,24 @@ describe('operator alerts', () => {
       expect(rowsAfter(gated, settled)).toMatchObject([
         { kind: 'debit_quarantined', acknowledged_by: 'test', acknowledged_at: expect.any(String) },
       ])
+    }
+  })
+
+  it('of a file for the bank end when it is found, or fetched and answered', () => {
+    const data = { file_id: FILE, at: '2026-11-24T17:00:00.000Z' }
+    const rowsAfter = (...events: readonly DomainEvent[]) =>
+      spec.given({ stream: `bankFile-${FILE}`, events }).rows().operator_alerts
+    for (const [raised, settled] of [
+      [BankFileUncertain, BankFileExposed],
+      [BankFileUncertain, BankFileFetched],
+      [BankFileUncertain, BankFileTreatedAsSent],
+      [BankFileOverdue, BankFileCaughtUp],
+    ] as const) {
+      const after = settled.of({ ...data, note: null })
+      expect(rowsAfter(raised.of(data))).toMatchObject([{ about: { file_id: FILE }, acknowledged_at: null }])
+      expect(rowsAfter(raised.of(data), after)).toMatchObject([{ acknowledged_at: expect.any(String) }])
+      // it happened again
+      expect(rowsAfter(raised.of(data), after, raised.of(data))).toMatchObject([{ acknowledged_at: null }])
     }
   })
 

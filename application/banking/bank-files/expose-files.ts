@@ -15,7 +15,13 @@ export async function exposeFile(app: FileApp, fileId: string, context: CommandC
   let file = await load(app, fileId)
   if (file.status === 'repeating') {
     const { name, sha256 } = file.content!
-    await folders.stage(name, archived(app, fileId, sha256))
+    const place = await folders.look(name, sha256)
+    // its folder was away, and came back with it
+    if (place === 'fetched') {
+      await recorded(app, file, 'RecordFetched', context)
+      return
+    }
+    if (place === 'absent') await folders.stage(name, archived(app, fileId, sha256))
     file = await recorded(app, file, 'RecordRestaged', context)
   }
   if (file.status !== 'recorded') return
@@ -31,8 +37,8 @@ export async function exposeFile(app: FileApp, fileId: string, context: CommandC
 }
 
 /**
- * Looks after a file that was exposed: whether it was fetched, or is gone without that.
- * @returns what became of it; null: nothing. @throws ProviderUnavailable
+ * Looks after a file that was exposed, or is uncertain: whether it was fetched, is gone without that, or is back.
+ * @returns what became of it; null: nothing, or it stands in the outbox. @throws ProviderUnavailable
  */
 export async function lookAfterFile(
   app: FileApp,
@@ -40,13 +46,16 @@ export async function lookAfterFile(
   context: CommandContext,
 ): Promise<'fetched' | 'uncertain' | null> {
   const file = await load(app, fileId)
-  if (file.status !== 'exposed') return null
+  if (file.status !== 'exposed' && file.status !== 'uncertain') return null
   const place = await app.bankFiles.folders.look(file.content!.name, file.content!.sha256)
-  if (place === 'exposed') return null
-  const isFetched = place === 'fetched'
-  await recorded(app, file, isFetched ? 'RecordFetched' : 'RecordAbsent', context)
-  return isFetched ? 'fetched' : 'uncertain'
+  // one that was never exposed waits for a person
+  const found = place === 'exposed' || place === 'fetched' ? place : 'uncertain'
+  if (found === file.status) return null
+  await recorded(app, file, FOUND[found], context)
+  return found === 'exposed' ? null : found
 }
+
+const FOUND = { exposed: 'RecordExposed', fetched: 'RecordFetched', uncertain: 'RecordAbsent' } as const
 
 /** The content of a file, out of the archive. @throws Error when it is not what was recorded. */
 export async function* archived(
@@ -55,7 +64,7 @@ export async function* archived(
   sha256: string,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256')
-  for await (const chunk of bankFiles.archive.read(archivedFile(fileId))) {
+  for await (const chunk of bankFiles.archive.read(archivedFile(fileId, sha256))) {
     hash.update(chunk)
     yield chunk
   }

@@ -61,21 +61,23 @@ export function listBankReports(
   return readPage(app, REPORTS, scope, page)
 }
 
-const EXPOSED = statement(
-  'exposed-bank-files',
-  (db, $: Parameter<{ readonly status: BankFileStatus; readonly limit: number }>) =>
-    db
-      .selectFrom('bank_files')
-      .select('file_id')
-      .where('status', '=', $('status'))
-      .orderBy('seq')
-      .limit($('limit')),
+interface LookedFor {
+  readonly statuses: readonly BankFileStatus[]
+  readonly limit: number
+}
+const LOOKED_AFTER = statement('bank-files-looked-after', (db, $: Parameter<LookedFor>) =>
+  db
+    .selectFrom('bank_files')
+    .select('file_id')
+    .where('status', '=', ({ fn }) => fn.any($('statuses')))
+    .orderBy('seq')
+    .limit($('limit')),
 )
 /** Files that are looked after at once. */
-const MOST_EXPOSED = 1_000
+const MOST_LOOKED_AFTER = 1_000
 
-/** Files that stand in the outbox, as far as is known, the oldest first. */
-export async function exposedFiles({ read }: Pick<Application, 'read'>): Promise<readonly string[]> {
-  const found = await read.query(EXPOSED, { status: 'exposed', limit: MOST_EXPOSED })
-  return found.map(({ file_id }) => file_id)
+/** Files that stand in the outbox, as far as is known, and those that may come back into it; the oldest first. */
+export async function filesLookedAfter({ read }: Pick<Application, 'read'>): Promise<readonly string[]> {
+  const wanted = { statuses: ['exposed', 'uncertain'], limit: MOST_LOOKED_AFTER } as const
+  return (await read.query(LOOKED_AFTER, wanted)).map(({ file_id }) => file_id)
 }

@@ -4,7 +4,7 @@ import type { CommandContext } from '../../command-handling/command-context.ts'
 import { whileOwned } from '../../ownership/while-owned.ts'
 import type { Leases } from '../../ports/leases.ts'
 import { lookAfterFile } from './expose-files.ts'
-import { exposedFiles } from './list-files.ts'
+import { filesLookedAfter } from './list-files.ts'
 import type { FileApp } from './parts.ts'
 import { takeReports } from './take-reports.ts'
 
@@ -21,16 +21,24 @@ export interface FolderLook {
   readonly uncertain: number
 }
 
-/** Looks into both folders: takes what has come, and sees what became of what was to be fetched. @throws ProviderUnavailable */
+/**
+ * Looks into both folders: sees what became of what was to be fetched, then takes what has come, which may answer to it.
+ * @throws ProviderUnavailable
+ */
 export async function lookAtFolders(
   app: Pick<Application, 'read'> & FileApp,
   context: CommandContext,
 ): Promise<FolderLook> {
-  const taken = await takeReports(app, context)
   const found = { fetched: 0, uncertain: 0 }
-  for (const fileId of await exposedFiles(app)) {
-    const outcome = await lookAfterFile(app, fileId, context)
-    if (outcome !== null) found[outcome] += 1
+  let taken = 0
+  try {
+    for (const fileId of await filesLookedAfter(app)) {
+      const outcome = await lookAfterFile(app, fileId, context)
+      if (outcome !== null) found[outcome] += 1
+    }
+  } finally {
+    // one folder that cannot be used does not hold up the other
+    taken = await takeReports(app, context)
   }
   return { taken, ...found }
 }

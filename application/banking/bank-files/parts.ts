@@ -16,9 +16,9 @@ export function fileIdOf(closesAt: number, part: number): string {
   return derivedId(`bank-file/${isoTime(closesAt)}`, String(part))
 }
 
-/** Where the archive keeps a file that was written. */
-export function archivedFile(fileId: string): string {
-  return `out/${fileId}`
+/** Where the archive keeps a file that was written: each content of its own, whichever attempt is recorded. @param sha256 hex. */
+export function archivedFile(fileId: string, sha256: string): string {
+  return `out/${fileId}/${sha256}`
 }
 
 /** Where it keeps one that came. */

@@ -38,7 +38,7 @@ const CHUNK = 256 * 1024
  * @throws ProviderUnavailable where the folders cannot be used.
  */
 export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> {
-  const { closesAt, context } = batch
+  const { closesAt, context, signal } = batch
   const { originator, limits } = app.bankFiles
   let part = 0
   const recorded = new Set<string>()
@@ -52,7 +52,7 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
   let draft = newDraft(originator, limits)
   const put = async (entry: DraftEntry) => {
     if (addEntry(draft, entry)) return
-    await writeFile(app, { closesAt, part, draft }, context)
+    await writeFile(app, { closesAt, part, draft, signal }, context)
     part += 1
     draft = newDraft(originator, limits)
     if (!addEntry(draft, entry)) throw new Error('An entry does not fit into a file of its own')
@@ -60,6 +60,7 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
   const ofBatch = { closesAt, entryDate: entryDateFrom(app), recorded }
   for await (const entry of orderedDeposits(app, ofBatch, context)) await put(entry)
   for await (const page of batch.entries) {
+    signal.throwIfAborted()
     for (const entry of page) {
       if (recorded.has(entry.legId)) continue
       const drafted = draftOf(entry, entryDateFrom(app))
@@ -67,7 +68,7 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
       else await put(drafted)
     }
   }
-  if (draftedEntries(draft) > 0) await writeFile(app, { closesAt, part, draft }, context)
+  if (draftedEntries(draft) > 0) await writeFile(app, { closesAt, part, draft, signal }, context)
 }
 
 /**
@@ -106,12 +107,13 @@ interface Part {
   readonly closesAt: number
   readonly part: number
   readonly draft: FileDraft
+  readonly signal: AbortSignal
 }
 
 /** Writes one file: numbers, content, archive, then its record in the log, and only then its name in the outbox. */
 async function writeFile(
   app: FileApp,
-  { closesAt, part, draft }: Part,
+  { closesAt, part, draft, signal }: Part,
   context: CommandContext,
 ): Promise<void> {
   const { folders, archive, originator } = app.bankFiles
@@ -122,8 +124,8 @@ async function writeFile(
   checkForward(file.lines())
   const name = `${begun.file_date.replaceAll('-', '')}-${begun.modifier}-${fileId}.ach`
   const { sha256, bytes } = summed(file)
-  await folders.stage(name, encoded(file))
-  await archive.write(archivedFile(fileId), encoded(file))
+  await folders.stage(name, encoded(file, signal))
+  await archive.write(archivedFile(fileId, sha256), encoded(file, signal))
   await recordEntries(app, { fileId, sha256, file }, context)
   const data: BankFileData<'BankFileRecorded'> = {
     ...{ file_id: fileId, name, sha256, bytes, entries_id: entriesIdOf(fileId, sha256) },
@@ -192,8 +194,12 @@ function* texts({ lines }: Pick<FinishedFile, 'lines'>): Generator<Buffer> {
   if (text !== '') yield Buffer.from(text, 'latin1')
 }
 
-async function* encoded(file: Pick<FinishedFile, 'lines'>): AsyncGenerator<Buffer> {
-  yield* texts(file)
+/** @throws the reason of the signal: another attempt may write the file by then. */
+async function* encoded(file: Pick<FinishedFile, 'lines'>, signal: AbortSignal): AsyncGenerator<Buffer> {
+  for (const text of texts(file)) {
+    signal.throwIfAborted()
+    yield text
+  }
 }
 
 function summed(file: Pick<FinishedFile, 'lines'>): { readonly sha256: string; readonly bytes: number } {

@@ -129,7 +129,7 @@ async function compareContent(
 ): Promise<void> {
   const { content } = (await commands.load(bankFile, file_id)).state!
   const hash = createHash('sha256')
-  const written = entriesIn(archive.read(archivedFile(file_id)), hash)
+  const written = entriesIn(archive.read(archivedFile(file_id, content!.sha256)), hash)
   for await (const chunk of entriesOf({ log, registry }, entriesId)) {
     for (const [index, cents] of chunk.amounts_cents.entries()) {
       const trace = traceAt(chunk, index)

@@ -68,8 +68,8 @@ export interface Limits {
 export const LIMITS: Limits = {
   totalCents: MAX_TOTAL_CENTS,
   batchEntries: MAX_BATCH_ENTRIES,
-  // more than a bank takes in one file, and what fits in memory
-  fileEntries: 1_000_000,
+  // some 10 MB, written well within the time of an attempt; a day has 36 files
+  fileEntries: 100_000,
 }
 
 /** Characters of the field that says what of ours an entry is. */
