@@ -83,11 +83,18 @@ test('a debit is processed when no return can be expected any more', () => {
   expect(wantedBy(submitted)).toEqual(['perform process at 2026-11-30T05:00:00.000Z'])
 })
 
-test('debits are told of their file as soon as it is recorded, wherever it is found then', () => {
+test('debits are told of their file as soon as it is recorded, and it is looked for on the day it takes effect', () => {
+  const batch = {
+    ...{ batch_number: 1, description: 'PREMIUM', entry_date: '2026-11-25', service_class: '225' },
+    ...{ entries: 1, debit_cents: 500, credit_cents: 0 },
+  } as const
   const numbers = { first_trace: '021000020000001', last_trace: '021000020000001', bytes: 94 }
   const recorded = BankFileRecorded.of({
-    ...{ file_id: ID, name: 'a.ach', sha256: '0'.repeat(64), entries_id: ID, batches: [], ...numbers },
+    ...{ file_id: ID, name: 'a.ach', sha256: '0'.repeat(64), entries_id: ID, batches: [batch], ...numbers },
     ...{ debit_cents: 500, credit_cents: 0, at: isoTime(0) },
   })
-  expect(wantedBy(recorded)).toEqual(['perform tell-debits'])
+  expect(wantedBy(recorded)).toEqual([
+    'perform tell-debits',
+    'perform find-overdue at 2026-11-25T22:00:00.000Z',
+  ])
 })
