@@ -85,7 +85,7 @@ test('a debit is processed when no return can be expected any more', () => {
 
 test('debits are told of their file as soon as it is recorded, and it is looked for on the day it takes effect', () => {
   const batch = {
-    ...{ batch_number: 1, description: 'PREMIUM', entry_date: '2026-11-25', service_class: '225' },
+    ...{ batch_number: 1, description: 'PREMIUM', entry_date: '2026-11-25', service_class: 225 },
     ...{ entries: 1, debit_cents: 500, credit_cents: 0 },
   } as const
   const numbers = { first_trace: '021000020000001', last_trace: '021000020000001', bytes: 94 }
