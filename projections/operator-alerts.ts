@@ -1,4 +1,4 @@
-import { ALERTS, type AlertKind, alertIdOf } from '../application/operations/operator-alerts.ts'
+import { ALERTS, type AlertKind, alertIdOf } from '../application/operations/alert-kinds.ts'
 import { operatorAlerts as table } from '../application/read-models/operator-alerts.ts'
 import { OperatorAlertAcknowledged } from '../domain/operations/operator-alert.ts'
 import { projection } from './runtime/projection.ts'

@@ -1,11 +1,6 @@
 import { z } from 'zod'
-import {
-  ALERT_KINDS,
-  ALERTS,
-  acknowledgeAlert,
-  findAlert,
-  listAlerts,
-} from '../../application/operations/operator-alerts.ts'
+import { ALERT_KINDS, ALERTS } from '../../application/operations/alert-kinds.ts'
+import { acknowledgeAlert, findAlert, listAlerts } from '../../application/operations/operator-alerts.ts'
 import { id, idOf, optional, text, word } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
 import { contextOf, endpoint, operator } from './api.ts'

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { ALERTS } from '../../application/operations/operator-alerts.ts'
+import { ALERTS } from '../../application/operations/alert-kinds.ts'
 import * as employers from '../../application/parties/employers.ts'
 import * as policies from '../../application/policies/policies.ts'
 import { isMovable } from '../../application/ports/clock.ts'
