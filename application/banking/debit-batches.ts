@@ -69,7 +69,8 @@ async function submitTo(
   environment: Environment,
   handedOver: Pick<RailBatch, 'closesAt' | 'context' | 'signal'>,
 ): Promise<void> {
-  const { closesAt, context } = handedOver
+  const { closesAt, context, signal } = handedOver
+  signal.throwIfAborted()
   const batch = batchOf(closesAt, environment)
   const rail = app.bankRails[environment]
   // the simulated one has nothing else to hand over

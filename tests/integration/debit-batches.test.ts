@@ -104,6 +104,10 @@ test('a debit whose account cannot be read has failed, once, and the others of i
     await submitBatch(app, closesAt, operatorContext(), new AbortController().signal)
     expect(handedOver).toEqual([first, last])
   }
+  handedOver.length = 0
+  const late = AbortSignal.abort(new Error('the time is up'))
+  await expect(submitBatch(app, closesAt, operatorContext(), late)).rejects.toThrow('the time is up')
+  expect(handedOver).toEqual([])
   const begun = ['BankDebitCreated', 'BankDebitScheduled']
   expect(await typesOf(lost)).toEqual([...begun, 'BankDebitLeftOut', 'BankDebitFailed'])
   expect(await typesOf(first)).toEqual(begun)
