@@ -51,7 +51,7 @@ class TableFold implements FoldedTable {
   readonly definition: TableDefinition
   readonly #columns: readonly string[]
   readonly #journal: Journal
-  /** Set once a handler reads the table: only then are its rows worth remembering. */
+  /** Set once rows of it were fetched: only then are its rows worth remembering, and those known must not grow old. */
   isRead = false
   /** True while every row there is stands in memory, so that what is not there does not exist. */
   isComplete = false
@@ -160,7 +160,6 @@ export class Fold {
   holds(reads: ReturnType<Handler['reads']>): boolean {
     for (const name in reads) {
       const table = this.#table(name)
-      table.isRead = true
       for (const key of reads[name]!) if (table.lookUp(idOf(key)) === undefined) return false
     }
     return true
@@ -186,6 +185,7 @@ export class Fold {
   /** Takes fetched rows in; keys without a row are known to be absent from then on. */
   learn(name: string, keys: readonly (readonly unknown[])[], rows: readonly Row[]): void {
     const table = this.#table(name)
+    table.isRead = true
     for (const key of keys) {
       const id = idOf(key)
       if (table.lookUp(id) === undefined) table.known.set(id, null)
