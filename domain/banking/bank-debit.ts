@@ -105,7 +105,12 @@ export type BankDebitCommand =
       readonly confidence: Confidence
       readonly at: number
     }
-  | { readonly type: 'Return'; readonly returnCode: string; readonly at: number }
+  | {
+      readonly type: 'Return'
+      readonly returnCode: string
+      readonly ofBatch?: OfBatch
+      readonly at: number
+    }
   | {
       readonly type: 'PutInFile'
       readonly ofBatch: OfBatch
@@ -129,7 +134,9 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
     if (!state) return reject('not_found', 'debit_not_found', 'There is no such debit')
     const { leg_id, status } = state
     const at = isoTime(command.at)
-    if ('ofBatch' in command && command.ofBatch !== state.batch_closes_at) return []
+    if ('ofBatch' in command && command.ofBatch !== state.batch_closes_at) {
+      return command.type === 'Return' ? presentedAgain() : []
+    }
     switch (command.type) {
       case 'Gate':
         // another run may have been faster, or an operator
@@ -294,6 +301,11 @@ function match(
       ...{ bank_date: bankDate, confidence, matcher_version: MATCHER_VERSION, at: isoTime(at) },
     }),
   ]
+}
+
+function presentedAgain(): Rejection {
+  const why = 'The entry came back before, and the debit was presented again since'
+  return reject('conflict', 'debit_presented_again', why)
 }
 
 function doesNotFit({ status }: BankDebit, verb: string): Rejection {

@@ -122,6 +122,25 @@ test('a live debit goes through a file to its return, and once more when an oper
   expect((await bank.tryOps(`/debits/${other.leg}/represent`)).status).toBe(409)
 })
 
+test('an answer that comes once debits were presented again is not about their new entries', async () => {
+  const legs = [(await bank.arranged(of)).leg, (await bank.arranged(of)).leg]
+  const sent = await closeBatch()
+  const back = legs.map((leg) => ({
+    code: 'R01',
+    originalTrace: entryOf(sent, leg).trace,
+    amountCents: 10_500,
+  }))
+  await brought('unanswered-returns.txt', reportFile(back))
+  for (const leg of legs) await bank.ops(`/debits/${leg}/represent`)
+  const [{ file }] = sent as [BanksEntry]
+  await brought('late-answer.jsonl', answersFile([{ file, outcome: 'accepted' }]))
+  expect(await Promise.all(legs.map(statusOf))).toEqual(['Scheduled', 'Scheduled'])
+  const retried = await closeBatch()
+  expect(retried.map(({ identification }) => identification).sort()).toEqual(
+    legs.map((leg) => leg.slice(0, 15)).sort(),
+  )
+})
+
 test('a file that the bank rejects fails its debits, and one that is not whole counts for nothing', async () => {
   const { id, leg } = await bank.arranged(of)
   const plan = await bank.arranged(of, { total_installments: 3, down_payment_percent: 20 })

@@ -305,6 +305,12 @@ decisions(bankDebit, [
   ['is put into a file once', [created, scheduled, inFile], putInFile, []],
   ['is not in a file of an earlier time', presentedAgain(), putInFile, []],
   ['is not acknowledged by an earlier time', presentedAgain(), { ...acknowledge, ofBatch }, []],
+  [
+    'does not come back once more by an earlier time',
+    presentedAgain(),
+    { ...comeBack(), ofBatch },
+    conflict('debit_presented_again'),
+  ],
   ['does not fail by an earlier time', presentedAgain(), { ...fail, byBank: true, ofBatch }, []],
   ['is presented again', [created, scheduled, returned], represent(), [represented(1)]],
   [
