@@ -56,6 +56,6 @@ async function checkFolder(name: string, path: string, dataDir: string): Promise
   }
   const real = await realpath(path)
   const data = await realpath(dataDir).catch(() => dataDir)
-  if (isWithin(data, real))
-    throw new ConfigError(`${name} is in DATA_DIR (${dataDir}): expected a directory outside it`)
+  if (isWithin(data, real) || isWithin(real, data))
+    throw new ConfigError(`${name} is in DATA_DIR (${dataDir}), or around it: expected a directory apart`)
 }

@@ -54,6 +54,6 @@ export async function correctedAccount(
 }
 
 /** Accounts are corrected once for all debits of a tenant that name them. */
-function correctionIdOf({ tenant_id, environment, account }: BankDebit): string {
+export function correctionIdOf({ tenant_id, environment, account }: BankDebit): string {
   return derivedId(`payer-correction/${tenant_id}/${environment}`, account.fingerprint)
 }

@@ -87,14 +87,14 @@ async function raise(
   const { state: terms } = await app.commands.load(policy, policy_id)
   const { state: from } = await app.commands.load(achAccount, achAccountId)
   const dates = await payDatesOf(app, received)
-  const ingested_at = await firstAcceptance(app, fileId)
+  const period = received.period ?? dates.period
+  const ingested_at = await firstAcceptance(app, fileId, period)
   const now = app.clock.now()
   const check_date = dates.checkDate
   const { closesAt, entryDate: effective_date } = slotFor(check_date, now)
   const stop = billingStop({ check_date, effective_date, created_at: isoTime(now) }, terms!)
   const note = stop === null ? refusal(from!, amountCents) : null
   const ending: EndedAtOnce | undefined = stop ? { stop } : note === null ? undefined : { note }
-  const period = received.period ?? dates.period
   const created = await createDebit(
     app,
     {
@@ -155,12 +155,12 @@ async function payDatesOf(
 const FILE = statement('payroll-file-acceptance', (db, $: Parameter<{ fileId: string }>) =>
   db
     .selectFrom('payroll_files')
-    .select(['employer_id', 'policy_id', 'created_at', 'seq', 'period_start', 'period_end', 'row_count'])
+    .select(['employer_id', 'policy_id', 'created_at', 'row_count'])
     .select(['total_auditable_wages_cents', 'total_premium_cents'])
     .where('file_id', '=', $('fileId')),
 )
-const FIRST = statement(
-  'payroll-file-first-acceptance',
+const ALIKE = statement(
+  'payroll-files-alike',
   (
     db,
     $: Parameter<{
@@ -176,11 +176,16 @@ const FIRST = statement(
   ) =>
     db
       .selectFrom('payroll_files')
-      .select('created_at')
+      .select(['file_id', 'created_at', 'period_start'])
       .where('employer_id', '=', $('employerId'))
       .where('policy_id', '=', $('policyId'))
-      .where('period_start', '=', $('start'))
-      .where('period_end', '=', $('end'))
+      // what sends no period may have one in its rows
+      .where(({ eb, or, and }) =>
+        or([
+          eb('period_start', 'is', null),
+          and([eb('period_start', '=', $('start')), eb('period_end', '=', $('end'))]),
+        ]),
+      )
       .where('row_count', '=', $('rowCount'))
       .where('total_auditable_wages_cents', '=', $('wagesCents'))
       .where('total_premium_cents', '=', $('premiumCents'))
@@ -188,19 +193,28 @@ const FIRST = statement(
       .limit($('limit')),
 )
 
+/** Files of one policy and the same sums that are looked at, the earliest first. */
+const MOST_ALIKE = 20
+
 /**
  * When a file was accepted first, ISO 8601. One whose policy, period, number of rows, wages and premium are those of an
  * earlier file is that file, ingested again; one without a period is always another.
+ * @param period that it was sent with, or that its rows agree on.
  */
-async function firstAcceptance(app: Application, fileId: string): Promise<string> {
+async function firstAcceptance(app: Application, fileId: string, period: PayPeriod | null): Promise<string> {
   const { log, read, readModels } = app
   if (!(await readModels.reached(['payroll-files'], await log.head()))) throw new ReadModelsLate()
   const file = (await read.query(FILE, { fileId }))[0]!
-  if (file.period_start === null || file.period_end === null) return file.created_at
-  const [first] = await read.query(FIRST, {
-    ...{ employerId: file.employer_id, policyId: file.policy_id!, limit: 1 },
-    ...{ start: file.period_start, end: file.period_end, rowCount: file.row_count },
+  if (period === null) return file.created_at
+  const alike = await read.query(ALIKE, {
+    ...{ employerId: file.employer_id, policyId: file.policy_id!, limit: MOST_ALIKE },
+    ...{ start: period.start, end: period.end, rowCount: file.row_count },
     ...{ wagesCents: file.total_auditable_wages_cents, premiumCents: file.total_premium_cents },
   })
-  return first!.created_at
+  for (const { file_id, period_start, created_at } of alike) {
+    if (file_id === fileId || period_start !== null) return created_at
+    const dates = await payDatesOf(app, await receivedFile(app, file_id))
+    if (dates.period?.start === period.start && dates.period.end === period.end) return created_at
+  }
+  return file.created_at
 }

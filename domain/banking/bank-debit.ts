@@ -1,4 +1,4 @@
-import { type CalendarDate, isoTime } from '../kernel/calendar.ts'
+import { type CalendarDate, isoTime, utcDate } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type Rejection, reject } from '../kernel/rejection.ts'
 import {
@@ -32,7 +32,7 @@ import {
   isWaiting,
   mayBeQuarantined,
 } from './bank-debit-state.ts'
-import { bankingDaysAfter, newYorkDate, slotFor, startOf } from './banking-days.ts'
+import { bankingDaysAfter, slotFor, startOf } from './banking-days.ts'
 import { MOST_REPRESENTMENTS, mayBeRepresented, REPRESENTMENT_DAYS } from './nacha/return-codes.ts'
 
 /** Banking days after its entry date that a debit waits for a return. */
@@ -177,7 +177,10 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       case 'Report':
         return report(command, state)
       case 'Process':
-        return status === 'submitted' ? [BankDebitProcessed.of({ leg_id, at })] : []
+        // the bank may have told late that it has it
+        return status === 'submitted'
+          ? [BankDebitProcessed.of({ leg_id, at: at > state.updated_at ? at : state.updated_at })]
+          : []
       case 'Match':
         return match(command, state)
       case 'Return': {
@@ -230,6 +233,13 @@ function leaveOut({ note, at: now }: CommandOf<'LeaveOut'>, state: BankDebit): r
 
 function cancel(state: BankDebit, now: number): readonly BankDebitEvent[] | Rejection {
   const { leg_id, status } = state
+  if (state.source === 'session') {
+    return reject(
+      'conflict',
+      'debit_of_session',
+      'The debit is that of a payment session: it cannot be cancelled',
+    )
+  }
   if (status === 'cancelled') return []
   if (!isWaiting(state) && status !== 'quarantined') return doesNotFit(state, 'cancelled')
   if (hasClosed(state, now)) return batchClosed('cancelled')
@@ -275,9 +285,7 @@ function report(
   const settles = processorStatus === null || SETTLING_WORDS.has(processorStatus)
   // that it is settled once more is no news
   if (settles && state.settlement !== null) return []
-  const settled_on = settles
-    ? (transmissionDate ?? effectiveDate ?? state.entry_date ?? newYorkDate(at))
-    : null
+  const settled_on = settles ? (transmissionDate ?? effectiveDate ?? utcDate(at)) : null
   return [
     BankDebitReported.of({
       ...{ leg_id: state.leg_id, processor_status: processorStatus },

@@ -78,6 +78,8 @@ export type BankFileCommand =
 
 /** It may be found fetched; while it is exposed again, too, where its folder was away. */
 const FETCHABLE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain', 'repeating'])
+/** What an answer tells more of: the bank has it. */
+const HAD_BY_WHO_ANSWERS: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain'])
 /** The bank may have it. */
 const OUTSIDE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'fetched', 'uncertain', 'sent'])
 
@@ -114,8 +116,8 @@ export const bankFile: Decider<BankFile | null, BankFileCommand, BankFileEvent> 
         const batches = before.batches.map((batch) =>
           batch_numbers.includes(batch.batch_number) ? { ...batch, outcome, reason } : batch,
         )
-        // who answers has it
-        const status = before.status === 'uncertain' ? 'sent' : before.status
+        // who answers has it, however it was fetched
+        const status = HAD_BY_WHO_ANSWERS.has(before.status) ? 'sent' : before.status
         return { ...before, batches, status }
       }
       case 'BankFileOverdue':

@@ -74,8 +74,12 @@ function* misplacedFolders(settings: Settings): Iterable<Problem> {
   if (settings.BANK_RAIL !== 'nacha') return
   const { NACHA_OUTBOX_DIR: outbox, NACHA_INBOX_DIR: inbox } = settings
   for (const [name, folder] of Object.entries({ NACHA_OUTBOX_DIR: outbox, NACHA_INBOX_DIR: inbox })) {
-    if (folder !== undefined && isWithin(settings.DATA_DIR, folder)) {
-      yield { name, problem: ` is in DATA_DIR (${settings.DATA_DIR}): expected a directory outside it` }
+    if (folder === undefined) continue
+    if (isWithin(settings.DATA_DIR, folder) || isWithin(folder, settings.DATA_DIR)) {
+      yield {
+        name,
+        problem: ` is in DATA_DIR (${settings.DATA_DIR}), or around it: expected a directory apart`,
+      }
     }
   }
   if (outbox !== undefined && inbox !== undefined && (isWithin(outbox, inbox) || isWithin(inbox, outbox))) {

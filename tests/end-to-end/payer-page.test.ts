@@ -68,7 +68,6 @@ describe('the page of a session', () => {
       scheduled: [200, 'Payment scheduled', []],
       processing: [200, 'Payment processing', []],
       returned: [200, 'Returned by your bank', []],
-      'not collected': [200, 'Payment not collected', []],
       plan: [200, 'Payment plan with Harbor Premium Pay $21.00 due now', ['bank']],
       'plan without down payment': [200, 'Payment plan with Harbor Premium Pay $0.00 due now', ['bank']],
       'plan scheduled': [200, 'Payment plan scheduled', []],

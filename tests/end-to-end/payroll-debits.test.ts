@@ -50,8 +50,12 @@ type Insured = Awaited<ReturnType<typeof insured>>
 const inDays = async (days: number) =>
   new Date((await bank.now()) + days * 86_400_000).toISOString().slice(0, 10)
 /** Reports a payroll of 25.01 dollars of premium. @returns the id of its file. */
-async function reported(of: Insured, employees: readonly Json[] = [employeeRecord()]): Promise<string> {
-  const { status, body } = await report(service, of, { employees, pay_period: PERIOD })
+async function reported(
+  of: Insured,
+  employees: readonly Json[] = [employeeRecord()],
+  pay_period: typeof PERIOD | null = PERIOD,
+): Promise<string> {
+  const { status, body } = await report(service, of, { employees, pay_period: pay_period ?? undefined })
   expect([200, 202]).toContain(status)
   return body.file_id ?? body.report_id
 }
@@ -165,6 +169,16 @@ describe('the premium of a payroll file', () => {
     )
     expect(new Set([first, again, other].map(({ leg_id }) => leg_id)).size).toBe(3)
     expect(again.ingested_at).toBe(first.ingested_at)
+    // rows say it as well
+    const inRows = async (pay_period_end: string) => {
+      const row = employeeRecord({ pay_period_start: PERIOD.start_date, pay_period_end })
+      return debitOf(await reported(of, [row], null))
+    }
+    expect((await inRows(PERIOD.end_date)).ingested_at).toBe(first.ingested_at)
+    const ofOthers = await inRows(PERIOD.start_date)
+    expect(ofOthers.ingested_at).toBe(ofOthers.created_at)
+    await bank.ops('/clock/advance', { seconds: 3_600 })
+    expect((await inRows(PERIOD.start_date)).ingested_at).toBe(ofOthers.ingested_at)
     expect(other.ingested_at).toBe(other.created_at)
   })
 })

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bankingDaysAfter, entryDateOf, nextClose, startOf } from '../../domain/banking/banking-days.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
 import { bankDebitsOf, PAYERS_ACCOUNT, type SettlingCarrier } from '../support/bank-debits.ts'
 import { allEvents } from '../support/core.ts'
 import { enableCheckout, newSession, tokenOf } from '../support/payment-sessions.ts'
@@ -87,14 +88,18 @@ describe('the bank option', () => {
     expect((await bank.ask('GET', '/bank-accounts/ach')).body.data).toEqual([])
   })
 
-  test('sends nothing when it is chosen, nor when its debit is cancelled', async () => {
+  test("sends nothing when it is chosen, and its debit is nobody's to cancel", async () => {
     const { id, leg } = await bank.arranged(carriers.direct)
     await bank.drain()
     for (const type of ['payment.debit_minted', 'payment.completed', 'payment.debit_cancelled']) {
       expect(await bank.toldOfLeg(type, leg)).toEqual([])
     }
     const cancelled = await bank.ask('POST', `/ach/debits/${leg}/cancel`, {})
-    expect([cancelled.status, cancelled.body.data.status]).toEqual([200, 'cancelled'])
+    expect([cancelled.status, cancelled.body.message]).toEqual([
+      409,
+      expect.stringContaining('of a payment session'),
+    ])
+    expect((await bank.transaction(leg)).status).toBe('pending')
     await bank.drain()
     expect(await bank.toldOfLeg('payment.debit_cancelled', leg)).toEqual([])
     expect((await bank.session(id)).status).toBe('scheduled')
@@ -226,13 +231,13 @@ describe('the processor of a carrier with its own bank', () => {
       '2026-01-05',
     ],
     ['the effective date of the report', { effective_date: '2026-01-07' }, '2026-01-07'],
-    ["the debit's own date", {}, null],
+    ['the day it is told', {}, null],
   ])('settles it on %s', async (_name, report, expected) => {
     const { leg } = await bank.submitted(carriers.direct)
-    const { effective_date } = await bank.transaction(leg)
+    const today = isoTime(await bank.now()).slice(0, 10)
     await bank.report(leg, 'settle', { processor_status: 'FileTransmitted', ...report })
     const [{ settled_at }] = await bank.toldOfLeg('payment.debit_settled', leg)
-    expect(settled_at).toBe(`${expected ?? effective_date}T12:00:00.000Z`)
+    expect(settled_at).toBe(`${expected ?? today}T12:00:00.000Z`)
   })
 })
 

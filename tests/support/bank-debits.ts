@@ -23,6 +23,8 @@ export interface SettlingCarrier {
 export interface ArrangedSession {
   readonly id: string
   readonly token: string
+  /** Of its page. */
+  readonly url: string
   /** The debit; undefined where nothing is paid at signing. */
   readonly leg: string
 }
@@ -74,7 +76,7 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
     const token = tokenOf(created)
     const answer = await authorise(token)
     expect([answer.status, answer.body.data.status]).toEqual([200, 'scheduled'])
-    return { id: created.id, token, leg: answer.body.data.leg_id }
+    return { id: created.id, token, url: created.url, leg: answer.body.data.leg_id }
   }
   const report = (leg: string, verb: 'acknowledge' | 'settle' | 'return', body: unknown = {}) =>
     ops(`/bank-rail/${leg}/${verb}`, body)

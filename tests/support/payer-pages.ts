@@ -93,7 +93,6 @@ export async function sessionsInAllStates(
     scheduled: await session(),
     processing: await session(),
     returned: await session(),
-    'not collected': await session(plan),
     plan: await session(plan),
     'plan without down payment': await session({ total_installments: 3 }),
     'plan scheduled': await session(plan),
@@ -121,8 +120,6 @@ export async function sessionsInAllStates(
   await ask('POST', all.replaced, '/reissue', {})
   await operate(service, 'POST', '/clock/advance', { seconds: 16 * 60 })
   const legs = [await arrange(all.processing), await arrange(all.returned)]
-  const stopped = await arrange(all['not collected'])
-  await partner(service, tenant.clientHeaders, 'POST', `/ach/debits/${stopped}/cancel`, {})
   await operate(service, 'POST', '/debit-batches', {})
   for (const leg of legs) await operate(service, 'POST', `/bank-rail/${leg}/acknowledge`, {})
   await operate(service, 'POST', `/bank-rail/${legs[1]}/return`, { return_code: 'R01' })

@@ -191,7 +191,7 @@ describe('settings', () => {
     expect(refusal({ BANKCONNECT: 'plaid' })).toMatch(/^PLAID_CLIENT_ID is missing/)
     expect(refusal({ BANK_RAIL: 'nacha' })).toMatch(/^NACHA_OUTBOX_DIR is missing/)
     expect(refusal({ ...NACHA, DATA_DIR: '/srv/data', NACHA_INBOX_DIR: '/srv/data/in' })).toBe(
-      'NACHA_INBOX_DIR is in DATA_DIR (/srv/data): expected a directory outside it',
+      'NACHA_INBOX_DIR is in DATA_DIR (/srv/data), or around it: expected a directory apart',
     )
     expect(refusal({ ...NACHA, NACHA_INBOX_DIR: '/srv/bank/out/in' })).toMatch(
       /^NACHA_INBOX_DIR is in the other/,

@@ -48,6 +48,7 @@ const created = BankDebitCreated.of({
   ...{ bank_account_id: null, effective_date: null, metadata: {}, ingested_at: at },
   ...{ cancellation_deadline: null, created_at: at },
 })
+const instalment = BankDebitCreated.of({ ...created.data, source: 'instalment', installment_number: 1 })
 // Thanksgiving is the 26th
 const scheduled = BankDebitScheduled.of({
   ...{ ...leg, batch_closes_at: '2026-11-24T22:00:00.000Z', effective_date: '2026-11-25', at },
@@ -65,7 +66,7 @@ const submitted = BankDebitSubmitted.of({ ...leg, effective_date: '2026-11-25', 
 const word = { processor_status: null, transmission_date: null, effective_date: null }
 const reported = (told: Partial<typeof reportedWith>) => BankDebitReported.of({ ...reportedWith, ...told })
 const reportedWith: ReturnType<typeof BankDebitReported.of>['data'] = {
-  ...{ ...leg, ...word, settled_on: '2026-11-25', at },
+  ...{ ...leg, ...word, settled_on: '2026-11-24', at },
 }
 const processed = BankDebitProcessed.of({ ...leg, at })
 const matched = (match_id: string, bank_transaction_id: string, confidence: Confidence) =>
@@ -143,7 +144,12 @@ decisions(bankDebit, [
   ['is acknowledged once', [created, scheduled, submitted], acknowledge, []],
   ['is not acknowledged before it is in a batch', [created], acknowledge, conflict('debit_pending')],
 
-  ['settles without a word on its own date', [created, scheduled, submitted], report(), [reported({})]],
+  [
+    'settles without a word and a date on the day it is told',
+    [created, scheduled, submitted],
+    report(),
+    [reported({})],
+  ],
   [
     'settles on the effective date of the report',
     [created, scheduled, submitted],
@@ -253,24 +259,25 @@ decisions(bankDebit, [
   ['is rejected', [created, gated], refuse, [rejected]],
   ['is not rejected in its batch', [created, scheduled], refuse, conflict('debit_Scheduled')],
   ['does not go when it was rejected', [created, gated, rejected], schedule(), []],
-  ['is cancelled', [created], cancel(), [cancelled]],
-  ['is cancelled in quarantine', [created, gated], cancel(), [cancelled]],
+  ['is cancelled', [instalment], cancel(), [cancelled]],
+  ['is not cancelled where a payer chose it', [created], cancel(), conflict('debit_of_session')],
+  ['is cancelled in quarantine', [instalment, gated], cancel(), [cancelled]],
   [
     'is cancelled until its batch closes',
-    [created, scheduled],
+    [instalment, scheduled],
     cancel(CLOSE - 1000),
     [cancelledBeforeClose()],
   ],
   [
     'is not cancelled once its batch has closed',
-    [created, scheduled],
+    [instalment, scheduled],
     cancel(CLOSE),
     conflict('batch_closed'),
   ],
-  ['is cancelled once', [created, cancelled], cancel(), []],
+  ['is cancelled once', [instalment, cancelled], cancel(), []],
   [
     'is not cancelled when the bank has it',
-    [created, scheduled, submitted],
+    [instalment, scheduled, submitted],
     cancel(),
     conflict('debit_submitted'),
   ],

@@ -167,10 +167,22 @@ decisions(bankFile, [
     [answered([2], 'rejected'), caughtUp],
   ],
   [
-    'is not overdue any more once it is fetched',
-    [...out, overdue, answered([1, 2], 'accepted')],
-    does('RecordFetched'),
-    [fetched, caughtUp],
+    'is not overdue any more once the bank answers, however it was fetched',
+    [...out, overdue],
+    answer('accepted'),
+    [answered([1, 2], 'accepted'), caughtUp],
+  ],
+  [
+    'is not missed where the bank has answered',
+    [...out, answered([1], 'accepted')],
+    does('RecordAbsent'),
+    [],
+  ],
+  [
+    'is not exposed again where the bank has answered',
+    [...out, uncertain, answered([1], 'accepted')],
+    { ...does('ExposeAgain'), note: null },
+    conflict('bank_file_sent'),
   ],
   ['has no such batch', [...out], answer('accepted', 3), { kind: 'not_found', code: 'batch_not_found' }],
   [

@@ -1,14 +1,18 @@
+import { achAccount } from '../../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../../domain/banking/bank-debit.ts'
+import { bankFile } from '../../../domain/banking/bank-file.ts'
 import { correctionOf, type ReportItem } from '../../../domain/banking/nacha/report.ts'
 import { disablesAccount, isReturnOfReceiver } from '../../../domain/banking/nacha/return-codes.ts'
+import { payerCorrection } from '../../../domain/banking/payer-correction.ts'
 import { microDeposits } from '../../../domain/banking/rail-deposits.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { within } from '../../command-handling/verbs.ts'
+import { derivedId } from '../../event-registry.ts'
 import { correctAchAccount, disableAchAccount } from '../ach-accounts.ts'
-import { correctPayerAccount } from '../payer-corrections.ts'
+import { correctionIdOf, correctPayerAccount } from '../payer-corrections.ts'
 import { type ItemOutcome, parked } from './item-outcome.ts'
 import { endDeposits } from './micro-deposits.ts'
 import type { FileApp } from './parts.ts'
@@ -33,10 +37,26 @@ export async function applyItem(
   if (item.kind === 'other') return parked('It is neither a return nor a notification of change')
   const sent = await parts.find(item.originalTrace)
   if (sent.length === 0) return parked('No entry was sent with this trace number')
-  if (item.kind === 'change') return applyChange(parts.app, item, sent[0]!, context)
-  const entry = sent.find(({ amountCents }) => amountCents === item.amountCents)
+  const entry =
+    item.kind === 'change' ? sent[0]! : sent.find(({ amountCents }) => amountCents === item.amountCents)
   if (!entry) return parked('The entry with this trace number was sent with another amount')
-  return applyReturn(parts.app, item, entry, context)
+  await recordSent(parts.app, entry.fileId, context)
+  return item.kind === 'change'
+    ? applyChange(parts.app, item, entry, context)
+    : applyReturn(parts.app, item, entry, context)
+}
+
+/** What a bank sends back it has: nobody sends its file again. */
+async function recordSent(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  fileId: string,
+  context: CommandContext,
+): Promise<void> {
+  const { state } = await commands.load(bankFile, fileId)
+  if (state?.status !== 'uncertain') return
+  const command = { type: 'TreatAsSent', note: 'The bank sent an entry of it back', at: clock.now() } as const
+  // somebody may have found it meanwhile
+  await commands.execute(bankFile, fileId, command, context)
 }
 
 async function applyReturn(
@@ -62,7 +82,7 @@ async function applyReturn(
 
 async function applyChange(
   app: Application,
-  { code, correctedData }: Of<'change'>,
+  { code, originalTrace, correctedData }: Of<'change'>,
   { kind, id }: SentEntry,
   context: CommandContext,
 ): Promise<ItemOutcome> {
@@ -74,19 +94,24 @@ async function applyChange(
   }
   const given = Object.fromEntries(Object.entries(correction).filter(([, value]) => value !== null))
   const correct = { changeCode: code, ...given }
-  if (kind === 'micro-deposit') {
-    const { state: order } = await app.commands.load(microDeposits, id)
-    return outcomeOf(await correctAchAccount(app, order!.ach_account_id, correct, context))
-  }
-  const debit = (await app.commands.load(bankDebit, id)).state!
-  const whose = within(context, debit)
-  return outcomeOf(
-    debit.bank_account_id === null
-      ? await correctPayerAccount(app, debit, correct, whose)
-      : await correctAchAccount(app, debit.bank_account_id, correct, whose),
-  )
-}
-
-function outcomeOf(corrected: unknown): ItemOutcome {
+  // the same one in another file must not undo what was corrected since
+  const what = JSON.stringify([originalTrace, code, correctedData])
+  const commandId = derivedId(app.personalData.fingerprint('bank-correction', what), 'correct')
+  const once = { ...context, commandId, mayRepeat: true }
+  const debit = kind === 'micro-deposit' ? null : (await app.commands.load(bankDebit, id)).state!
+  const whose = debit === null ? once : within(once, debit)
+  const achAccountId =
+    debit === null
+      ? (await app.commands.load(microDeposits, id)).state!.ach_account_id
+      : debit.bank_account_id
+  const isDone =
+    achAccountId === null
+      ? await app.commands.isDone(payerCorrection, correctionIdOf(debit!), 'Correct', whose)
+      : await app.commands.isDone(achAccount, achAccountId, 'Correct', whose)
+  if (isDone) return { outcome: 'repeated' }
+  const corrected =
+    achAccountId === null
+      ? await correctPayerAccount(app, debit!, correct, whose)
+      : await correctAchAccount(app, achAccountId, correct, whose)
   return isRejection(corrected) ? parked(corrected.message) : { outcome: 'applied' }
 }

@@ -43,6 +43,8 @@ export class NachaFolders implements BankFolders {
 
   look(name: string, sha256: string): Promise<FilePlace> {
     return this.#inOutbox(async () => {
+      // of a folder that is away nobody knows what is in it
+      await access(this.#outbox)
       // who fetches it may rename it between two looks, never back
       const places = [
         ['staged', this.#staged(name)],
