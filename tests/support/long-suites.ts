@@ -30,6 +30,8 @@ const LONG: readonly Part[] = [
   { file: 'chaos/instalments-kill' },
   // integration/nacha-files dies at every step
   { file: 'chaos/nacha-kill' },
+  // end-to-end tests of debits, their gates and files have each step of it
+  { file: 'chaos/three-months' },
   // integration/legacy-duplicates stores lines that another attempt has stored
   { file: 'chaos/legacy-import-kill' },
   // integration/copy-events and backup-restore have the same on one server
