@@ -63,7 +63,7 @@ export class BankWord {
       (number) =>
         !file.entries.some(({ batch, description }) => batch === number && description === ACCOUNT_CHECK),
     )
-    const rejected = batches.length > 0 && between(1, 100) <= 4 ? [pick(batches)] : []
+    const rejected = batches.length > 0 && between(1, 100) <= 8 ? [pick(batches)] : []
     this.#answers = [...this.#answers, { day: answerDay, file, rejected, isTyped: between(1, 3) === 1 }]
     const byTrace = new Map(file.entries.map((entry) => [entry.trace, entry]))
     for (const debit of debits) {
