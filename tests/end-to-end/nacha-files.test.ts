@@ -246,6 +246,8 @@ test('what is simulated stays apart: no live credit pays a sandbox debit, no liv
   const [{ effective_date: bank_date }] = await played.list()
   const credit = { bank_transaction_id: 'bt_live', bank_date, amount_cents: 31_007 }
   expect(await bank.credit({ carrierId, policyId }, credit)).toMatchObject({ matched: false })
+  const named = { ...credit, bank_transaction_id: 'bt_named', reference: leg }
+  expect(await bank.credit({ carrierId, policyId }, named)).toMatchObject({ matched: false })
 
   const link = (path: string, body: unknown) => partner(service, tenant.clientHeaders, 'POST', path, body)
   const owner = { user_id: 'user-7', employer_id: tenant.employerId }
@@ -256,6 +258,28 @@ test('what is simulated stays apart: no live credit pays a sandbox debit, no liv
     bankconnect_account_id: accounts[0].bankconnect_account_id,
   })
   expect([refused.status, refused.body.message]).toEqual([409, expect.stringContaining('simulated')])
+})
+
+test('thousands of items that fit nothing are parked, and what fits among them counts', async () => {
+  const { leg } = await bank.arranged(of)
+  const { trace: originalTrace, amountCents } = entryOf(await closeBatch(), leg)
+  const unknown = Array.from({ length: 7_000 }, (_, index) => ({
+    ...{
+      code: 'R01',
+      originalTrace: `0210000${String(29_000_000 + index).padStart(8, '0')}`,
+      amountCents: 5,
+    },
+  }))
+  const report = await brought(
+    'many.txt',
+    reportFile([...unknown, { code: 'R08', originalTrace, amountCents }]),
+  )
+  expect([report.status, report.items, report.applied, report.parked.length]).toEqual([
+    ...['read', 7_001, 1, 7_000],
+  ])
+  expect(await statusOf(leg)).toBe('returned')
+  const about = { report_id: report.report_id }
+  expect(await alertsOf('bank_report_items_parked')).toContainEqual(expect.objectContaining({ about }))
 })
 
 test('operators list and show what there is, and are refused what does not fit', async () => {

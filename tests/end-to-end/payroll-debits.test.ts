@@ -185,7 +185,10 @@ describe('the premium of a payroll file', () => {
   test('that is ingested again is found among many with the same wages, week by week', async () => {
     const of = await insured()
     const inRows = (week: number) => {
-      const days = { pay_period_start: '2026-01-01', pay_period_end: `2026-02-${String(week).padStart(2, '0')}` }
+      const days = {
+        pay_period_start: '2026-01-01',
+        pay_period_end: `2026-02-${String(week).padStart(2, '0')}`,
+      }
       return reported(of, [employeeRecord(days)], null)
     }
     for (let week = 1; week <= 24; week += 1) await inRows(week)

@@ -250,6 +250,13 @@ const again = BankReportReadAgain.of({ ...report, at })
 const resolved = BankReportItemResolved.of({ ...report, line: 3, note: 'seen to', at })
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = BankReportRefused.of({ ...report, reason: 'cut short', at })
+const linesFrom = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index)
+const manyPages = [0, 1, 2, 3, 4].map((page) => parked(...linesFrom(page * 500 + 1, page * 500 + 500)))
+const recordMany = (...lines: number[]) => ({ ...recordRead(0, ...lines), items: 3_000 })
+const readMany = (parked: number) =>
+  BankReportRead.of({ ...read(0, 0, parked).data, items: 3_000, applied: 3_000 - parked })
+const fitsByNow = BankReportItemResolved.of({ ...report, line: 2_500, note: 'It fits by now', at })
 decisions(bankReport, [
   ['is received', [], receive('ret.txt'), [received]],
   ['is received once under a name', [received], receive('ret.txt'), []],
@@ -280,6 +287,19 @@ decisions(bankReport, [
     [received, parked(3), read(2, 0, 1), resolved, again],
     recordRead(0, 3),
     [read(2, 0, 0)],
+  ],
+  ['parks as many items as an append holds', [received], recordMany(...linesFrom(1, 2_501)), manyPages],
+  [
+    'is read with the last of many items',
+    [received, ...manyPages],
+    recordMany(...linesFrom(1, 2_501)),
+    [parked(2_501), readMany(2_501)],
+  ],
+  [
+    'parks no more what fits when an attempt that broke off is repeated',
+    [received, ...manyPages],
+    recordMany(...linesFrom(1, 2_499)),
+    [fitsByNow, readMany(2_499)],
   ],
 ])
 

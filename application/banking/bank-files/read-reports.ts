@@ -81,14 +81,20 @@ type Outcome =
 
 const refusedFor = (reason: string): Outcome => ({ type: 'Refuse', reason })
 
+/** What is more than one append holds is recorded by several, each a step of its own. */
 async function recorded(
   { commands, clock }: Pick<Application, 'commands' | 'clock'>,
   { report_id }: BankReport,
   outcome: Outcome,
   context: CommandContext,
 ): Promise<void> {
-  const after = await commands.execute(bankReport, report_id, { ...outcome, at: clock.now() }, context)
-  if (isRejection(after)) throw new Error(after.message)
+  for (let step = 0; ; step += 1) {
+    const commandId = step === 0 ? context.commandId : derivedId(context.commandId, `recorded/${step}`)
+    const command = { ...outcome, at: clock.now() }
+    const after = await commands.execute(bankReport, report_id, command, { ...context, commandId })
+    if (isRejection(after)) throw new Error(after.message)
+    if (after.state!.status !== 'received') return
+  }
 }
 
 interface Parsed {
