@@ -17,10 +17,12 @@ const MOST = 500
 
 const FILES = statement(
   'bank-files-recorded',
-  (db, $: Parameter<{ readonly after: string; readonly limit: number }>) =>
+  (db, $: Parameter<{ readonly after: string; readonly begun: 'begun'; readonly limit: number }>) =>
     db
       .selectFrom('bank_files')
       .select(['file_id', 'entries_id', 'seq'])
+      // one that is not recorded has no content yet; with its record it has another position
+      .where('status', '<>', $('begun'))
       .where('seq', '>', $('after') as never)
       .orderBy('seq')
       .limit($('limit')),
@@ -66,7 +68,7 @@ export async function compareFiles(app: Application, after: string, findings: Fi
   if (!(await readModels.reached(['bank-files'], await log.head()))) throw new ReadModelsLate()
   let files = 0
   for (let last = after; ; ) {
-    const page = await read.query(FILES, { after: last, limit: PAGE })
+    const page = await read.query(FILES, { after: last, begun: 'begun', limit: PAGE })
     for (const { file_id, entries_id } of page) {
       await compareEntries(app, file_id, entries_id, findings)
       if (bankFiles !== null) await compareContent(app, bankFiles, file_id, entries_id, findings)
