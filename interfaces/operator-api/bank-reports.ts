@@ -46,7 +46,9 @@ const Report = Row.omit({ parked: true })
     parked: z
       .array(Item)
       .readonly()
-      .describe(`The first ${PARKED_TOLD} at the most: others follow when it is read again, once these are resolved`),
+      .describe(
+        `The first ${PARKED_TOLD} at the most: others follow when it is read again, once these are resolved`,
+      ),
     resolved: z.array(z.object({ line: z.int(), note: z.string().nullable(), at: shownTime() })).readonly(),
   })
   .meta({ id: 'BankReport' })
