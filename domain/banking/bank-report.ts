@@ -115,6 +115,8 @@ export type BankReportCommand =
 
 /** Parked items in one event. */
 const ITEMS_AT_ONCE = 500
+/** Parked items that are told one by one, so that they fit into an append; further ones are counted. */
+export const PARKED_TOLD = 2_000
 
 export const bankReport: Decider<BankReport | null, BankReportCommand, BankReportEvent> = {
   category: 'bankReport',
@@ -183,9 +185,10 @@ function recordRead(
   const at = isoTime(now)
   // what a person has seen to stays so
   const open = parked.filter(({ line }) => !resolved.some((one) => one.line === line))
+  const told = open.slice(0, PARKED_TOLD)
   const pages: ParkedItem[][] = []
-  for (let from = 0; from < open.length; from += ITEMS_AT_ONCE)
-    pages.push(open.slice(from, from + ITEMS_AT_ONCE))
+  for (let from = 0; from < told.length; from += ITEMS_AT_ONCE)
+    pages.push(told.slice(from, from + ITEMS_AT_ONCE))
   const applied = items - repeated - parked.length
   return [
     ...pages.map((page) => BankReportItemsParked.of({ report_id, items: page, at })),

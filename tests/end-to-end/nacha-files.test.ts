@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { nextClose } from '../../domain/banking/banking-days.ts'
@@ -192,10 +192,46 @@ test('a file calls for a person while nobody fetches it, or answers, by the clos
   await bank.ops(`/bank-files/${file_id}/acknowledge`)
   await bank.drain()
   expect([await statusOf(leg), await raised()]).toEqual(['submitted', 0])
+  expect(await ops('GET', '/bank-files?limit=1')).toMatchObject([{ file_id, status: 'sent' }])
   // whoever answers has it: that it goes unnoticed makes it uncertain no more
   for (const name of await readdir(theirs.outbox)) await rm(join(theirs.outbox, name))
   await bank.ops('/bank-files/look')
   expect(await ops('GET', `/bank-files/${file_id}`)).toMatchObject({ status: 'sent', answer: 'accepted' })
+})
+
+test('two changes of one account in one report are both applied', async () => {
+  const account = {
+    ...{ owner_type: 'employer', owner_id: tenant.employerId, account_type: 'checking', bank_name: 'B' },
+    ...{ routing_number: '021000021', account_number: '70700070701' },
+  }
+  const created = await partner(service, tenant.clientHeaders, 'POST', '/bank-accounts/ach', account)
+  const { _id } = created.body.data
+  const played = achDebitsOf(service, tenant)
+  const legs = [await played.created(_id), await played.created(_id)]
+  const sent = await closeBatch()
+  const changes = [
+    { code: 'C01', correctedData: '70700070799' },
+    { code: 'C02', correctedData: '011000015' },
+  ].map((change, index) => ({ ...change, originalTrace: entryOf(sent, legs[index]!).trace }))
+  expect(await brought('changes.txt', reportFile(changes))).toMatchObject({ applied: 2, parked: [] })
+  const later = await played.created(_id)
+  expect(entryOf(await closeBatch(), later)).toMatchObject({ routing: '011000015', account: '70700070799' })
+})
+
+test('a file that is not written yet, since its folder is away, keeps nobody from comparing', async () => {
+  const { leg } = await bank.arranged(of)
+  const away = `${theirs.outbox}.away`
+  await rename(theirs.outbox, away)
+  try {
+    expect(await closeBatch().catch(({ code }) => code)).toBe('ENOENT')
+    expect(await ops('GET', '/bank-files?limit=1')).toMatchObject([{ status: 'begun' }])
+    expect(await bank.ops('/reconciliations')).toMatchObject({ difference_count: 0 })
+  } finally {
+    await rename(away, theirs.outbox)
+  }
+  await bank.advanceTo((await bank.now()) + 30 * 60_000)
+  await bank.drain()
+  expect(entryOf(await theirs.fetch(), leg)).toBeDefined()
 })
 
 test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {

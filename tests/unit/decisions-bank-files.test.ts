@@ -24,6 +24,7 @@ import {
   BankReportReceived,
   BankReportRefused,
   bankReport,
+  PARKED_TOLD,
 } from '../../domain/banking/bank-report.ts'
 import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
 import {
@@ -250,6 +251,9 @@ const again = BankReportReadAgain.of({ ...report, at })
 const resolved = BankReportItemResolved.of({ ...report, line: 3, note: 'seen to', at })
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = BankReportRefused.of({ ...report, reason: 'cut short', at })
+/** Items that are told one by one, and further ones. */
+const lines = Array.from({ length: PARKED_TOLD + 1 }, (_, index) => index + 1)
+const pages = [0, 500, 1_000, 1_500].map((from) => parked(...lines.slice(from, from + 500)))
 decisions(bankReport, [
   ['is received', [], receive('ret.txt'), [received]],
   ['is received once under a name', [received], receive('ret.txt'), []],
@@ -263,6 +267,12 @@ decisions(bankReport, [
   ['is refused once', [received, refused], { type: 'Refuse', reason: 'cut short', at: NOW }, []],
   ['is read', [received], recordRead(1), [read(2, 1, 0)]],
   ['is read with items parked', [received], recordRead(1, 3), [parked(3), read(1, 1, 1)]],
+  [
+    'tells of many parked items no more than fit into an append, and counts them all',
+    [received],
+    { ...recordRead(0, ...lines), items: lines.length },
+    [...pages, BankReportRead.of({ ...read(0, 0, lines.length).data, items: lines.length })],
+  ],
   ['is read once', [received, read(3, 0, 0)], recordRead(1), []],
   ['is read again', [received, parked(3), read(2, 0, 1)], { type: 'ReadAgain', at: NOW }, [again]],
   ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, [again]],

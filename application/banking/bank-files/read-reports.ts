@@ -42,6 +42,15 @@ export async function readReport(
   await filesAsOfNow(app)
   const parts: ItemParts = { app, find: sentEntries(app) }
   const outcomes: (readonly [shown: Omit<ParkedItem, 'reason'>, outcome: ItemOutcome])[] = []
+  let changes: Promise<unknown> = Promise.resolve()
+  /** Changes go one after the other: each puts right what the one before left of an account. */
+  const apply = (item: ReportItem | FileAnswer, once: CommandContext): Promise<ItemOutcome> => {
+    if ('outcome' in item) return applyAnswer(app, item, reportId, once)
+    if (item.kind !== 'change') return applyItem(parts, item, once)
+    const change = changes.then(() => applyItem(parts, item, once))
+    changes = change
+    return change
+  }
   for (let from = 0; from < parsed.items.length; from += AT_ONCE) {
     signal.throwIfAborted()
     const some = parsed.items.slice(from, from + AT_ONCE).map(async (item) => {
@@ -50,9 +59,7 @@ export async function readReport(
         // the same whenever the report is read
         commandId: derivedId(`bank-report/${reportId}`, String(item.line)),
       }
-      const outcome =
-        'outcome' in item ? await applyAnswer(app, item, reportId, once) : await applyItem(parts, item, once)
-      return [shownItem(item), outcome] as const
+      return [shownItem(item), await apply(item, once)] as const
     })
     outcomes.push(...(await Promise.all(some)))
   }

@@ -15,15 +15,20 @@ const PAGE = 100
 const AT_ONCE = 64
 const MOST = 500
 
-const FILES = statement(
-  'bank-files-recorded',
-  (db, $: Parameter<{ readonly after: string; readonly limit: number }>) =>
-    db
-      .selectFrom('bank_files')
-      .select(['file_id', 'entries_id', 'seq'])
-      .where('seq', '>', $('after') as never)
-      .orderBy('seq')
-      .limit($('limit')),
+interface Recorded {
+  readonly after: string
+  /** Of files that are begun: nothing is in them yet, and nothing may ever be. */
+  readonly begun: 'begun'
+  readonly limit: number
+}
+const FILES = statement('bank-files-recorded', (db, $: Parameter<Recorded>) =>
+  db
+    .selectFrom('bank_files')
+    .select(['file_id', 'entries_id', 'seq'])
+    .where('seq', '>', $('after') as never)
+    .where('status', '<>', $('begun'))
+    .orderBy('seq')
+    .limit($('limit')),
 )
 interface Misplaced {
   readonly waits: 'in_file'
@@ -66,7 +71,7 @@ export async function compareFiles(app: Application, after: string, findings: Fi
   if (!(await readModels.reached(['bank-files'], await log.head()))) throw new ReadModelsLate()
   let files = 0
   for (let last = after; ; ) {
-    const page = await read.query(FILES, { after: last, limit: PAGE })
+    const page = await read.query(FILES, { after: last, begun: 'begun', limit: PAGE })
     for (const { file_id, entries_id } of page) {
       await compareEntries(app, file_id, entries_id, findings)
       if (bankFiles !== null) await compareContent(app, bankFiles, file_id, entries_id, findings)
