@@ -1,4 +1,5 @@
 import { bankFiles as files, bankReports as reports } from '../application/read-models/bank-files.ts'
+import { HAD_BY_WHO_ANSWERS } from '../domain/banking/bank-file.ts'
 import {
   BankFileAnswered,
   BankFileBegun,
@@ -26,7 +27,7 @@ const ofReport = ({ data }: { data: { report_id: string } }) =>
 /** Files for banks and from them, as they are listed and found by the trace numbers in them. */
 export const bankFiles = projection({
   name: 'bank-files',
-  version: 1,
+  version: 2,
   tables: [files, reports],
   handlers: (on) => [
     on(BankFileBegun, {
@@ -72,8 +73,8 @@ export const bankFiles = projection({
         const isWhole = Object.values(outcomes).every((one) => one === outcome)
         bank_files.change([file_id], {
           ...{ outcomes, answer: isWhole ? outcome : 'partly' },
-          // who answers has it
-          ...(before.status === 'uncertain' && { status: 'sent' as const }),
+          // who answers has it, however it was fetched
+          ...(HAD_BY_WHO_ANSWERS.has(before.status) && { status: 'sent' as const }),
         })
       },
     }),

@@ -1,6 +1,11 @@
 import { achAccount, disabledNote } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
-import type { BankDebit, DebitStatus } from '../../domain/banking/bank-debit-state.ts'
+import {
+  type BankDebit,
+  type DebitStatus,
+  hasClosed,
+  OPEN_STATUSES,
+} from '../../domain/banking/bank-debit-state.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -28,7 +33,6 @@ export async function createAccountDebit(
   return createDebit(app, { ...debit, account: state!.account }, context)
 }
 
-const OPEN: readonly DebitStatus[] = ['pending', 'Scheduled', 'quarantined']
 const OF_ACCOUNT = statement(
   'open-bank-debits-of-account',
   (db, $: Parameter<{ accountId: string; statuses: readonly DebitStatus[]; after: string; limit: number }>) =>
@@ -54,7 +58,7 @@ export async function failDebitsOf(
   await debitsAsOfNow(app)
   const failure = new FirstFailure()
   for (let after = '0'; ; ) {
-    const page = await app.read.query(OF_ACCOUNT, { accountId, statuses: OPEN, after, limit: PAGE })
+    const page = await app.read.query(OF_ACCOUNT, { accountId, statuses: OPEN_STATUSES, after, limit: PAGE })
     for (const { leg_id } of page) {
       await failure.unlessFailing(() => failDebit(app, leg_id, returnCode, context))
     }
@@ -74,15 +78,11 @@ export async function failDebit(
   const { state } = await commands.load(bankDebit, legId)
   const now = clock.now()
   // what went with a batch that has closed may be at the bank: it comes back by itself
-  if (state === null || !OPEN.includes(state.status) || hasClosed(state, now)) return
+  if (state === null || !OPEN_STATUSES.includes(state.status) || hasClosed(state, now)) return
   const note = disabledNote({ return_code: returnCode })
   const commandId = derivedId(context.commandId, `account-disabled/${legId}`)
   const scoped = { ...within(context, state), commandId }
   const outcome = await commands.execute(bankDebit, legId, { type: 'Fail', note, at: now }, scoped)
   // it moved on in between
   if (isRejection(outcome)) return
-}
-
-function hasClosed({ status, batch_closes_at }: BankDebit, now: number): boolean {
-  return status === 'Scheduled' && now >= Date.parse(batch_closes_at!)
 }

@@ -1,5 +1,5 @@
 import { achAccount } from '../../domain/banking/ach-account.ts'
-import type { DebitStatus } from '../../domain/banking/bank-debit-state.ts'
+import { type DebitStatus, OPEN_STATUSES } from '../../domain/banking/bank-debit-state.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -32,9 +32,6 @@ export async function removeNumbers(
   return null
 }
 
-/** Statuses in which a debit is yet to be handed over. */
-const OPEN: readonly DebitStatus[] = ['pending', 'Scheduled', 'quarantined']
-
 interface OfAccount {
   readonly achAccountId: string
 }
@@ -61,7 +58,7 @@ const OPEN_DEBITS = statement(
  */
 async function lastUse(app: Application, achAccountId: string): Promise<number | null> {
   await debitsAsOfNow(app)
-  const open = await app.read.query(OPEN_DEBITS, { achAccountId, statuses: OPEN, limit: 1 })
+  const open = await app.read.query(OPEN_DEBITS, { achAccountId, statuses: OPEN_STATUSES, limit: 1 })
   if (open.length > 0) return app.clock.now()
   const [use] = await app.read.query(USE, { achAccountId })
   const times = [use?.created, use?.effective].filter((time) => typeof time === 'string').map(Date.parse)

@@ -5,17 +5,8 @@ import { isRejection, type Rejection, reject } from '../../domain/kernel/rejecti
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { derivedId } from '../event-registry.ts'
-import type { BankAccount } from '../ports/bank-rail.ts'
+import type { Correction } from './ach-accounts.ts'
 import { keepAccount, keptAccount } from './payer-accounts.ts'
-
-/** What a bank says is right of an account; what is missing stays. */
-interface Correction {
-  /** Of the notification, for example `C01`. */
-  readonly changeCode: string
-  readonly routingNumber?: string
-  readonly accountNumber?: string
-  readonly accountType?: BankAccount['accountType']
-}
 
 /**
  * Applies a bank's notification of change to an account that a payer gave for a session: whatever is debited from it from

@@ -20,12 +20,15 @@ export interface IncomingFile {
 
 /** The folders through which files go to a bank and come from it. Failures throw ProviderUnavailable. */
 export interface BankFolders {
-  /** Writes a file beside its place, for the service alone to read, so that it outlasts a power failure. Replaces one there. */
-  stage(name: string, chunks: AsyncIterable<Uint8Array>): Promise<void>
+  /**
+   * Writes a file beside its place, for the service alone to read, so that it outlasts a power failure: it is there once it is
+   * whole. Attempts that write it with other contents do not meet. @param sha256 of the content, hex.
+   */
+  stage(name: string, sha256: string, chunks: AsyncIterable<Uint8Array>): Promise<void>
   /** Looks for a file with that content. @param sha256 hex. */
   look(name: string, sha256: string): Promise<FilePlace>
-  /** Gives a file that was staged its name, at once. */
-  expose(name: string): Promise<void>
+  /** Gives a file that was staged with that content its name, at once, and removes what other attempts have left of it. */
+  expose(name: string, sha256: string): Promise<void>
   /** Names of files that have come, in their order; whoever brings one gives it its name when it is whole. */
   incoming(): Promise<readonly string[]>
   /** A file that has come; null: it is gone. */

@@ -19,6 +19,9 @@ export const DEBIT_STATUSES = [
 ] as const
 export type DebitStatus = (typeof DEBIT_STATUSES)[number]
 
+/** Statuses in which a debit is yet to be handed over, or decided on. */
+export const OPEN_STATUSES: readonly DebitStatus[] = ['pending', 'Scheduled', 'quarantined']
+
 /** Sources whose debits pass the gates: a payer authorised those of a session, and with them its instalments. */
 export const GATED_SOURCES: readonly DebitSource[] = ['api', 'collection', 'payroll_file']
 
@@ -143,7 +146,10 @@ export function awaitsCredit({ status }: Pick<BankDebit, 'status'>): boolean {
   return status === 'submitted' || status === 'processed'
 }
 
-/** Whether it is in a batch that is over: the bank may have it. @param now epoch milliseconds. */
-export function hasClosed({ status, batch_closes_at }: BankDebit, now: number): boolean {
-  return status === 'Scheduled' && now >= Date.parse(batch_closes_at!)
+/**
+ * Whether it is in a batch that is over: the bank may have it. What stands in a file is, whatever the clock of who asks says.
+ * @param now epoch milliseconds.
+ */
+export function hasClosed({ status, batch_closes_at, in_file }: BankDebit, now: number): boolean {
+  return status === 'Scheduled' && (in_file !== null || now >= Date.parse(batch_closes_at!))
 }

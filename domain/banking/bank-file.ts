@@ -79,7 +79,7 @@ export type BankFileCommand =
 /** It may be found fetched; while it is exposed again, too, where its folder was away. */
 const FETCHABLE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain', 'repeating'])
 /** What an answer tells more of: the bank has it. */
-const HAD_BY_WHO_ANSWERS: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain'])
+export const HAD_BY_WHO_ANSWERS: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain'])
 /** The bank may have it. */
 const OUTSIDE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'fetched', 'uncertain', 'sent'])
 

@@ -113,9 +113,10 @@ export type BankReportCommand =
   | { readonly type: 'ReadAgain'; readonly at: number }
   | { readonly type: 'Resolve'; readonly line: number; readonly note: string | null; readonly at: number }
 
-/** Parked items in one event, and such events in one append: the log limits the bytes of both. */
+/** Parked items in one event. */
 const ITEMS_AT_ONCE = 500
-const PAGES_AT_ONCE = 5
+/** Parked items that are told one by one, so that they fit into an append; further ones are counted. */
+export const PARKED_TOLD = 2_000
 
 export const bankReport: Decider<BankReport | null, BankReportCommand, BankReportEvent> = {
   category: 'bankReport',
@@ -177,33 +178,20 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
   },
 }
 
-/** Parks items a part at a time: a report is read once the last part is recorded, and until then repeated. */
 function recordRead(
   { format, items, repeated, parked, at: now }: Extract<BankReportCommand, { type: 'RecordRead' }>,
-  { report_id, resolved, parked: before }: BankReport,
+  { report_id, resolved }: BankReport,
 ): readonly BankReportEvent[] {
   const at = isoTime(now)
-  const seenTo = linesOf(resolved)
-  const known = linesOf(before)
   // what a person has seen to stays so
-  const open = parked.filter(({ line }) => !seenTo.has(line))
-  const left = open.filter(({ line }) => !known.has(line))
-  const pages: BankReportEvent[] = []
-  for (let from = 0; from < left.length && pages.length < PAGES_AT_ONCE; from += ITEMS_AT_ONCE) {
-    pages.push(BankReportItemsParked.of({ report_id, items: left.slice(from, from + ITEMS_AT_ONCE), at }))
-  }
-  if (left.length > PAGES_AT_ONCE * ITEMS_AT_ONCE) return pages
-  const wanted = linesOf(parked)
-  const fitting = before.filter(({ line }) => !wanted.has(line))
+  const open = parked.filter(({ line }) => !resolved.some((one) => one.line === line))
+  const told = open.slice(0, PARKED_TOLD)
+  const pages: ParkedItem[][] = []
+  for (let from = 0; from < told.length; from += ITEMS_AT_ONCE)
+    pages.push(told.slice(from, from + ITEMS_AT_ONCE))
   const applied = items - repeated - parked.length
   return [
-    ...pages,
-    // an attempt that broke off had parked them
-    ...fitting.map(({ line }) => BankReportItemResolved.of({ report_id, line, note: 'It fits by now', at })),
+    ...pages.map((page) => BankReportItemsParked.of({ report_id, items: page, at })),
     BankReportRead.of({ report_id, format, items, applied, repeated, parked: open.length, at }),
   ]
-}
-
-function linesOf(items: readonly Pick<ParkedItem, 'line'>[]): ReadonlySet<number> {
-  return new Set(items.map(({ line }) => line))
 }

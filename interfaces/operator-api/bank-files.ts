@@ -84,7 +84,7 @@ export const bankFileEndpoints = [
         name: 'name',
         status: 'status',
         answer: 'answer',
-        'debit cents': 'debit_cents',
+        debits: 'debit_cents',
         recorded: 'recorded_at',
       },
     },

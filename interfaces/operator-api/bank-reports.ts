@@ -1,7 +1,12 @@
 import { z } from 'zod'
 import { listBankReports } from '../../application/banking/bank-files/list-files.ts'
 import { decideReport } from '../../application/banking/bank-files/verbs.ts'
-import { BANK_REPORT_STATUSES, type BankReport, bankReport } from '../../domain/banking/bank-report.ts'
+import {
+  BANK_REPORT_STATUSES,
+  type BankReport,
+  bankReport,
+  PARKED_TOLD,
+} from '../../domain/banking/bank-report.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { flagText, id, idOf, optional, text, word } from '../endpoints/fields.ts'
@@ -38,7 +43,12 @@ const Report = Row.omit({ parked: true })
     names: z.array(z.string()).readonly().describe('All names under which the same content came'),
     sha256: z.string(),
     bytes: z.int(),
-    parked: z.array(Item).readonly(),
+    parked: z
+      .array(Item)
+      .readonly()
+      .describe(
+        `The first ${PARKED_TOLD} at the most: others follow when it is read again, once these are resolved`,
+      ),
     resolved: z.array(z.object({ line: z.int(), note: z.string().nullable(), at: shownTime() })).readonly(),
   })
   .meta({ id: 'BankReport' })

@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { nextClose } from '../../domain/banking/banking-days.ts'
@@ -192,10 +192,46 @@ test('a file calls for a person while nobody fetches it, or answers, by the clos
   await bank.ops(`/bank-files/${file_id}/acknowledge`)
   await bank.drain()
   expect([await statusOf(leg), await raised()]).toEqual(['submitted', 0])
+  expect(await ops('GET', '/bank-files?limit=1')).toMatchObject([{ file_id, status: 'sent' }])
   // whoever answers has it: that it goes unnoticed makes it uncertain no more
   for (const name of await readdir(theirs.outbox)) await rm(join(theirs.outbox, name))
   await bank.ops('/bank-files/look')
   expect(await ops('GET', `/bank-files/${file_id}`)).toMatchObject({ status: 'sent', answer: 'accepted' })
+})
+
+test('two changes of one account in one report are both applied', async () => {
+  const account = {
+    ...{ owner_type: 'employer', owner_id: tenant.employerId, account_type: 'checking', bank_name: 'B' },
+    ...{ routing_number: '021000021', account_number: '70700070701' },
+  }
+  const created = await partner(service, tenant.clientHeaders, 'POST', '/bank-accounts/ach', account)
+  const { _id } = created.body.data
+  const played = achDebitsOf(service, tenant)
+  const legs = [await played.created(_id), await played.created(_id)]
+  const sent = await closeBatch()
+  const changes = [
+    { code: 'C01', correctedData: '70700070799' },
+    { code: 'C02', correctedData: '011000015' },
+  ].map((change, index) => ({ ...change, originalTrace: entryOf(sent, legs[index]!).trace }))
+  expect(await brought('changes.txt', reportFile(changes))).toMatchObject({ applied: 2, parked: [] })
+  const later = await played.created(_id)
+  expect(entryOf(await closeBatch(), later)).toMatchObject({ routing: '011000015', account: '70700070799' })
+})
+
+test('a file that is not written yet, since its folder is away, keeps nobody from comparing', async () => {
+  const { leg } = await bank.arranged(of)
+  const away = `${theirs.outbox}.away`
+  await rename(theirs.outbox, away)
+  try {
+    expect(await closeBatch().catch(({ code }) => code)).toBe('ENOENT')
+    expect(await ops('GET', '/bank-files?limit=1')).toMatchObject([{ status: 'begun' }])
+    expect(await bank.ops('/reconciliations')).toMatchObject({ difference_count: 0 })
+  } finally {
+    await rename(away, theirs.outbox)
+  }
+  await bank.advanceTo((await bank.now()) + 30 * 60_000)
+  await bank.drain()
+  expect(entryOf(await theirs.fetch(), leg)).toBeDefined()
 })
 
 test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {
@@ -258,28 +294,6 @@ test('what is simulated stays apart: no live credit pays a sandbox debit, no liv
     bankconnect_account_id: accounts[0].bankconnect_account_id,
   })
   expect([refused.status, refused.body.message]).toEqual([409, expect.stringContaining('simulated')])
-})
-
-test('thousands of items that fit nothing are parked, and what fits among them counts', async () => {
-  const { leg } = await bank.arranged(of)
-  const { trace: originalTrace, amountCents } = entryOf(await closeBatch(), leg)
-  const unknown = Array.from({ length: 7_000 }, (_, index) => ({
-    ...{
-      code: 'R01',
-      originalTrace: `0210000${String(29_000_000 + index).padStart(8, '0')}`,
-      amountCents: 5,
-    },
-  }))
-  const report = await brought(
-    'many.txt',
-    reportFile([...unknown, { code: 'R08', originalTrace, amountCents }]),
-  )
-  expect([report.status, report.items, report.applied, report.parked.length]).toEqual([
-    ...['read', 7_001, 1, 7_000],
-  ])
-  expect(await statusOf(leg)).toBe('returned')
-  const about = { report_id: report.report_id }
-  expect(await alertsOf('bank_report_items_parked')).toContainEqual(expect.objectContaining({ about }))
 })
 
 test('operators list and show what there is, and are refused what does not fit', async () => {

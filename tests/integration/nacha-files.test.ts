@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -186,7 +186,7 @@ describe('a batch', () => {
     const stopping = new AbortController()
     const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
       // the other attempt runs while this one writes
-      stage: async (_name: string, chunks: AsyncIterable<Uint8Array>) => {
+      stage: async (_name: string, _sha256: string, chunks: AsyncIterable<Uint8Array>) => {
         await submit(second)
         for await (const _chunk of chunks);
       },
@@ -202,6 +202,23 @@ describe('a batch', () => {
     stopping.abort(new Error('the time is up'))
     await expect(submit(first, app, stopping.signal)).rejects.toThrow('the time is up')
     expect(await fileOf()).toBeNull()
+  })
+
+  test('is exposed with the content that was recorded, whatever other attempts write meanwhile', async () => {
+    const { folders } = app.bankFiles
+    const sha256Of = (text: string) => createHash('sha256').update(text).digest('hex')
+    const name = '20261124-A-65f0c0ffee0123456789abcd.ach'
+    const stage = (text: string, as = name) => folders.stage(as, sha256Of(text), chunksOf(text))
+    await stage('of the day before', name.replace('24-A', '23-B'))
+    await stage('recorded')
+    await stage('of another attempt')
+    await expect(folders.stage(name, sha256Of('cut'), cutShort('cut'))).rejects.toThrow('died')
+    expect(await folders.look(name, sha256Of('cut'))).toBe('absent')
+    await stage('another file', name.replace('65f0', '75f0'))
+    await folders.expose(name, sha256Of('recorded'))
+    expect(await readFile(join(outbox, name), 'utf8')).toBe('recorded')
+    expect((await readdir(outbox)).filter((one) => one.includes('65f0'))).toEqual([name])
+    expect(await folders.look(name.replace('65f0', '75f0'), sha256Of('another file'))).toBe('staged')
   })
 
   test('that is late takes effect on a later day, never on the day of its file', async () => {
@@ -274,6 +291,14 @@ describe('a file that is not where it should be', () => {
   })
 })
 
+async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
+}
+async function* cutShort(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
+  throw new Error('died')
+}
+
 /** What whoever fetches files does between a crash and the next attempt. */
 const FETCHERS = {
   nothing: async () => undefined,
@@ -337,9 +362,9 @@ function dyingAt(on: FileApp, step: number, at: 'before' | 'after'): FileApp {
     bankFiles: {
       ...on.bankFiles,
       folders: {
-        stage: dying((name, chunks) => folders.stage(name, chunks)),
+        stage: dying((name, sha256, chunks) => folders.stage(name, sha256, chunks)),
         look: (name, sha256) => folders.look(name, sha256),
-        expose: dying((name) => folders.expose(name)),
+        expose: dying((name, sha256) => folders.expose(name, sha256)),
         incoming: () => folders.incoming(),
         read: (name) => folders.read(name),
         take: dying((name) => folders.take(name)),
@@ -393,6 +418,14 @@ describe('files that come', () => {
     await writeFile(join(inbox, 'a.txt'), text)
     expect(await takeReports(app, operatorContext())).toBe(1)
     expect((await app.log.readStream(`bankReport-${report_id}`)).length).toBe(2)
+  })
+
+  test('are taken, although one of them cannot be', async () => {
+    // it is renamed, and no name is longer
+    await writeFile(join(inbox, 'a'.repeat(255)), 'not ours')
+    await writeFile(join(inbox, 'b.txt'), `${text} `)
+    await expect(takeReports(app, operatorContext())).rejects.toThrow('inbox of the bank cannot be used')
+    expect(await app.bankFiles.folders.incoming()).toEqual(['a'.repeat(255)])
   })
 
   test('are taken by whoever repeats what broke off', async () => {

@@ -9,6 +9,7 @@ export interface BanksEntry {
   readonly file: string
   readonly description: string
   readonly code: string
+  readonly routing: string
   readonly account: string
   readonly amountCents: number
   /** The beginning of the debit's id. */
@@ -69,7 +70,8 @@ function entriesOf(file: string, records: readonly string[]): readonly BanksEntr
     if (!line.startsWith('6')) return []
     return [
       {
-        ...{ file, description, code: line.slice(1, 3), account: line.slice(12, 29).trim() },
+        ...{ file, description, code: line.slice(1, 3), routing: line.slice(3, 12) },
+        account: line.slice(12, 29).trim(),
         ...{ amountCents: Number(line.slice(29, 39)), identification: line.slice(39, 54) },
         trace: line.slice(79),
       },

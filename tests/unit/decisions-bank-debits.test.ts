@@ -274,6 +274,12 @@ decisions(bankDebit, [
     cancel(CLOSE),
     conflict('batch_closed'),
   ],
+  [
+    'is not cancelled once it stands in a file, by whatever clock',
+    [instalment, scheduled, inFile],
+    cancel(),
+    conflict('batch_closed'),
+  ],
   ['is cancelled once', [instalment, cancelled], cancel(), []],
   [
     'is not cancelled when the bank has it',
@@ -296,6 +302,7 @@ decisions(bankDebit, [
     { ...fail, at: CLOSE },
     conflict('batch_closed'),
   ],
+  ['does not fail once it stands in a file', [created, scheduled, inFile], fail, conflict('batch_closed')],
   [
     'fails after the close when the bank would not take it',
     [created, scheduled],

@@ -24,6 +24,7 @@ import {
   BankReportReceived,
   BankReportRefused,
   bankReport,
+  PARKED_TOLD,
 } from '../../domain/banking/bank-report.ts'
 import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
 import {
@@ -250,13 +251,9 @@ const again = BankReportReadAgain.of({ ...report, at })
 const resolved = BankReportItemResolved.of({ ...report, line: 3, note: 'seen to', at })
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = BankReportRefused.of({ ...report, reason: 'cut short', at })
-const linesFrom = (first: number, last: number) =>
-  Array.from({ length: last - first + 1 }, (_, index) => first + index)
-const manyPages = [0, 1, 2, 3, 4].map((page) => parked(...linesFrom(page * 500 + 1, page * 500 + 500)))
-const recordMany = (...lines: number[]) => ({ ...recordRead(0, ...lines), items: 3_000 })
-const readMany = (parked: number) =>
-  BankReportRead.of({ ...read(0, 0, parked).data, items: 3_000, applied: 3_000 - parked })
-const fitsByNow = BankReportItemResolved.of({ ...report, line: 2_500, note: 'It fits by now', at })
+/** Items that are told one by one, and further ones. */
+const lines = Array.from({ length: PARKED_TOLD + 1 }, (_, index) => index + 1)
+const pages = [0, 500, 1_000, 1_500].map((from) => parked(...lines.slice(from, from + 500)))
 decisions(bankReport, [
   ['is received', [], receive('ret.txt'), [received]],
   ['is received once under a name', [received], receive('ret.txt'), []],
@@ -270,6 +267,12 @@ decisions(bankReport, [
   ['is refused once', [received, refused], { type: 'Refuse', reason: 'cut short', at: NOW }, []],
   ['is read', [received], recordRead(1), [read(2, 1, 0)]],
   ['is read with items parked', [received], recordRead(1, 3), [parked(3), read(1, 1, 1)]],
+  [
+    'tells of many parked items no more than fit into an append, and counts them all',
+    [received],
+    { ...recordRead(0, ...lines), items: lines.length },
+    [...pages, BankReportRead.of({ ...read(0, 0, lines.length).data, items: lines.length })],
+  ],
   ['is read once', [received, read(3, 0, 0)], recordRead(1), []],
   ['is read again', [received, parked(3), read(2, 0, 1)], { type: 'ReadAgain', at: NOW }, [again]],
   ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, [again]],
@@ -287,19 +290,6 @@ decisions(bankReport, [
     [received, parked(3), read(2, 0, 1), resolved, again],
     recordRead(0, 3),
     [read(2, 0, 0)],
-  ],
-  ['parks as many items as an append holds', [received], recordMany(...linesFrom(1, 2_501)), manyPages],
-  [
-    'is read with the last of many items',
-    [received, ...manyPages],
-    recordMany(...linesFrom(1, 2_501)),
-    [parked(2_501), readMany(2_501)],
-  ],
-  [
-    'parks no more what fits when an attempt that broke off is repeated',
-    [received, ...manyPages],
-    recordMany(...linesFrom(1, 2_499)),
-    [fitsByNow, readMany(2_499)],
   ],
 ])
 

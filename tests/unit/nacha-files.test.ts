@@ -117,7 +117,11 @@ describe('the checker', () => {
     )
 
   test.each<readonly [string, string[], string]>([
-    ['a wrong hash', changed(6, 11, '0000000001'), 'line 6: entry hash'],
+    [
+      'a wrong hash, which is a routing number',
+      changed(6, 11, '0000000001'),
+      'line 6: entry hash: the control record says another one than the entries come to',
+    ],
     ['a wrong total', changed(6, 21, '000000000001'), 'line 6: total of debits'],
     ['a wrong count', changed(7, 14, '00000009'), 'line 7: entries and addenda'],
     [

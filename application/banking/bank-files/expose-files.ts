@@ -21,7 +21,7 @@ export async function exposeFile(app: FileApp, fileId: string, context: CommandC
       await recorded(app, file, 'RecordFetched', context)
       return
     }
-    if (place === 'absent') await folders.stage(name, archived(app, fileId, sha256))
+    if (place === 'absent') await folders.stage(name, sha256, archived(app, fileId, sha256))
     file = await recorded(app, file, 'RecordRestaged', context)
   }
   if (file.status !== 'recorded') return
@@ -31,7 +31,7 @@ export async function exposeFile(app: FileApp, fileId: string, context: CommandC
     await recorded(app, file, 'RecordAbsent', context)
     return
   }
-  if (place === 'staged') await folders.expose(name)
+  if (place === 'staged') await folders.expose(name, sha256)
   file = await recorded(app, file, 'RecordExposed', context)
   if (place === 'fetched') await recorded(app, file, 'RecordFetched', context)
 }

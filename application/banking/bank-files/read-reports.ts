@@ -42,6 +42,15 @@ export async function readReport(
   await filesAsOfNow(app)
   const parts: ItemParts = { app, find: sentEntries(app) }
   const outcomes: (readonly [shown: Omit<ParkedItem, 'reason'>, outcome: ItemOutcome])[] = []
+  let changes: Promise<unknown> = Promise.resolve()
+  /** Changes go one after the other: each puts right what the one before left of an account. */
+  const apply = (item: ReportItem | FileAnswer, once: CommandContext): Promise<ItemOutcome> => {
+    if ('outcome' in item) return applyAnswer(app, item, reportId, once)
+    if (item.kind !== 'change') return applyItem(parts, item, once)
+    const change = changes.then(() => applyItem(parts, item, once))
+    changes = change
+    return change
+  }
   for (let from = 0; from < parsed.items.length; from += AT_ONCE) {
     signal.throwIfAborted()
     const some = parsed.items.slice(from, from + AT_ONCE).map(async (item) => {
@@ -50,9 +59,7 @@ export async function readReport(
         // the same whenever the report is read
         commandId: derivedId(`bank-report/${reportId}`, String(item.line)),
       }
-      const outcome =
-        'outcome' in item ? await applyAnswer(app, item, reportId, once) : await applyItem(parts, item, once)
-      return [shownItem(item), outcome] as const
+      return [shownItem(item), await apply(item, once)] as const
     })
     outcomes.push(...(await Promise.all(some)))
   }
@@ -81,20 +88,14 @@ type Outcome =
 
 const refusedFor = (reason: string): Outcome => ({ type: 'Refuse', reason })
 
-/** What is more than one append holds is recorded by several, each a step of its own. */
 async function recorded(
   { commands, clock }: Pick<Application, 'commands' | 'clock'>,
   { report_id }: BankReport,
   outcome: Outcome,
   context: CommandContext,
 ): Promise<void> {
-  for (let step = 0; ; step += 1) {
-    const commandId = step === 0 ? context.commandId : derivedId(context.commandId, `recorded/${step}`)
-    const command = { ...outcome, at: clock.now() }
-    const after = await commands.execute(bankReport, report_id, command, { ...context, commandId })
-    if (isRejection(after)) throw new Error(after.message)
-    if (after.state!.status !== 'received') return
-  }
+  const after = await commands.execute(bankReport, report_id, { ...outcome, at: clock.now() }, context)
+  if (isRejection(after)) throw new Error(after.message)
 }
 
 interface Parsed {

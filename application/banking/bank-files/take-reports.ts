@@ -2,6 +2,7 @@ import { bankReport } from '../../../domain/banking/bank-report.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
+import { FirstFailure } from '../first-failure.ts'
 import { archivedReport, type FileApp } from './parts.ts'
 
 /** The id of a report, by its content. @param sha256 hex. */
@@ -12,14 +13,16 @@ export function reportIdOf(sha256: string): string {
 /**
  * Takes every file that has come: keeps it, records it, and puts it out of the way. The same content counts once, whatever
  * its name. What is in it is carried out after that.
- * @returns how many files were taken. @throws ProviderUnavailable
+ * @returns how many files were taken. @throws ProviderUnavailable for one that cannot be, once the others are.
  */
 export async function takeReports(app: FileApp, context: CommandContext): Promise<number> {
   const { folders } = app.bankFiles
+  const failure = new FirstFailure()
   let taken = 0
   for (const name of await folders.incoming()) {
-    if (await takeReport(app, name, context)) taken += 1
+    if (await failure.unlessFailing(() => takeReport(app, name, context))) taken += 1
   }
+  failure.throwIfAny()
   return taken
 }
 

@@ -124,7 +124,7 @@ async function writeFile(
   checkForward(file.lines())
   const name = `${begun.file_date.replaceAll('-', '')}-${begun.modifier}-${fileId}.ach`
   const { sha256, bytes } = summed(file)
-  await folders.stage(name, encoded(file, signal))
+  await folders.stage(name, sha256, encoded(file, signal))
   await archive.write(archivedFile(fileId, sha256), encoded(file, signal))
   await recordEntries(app, { fileId, sha256, file }, context)
   const data: BankFileData<'BankFileRecorded'> = {

@@ -15,17 +15,20 @@ const PAGE = 100
 const AT_ONCE = 64
 const MOST = 500
 
-const FILES = statement(
-  'bank-files-recorded',
-  (db, $: Parameter<{ readonly after: string; readonly begun: 'begun'; readonly limit: number }>) =>
-    db
-      .selectFrom('bank_files')
-      .select(['file_id', 'entries_id', 'seq'])
-      // one that is not recorded has no content yet; with its record it has another position
-      .where('status', '<>', $('begun'))
-      .where('seq', '>', $('after') as never)
-      .orderBy('seq')
-      .limit($('limit')),
+interface Recorded {
+  readonly after: string
+  /** Of files that are begun: nothing is in them yet, and nothing may ever be. */
+  readonly begun: 'begun'
+  readonly limit: number
+}
+const FILES = statement('bank-files-recorded', (db, $: Parameter<Recorded>) =>
+  db
+    .selectFrom('bank_files')
+    .select(['file_id', 'entries_id', 'seq'])
+    .where('seq', '>', $('after') as never)
+    .where('status', '<>', $('begun'))
+    .orderBy('seq')
+    .limit($('limit')),
 )
 interface Misplaced {
   readonly waits: 'in_file'

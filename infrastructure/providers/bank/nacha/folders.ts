@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { access, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -26,10 +26,9 @@ export class NachaFolders implements BankFolders {
     this.#inbox = inboxDir
   }
 
-  stage(name: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  stage(name: string, sha256: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     return this.#inOutbox(async () => {
-      const path = this.#staged(name)
-      await unlink(path).catch(unlessMissing)
+      const path = this.#hidden(name, randomUUID())
       const file = await open(path, 'wx', 0o600)
       try {
         for await (const chunk of chunks) await file.writeFile(chunk)
@@ -37,6 +36,8 @@ export class NachaFolders implements BankFolders {
       } finally {
         await file.close()
       }
+      // whole from its first moment, however many write it at once
+      await rename(path, this.#hidden(name, sha256))
       await syncDirectory(this.#outbox)
     })
   }
@@ -47,7 +48,7 @@ export class NachaFolders implements BankFolders {
       await access(this.#outbox)
       // who fetches it may rename it between two looks, never back
       const places = [
-        ['staged', this.#staged(name)],
+        ['staged', this.#hidden(name, sha256)],
         ['exposed', join(this.#outbox, name)],
         ['fetched', join(this.#outbox, `${name}${FETCHED}`)],
       ] as const
@@ -56,10 +57,11 @@ export class NachaFolders implements BankFolders {
     })
   }
 
-  expose(name: string): Promise<void> {
+  expose(name: string, sha256: string): Promise<void> {
     return this.#inOutbox(async () => {
       // another process that exposes it has been faster
-      await rename(this.#staged(name), join(this.#outbox, name)).catch(unlessMissing)
+      await rename(this.#hidden(name, sha256), join(this.#outbox, name)).catch(unlessMissing)
+      for (const left of await this.#leftOf(name)) await unlink(left).catch(unlessMissing)
       await syncDirectory(this.#outbox)
     })
   }
@@ -104,8 +106,18 @@ export class NachaFolders implements BankFolders {
     })
   }
 
-  #staged(name: string): string {
-    return join(this.#outbox, `.${name}.tmp`)
+  /** Beside its place, by its content, or while it is being written. */
+  #hidden(name: string, what: string): string {
+    return join(this.#outbox, `.${name}.${what}.tmp`)
+  }
+
+  /** What attempts that broke off have left of a file: it holds account numbers. */
+  async #leftOf(name: string): Promise<readonly string[]> {
+    // its id, after the day and the modifier of an attempt
+    const id = name.slice(name.lastIndexOf('-') + 1)
+    const isOfIt = (one: string) => one.startsWith('.') && one.includes(`-${id}.`) && one.endsWith('.tmp')
+    const names = await readdir(this.#outbox)
+    return names.filter(isOfIt).map((one) => join(this.#outbox, one))
   }
 
   #inOutbox<Result>(run: () => Promise<Result>): Promise<Result> {
