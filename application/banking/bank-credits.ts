@@ -107,7 +107,10 @@ interface Choice {
 
 async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
   const { reference, carrier_id, amount_cents, bank_date } = credit
+  // a bank shows live money alone; where all is simulated, credits are played for both
+  const environment = app.bankRails.live.kind === 'simulated' ? null : 'live'
   const fits = (debit: BankDebit) =>
+    (environment === null || debit.environment === environment) &&
     debit.carrier_id === carrier_id &&
     debit.settlement_type === 'fbo' &&
     debit.amount_cents === amount_cents &&
@@ -123,9 +126,7 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
   await debitsAsOfNow(app)
   const { from, to } = effectiveDatesOf(bank_date)
   const found = await app.read.query(CANDIDATES, {
-    ...{ carrierId: carrier_id, amountCents: amount_cents, from, to },
-    // a bank shows live money alone; where all is simulated, credits are played for both
-    environment: app.bankRails.live.kind === 'simulated' ? null : ('live' as const),
+    ...{ carrierId: carrier_id, amountCents: amount_cents, environment, from, to },
     ...{ statuses: ['submitted', 'processed'], limit: 2 },
   })
   const [oldest, ...others] = found

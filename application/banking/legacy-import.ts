@@ -76,6 +76,8 @@ export async function importLegacyCollections(
     await storing
   }
   await run.readable()
+  // each batch tells first what is no record, then what fits nothing
+  run.refusals.sort((one, other) => one.line - other.line)
   return run
 }
 

@@ -171,12 +171,13 @@ const ALIKE = statement(
       readonly rowCount: number
       readonly wagesCents: number
       readonly premiumCents: number
+      readonly after: string
       readonly limit: number
     }>,
   ) =>
     db
       .selectFrom('payroll_files')
-      .select(['file_id', 'created_at', 'period_start'])
+      .select(['file_id', 'created_at', 'period_start', 'seq'])
       .where('employer_id', '=', $('employerId'))
       .where('policy_id', '=', $('policyId'))
       // what sends no period may have one in its rows
@@ -189,12 +190,13 @@ const ALIKE = statement(
       .where('row_count', '=', $('rowCount'))
       .where('total_auditable_wages_cents', '=', $('wagesCents'))
       .where('total_premium_cents', '=', $('premiumCents'))
+      .where('seq', '>', $('after') as never)
       .orderBy('seq')
       .limit($('limit')),
 )
 
-/** Files of one policy and the same sums that are looked at, the earliest first. */
-const MOST_ALIKE = 20
+/** Files of one policy and the same sums that are looked at in one go, the earliest first. */
+const ALIKE_AT_ONCE = 20
 
 /**
  * When a file was accepted first, ISO 8601. One whose policy, period, number of rows, wages and premium are those of an
@@ -206,15 +208,20 @@ async function firstAcceptance(app: Application, fileId: string, period: PayPeri
   if (!(await readModels.reached(['payroll-files'], await log.head()))) throw new ReadModelsLate()
   const file = (await read.query(FILE, { fileId }))[0]!
   if (period === null) return file.created_at
-  const alike = await read.query(ALIKE, {
-    ...{ employerId: file.employer_id, policyId: file.policy_id!, limit: MOST_ALIKE },
+  const wanted = {
+    ...{ employerId: file.employer_id, policyId: file.policy_id!, limit: ALIKE_AT_ONCE },
     ...{ start: period.start, end: period.end, rowCount: file.row_count },
     ...{ wagesCents: file.total_auditable_wages_cents, premiumCents: file.total_premium_cents },
-  })
-  for (const { file_id, period_start, created_at } of alike) {
-    if (file_id === fileId || period_start !== null) return created_at
-    const dates = await payDatesOf(app, await receivedFile(app, file_id))
-    if (dates.period?.start === period.start && dates.period.end === period.end) return created_at
   }
-  return file.created_at
+  // the same wages week by week make many that are alike but for the period in their rows
+  for (let after = '0'; ; ) {
+    const alike = await read.query(ALIKE, { ...wanted, after })
+    for (const { file_id, period_start, created_at } of alike) {
+      if (file_id === fileId || period_start !== null) return created_at
+      const dates = await payDatesOf(app, await receivedFile(app, file_id))
+      if (dates.period?.start === period.start && dates.period.end === period.end) return created_at
+    }
+    if (alike.length < ALIKE_AT_ONCE) return file.created_at
+    after = String(alike.at(-1)!.seq)
+  }
 }

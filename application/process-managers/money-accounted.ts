@@ -1,8 +1,15 @@
 import { z } from 'zod'
 import { BankCreditReceived } from '../../domain/banking/bank-credit.ts'
 import {
+  BankDebitCancelled,
   BankDebitCreated,
+  BankDebitFailed,
+  BankDebitGated,
+  BankDebitInFile,
   BankDebitMatched,
+  BankDebitRejected,
+  BankDebitReported,
+  BankDebitRepresented,
   BankDebitReturned,
   BankDebitSubmitted,
 } from '../../domain/banking/bank-debit-events.ts'
@@ -18,6 +25,11 @@ import { backoff, contextOf, on, perform, processManager, work } from './runtime
 import { unlessLate } from './through-outages.ts'
 
 const nothing = z.object({})
+/** By these, too, a debit goes from one account into another, or into none. */
+const MOVING = [
+  ...[BankDebitInFile, BankDebitSubmitted, BankDebitReported, BankDebitMatched, BankDebitRepresented],
+  ...[BankDebitGated, BankDebitRejected, BankDebitFailed, BankDebitCancelled],
+] as const
 
 /**
  * Holds the money to account: all that is said of it is compared in each night after a day on which any moved, and what
@@ -30,8 +42,7 @@ export function moneyAccounted(app: Application) {
     startAt: 'registration',
     on: [
       on(BankDebitCreated, ({ data }) => inTheNightAfter(data.created_at)),
-      on(BankDebitSubmitted, ({ data }) => inTheNightAfter(data.at)),
-      on(BankDebitMatched, ({ data }) => inTheNightAfter(data.at)),
+      ...MOVING.map((type) => on(type, ({ data }) => inTheNightAfter(data.at))),
       on(BankCreditReceived, ({ data }) => inTheNightAfter(data.received_at)),
       on(BankDebitReturned, ({ data, metadata: { tenant_id, environment } }) => [
         ...inTheNightAfter(data.at),

@@ -98,10 +98,10 @@ describe('an import', () => {
     const name = newImport()
     const good = amounts(2_500).map((premium_cents) => record({ premium_cents }))
     const bad = new Map<number, unknown>([
-      [2, '{"employer_id"'],
+      [2, record({ employer_id: 'f'.repeat(24) })],
       [3, ''],
       [4, record({ status: 'sent' })],
-      [5, record({ employer_id: 'f'.repeat(24) })],
+      [5, '{"employer_id"'],
       [1_500, '[]'],
       [2_400, '{"status":"at_sb","status":"returned"}'],
     ])
@@ -113,9 +113,9 @@ describe('an import', () => {
     expect(first.body.data).toEqual({
       ...{ import_id: name, stored: 2_494, repeated: 0, refused_count: 5 },
       refused: [
-        { line: 2, reason: expect.stringMatching(/not (valid )?JSON/) },
+        { line: 2, reason: 'employer_id names no employer' },
         { line: 4, reason: expect.stringMatching(/^status must be one of/) },
-        { line: 5, reason: 'employer_id names no employer' },
+        { line: 5, reason: expect.stringMatching(/not (valid )?JSON/) },
         { line: 1_500, reason: 'The line must be a JSON object' },
         { line: 2_400, reason: expect.stringMatching(/^The key status stands there twice/) },
       ],

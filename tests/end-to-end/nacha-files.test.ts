@@ -282,6 +282,8 @@ test('what is simulated stays apart: no live credit pays a sandbox debit, no liv
   const [{ effective_date: bank_date }] = await played.list()
   const credit = { bank_transaction_id: 'bt_live', bank_date, amount_cents: 31_007 }
   expect(await bank.credit({ carrierId, policyId }, credit)).toMatchObject({ matched: false })
+  const named = { ...credit, bank_transaction_id: 'bt_named', reference: leg }
+  expect(await bank.credit({ carrierId, policyId }, named)).toMatchObject({ matched: false })
 
   const link = (path: string, body: unknown) => partner(service, tenant.clientHeaders, 'POST', path, body)
   const owner = { user_id: 'user-7', employer_id: tenant.employerId }

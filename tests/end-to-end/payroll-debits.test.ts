@@ -181,6 +181,23 @@ describe('the premium of a payroll file', () => {
     expect((await inRows(PERIOD.start_date)).ingested_at).toBe(ofOthers.ingested_at)
     expect(other.ingested_at).toBe(other.created_at)
   })
+
+  test('that is ingested again is found among many with the same wages, week by week', async () => {
+    const of = await insured()
+    const inRows = (week: number) => {
+      const days = {
+        pay_period_start: '2026-01-01',
+        pay_period_end: `2026-02-${String(week).padStart(2, '0')}`,
+      }
+      return reported(of, [employeeRecord(days)], null)
+    }
+    for (let week = 1; week <= 24; week += 1) await inRows(week)
+    const last = await debitOf(await inRows(25))
+    await bank.ops('/clock/advance', { seconds: 3_600 })
+    const again = await debitOf(await inRows(25))
+    expect(again.leg_id).not.toBe(last.leg_id)
+    expect(again.ingested_at).toBe(last.ingested_at)
+  })
 })
 
 describe('a debit of a payroll file', () => {

@@ -7,11 +7,14 @@ import { derivedId } from '../../application/event-registry.ts'
 import { bankCredit } from '../../domain/banking/bank-credit.ts'
 import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
 import { bankFile } from '../../domain/banking/bank-file.ts'
+import { LIMITS } from '../../domain/banking/nacha/draft.ts'
 import type { Reconciliation } from '../../domain/banking/reconciliation.ts'
 import { returnRate } from '../../domain/banking/return-rate.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { streamOf } from '../../domain/kernel/decider.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
+import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
+import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
 import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { bankDebits } from '../../projections/bank-debits.ts'
@@ -23,6 +26,7 @@ import { returnRates } from '../../projections/return-rates.ts'
 import { Projections } from '../../projections/runtime/projections.ts'
 import { recordBankFile } from '../support/bank-files.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { ORIGINATOR } from '../support/nacha-files.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -195,6 +199,19 @@ test('a debit that has ended, although the bank took its entry, is found', async
   ]
   accepted(await app.commands.execute(bankFile, file_id, commands, operatorContext()))
   expect(await whatDiffers()).toEqual([...before, ['file_differs', leg, carrier_id]])
+})
+
+test('a file that could not be written yet holds up no comparison', async () => {
+  const before = await whatDiffers()
+  const [file_id, batch_closes_at] = [newId(), now()]
+  const dated = { part: 0, file_date: '2026-12-01', file_time: '1701', modifier: 'B' }
+  const data = { file_id, batch_closes_at, ...dated, first_sequence: 1, count: 1, at: now() }
+  accepted(await app.commands.execute(bankFile, file_id, { type: 'Begin', data }, operatorContext()))
+  const folders = new NachaFolders({ outboxDir: '/nowhere', inboxDir: '/nowhere' })
+  const archive = new EncryptedBankArchive(process.bench.database.pool, app.vault)
+  const bankFiles = { folders, archive, originator: ORIGINATOR, limits: LIMITS }
+  const { differences } = accepted(await reconcile({ ...app, bankFiles }, 'operator', operatorContext()))
+  expect(differences).toHaveLength(before.length)
 })
 
 test('a tenant whose debits come back too often is told of once for each limit', async () => {

@@ -2,9 +2,15 @@ import { expect, test } from 'vitest'
 import type { RecordedEvent } from '../../application/event-registry.ts'
 import { bankDebits } from '../../application/process-managers/bank-debits.ts'
 import { bankFiles } from '../../application/process-managers/bank-files.ts'
+import { moneyAccounted } from '../../application/process-managers/money-accounted.ts'
+import type { ProcessManager } from '../../application/process-managers/runtime/process-manager.ts'
 import {
+  BankDebitCancelled,
   BankDebitCreated,
   type BankDebitEvent,
+  BankDebitFailed,
+  BankDebitGated,
+  BankDebitInFile,
   BankDebitReleased,
   BankDebitScheduled,
   BankDebitSubmitted,
@@ -15,11 +21,16 @@ import { isoTime } from '../../domain/kernel/calendar.ts'
 const ID = 'a'.repeat(24)
 const MINUTE = 60_000
 
+// reacting is pure: whatever the work needs is not touched
+const nothing = {} as Parameters<typeof bankDebits>[0]
+
 /** What an event makes the process managers want, and when. @param intervalMs of the batch worker. */
-function wantedBy(event: BankDebitEvent | BankFileEvent, intervalMs = MINUTE): readonly string[] {
-  // reacting is pure: whatever the work needs is not touched
-  const nothing = {} as Parameters<typeof bankDebits>[0]
-  const intents = [bankDebits(nothing, intervalMs), bankFiles(nothing)]
+function wantedBy(
+  event: BankDebitEvent | BankFileEvent,
+  intervalMs = MINUTE,
+  managers: readonly ProcessManager[] = [bankDebits(nothing, intervalMs), bankFiles(nothing)],
+): readonly string[] {
+  const intents = managers
     .flatMap(({ on }) => on.filter(({ type }) => type.name === event.type))
     .flatMap(({ react }) => react(event as unknown as RecordedEvent, undefined as never))
   return intents.map((intent) => {
@@ -46,6 +57,21 @@ test('a debit that waits arms the next run of the batch worker, and nothing else
   const run = 'perform run-batch at'
   expect(wantedBy(createdAt('2026-11-24T17:00:00.000Z'))).toEqual([`${run} 2026-11-24T17:01:00.000Z`])
   expect(wantedBy(createdAt('2026-11-24T17:00:59.999Z'))).toEqual([`${run} 2026-11-24T17:01:00.000Z`])
+})
+
+test('money is compared in the night after a day on which any moved, in whichever way', () => {
+  const at = '2026-11-24T17:00:00.000Z'
+  const gate = { gate: 'billing', status: 'failed', reason: 'non_paygo_blocked' } as const
+  const entry = { file_id: ID, trace_number: '021000020000001', entry_date: '2026-11-25' }
+  const wanted = [
+    createdAt(at),
+    BankDebitGated.of({ leg_id: ID, ...gate, at }),
+    BankDebitFailed.of({ leg_id: ID, note: 'rejected', at }),
+    BankDebitCancelled.of({ leg_id: ID, at }),
+    BankDebitInFile.of({ leg_id: ID, ...entry, at }),
+  ].map((event) => wantedBy(event, MINUTE, [moneyAccounted(nothing)]))
+  expect(wanted).toEqual(wanted.map(() => ['perform reconcile at 2026-11-25T08:00:00.000Z']))
+  expect(wantedBy(scheduled, MINUTE, [moneyAccounted(nothing)])).toEqual([])
 })
 
 test('a debit that was released waits for the next run', () => {
