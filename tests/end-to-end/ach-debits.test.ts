@@ -107,6 +107,14 @@ describe('a debit', () => {
     expect(fees).toEqual({ transaction_id: id, fees: [], total_cents: 0 })
   })
 
+  test.each(['2199-06-01', '2199-06-01T23:30', '2199-06-01T23:30:00.5', '2199-06-01T23:30:00+05:00'])(
+    'takes effect on the day that is written in %s',
+    async (effective_date) => {
+      await bank.created(account, { effective_date })
+      expect((await bank.list())[0]).toMatchObject({ effective_date: '2199-06-01' })
+    },
+  )
+
   test('names employer, carrier, policy and account that are there and belong together', async () => {
     const other = await bank.insured()
     const [elsewhere] = await Promise.all([bank.account(other.employerId)])
@@ -361,6 +369,9 @@ describe('the ledger', () => {
     expect(await found('&from_date=2025-02-01')).toEqual(debits)
     expect(await found('&to_date=2025-01-31&status=sb_remit')).toEqual(['legacy sb_remit'])
     expect(await found('&to_date=2025-01-30')).toEqual([])
+    // of a time without a zone, the one in UTC
+    expect(await found('&from_date=2025-02-01T00:00:00')).toEqual(debits)
+    expect(await found('&to_date=2025-01-30T23:59:59.999')).toEqual([])
     expect(await found('&from_date=2025-02-01&sort_by=amount_cents&sort_order=asc')).toEqual([
       ...['cancelled', 'submitted', 'pending', 'open'],
     ])
