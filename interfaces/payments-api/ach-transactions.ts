@@ -89,8 +89,11 @@ export const achTransactionEndpoints = [
   }),
 ]
 
+/** The last moment that compares as text; a zone may put one beyond it. */
+const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z')
+
 /** A bound in ISO 8601. @param ofDate what a date is taken for. */
 function boundOf(value: string | number | undefined, ofDate: string): string | null {
   if (value === undefined) return null
-  return typeof value === 'number' ? isoTime(value) : `${value}${ofDate}`
+  return typeof value === 'number' ? isoTime(Math.min(value, LAST_MOMENT)) : `${value}${ofDate}`
 }
