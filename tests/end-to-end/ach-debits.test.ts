@@ -132,6 +132,13 @@ describe('a debit', () => {
       const answer = await create(bank.debit(account, overrides))
       expect(refusal(answer)).toEqual([400, false, 'Bad Request', expect.stringContaining(field)])
     }
+    const mine = await newClient(service, tenant.tenantId, {
+      ...{ environment: 'live', employer_ids: [tenant.employerId] },
+    })
+    for (const [field, overrides] of wrong) {
+      const answer = await create(bank.debit(account, overrides), undefined, mine.headers)
+      expect(refusal(answer)).toEqual([403, false, 'Forbidden', expect.stringContaining(field)])
+    }
     const outside = await newClient(service, tenant.tenantId, {
       environment: 'live',
       employer_ids: [other.employerId],
@@ -372,6 +379,8 @@ describe('the ledger', () => {
     // of a time without a zone, the one in UTC
     expect(await found('&from_date=2025-02-01T00:00:00')).toEqual(debits)
     expect(await found('&to_date=2025-01-30T23:59:59.999')).toEqual([])
+    // which in UTC is in the year 10000
+    expect(await found('&from_date=2025-02-01&to_date=9999-12-31T23:59:59-05:00')).toEqual(debits)
     expect(await found('&from_date=2025-02-01&sort_by=amount_cents&sort_order=asc')).toEqual([
       ...['cancelled', 'submitted', 'pending', 'open'],
     ])
