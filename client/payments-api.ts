@@ -2564,7 +2564,7 @@ export interface operations {
                 employer_id?: string;
                 policy_id?: string;
                 status?: string;
-                /** @description Created at or after; a date or a time */
+                /** @description Created at or after; a date or a time, UTC where it has no zone */
                 from_date?: string;
                 /** @description Created at or before; of a date its whole day, UTC */
                 to_date?: string;

@@ -1,4 +1,8 @@
-import { achAccounts, bankAccounts as table } from '../application/read-models/bank-accounts.ts'
+import {
+  achAccounts,
+  primaryBankAccounts,
+  bankAccounts as table,
+} from '../application/read-models/bank-accounts.ts'
 import {
   AchAccountCreated,
   AchAccountDeleted,
@@ -30,8 +34,8 @@ const ownerOf = ({ employer_id, carrier_id, user_id }: Associated) =>
 /** Bank accounts of both layers, as they are listed and looked for. */
 export const bankAccounts = projection({
   name: 'bank-accounts',
-  version: 1,
-  tables: [table, achAccounts],
+  version: 2,
+  tables: [table, achAccounts, primaryBankAccounts],
   handlers: (on) => [
     on(BankAccountCreated, {
       apply({ data, position }, { bank_accounts }) {
@@ -39,7 +43,7 @@ export const bankAccounts = projection({
         bank_accounts.put({
           ...{ bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id },
           ...{ connection_type: data.connection_type, status: 'active' },
-          ...{ primary_of: null, is_primary: false, seq: position },
+          ...{ owner: ownerOf(data), seq: position },
         })
       },
     }),
@@ -52,45 +56,22 @@ export const bankAccounts = projection({
         const { employer_id = row.employer_id, carrier_id = row.carrier_id } = data
         const { connection_type = row.connection_type, status = row.status } = data
         const owner = ownerOf({ employer_id, carrier_id, user_id: row.user_id })
-        bank_accounts.change([bank_account_id], {
-          ...{ employer_id, carrier_id, connection_type, status },
-          is_primary: row.primary_of === owner,
-        })
+        const now = { employer_id, carrier_id, connection_type, status, owner }
+        bank_accounts.change([bank_account_id], now)
       },
     }),
     on(BankAccountDeleted, {
       apply: ({ data }, { bank_accounts }) => bank_accounts.remove(data.bank_account_id),
     }),
     on(PrimaryAccountChosen, {
-      reads: ({ data: { layer, account_id, replaces } }) =>
-        layer === 'bank_account'
-          ? {
-              bank_accounts: [account_id, ...(replaces === null ? [] : [replaces])].map(
-                (id) => [id] as const,
-              ),
-            }
-          : {},
-      apply({ data: { layer, account_id, replaces, owner_type, owner_id } }, { bank_accounts }) {
+      apply({ data: { primary_id, layer, account_id, owner_type, owner_id } }, { primary_bank_accounts }) {
         if (layer !== 'bank_account') return
-        const primary_of = `${owner_type}/${owner_id}`
-        const chosen = bank_accounts.get(account_id)
-        // whoever chose it did not know that it was deleted, or belongs to another by now
-        if (chosen) {
-          bank_accounts.change([account_id], { primary_of, is_primary: ownerOf(chosen) === primary_of })
-        }
-        if (replaces !== null && bank_accounts.get(replaces)?.primary_of === primary_of) {
-          bank_accounts.change([replaces], { primary_of: null, is_primary: false })
-        }
+        primary_bank_accounts.put({ primary_id, account_id, owner: `${owner_type}/${owner_id}` })
       },
     }),
     on(PrimaryAccountCleared, {
-      reads: ({ data: { layer, account_id } }) =>
-        layer === 'bank_account' ? { bank_accounts: [[account_id]] } : {},
-      apply({ data }, { bank_accounts }) {
-        const { layer, account_id, owner_type, owner_id } = data
-        if (layer !== 'bank_account') return
-        if (bank_accounts.get(account_id)?.primary_of !== `${owner_type}/${owner_id}`) return
-        bank_accounts.change([account_id], { primary_of: null, is_primary: false })
+      apply({ data: { primary_id, layer } }, { primary_bank_accounts }) {
+        if (layer === 'bank_account') primary_bank_accounts.remove(primary_id)
       },
     }),
     on(AchAccountCreated, {

@@ -55,6 +55,7 @@ export function namedPolicy(
     if (!mayActFor(client, ids.employerId)) return outside('employer')
     if (!mayUseCarrier(client, carrierId) || !mayUseCarrier(client, found.policy.carrier_id))
       return outside('carrier')
+    if (!mayActFor(client, found.policy.employer_id)) return outside('policy')
     if (found.policy.employer_id !== ids.employerId) return mismatch('employer')
     if (found.policy.carrier_id !== carrierId) return mismatch('carrier')
     return found as NamedPolicy

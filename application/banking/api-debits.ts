@@ -9,6 +9,7 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { createAccountDebit } from './account-debits.ts'
+import { associationOf, isInScope } from './account-owners.ts'
 import { debitableAccount } from './ach-accounts.ts'
 import { type AskedDebit, claimKey, type NamedDebit, namedDebit, standingOf } from './debit-keys.ts'
 
@@ -118,8 +119,10 @@ async function namedAccount(
   if (isRejection(named) && named.kind === 'not_found') return named
   const account = await debitableAccount(app, client, bank_account_id)
   if (account === null) return noAccount('bank_account_id')
-  if (isRejection(named)) return named
-  return refuseOwner(account, employerId, 'bank_account_id') ?? account
+  const refusals = [named, await refuseOwner(app, client, account, employerId, 'bank_account_id')].filter(
+    isRejection,
+  )
+  return refusals.find(({ kind }) => kind === 'forbidden') ?? refusals[0] ?? account
 }
 
 /** @param field that names the account. */
@@ -128,12 +131,16 @@ export function noAccount(field: string): Rejection {
   return reject('not_found', 'ach_account_not_found', why, field)
 }
 
-export function refuseOwner(
-  { owner_type, owner_id }: AchAccount,
+/** Refuses an account of somebody else, whom the key may not even reach. @throws ReadModelsLate */
+export async function refuseOwner(
+  app: Application,
+  client: Client,
+  { owner_type: ownerType, owner_id: ownerId }: AchAccount,
   employerId: string,
   field: string,
-): Rejection | null {
-  if (owner_type === 'employer' && owner_id === employerId) return null
+): Promise<Rejection | null> {
+  if (ownerType === 'employer' && ownerId === employerId) return null
+  if (!(await isInScope(app, client, associationOf({ ownerType, ownerId })))) return outside(field)
   return reject('invalid', 'account_mismatch', `${field} names an account of another owner`, field)
 }
 

@@ -129,7 +129,8 @@ export async function changeBankAccount(
     before.owner.owner_type !== now.owner.owner_type || before.owner.owner_id !== now.owner.owner_id
   if (isMoved) await clearPrimary(app, before, context)
   if (primary === true) await choosePrimary(app, now, context)
-  if (primary === false && !isMoved) await clearPrimary(app, now, context)
+  // its new owner may have chosen it when it belonged to it before, or was about to
+  else if (isMoved || primary === false) await clearPrimary(app, now, context)
   return shownBankAccount(app, after)
 }
 
@@ -165,7 +166,14 @@ const accountsOf = (db: Reading, $: Parameter<BankAccountScope>) =>
     .where((eb) => equalsIfGiven(eb, 'status', $('status')))
     .where((eb) => {
       const wanted = eb.cast<boolean | null>($('primary'), 'boolean')
-      return eb.or([eb(wanted, 'is', null), eb('is_primary', '=', wanted as never)])
+      const isPrimary = eb.exists(
+        eb
+          .selectFrom('primary_bank_accounts as chosen')
+          .select('chosen.primary_id')
+          .whereRef('chosen.account_id', '=', 'bank_accounts.bank_account_id')
+          .whereRef('chosen.owner', '=', 'bank_accounts.owner'),
+      )
+      return eb.or([eb(wanted, 'is', null), eb(isPrimary, '=', wanted as never)])
     })
 const BANK_ACCOUNTS = {
   projection: 'bank-accounts',

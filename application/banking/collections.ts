@@ -148,10 +148,12 @@ async function examine(
   if (account === null && !areAllKnown) return noAccount('bankAccountId')
 
   const carriers = policies.map(({ carrier_id }) => carrier_id)
-  const refusal =
-    outsideKey(client, employer_id, carriers) ??
-    refusePolicies(policies, employer_id) ??
-    (account && refuseOwner(account, employer_id, 'bankAccountId'))
+  const refusals = [
+    outsideKey(client, employer_id, carriers),
+    refusePolicies(client, policies, employer_id),
+    account && (await refuseOwner(app, client, account, employer_id, 'bankAccountId')),
+  ].filter((one) => one !== null)
+  const refusal = refusals.find(({ kind }) => kind === 'forbidden') ?? refusals[0]
   if (refusal) return refusal
   const reused = standings.indexOf('other')
   if (reused >= 0) return debitKeyReused(named[reused]!.field)
@@ -211,7 +213,9 @@ function outsideKey(client: Client, employerId: string, carrierIds: readonly str
   return index < 0 ? null : outside(`policyCollections[${index}].policyId`)
 }
 
-function refusePolicies(policies: readonly Policy[], employerId: string): Rejection | null {
+function refusePolicies(client: Client, policies: readonly Policy[], employerId: string): Rejection | null {
+  const hidden = policies.findIndex(({ employer_id }) => !mayActFor(client, employer_id))
+  if (hidden >= 0) return outside(`policyCollections[${hidden}].policyId`)
   const index = policies.findIndex(({ employer_id }) => employer_id !== employerId)
   if (index < 0) return null
   const field = `policyCollections[${index}].policyId`

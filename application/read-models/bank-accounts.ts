@@ -1,7 +1,7 @@
 import type { AchAccountStatus } from '../../domain/banking/ach-account.ts'
 import type { BankAccountRecord } from '../../domain/banking/bank-account.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { bigint, boolean, orNull, table, text } from './table.ts'
+import { bigint, orNull, table, text } from './table.ts'
 
 /** What metadata accounts are found by; what they are stands in the log. Deleted ones are not here. */
 export const bankAccounts = table('bank_accounts', {
@@ -15,10 +15,8 @@ export const bankAccounts = table('bank_accounts', {
     carrier_id: orNull(text()),
     connection_type: text<BankAccountRecord['connection_type']>(),
     status: text<BankAccountRecord['status']>(),
-    /** Whose primary account it was chosen as, by employer, else carrier, else user; null: nobody's. */
-    primary_of: orNull(text()),
-    /** It is so of whom it belongs to now. */
-    is_primary: boolean(),
+    /** Whose primary account it can be: `employer/<id>`, else `carrier/<id>`, else `user/<id>`. */
+    owner: text(),
     /** Order of creation. */
     seq: bigint(),
   },
@@ -26,6 +24,16 @@ export const bankAccounts = table('bank_accounts', {
     ['tenant_id', 'environment', 'seq desc'],
     ['employer_id', 'seq desc'],
   ],
+})
+
+/**
+ * Which metadata account each owner chose last. It may belong to another owner by now, who may have chosen it as well: it is
+ * primary where the two owners are the same.
+ */
+export const primaryBankAccounts = table('primary_bank_accounts', {
+  key: ['primary_id'],
+  columns: { primary_id: text(), account_id: text(), owner: text() },
+  indexes: [['account_id']],
 })
 
 /** What ACH accounts are found by; what they are stands in the log. Deleted ones are not here. */

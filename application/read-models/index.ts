@@ -1,5 +1,5 @@
 import { agentCredentials } from './agent-credentials.ts'
-import { achAccounts, bankAccounts } from './bank-accounts.ts'
+import { achAccounts, bankAccounts, primaryBankAccounts } from './bank-accounts.ts'
 import { bankConnections, bankTransactions } from './bank-connections.ts'
 import { bankDebits } from './bank-debits.ts'
 import { bankFiles, bankReports } from './bank-files.ts'
@@ -34,6 +34,7 @@ export const readModels = [
   bankReports,
   bankAccounts,
   achAccounts,
+  primaryBankAccounts,
   legacyCollections,
   carrierBalances,
   bookedDebits,

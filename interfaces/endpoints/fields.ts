@@ -86,6 +86,29 @@ export function time() {
     .meta({ format: 'date-time' })
 }
 
+const WHEN = 'must be an existing date or a time in ISO 8601, like 2026-01-31 or 2026-01-31T12:00:00Z'
+
+/** A date, as it is, or a moment in ISO 8601, as epoch milliseconds: one without a zone is taken for UTC, like dates. */
+export function dateOrTime() {
+  return z
+    .string(wrongType(WHEN))
+    .refine((value) => isCalendarDate(value) || momentOf(value) !== null, WHEN)
+    .transform((value) => (isCalendarDate(value) ? value : momentOf(value)!))
+    .meta({
+      override: {
+        anyOf: [
+          { type: 'string', format: 'date' },
+          { type: 'string', format: 'date-time' },
+        ],
+      },
+    })
+}
+
+/** A time in ISO 8601 as epoch milliseconds, UTC where it has no zone; null for what is none. */
+export function momentOf(text: string): number | null {
+  return parseTime(text) ?? parseTime(`${text}Z`)
+}
+
 /** A field that may be missing or null; null then. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? null)

@@ -218,7 +218,9 @@ function byPath(routes: readonly Route[]): Map<string, Route[]> {
 /** The query parameters of a request; of a repeated one the last counts. */
 export function queryOf(request: express.Request): ReadonlyMap<string, string> {
   const at = request.url.indexOf('?')
-  return new Map(at < 0 ? [] : new URLSearchParams(request.url.slice(at + 1)))
+  const sent = new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1))
+  // like texts that are stored: PostgreSQL takes no NUL
+  return new Map([...sent].map(([name, value]) => [name, value.replaceAll('\0', '\ufffd')]))
 }
 
 /** A host that listens. */

@@ -8,10 +8,10 @@ import { requestHash } from '../../application/idempotency/request-hash.ts'
 import type { RailReport } from '../../application/ports/bank-rail.ts'
 import { PAYMENT_PURPOSES } from '../../domain/banking/bank-debit-events.ts'
 import { RETURN_CODE } from '../../domain/banking/nacha/return-codes.ts'
-import { isCalendarDate, parseTime } from '../../domain/kernel/calendar.ts'
+import { isCalendarDate } from '../../domain/kernel/calendar.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted } from '../endpoints/endpoint.ts'
-import { date, id, idOf, optional, text, word, wrongType } from '../endpoints/fields.ts'
+import { date, id, idOf, momentOf, optional, text, word, wrongType } from '../endpoints/fields.ts'
 import { shownState, TransactionState } from './ach-transaction-schemas.ts'
 import { contextOf, endpoint, keyed, partner, partnerIn } from './api.ts'
 import { metadata } from './metadata.ts'
@@ -44,7 +44,7 @@ export function bodyKey() {
 function day() {
   return z
     .string(wrongType(DATE))
-    .refine((value) => isCalendarDate(value) || parseTime(value) !== null, DATE)
+    .refine((value) => isCalendarDate(value) || momentOf(value) !== null, DATE)
     .refine((value) => value.slice(0, 10) <= LAST_DATE, DATE)
     .transform((value) => value.slice(0, 10))
     .meta({ description: 'A date, or a time, of which the date as it stands there counts' })

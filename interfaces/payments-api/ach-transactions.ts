@@ -4,7 +4,7 @@ import { historyOf } from '../../application/banking/transaction-history.ts'
 import { statusesOf, transactionOf } from '../../application/banking/transactions.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { accepted } from '../endpoints/endpoint.ts'
-import { date, id, idOf, text, time, word } from '../endpoints/fields.ts'
+import { dateOrTime, id, idOf, text, word } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
 import { AchTransaction, HistoryEntry, shownRow } from './ach-transaction-schemas.ts'
 import { endpoint, partner } from './api.ts'
@@ -12,7 +12,7 @@ import { endpoint, partner } from './api.ts'
 const params = z.object({ transaction_id: idOf('transaction') })
 const NONE = { 404: 'There is no such transaction' } as const
 
-const bound = (description: string) => z.union([date(), time()]).optional().describe(description)
+const bound = (description: string) => dateOrTime().optional().describe(description)
 
 export const achTransactionEndpoints = [
   endpoint({
@@ -31,7 +31,7 @@ export const achTransactionEndpoints = [
       employer_id: id().optional(),
       policy_id: id().optional(),
       status: text(40).optional(),
-      from_date: bound('Created at or after; a date or a time'),
+      from_date: bound('Created at or after; a date or a time, UTC where it has no zone'),
       to_date: bound('Created at or before; of a date its whole day, UTC'),
       sort_by: word(...SORTS).default('created_at'),
       sort_order: word('asc', 'desc').default('desc'),
@@ -89,8 +89,11 @@ export const achTransactionEndpoints = [
   }),
 ]
 
+/** The last moment that compares as text; a zone may put one beyond it. */
+const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z')
+
 /** A bound in ISO 8601. @param ofDate what a date is taken for. */
 function boundOf(value: string | number | undefined, ofDate: string): string | null {
   if (value === undefined) return null
-  return typeof value === 'number' ? isoTime(value) : `${value}${ofDate}`
+  return typeof value === 'number' ? isoTime(Math.min(value, LAST_MOMENT)) : `${value}${ofDate}`
 }

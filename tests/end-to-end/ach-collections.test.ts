@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { achDebitsOf } from '../support/ach-debits.ts'
+import { newClient } from '../support/intake.ts'
 import { webhookEvents } from '../support/payments.ts'
 import { type Answer, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type SharedService, sharedService } from '../support/service.ts'
@@ -21,7 +22,8 @@ beforeAll(async () => {
   second = await bank.policy()
 })
 
-const collect = (body: unknown, key?: string) => bank.ask('POST', '/ach/collections', body, key)
+const collect = (body: unknown, key?: string, as?: Readonly<Record<string, string>>) =>
+  bank.ask('POST', '/ach/collections', body, key, as)
 const refusal = ({ status, body }: Answer) => [status, body.ok, body.error, body.message]
 const idsOf = ({ body }: Answer) =>
   body.data.transactions.map(({ transaction_id }: { transaction_id: string }) => transaction_id)
@@ -150,6 +152,13 @@ test('names what is there and belongs together, or creates nothing', async () =>
       status,
       expect.stringContaining(field),
     ])
+  }
+  const mine = await newClient(service, tenant.tenantId, {
+    ...{ environment: 'live', employer_ids: [tenant.employerId] },
+  })
+  for (const [, field, body] of cases.slice(-2)) {
+    const answer = await collect(body, undefined, mine.headers)
+    expect([field, answer.status, answer.body.message]).toEqual([field, 403, expect.stringContaining(field)])
   }
   expect(await bank.total()).toBe(before)
 })

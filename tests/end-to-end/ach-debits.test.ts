@@ -107,6 +107,14 @@ describe('a debit', () => {
     expect(fees).toEqual({ transaction_id: id, fees: [], total_cents: 0 })
   })
 
+  test.each(['2199-06-01', '2199-06-01T23:30', '2199-06-01T23:30:00.5', '2199-06-01T23:30:00+05:00'])(
+    'takes effect on the day that is written in %s',
+    async (effective_date) => {
+      await bank.created(account, { effective_date })
+      expect((await bank.list())[0]).toMatchObject({ effective_date: '2199-06-01' })
+    },
+  )
+
   test('names employer, carrier, policy and account that are there and belong together', async () => {
     const other = await bank.insured()
     const [elsewhere] = await Promise.all([bank.account(other.employerId)])
@@ -123,6 +131,13 @@ describe('a debit', () => {
     for (const [field, overrides] of wrong) {
       const answer = await create(bank.debit(account, overrides))
       expect(refusal(answer)).toEqual([400, false, 'Bad Request', expect.stringContaining(field)])
+    }
+    const mine = await newClient(service, tenant.tenantId, {
+      ...{ environment: 'live', employer_ids: [tenant.employerId] },
+    })
+    for (const [field, overrides] of wrong) {
+      const answer = await create(bank.debit(account, overrides), undefined, mine.headers)
+      expect(refusal(answer)).toEqual([403, false, 'Forbidden', expect.stringContaining(field)])
     }
     const outside = await newClient(service, tenant.tenantId, {
       environment: 'live',
@@ -361,6 +376,11 @@ describe('the ledger', () => {
     expect(await found('&from_date=2025-02-01')).toEqual(debits)
     expect(await found('&to_date=2025-01-31&status=sb_remit')).toEqual(['legacy sb_remit'])
     expect(await found('&to_date=2025-01-30')).toEqual([])
+    // of a time without a zone, the one in UTC
+    expect(await found('&from_date=2025-02-01T00:00:00')).toEqual(debits)
+    expect(await found('&to_date=2025-01-30T23:59:59.999')).toEqual([])
+    // which in UTC is in the year 10000
+    expect(await found('&from_date=2025-02-01&to_date=9999-12-31T23:59:59-05:00')).toEqual(debits)
     expect(await found('&from_date=2025-02-01&sort_by=amount_cents&sort_order=asc')).toEqual([
       ...['cancelled', 'submitted', 'pending', 'open'],
     ])

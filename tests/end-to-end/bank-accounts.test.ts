@@ -249,6 +249,32 @@ describe('the primary account of an owner', () => {
     expect(filtered).toEqual([settled])
   })
 
+  test('is the same one by the filter, however accounts are chosen while they move', async () => {
+    const owners = [await employer(), await employer()] as const
+    for (const owner of owners) {
+      const accounts: Json[] = await Promise.all(
+        Array.from({ length: 4 }, () => newBank({ employer_id: owner, primary: true })),
+      )
+      const answers = await Promise.all(
+        accounts.flatMap(({ _id }) => [
+          ask('PATCH', `/bank-accounts/${_id}/default`, { primary: true }),
+          ...owners.map((employer_id) =>
+            ask('PATCH', `/bank-accounts/${_id}`, { employer_id, primary: true }),
+          ),
+          ask('PATCH', `/bank-accounts/${_id}`, { primary: false }),
+        ]),
+      )
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+      for (const one of owners) {
+        const all: Json[] = await shown(`/bank-accounts?employer_id=${one}&limit=200`)
+        for (const wanted of [true, false]) {
+          const found = await shown(`/bank-accounts?employer_id=${one}&primary=${wanted}&limit=200`)
+          expect(found).toEqual(all.filter(({ primary }) => primary === wanted))
+        }
+      }
+    }
+  })
+
   test('is one also of many that are chosen and deleted at once, in each layer', async () => {
     const employer_id = await employer()
     const mine = { owner_id: employer_id, is_primary: true }

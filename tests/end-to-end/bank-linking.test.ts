@@ -222,6 +222,9 @@ describe('with the simulated bank link', () => {
       const ofAccount = all.filter((one) => one.bankconnect_account_id === bankconnect_account_id)
       expect(await calls.get(path(`&bankconnect_account_id=${bankconnect_account_id}`))).toEqual(ofAccount)
       expect(await calls.get(path(`&employer_id=${NO_ID}`))).toEqual([])
+      // what no database takes
+      expect(await calls.get(path('&bankconnect_account_id=a%00b'))).toEqual([])
+      expect(await calls.get('/bankconnect/transactions?bankconnect_item_id=%00')).toEqual([])
       expect((await calls.get(path(`&employer_id=${tenant.employerId}`))).length).toBe(18)
     })
 

@@ -644,7 +644,7 @@ describe('outside the carriers or employers of the key', () => {
     ['/payment-links', () => sandbox, () => newLink()],
     ['/payment-sessions', () => live, () => newSession()],
   ] as const)(
-    'a policy of another carrier or employer is forbidden or a mismatch, never sold: %s',
+    'a policy of another carrier or employer is forbidden, never sold: %s',
     async (path, world, request) => {
       const { tenant, other, secondCarrier, secondEmployer, inside } = world()
       const employer = { employerId: tenant.employerId, carrierId: secondCarrier }
@@ -654,7 +654,7 @@ describe('outside the carriers or employers of the key', () => {
         for (const [overrides, status] of [
           [{ policy_id: policyId }, 403],
           [{ policy_id: policyId, carrier_id: secondCarrier }, 403],
-          [{ policy_id: theirs.policyId }, 400],
+          [{ policy_id: theirs.policyId }, 403],
           [{ policy_id: theirs.policyId, employer_id: secondEmployer }, 403],
           [{ carrier_id: other.carrierId }, 404],
           [{ employer_id: other.employerId }, 404],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { EventRegistry } from '../../application/event-registry.ts'
 import { AgentCredentialIssued, AgentCredentialRevoked } from '../../domain/access/agent-credential.ts'
+import { BankAccountChanged, BankAccountCreated } from '../../domain/banking/bank-account.ts'
 import {
   BankDebitGated,
   BankDebitRejected,
@@ -15,6 +16,7 @@ import {
   BankFileTreatedAsSent,
   BankFileUncertain,
 } from '../../domain/banking/bank-file-events.ts'
+import { PrimaryAccountChosen, PrimaryAccountCleared } from '../../domain/banking/primary-account.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import type { Sealed } from '../../domain/kernel/sealed.ts'
@@ -52,6 +54,7 @@ import {
 import { WebhookDeliveryDropped } from '../../domain/webhooks/webhook-event.ts'
 import { WebhookSubscriptionDisabled } from '../../domain/webhooks/webhook-subscriptions.ts'
 import { agentCredentials } from '../../projections/agent-credentials.ts'
+import { bankAccounts } from '../../projections/bank-accounts.ts'
 import { employeeRegister } from '../../projections/employee-register.ts'
 import { employers } from '../../projections/employers.ts'
 import { projections } from '../../projections/index.ts'
@@ -60,7 +63,7 @@ import { payrollFiles } from '../../projections/payroll-files.ts'
 import { policies } from '../../projections/policies.ts'
 import { Fold } from '../../projections/runtime/fold.ts'
 import type { Projection } from '../../projections/runtime/projection.ts'
-import { recorded, specifyProjection, TENANT } from '../support/projection-spec.ts'
+import { type Happened, recorded, specifyProjection, TENANT } from '../support/projection-spec.ts'
 
 const id = (digit: string) => digit.repeat(24)
 const FILE = id('f')
@@ -495,6 +498,62 @@ describe('policies', () => {
         policies: [{ status: 'cancelled' }],
         carriers: [{ carrier_id: id('d'), tenant_id: TENANT, name: 'Carrier of Last Resort' }],
       })
+  })
+})
+
+describe('bank accounts', () => {
+  const [account, from, to] = [id('1'), id('2'), id('3')]
+  const created: Happened = {
+    stream: `bankAccount-${account}`,
+    events: [
+      BankAccountCreated.of({
+        ...{ bank_account_id: account, tenant_id: TENANT, environment: 'live', user_id: 'user-1' },
+        ...{ name: 'Operating', bank_name: 'First Bank', employer_id: from, carrier_id: null },
+        ...{ connection_type: 'manual', primary: false, created_at: '2026-03-01T12:00:00.000Z' },
+      }),
+    ],
+  }
+  const moved: Happened = {
+    stream: created.stream,
+    events: [
+      BankAccountChanged.of({ bank_account_id: account, employer_id: to, at: '2026-03-01T12:00:01.000Z' }),
+    ],
+  }
+  const primary = (owner_id: string) => ({
+    ...({ primary_id: id(owner_id[0] === '2' ? 'c' : 'd'), layer: 'bank_account' } as const),
+    ...({ owner_type: 'employer', owner_id, account_id: account } as const),
+    at: '2026-03-01T12:00:02.000Z',
+  })
+  const chosen = (owner_id: string): Happened => ({
+    stream: `primaryAccount-${primary(owner_id).primary_id}`,
+    events: [
+      PrimaryAccountChosen.of({
+        ...primary(owner_id),
+        ...{ tenant_id: TENANT, environment: 'live', replaces: null },
+      }),
+    ],
+  })
+  const cleared = (owner_id: string): Happened => ({
+    stream: chosen(owner_id).stream,
+    events: [PrimaryAccountCleared.of(primary(owner_id))],
+  })
+
+  it('stay primary of whom they belong to when an owner chooses one that has gone meanwhile', () => {
+    specifyProjection(bankAccounts)
+      .given(created, moved, chosen(to), chosen(from))
+      .thenRows({
+        bank_accounts: [{ bank_account_id: account, employer_id: to, owner: `employer/${to}` }],
+        primary_bank_accounts: [
+          { account_id: account, owner: `employer/${from}` },
+          { account_id: account, owner: `employer/${to}` },
+        ],
+      })
+  })
+
+  it('are primary of nobody whose choice was cleared', () => {
+    specifyProjection(bankAccounts)
+      .given(created, chosen(from), moved, chosen(to), cleared(to))
+      .thenRows({ primary_bank_accounts: [{ account_id: account, owner: `employer/${from}` }] })
   })
 })
 
