@@ -13,7 +13,7 @@ import { debitsAsOfNow, type Page, pages } from './debit-batches.ts'
 import { gateInquiry } from './gate-facts.ts'
 
 /** Debits that are looked at in one go. */
-const PAGE = 250
+const PAGE = 500
 
 /** What a run made of debits: how many came to which status. */
 export interface BatchRun {
@@ -112,10 +112,10 @@ async function judgeAll(
 
 /** Debits as they stand, without those that cannot be read. */
 async function loadAll({ commands }: Application, legs: readonly string[]): Promise<readonly BankDebit[]> {
-  await commands.preload(bankDebit, legs)
+  const read = await commands.preload(bankDebit, legs)
   const load = async (legId: string) => {
     try {
-      return (await commands.load(bankDebit, legId)).state
+      return (read.get(legId) ?? (await commands.load(bankDebit, legId))).state
     } catch (error) {
       if (error instanceof UnreadableEvent) return null
       throw error

@@ -57,7 +57,10 @@ export function gateInquiry(app: Application, runId: string): GateInquiry {
     const [collected] = await Promise.all([
       collectedByLegacy(
         app,
-        debits.map((debit) => ({ ...debit, effective_date: dateOf(debit) })),
+        debits.map((debit) => {
+          const { leg_id, employer_id, amount_cents, period } = debit
+          return { leg_id, employer_id, amount_cents, period, effective_date: dateOf(debit) }
+        }),
       ),
       learn(policies, idsOf(debits, 'policy_id'), (ids) => readPolicies(app, ids)),
       learn(recent, idsOf(debits, 'employer_id'), (ids) => readRecent(app, ids, { since, runId })),

@@ -100,14 +100,17 @@ export class Aggregates {
   /**
    * Reads aggregates of short streams that are not cached by one look, for who loads all of them at once then. What cannot
    * be read is left to that.
+   * @returns by id those that it read: as present as what {@link load} returns.
    */
   async preload<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     ids: readonly string[],
-  ): Promise<void> {
-    const streams = ids.map((id) => streamOf(decider, id)).filter((stream) => !this.cached(stream))
-    if (streams.length === 0) return
-    const found = await this.#log.readStreams(streams, { maxCount: READ_PAGE })
+  ): Promise<ReadonlyMap<string, Loaded<State>>> {
+    const read = new Map<string, Loaded<State>>()
+    const missing = new Map(ids.map((id) => [streamOf(decider, id), id] as const))
+    for (const stream of missing.keys()) if (this.cached(stream)) missing.delete(stream)
+    if (missing.size === 0) return read
+    const found = await this.#log.readStreams([...missing.keys()], { maxCount: READ_PAGE })
     for (const [stream, stored] of found) {
       // there may be more of it
       if (stored.length >= READ_PAGE) continue
@@ -128,7 +131,9 @@ export class Aggregates {
       }
       const bytes = takenBy(decider, { state, commands, bytes: sizeOf(stored) })
       this.remember(stream, { state, revision, commands, bytes })
+      read.set(missing.get(stream)!, { state, revision })
     }
+    return read
   }
 
   /**

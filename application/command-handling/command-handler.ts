@@ -93,7 +93,7 @@ export class CommandHandler {
   preload<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
     ids: readonly string[],
-  ): Promise<void> {
+  ): Promise<ReadonlyMap<string, Loaded<State>>> {
     return this.#aggregates.preload(decider, ids)
   }
 

@@ -243,6 +243,18 @@ describe('what reads several aggregates', () => {
     reads.mockRestore()
   })
 
+  test('by one look has what is not cached as it stands, and leaves the others to be loaded', async () => {
+    const [cached, stored, absent] = [randomUUID(), randomUUID(), randomUUID()]
+    await one.commands.execute(virtualClock, cached, { type: 'MoveTo', to: 1 }, context())
+    await other.commands.execute(virtualClock, cached, { type: 'MoveTo', to: 2 }, context())
+    await other.commands.execute(virtualClock, stored, { type: 'MoveTo', to: 3 }, context())
+    const read = await one.commands.preload(virtualClock, [cached, stored, absent])
+    // what is cached may have gone on since
+    expect(read.has(cached)).toBe(false)
+    expect(read.get(stored)).toMatchObject({ state: { now: 3 }, revision: 0 })
+    expect(read.get(absent)?.revision ?? -1).toBe(-1)
+  })
+
   test('refuses only by what is so', async () => {
     const id = randomUUID()
     await one.commands.execute(virtualClock, id, { type: 'MoveTo', to: 1 }, context())
