@@ -16,6 +16,8 @@ import { type RunningService, startService } from '../support/service.ts'
 
 type Json = ReturnType<typeof JSON.parse>
 const HALF_A_MINUTE = 30_000
+/** What some systems begin files with; its bytes say how the text is encoded. */
+const MARK = '\ufeff'
 let theirs: NachaBank
 let service: RunningService
 let tenant: SeededTenant
@@ -49,8 +51,8 @@ const entryOf = (entries: readonly BanksEntry[], leg: string): BanksEntry =>
   entries.find(({ identification }) => leg.startsWith(identification))!
 
 /** Brings a file, and has it read. @returns the report. */
-async function brought(name: string, text: string): Promise<Json> {
-  await theirs.bring(name, text)
+async function brought(name: string, content: string | Uint8Array): Promise<Json> {
+  await theirs.bring(name, content)
   expect((await bank.ops('/bank-files/look')).taken).toBe(1)
   await bank.drain()
   const [{ report_id }] = await ops('GET', '/bank-reports?limit=1')
@@ -73,7 +75,8 @@ test('a live debit goes through a file to its return, and once more when an oper
   const played = await bank.tryOps(`/bank-rail/${leg}/acknowledge`)
   expect([played.status, played.body.message]).toEqual([409, expect.stringContaining('files of the bank')])
 
-  const accepted = await brought('answer.jsonl', answersFile([{ file: sent.file, outcome: 'accepted' }]))
+  const answers = answersFile([{ file: sent.file, outcome: 'accepted' }])
+  const accepted = await brought('answer.jsonl', MARK + answers)
   expect(accepted).toMatchObject({ status: 'read', format: 'answers', items: 1, applied: 1, parked: [] })
   expect(await ops('GET', `/bank-files/${row.file_id}`)).toMatchObject({
     status: 'fetched',
@@ -85,7 +88,7 @@ test('a live debit goes through a file to its return, and once more when an oper
   const changed = { code: 'C01', originalTrace: sent.trace, correctedData: '1918171614' }
   const unknown = { ...back, originalTrace: '021000029999999' }
   const wrong = { ...back, originalTrace: entryOf(entries, other.leg).trace, amountCents: 10_501 }
-  const report = await brought('returns.txt', reportFile([back, changed, unknown, wrong]))
+  const report = await brought('returns.txt', MARK + reportFile([back, changed, unknown, wrong]))
   expect(report).toMatchObject({ status: 'read', format: 'nacha', items: 4, applied: 2, repeated: 0 })
   expect(report.parked.map(({ reason, code }: Json) => [code, reason])).toEqual([
     ['R01', 'No entry was sent with this trace number'],
@@ -98,8 +101,12 @@ test('a live debit goes through a file to its return, and once more when an oper
   expect(await bank.toldOfLeg('payment.failed', leg)).toMatchObject([{ return_code: 'R01' }])
 
   // the same return in another file counts once
-  const again = await brought('returns-2.txt', reportFile([back]))
-  expect(again).toMatchObject({ items: 1, applied: 0, repeated: 1, parked: [] })
+  for (const encoding of ['latin1', 'utf16le'] as const) {
+    const mark = encoding === 'latin1' ? '' : MARK
+    const bytes = Buffer.from(mark + reportFile([back]), encoding)
+    const again = await brought(`returns-2-${encoding}.txt`, bytes)
+    expect(again).toMatchObject({ items: 1, applied: 0, repeated: 1, parked: [] })
+  }
   const { line } = report.parked[0]
   const resolved = await bank.ops(`/bank-reports/${report.report_id}/items/${line}/resolve`, {
     note: 'theirs',
