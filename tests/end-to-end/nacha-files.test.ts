@@ -88,11 +88,13 @@ test('a live debit goes through a file to its return, and once more when an oper
   const changed = { code: 'C01', originalTrace: sent.trace, correctedData: '1918171614' }
   const unknown = { ...back, originalTrace: '021000029999999' }
   const wrong = { ...back, originalTrace: entryOf(entries, other.leg).trace, amountCents: 10_501 }
-  const report = await brought('returns.txt', MARK + reportFile([back, changed, unknown, wrong]))
-  expect(report).toMatchObject({ status: 'read', format: 'nacha', items: 4, applied: 2, repeated: 0 })
+  const noReturns = ['R00', 'R86', 'R99'].map((code) => ({ ...wrong, code, amountCents: 10_500 }))
+  const report = await brought('returns.txt', MARK + reportFile([back, changed, unknown, wrong, ...noReturns]))
+  expect(report).toMatchObject({ status: 'read', format: 'nacha', items: 7, applied: 2, repeated: 0 })
   expect(report.parked.map(({ reason, code }: Json) => [code, reason])).toEqual([
     ['R01', 'No entry was sent with this trace number'],
     ['R01', 'The entry with this trace number was sent with another amount'],
+    ...noReturns.map(({ code }) => [code, `${code} is no code of a return, R01 to R85: ask the bank`]),
   ])
   expect(await alertsOf('bank_report_items_parked')).toMatchObject([
     { about: { report_id: report.report_id } },
@@ -111,11 +113,12 @@ test('a live debit goes through a file to its return, and once more when an oper
   const resolved = await bank.ops(`/bank-reports/${report.report_id}/items/${line}/resolve`, {
     note: 'theirs',
   })
-  expect([resolved.parked.length, resolved.resolved]).toMatchObject([1, [{ line, note: 'theirs' }]])
+  expect([resolved.parked.length, resolved.resolved]).toMatchObject([4, [{ line, note: 'theirs' }]])
   expect(await bank.ops(`/bank-reports/${report.report_id}/read-again`)).toMatchObject({ status: 'received' })
   await bank.drain()
   expect(await ops('GET', `/bank-reports/${report.report_id}`)).toMatchObject({
-    ...{ status: 'read', applied: 1, repeated: 1, parked: [{ original_trace: wrong.originalTrace }] },
+    ...{ status: 'read', applied: 1, repeated: 1 },
+    parked: [wrong, ...noReturns].map(({ code, originalTrace }) => ({ code, original_trace: originalTrace })),
   })
 
   expect(await bank.ops(`/debits/${leg}/represent`)).toMatchObject({ status: 'Scheduled', return_code: null })
