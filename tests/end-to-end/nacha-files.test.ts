@@ -89,7 +89,10 @@ test('a live debit goes through a file to its return, and once more when an oper
   const unknown = { ...back, originalTrace: '021000029999999' }
   const wrong = { ...back, originalTrace: entryOf(entries, other.leg).trace, amountCents: 10_501 }
   const noReturns = ['R00', 'R86', 'R99'].map((code) => ({ ...wrong, code, amountCents: 10_500 }))
-  const report = await brought('returns.txt', MARK + reportFile([back, changed, unknown, wrong, ...noReturns]))
+  const report = await brought(
+    'returns.txt',
+    MARK + reportFile([back, changed, unknown, wrong, ...noReturns]),
+  )
   expect(report).toMatchObject({ status: 'read', format: 'nacha', items: 7, applied: 2, repeated: 0 })
   expect(report.parked.map(({ reason, code }: Json) => [code, reason])).toEqual([
     ['R01', 'No entry was sent with this trace number'],
@@ -120,6 +123,13 @@ test('a live debit goes through a file to its return, and once more when an oper
     ...{ status: 'read', applied: 1, repeated: 1 },
     parked: [wrong, ...noReturns].map(({ code, originalTrace }) => ({ code, original_trace: originalTrace })),
   })
+  // the alert ends with the last of them
+  const open = async () => (await alertsOf('bank_report_items_parked')).length
+  for (const item of report.parked.slice(1)) {
+    expect(await open()).toBe(1)
+    await bank.ops(`/bank-reports/${report.report_id}/items/${item.line}/resolve`)
+  }
+  expect(await open()).toBe(0)
 
   expect(await bank.ops(`/debits/${leg}/represent`)).toMatchObject({ status: 'Scheduled', return_code: null })
   const retried = entryOf(await closeBatch(), leg)

@@ -16,6 +16,7 @@ import {
   BankFileUncertain,
 } from '../../domain/banking/bank-file-events.ts'
 import {
+  BankReportCleared,
   BankReportDeliveredAgain,
   BankReportItemResolved,
   BankReportItemsParked,
@@ -248,6 +249,7 @@ const recordRead = (repeated: number, ...lines: number[]) =>
   ({ type: 'RecordRead', format: 'nacha', items: 3, repeated, parked: lines.map(item), at: NOW }) as const
 const again = BankReportReadAgain.of({ ...report, at })
 const resolved = BankReportItemResolved.of({ ...report, line: 3, note: 'seen to', at })
+const cleared = BankReportCleared.of({ ...report, at })
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = BankReportRefused.of({ ...report, reason: 'cut short', at })
 decisions(bankReport, [
@@ -267,8 +269,21 @@ decisions(bankReport, [
   ['is read again', [received, parked(3), read(2, 0, 1)], { type: 'ReadAgain', at: NOW }, [again]],
   ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, [again]],
   ['is not read again while it is read', [received], { type: 'ReadAgain', at: NOW }, []],
-  ['has an item resolved', [received, parked(3), read(2, 0, 1)], resolve(3), [resolved]],
-  ['has an item resolved once', [received, parked(3), read(2, 0, 1), resolved], resolve(3), []],
+  ['has an item resolved', [received, parked(3, 4), read(2, 0, 2)], resolve(3), [resolved]],
+  ['is cleared with the last item', [received, parked(3), read(2, 0, 1)], resolve(3), [resolved, cleared]],
+  ['has an item resolved once', [received, parked(3), read(2, 0, 1), resolved, cleared], resolve(3), []],
+  [
+    'is cleared when what was resolved before there was such an event is resolved again',
+    [received, parked(3), read(2, 0, 1), resolved],
+    resolve(3),
+    [cleared],
+  ],
+  [
+    'is cleared when all fits once it is read again',
+    [received, parked(3), read(2, 0, 1), again],
+    recordRead(0),
+    [read(3, 0, 0), cleared],
+  ],
   [
     'has no such item',
     [received, parked(3), read(2, 0, 1)],
@@ -277,9 +292,15 @@ decisions(bankReport, [
   ],
   [
     'parks nothing that was resolved',
-    [received, parked(3), read(2, 0, 1), resolved, again],
+    [received, parked(3), read(2, 0, 1), resolved, cleared, again],
     recordRead(0, 3),
     [read(2, 0, 0)],
+  ],
+  [
+    'calls for a person again when it parks again',
+    [received, parked(3), read(2, 0, 1), again, read(3, 0, 0), cleared, again],
+    recordRead(0, 3),
+    [parked(3), read(2, 0, 1)],
   ],
 ])
 
