@@ -2,7 +2,6 @@ import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/ap
 import type { AchAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
-import { debitKeyReused } from '../../domain/banking/debit-key.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { namedPolicy } from '../access/named-policy.ts'
 import type { Application } from '../application.ts'
@@ -10,7 +9,7 @@ import { type CommandContext, createdId } from '../command-handling/command-cont
 import { within } from '../command-handling/verbs.ts'
 import { createAccountDebit } from './account-debits.ts'
 import { debitableAccount } from './ach-accounts.ts'
-import { type AskedDebit, claimKey, type NamedDebit, namedDebit, standingOf } from './debit-keys.ts'
+import { type AskedDebit, claimKey, keyTaken, type NamedDebit, namedDebit, standingOf } from './debit-keys.ts'
 
 type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
 
@@ -43,7 +42,7 @@ export async function createApiDebit(
   const { legId, named, begun, account } = examined
   // without a key of its own, an earlier attempt of this very request has created it
   if (begun) return { debit: begun, isNew: named === null }
-  const refusal = named && (await claimKey(app, named, context))
+  const refusal = named && (await claimKey(app, client, named, context))
   if (refusal) return refusal
   const { tenant_id, environment } = client
   const { idempotency_key: _key, ...debit } = asked
@@ -96,7 +95,7 @@ async function examine(
   }
   const account = await namedAccount(app, client, asked)
   if (isRejection(account)) return account
-  if (standing === 'other') return debitKeyReused()
+  if (standing === 'other') return keyTaken(app, client, named!)
   return refuseDisabled(account, 'bank_account_id') ?? { legId, named, begun: null, account }
 }
 

@@ -2,7 +2,6 @@ import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/ap
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { type DebitCollection, debitCollection } from '../../domain/banking/debit-collection.ts'
-import { debitKeyReused } from '../../domain/banking/debit-key.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -14,7 +13,7 @@ import { within } from '../command-handling/verbs.ts'
 import { createAccountDebit } from './account-debits.ts'
 import { debitableAccount } from './ach-accounts.ts'
 import { noAccount, outside, refuseDisabled, refuseOwner } from './api-debits.ts'
-import { claimKey, type NamedDebit, namedDebit, releaseKey, standingOf } from './debit-keys.ts'
+import { claimKey, keyTaken, type NamedDebit, namedDebit, releaseKey, standingOf } from './debit-keys.ts'
 
 type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
 
@@ -54,7 +53,7 @@ export async function collect(
     await createDebitsOf(app, examined.known, scoped)
     return { collection: examined.known, isNew: false }
   }
-  const refusal = await claimAll(app, examined.fresh, context)
+  const refusal = await claimAll(app, client, examined.fresh, context)
   if (refusal) return refusal
   const data = { ...examined.accepting, accepted_at: isoTime(app.clock.now()) }
   const id = data.collection_id
@@ -154,7 +153,7 @@ async function examine(
     (account && refuseOwner(account, employer_id, 'bankAccountId'))
   if (refusal) return refusal
   const reused = standings.indexOf('other')
-  if (reused >= 0) return debitKeyReused(named[reused]!.field)
+  if (reused >= 0) return keyTaken(app, client, named[reused]!)
   const disabled = areAllKnown ? null : refuseDisabled(account!, 'bankAccountId')
   if (disabled) return disabled
   return {
@@ -195,10 +194,11 @@ function policiesOf(
 /** Claims the keys of new entries, all or none. */
 async function claimAll(
   app: Application,
+  client: Client,
   fresh: readonly NamedDebit[],
   context: CommandContext,
 ): Promise<Rejection | null> {
-  const refusals = await Promise.all(fresh.map((one) => claimKey(app, one, context)))
+  const refusals = await Promise.all(fresh.map((one) => claimKey(app, client, one, context)))
   const refusal = refusals.find((one) => one !== null) ?? null
   if (refusal === null) return null
   await Promise.all(fresh.map((one, index) => refusals[index] ?? releaseKey(app, one, context)))

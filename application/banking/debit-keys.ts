@@ -1,3 +1,4 @@
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { debitKey, debitKeyReused } from '../../domain/banking/debit-key.ts'
@@ -77,15 +78,29 @@ export async function standingOf(
   return (await commands.load(bankDebit, transactionId)).state
 }
 
+/** Why a key cannot be used: it stands for another debit, which is named where the client's key reaches it. */
+export async function keyTaken(
+  { commands }: Pick<Application, 'commands'>,
+  client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
+  { transactionId, field }: NamedDebit,
+): Promise<Rejection> {
+  const { state } = await commands.load(bankDebit, transactionId)
+  const isReached =
+    state !== null && mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)
+  return debitKeyReused(field, isReached ? transactionId : null)
+}
+
 /** Claims a key for its debit. @returns why not: it is used for another debit. */
 export async function claimKey(
-  { commands }: Pick<Application, 'commands'>,
-  { key, content, field, place }: NamedDebit,
+  app: Pick<Application, 'commands'>,
+  client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
+  named: NamedDebit,
   context: CommandContext,
 ): Promise<Rejection | null> {
+  const { key, content, place } = named
   const command = { type: 'Claim', key, claimId: claimOf(context), content } as const
-  const outcome = await commands.execute(debitKey, key, command, within(context, place))
-  return isRejection(outcome) ? debitKeyReused(field) : null
+  const outcome = await app.commands.execute(debitKey, key, command, within(context, place))
+  return isRejection(outcome) ? keyTaken(app, client, named) : null
 }
 
 /** Gives back a key that the context's request claimed: nothing is created by it. */

@@ -177,10 +177,13 @@ describe('another request under the same key', () => {
     })
     const meanwhile = runClaimed(one, other, never)
     release()
-    await first
-    expect(await meanwhile).toMatchObject(conflict)
-    expect(await runClaimed(one, other, never)).toMatchObject(conflict)
-    expect(await runClaimed(await startProcess(), other, never)).toMatchObject(conflict)
+    const { body } = succeeded(await first)
+    // it names what the first one created
+    const { tenant_id } = body as { tenant_id: string }
+    const named = { ...conflict, message: expect.stringContaining(tenant_id), ids: { id: tenant_id } }
+    expect(await meanwhile).toMatchObject(named)
+    expect(await runClaimed(one, other, never)).toMatchObject(named)
+    expect(await runClaimed(await startProcess(), other, never)).toMatchObject(named)
   })
 })
 
