@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { nextClose } from '../../domain/banking/banking-days.ts'
+import { nextClose, startOf } from '../../domain/banking/banking-days.ts'
 import { achDebitsOf } from '../support/ach-debits.ts'
 import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
 import { allEvents } from '../support/core.ts'
@@ -40,11 +40,15 @@ beforeAll(async () => {
 const ops = (method: string, path: string, body?: unknown): Promise<Json> =>
   operate(service, method, path, body)
 
-/** Lets the next batch close and go; the bank fetches it. */
-async function closeBatch(): Promise<readonly BanksEntry[]> {
+/** Lets the next batch close and go. */
+async function closeUnfetched(): Promise<void> {
   await bank.ops('/debit-batches')
   await bank.advanceTo(nextClose(await bank.now()) + 2 * 60_000 + HALF_A_MINUTE)
   await bank.drain()
+}
+/** The same; the bank fetches it. */
+async function closeBatch(): Promise<readonly BanksEntry[]> {
+  await closeUnfetched()
   return theirs.fetch()
 }
 const entryOf = (entries: readonly BanksEntry[], leg: string): BanksEntry =>
@@ -216,6 +220,27 @@ test('a file calls for a person while nobody fetches it, or answers, by the clos
   for (const name of await readdir(theirs.outbox)) await rm(join(theirs.outbox, name))
   await bank.ops('/bank-files/look')
   expect(await ops('GET', `/bank-files/${file_id}`)).toMatchObject({ status: 'sent', answer: 'accepted' })
+})
+
+test('a file that is lost is not sent on the day of its entries: it is rejected, and its debits fail', async () => {
+  const { leg } = await bank.arranged(of)
+  await closeUnfetched()
+  const [{ file_id, name }] = await ops('GET', '/bank-files?limit=1')
+  await rm(join(theirs.outbox, name))
+  expect(await bank.ops('/bank-files/look')).toMatchObject({ uncertain: 1 })
+  const shown = await ops('GET', `/bank-files/${file_id}`)
+  const [{ entry_date }] = shown.batches
+  await bank.advanceTo(startOf(entry_date))
+  const refused = await bank.tryOps(`/bank-files/${file_id}/expose-again`)
+  expect([refused.status, refused.body.message]).toEqual([
+    ...[409, expect.stringContaining(`were to take effect on ${entry_date}`)],
+  ])
+  expect(refused.body.message).toContain('reject it')
+  expect(await ops('GET', `/bank-files/${file_id}`)).toEqual(shown)
+  expect(await alertsOf('bank_file_uncertain')).toHaveLength(1)
+  await bank.ops(`/bank-files/${file_id}/reject`, { reason: 'not received' })
+  await bank.drain()
+  expect([await statusOf(leg), await alertsOf('bank_file_uncertain')]).toEqual(['failed', []])
 })
 
 test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {

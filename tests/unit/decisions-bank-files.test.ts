@@ -45,6 +45,8 @@ const NOW = Date.parse('2026-11-24T17:00:00Z')
 const at = isoTime(NOW)
 const conflict = (code: string) => ({ kind: 'conflict', code }) as const
 const SHA = '0'.repeat(64)
+/** The beginning of the day in New York on which the entries take effect. */
+const MIDNIGHT = Date.parse('2026-11-25T05:00:00Z')
 
 const file = { file_id: ID }
 const begun = BankFileBegun.of({
@@ -106,6 +108,25 @@ decisions(bankFile, [
   ['is absent after that', [...out], does('RecordAbsent'), [uncertain]],
   ['may go once it was fetched', [...out, fetched], does('RecordAbsent'), []],
   ['is exposed again by a person', [...out, uncertain], exposeAgain, [repeated]],
+  [
+    'is exposed again until midnight in New York',
+    [...out, uncertain],
+    { ...exposeAgain, at: MIDNIGHT - 1 },
+    [BankFileExposureRepeated.of({ ...repeated.data, at: isoTime(MIDNIGHT - 1) })],
+  ],
+  [
+    'is not exposed again on the day of its entries',
+    [...out, uncertain],
+    { ...exposeAgain, at: MIDNIGHT },
+    { kind: 'conflict', code: 'bank_file_too_late' },
+  ],
+  [
+    'is rejected then, and has not gone',
+    [...out, uncertain],
+    { ...answer('rejected'), at: NOW },
+    [answered([1, 2], 'rejected')],
+  ],
+  ['is missed while it is exposed again', [...out, uncertain, repeated], does('RecordAbsent'), [uncertain]],
   ['is not exposed again unless it is uncertain', [...out], exposeAgain, conflict('bank_file_exposed')],
   ['stands beside its place again', [...out, uncertain, repeated], does('RecordRestaged'), [restaged]],
   ['is exposed from there', [...out, uncertain, repeated, restaged], does('RecordExposed'), [exposed]],
