@@ -357,6 +357,7 @@ function dyingAt(on: FileApp, step: number, at: 'before' | 'after'): FileApp {
         incoming: () => folders.incoming(),
         read: (name) => folders.read(name),
         take: dying((name) => folders.take(name)),
+        unusable: () => folders.unusable(),
       },
       archive: {
         write: dying((ref, chunks) => archive.write(ref, chunks)),
