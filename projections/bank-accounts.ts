@@ -30,7 +30,7 @@ const ownerOf = ({ employer_id, carrier_id, user_id }: Associated) =>
 /** Bank accounts of both layers, as they are listed and looked for. */
 export const bankAccounts = projection({
   name: 'bank-accounts',
-  version: 1,
+  version: 2,
   tables: [table, achAccounts],
   handlers: (on) => [
     on(BankAccountCreated, {
@@ -38,6 +38,7 @@ export const bankAccounts = projection({
         const { bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id } = data
         bank_accounts.put({
           ...{ bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id },
+          client_id: data.client_id ?? null,
           ...{ connection_type: data.connection_type, status: 'active' },
           ...{ primary_of: null, is_primary: false, seq: position },
         })
