@@ -41,8 +41,10 @@ describe('a debit', () => {
     ['effective_date', '9999-12-31'],
     ['description', ''],
     ['idempotency_key', ''],
-    ['metadata', { order: 1 }],
-    ['metadata', 'x'],
+    // the rule of payment links and subscriptions
+    ...[{ order: 1 }, { order: null }, ['x'], 'x', { order: 'x'.repeat(64 * 1024) }].map(
+      (value) => ['metadata', value] as const,
+    ),
   ] as const)('is refused by the name of the field: %s %j', async (field, value) => {
     const answer = await create(bank.debit(account, { [field]: value }))
     expect(refusal(answer)).toEqual([400, false, 'Bad Request', expect.stringContaining(field)])
