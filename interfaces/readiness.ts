@@ -4,6 +4,7 @@ import {
   type IntegrationPublisher,
 } from '../application/integration-events/publisher.ts'
 import { unknownWork } from '../application/operations/unknown-work.ts'
+import { BANK_FOLDERS, type BankFolder, type BankFolders } from '../application/ports/bank-files.ts'
 import type { Clock } from '../application/ports/clock.ts'
 import type { EventLog } from '../application/ports/event-log.ts'
 import type { ProcessManagerRunner } from '../application/process-managers/runtime/runner.ts'
@@ -25,6 +26,8 @@ interface Parts {
   /** Null where NATS is not configured. */
   readonly nats: { readonly connected: boolean } | null
   readonly integrationEvents: IntegrationPublisher | null
+  /** Null where no files go to a bank. */
+  readonly bankFolders: Pick<BankFolders, 'unusable'> | null
   /** Open alerts by kind. */
   readonly openAlerts: () => Promise<Readonly<Record<string, number>>>
 }
@@ -52,22 +55,25 @@ export class Readiness {
   /**
    * Not ok while the event log or the database does not answer to this process: another one may serve then. What
    * would be the same in every process takes none out of rotation, it degrades: a projection in error (everything
-   * else is served), what is parked, failed or stuck, what no process runs, and losing NATS. Answers within twice
-   * {@link PROBE_MS}.
+   * else is served), what is parked, failed or stuck, what no process runs, and losing NATS or a folder of the bank.
+   * Answers within twice {@link PROBE_MS}.
    */
   async check(): Promise<Health> {
     const head = await within(PROBE_MS, this.#parts.log.head())
     if (head === null) return { ok: false, degraded: [], checks: { event_log: 'unreachable' } }
-    const looked = await within(
-      PROBE_MS,
-      Promise.all([
-        this.#parts.projections.list(),
-        this.#processManagers(head),
-        this.#counts(),
-        this.#parts.integrationEvents?.status(),
-        unknownWork(this.#parts),
-      ]),
-    )
+    const [looked, unusable] = await Promise.all([
+      within(
+        PROBE_MS,
+        Promise.all([
+          this.#parts.projections.list(),
+          this.#processManagers(head),
+          this.#counts(),
+          this.#parts.integrationEvents?.status(),
+          unknownWork(this.#parts),
+        ]),
+      ),
+      this.#unusableFolders(),
+    ])
     if (looked === null) {
       return { ok: false, degraded: [], checks: { event_log: 'ok', database: 'unreachable' } }
     }
@@ -104,6 +110,7 @@ export class Readiness {
         ...(nats && !nats.connected
           ? ['nats: unreachable, work is found by polling, integration events wait']
           : []),
+        ...(unusable ?? []).map((folder) => `${folder} of the bank: cannot be used, files wait`),
       ],
       checks: {
         event_log: 'ok',
@@ -114,6 +121,7 @@ export class Readiness {
         work_failed: counts.failed,
         ...(nats ? { nats: nats.connected ? 'ok' : 'unreachable' } : {}),
         ...(published ? { integration_events: published.state } : {}),
+        ...(unusable ? { bank_folders: statesOf(unusable) } : {}),
       },
     }
   }
@@ -177,7 +185,7 @@ export class Readiness {
    * away: an old figure would look like a new one.
    */
   async measure(metrics: Metrics): Promise<void> {
-    const { log, projections, nats, integrationEvents, openAlerts } = this.#parts
+    const { log, projections, nats, integrationEvents, openAlerts, bankFolders } = this.#parts
     if (nats) metrics.nats(nats.connected)
     const set = async <T>(reading: Promise<T>, gauges: (figures: T | null) => void) =>
       gauges(await within(PROBE_MS, reading))
@@ -189,12 +197,19 @@ export class Readiness {
       ),
       set(this.#counts(), (figures) => metrics.work('process-managers', figures)),
       set(openAlerts(), (figures) => metrics.alertsOpen(figures)),
+      bankFolders && this.#unusableFolders().then((unusable) => metrics.bankFolders(BANK_FOLDERS, unusable!)),
       integrationEvents &&
         set(this.#unpublished(integrationEvents), (figures) => {
           metrics.integrationEventsBehind(figures?.behind ?? null)
           metrics.parked(INTEGRATION_EVENTS_NAME, figures?.parkedStreams ?? null)
         }),
     ])
+  }
+
+  /** Folders of the bank that cannot be used; one that does not answer in time is none. Null where there are none. */
+  async #unusableFolders(): Promise<readonly BankFolder[] | null> {
+    const { bankFolders } = this.#parts
+    return bankFolders && ((await within(PROBE_MS, bankFolders.unusable())) ?? BANK_FOLDERS)
   }
 
   /** Events of the log that were not yet looked at for integration events, and streams that wait. */
@@ -214,6 +229,12 @@ export class Readiness {
     const { work, clock } = this.#parts
     return work.counts({ now: clock.now(), kinds })
   }
+}
+
+function statesOf(unusable: readonly BankFolder[]) {
+  return Object.fromEntries(
+    BANK_FOLDERS.map((folder) => [folder, unusable.includes(folder) ? 'unusable' : 'ok']),
+  )
 }
 
 async function within<T>(limitMs: number, result: Promise<T>): Promise<T | null> {

@@ -311,6 +311,7 @@ async function compose(
   const readiness = new Readiness({
     ...{ log: failFast, projections, runner, work: workStore, kinds, clock, nats },
     integrationEvents,
+    bankFolders: files?.folders ?? null,
     openAlerts: () => openAlerts(patient),
   })
   metrics.refreshOnRead(() => readiness.measure(metrics))

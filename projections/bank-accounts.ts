@@ -42,6 +42,7 @@ export const bankAccounts = projection({
         const { bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id } = data
         bank_accounts.put({
           ...{ bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id },
+          client_id: data.client_id ?? null,
           ...{ connection_type: data.connection_type, status: 'active' },
           ...{ owner: ownerOf(data), seq: position },
         })

@@ -16,7 +16,7 @@ const ofConnection = ({ data }: { data: { connection_id: string } }) =>
 /** Linked items as they are listed. */
 export const bankConnections = projection({
   name: 'bank-connections',
-  version: 1,
+  version: 2,
   tables: [connectionsTable],
   handlers: (on) => [
     on(BankConnectionLinked, {
@@ -24,6 +24,7 @@ export const bankConnections = projection({
         const { connection_id, tenant_id, environment, employer_id, carrier_id } = data
         bank_connections.put({
           ...{ connection_id, tenant_id, environment, employer_id, carrier_id },
+          client_id: data.client_id ?? null,
           ...{ status: 'active', seq: position },
         })
       },
@@ -44,7 +45,7 @@ export const bankConnections = projection({
 /** Transactions of linked accounts: the latest that was told of each. */
 export const bankTransactions = projection({
   name: 'bank-transactions',
-  version: 1,
+  version: 2,
   tables: [transactionsTable],
   handlers: (on) => [
     on(BankTransactionsReceived, {
@@ -54,6 +55,7 @@ export const bankTransactions = projection({
           const { transaction_id, bankconnect_account_id: account_id, date, amount_cents } = one
           bank_transactions.put({
             ...{ transaction_id, connection_id, tenant_id, environment, employer_id, carrier_id },
+            client_id: data.client_id ?? null,
             ...{ item_id, account_id, date, amount_cents, direction: one.direction },
             ...{ currency: one.currency, pending: one.pending, description: one.description },
             description_field: descriptionField(chunk, index),

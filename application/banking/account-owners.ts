@@ -7,13 +7,21 @@ import { employer } from '../../domain/parties/employer.ts'
 import { isInsuredElsewhere, isInsuredInScope } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
 
-export type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
+export type Scope = Pick<
+  ApiClient,
+  'client_id' | 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'
+>
 type Parts = Pick<Application, 'commands' | 'log' | 'read' | 'readModels'>
 
 /** Whom an account belongs to; null: nobody of the kind. */
 export interface Association {
   readonly employer_id: string | null
   readonly carrier_id: string | null
+}
+
+/** The same of what is there, with the client that created it, where that is known. */
+export interface Owned extends Association {
+  readonly client_id?: string | null | undefined
 }
 
 /** Who owns an ACH account. */
@@ -24,14 +32,18 @@ export interface AchAccountOwner {
 
 /**
  * Whether what belongs to an employer or a carrier lies inside the scope of a key. An employer without a named carrier
- * must have a policy of one inside it; what belongs to nobody is open to every key of its account.
+ * must have a policy of one inside it; what belongs to nobody is open to keys for all of both, and to the one that created it.
  * @throws ReadModelsLate when the employer may have such a policy that cannot be found yet.
  */
 export async function isInScope(
   app: Parts,
   client: Scope,
-  { employer_id, carrier_id }: Association,
+  { employer_id, carrier_id, client_id }: Owned,
 ): Promise<boolean> {
+  if (employer_id === null && carrier_id === null) {
+    const isForAll = client.carrier_ids === 'all' && client.employer_ids === 'all'
+    return isForAll || client_id === client.client_id
+  }
   if (employer_id !== null && !mayActFor(client, employer_id)) return false
   if (carrier_id !== null) return mayUseCarrier(client, carrier_id)
   return employer_id === null || isInsuredInScope(app, client, employer_id)
@@ -47,13 +59,13 @@ export async function insuredAsOfNow(
 
 /**
  * Refuses employers and carriers that a request names: those that are not there first, then those outside the scope. A
- * carrier that is named as well does not bring in an employer that only others insure.
+ * carrier that is named as well does not bring in an employer that only others insure. What is nobody's is its creator's.
  * @throws ReadModelsLate
  */
 export async function refuseAssociation(
   app: Parts,
   client: Scope,
-  { employer_id, carrier_id }: Association,
+  { employer_id, carrier_id, client_id }: Owned,
 ): Promise<Rejection | null> {
   const found = await Promise.all([
     employer_id === null ? null : legalNameOf(app, client, 'employer', employer_id, 'employer_id'),
@@ -62,7 +74,7 @@ export async function refuseAssociation(
   const missing = found.find(isRejection)
   if (missing) return missing
   if (employer_id !== null && !mayActFor(client, employer_id)) return outside('employer_id')
-  if (!(await isInScope(app, client, { employer_id, carrier_id }))) {
+  if (!(await isInScope(app, client, { employer_id, carrier_id, client_id }))) {
     return outside(carrier_id === null ? 'employer_id' : 'carrier_id')
   }
   const isOthers =

@@ -1,19 +1,16 @@
-import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
+import { mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import type { AchAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
-import { debitKeyReused } from '../../domain/banking/debit-key.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { namedPolicy } from '../access/named-policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { createAccountDebit } from './account-debits.ts'
-import { associationOf, isInScope } from './account-owners.ts'
+import { associationOf, isInScope, type Scope } from './account-owners.ts'
 import { debitableAccount } from './ach-accounts.ts'
-import { type AskedDebit, claimKey, type NamedDebit, namedDebit, standingOf } from './debit-keys.ts'
-
-type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
+import { type AskedDebit, claimKey, keyTaken, type NamedDebit, namedDebit, standingOf } from './debit-keys.ts'
 
 /** Entries of one debit, in cents: what a NACHA file holds. */
 export const MOST_DEBIT_CENTS = 9_999_999_999
@@ -35,7 +32,7 @@ export interface ArrangedDebit {
  */
 export async function createApiDebit(
   app: Application,
-  client: Client,
+  client: Scope,
   asked: NewApiDebit,
   context: CommandContext,
 ): Promise<ArrangedDebit | Rejection> {
@@ -44,7 +41,7 @@ export async function createApiDebit(
   const { legId, named, begun, account } = examined
   // without a key of its own, an earlier attempt of this very request has created it
   if (begun) return { debit: begun, isNew: named === null }
-  const refusal = named && (await claimKey(app, named, context))
+  const refusal = named && (await claimKey(app, client, named, context))
   if (refusal) return refusal
   const { tenant_id, environment } = client
   const { idempotency_key: _key, ...debit } = asked
@@ -64,7 +61,7 @@ export async function createApiDebit(
 /** Why a debit would be refused at this moment, null when it would not. */
 export async function refuseApiDebit(
   app: Application,
-  client: Client,
+  client: Scope,
   asked: NewApiDebit,
   context: CommandContext,
 ): Promise<Rejection | null> {
@@ -82,7 +79,7 @@ interface Examined {
 
 async function examine(
   app: Application,
-  client: Client,
+  client: Scope,
   asked: NewApiDebit,
   context: CommandContext,
 ): Promise<Examined | Rejection> {
@@ -97,7 +94,7 @@ async function examine(
   }
   const account = await namedAccount(app, client, asked)
   if (isRejection(account)) return account
-  if (standing === 'other') return debitKeyReused()
+  if (standing === 'other') return keyTaken(app, client, named!)
   return refuseDisabled(account, 'bank_account_id') ?? { legId, named, begun: null, account }
 }
 
@@ -112,7 +109,7 @@ async function attempted({ commands }: Application, legId: string, { mayRepeat }
  */
 async function namedAccount(
   app: Application,
-  client: Client,
+  client: Scope,
   { employer_id: employerId, carrier_id: carrierId, policy_id: policyId, bank_account_id }: AskedDebit,
 ): Promise<AchAccount | Rejection> {
   const named = await namedPolicy(app, client, { employerId, carrierId, policyId })
@@ -134,7 +131,7 @@ export function noAccount(field: string): Rejection {
 /** Refuses an account of somebody else, whom the key may not even reach. @throws ReadModelsLate */
 export async function refuseOwner(
   app: Application,
-  client: Client,
+  client: Scope,
   { owner_type: ownerType, owner_id: ownerId }: AchAccount,
   employerId: string,
   field: string,
@@ -149,7 +146,7 @@ export function refuseDisabled({ status }: AchAccount, field: string): Rejection
   return reject('conflict', 'account_disabled', `${field} names an account that is disabled`, field)
 }
 
-function outsideKey(client: Client, { employer_id, carrier_id }: BankDebit): Rejection | null {
+function outsideKey(client: Scope, { employer_id, carrier_id }: BankDebit): Rejection | null {
   if (!mayActFor(client, employer_id)) return outside('employer_id')
   return mayUseCarrier(client, carrier_id) ? null : outside('carrier_id')
 }

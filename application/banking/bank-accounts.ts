@@ -12,15 +12,8 @@ import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import { changed, readable } from '../command-handling/verbs.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
-import { isAccountWithinKey } from '../read-models/account-rows.ts'
-import {
-  type KeyScope,
-  keyScope,
-  type ListPage,
-  type PagePart,
-  type PageRequest,
-  readPage,
-} from '../read-models/pages.ts'
+import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
 import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
 import {
   type Association,
@@ -38,6 +31,8 @@ export interface ShownBankAccount {
 }
 
 export interface NewBankAccount extends Association {
+  /** Who created what it comes from; default: who asks. */
+  readonly client_id?: string | undefined
   /** Where the same one may be asked for again; default: the id of what the context's command creates. */
   readonly bank_account_id?: string
   readonly user_id: string
@@ -54,12 +49,13 @@ export async function createBankAccount(
   input: NewBankAccount,
   context: CommandContext,
 ): Promise<BankAccountRecord | Rejection> {
-  const refusal = await refuseAssociation(app, client, input)
+  const client_id = 'client_id' in input ? input.client_id : client.client_id
+  const refusal = await refuseAssociation(app, client, { ...input, client_id })
   if (refusal) return refusal
   const { tenant_id, environment } = client
   const { bank_account_id = createdId(context, bankAccount) } = input
   const created_at = isoTime(app.clock.now())
-  const data = { ...input, bank_account_id, tenant_id, environment, created_at }
+  const data = { ...input, bank_account_id, tenant_id, environment, client_id, created_at }
   const account = await created(app, data, context)
   if (isRejection(account)) return account
   if (input.primary) await choosePrimary(app, ofBankAccount(account), context, true)
@@ -117,7 +113,8 @@ export async function changeBankAccount(
 ): Promise<ShownBankAccount | Rejection> {
   const { employer_id = account.employer_id, carrier_id = account.carrier_id } = change
   if (employer_id !== account.employer_id || carrier_id !== account.carrier_id) {
-    const refusal = await refuseAssociation(app, client, { employer_id, carrier_id })
+    const { client_id } = account
+    const refusal = await refuseAssociation(app, client, { employer_id, carrier_id, client_id })
     if (refusal) return refusal
   }
   const { bank_account_id } = account
@@ -148,7 +145,7 @@ export async function deleteBankAccount(
 }
 
 /** What a list of accounts is narrowed to; null is everything. */
-interface BankAccountScope extends KeyScope {
+interface BankAccountScope extends AccountScope {
   readonly employerId: string | null
   readonly carrierId: string | null
   readonly connectionType: string | null
@@ -189,11 +186,11 @@ const BANK_ACCOUNTS = {
 export async function listBankAccounts(
   app: Application,
   client: Scope,
-  filter: Omit<BankAccountScope, keyof KeyScope>,
+  filter: Omit<BankAccountScope, keyof AccountScope>,
   page: PageRequest,
 ): Promise<ListPage<ShownBankAccount>> {
   await insuredAsOfNow(app, client)
-  const { items, total } = await readPage(app, BANK_ACCOUNTS, { ...keyScope(client), ...filter }, page)
+  const { items, total } = await readPage(app, BANK_ACCOUNTS, { ...accountScope(client), ...filter }, page)
   const loaded = await Promise.all(
     items.map(async ({ bank_account_id }) => {
       const { state } = await app.commands.load(bankAccount, bank_account_id)

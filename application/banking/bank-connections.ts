@@ -7,15 +7,8 @@ import {
 import { isId } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
-import { isAccountWithinKey } from '../read-models/account-rows.ts'
-import {
-  type KeyScope,
-  keyScope,
-  type ListPage,
-  type PagePart,
-  type PageRequest,
-  readPage,
-} from '../read-models/pages.ts'
+import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
 import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
 import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
 
@@ -57,18 +50,16 @@ async function reached(
   if (state?.tenant_id !== client.tenant_id || state.environment !== client.environment) {
     return noConnection(field)
   }
-  if (await isInScope(app, client, state)) return state
-  const what = field === undefined ? 'The bank connection' : field
-  return reject(
-    'forbidden',
-    'bank_connection_out_of_scope',
-    `${what} lies outside the scope of the key`,
-    field,
-  )
+  return (await isInScope(app, client, state)) ? state : connectionOutside(field)
+}
+
+export function connectionOutside(field?: string): Rejection {
+  const why = `${field ?? 'The bank connection'} lies outside the scope of the key`
+  return reject('forbidden', 'bank_connection_out_of_scope', why, field)
 }
 
 /** What a list of connections is narrowed to; null is everything. */
-interface ConnectionScope extends KeyScope {
+interface ConnectionScope extends AccountScope {
   readonly employerId: string | null
   readonly carrierId: string | null
   readonly status: ConnectionStatus | null
@@ -95,11 +86,11 @@ const CONNECTIONS = {
 export async function listConnections(
   app: Application,
   client: Scope,
-  filter: Omit<ConnectionScope, keyof KeyScope>,
+  filter: Omit<ConnectionScope, keyof AccountScope>,
   page: PageRequest,
 ): Promise<ListPage<BankConnection>> {
   await insuredAsOfNow(app, client)
-  const { items, total } = await readPage(app, CONNECTIONS, { ...keyScope(client), ...filter }, page)
+  const { items, total } = await readPage(app, CONNECTIONS, { ...accountScope(client), ...filter }, page)
   const loaded = await Promise.all(
     items.map(({ connection_id }) => app.commands.load(bankConnection, connection_id)),
   )

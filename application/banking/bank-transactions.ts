@@ -4,16 +4,9 @@ import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import { sealContext } from '../../domain/kernel/sealed.ts'
 import type { Application } from '../application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { isAccountWithinKey } from '../read-models/account-rows.ts'
+import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { findCurrent } from '../read-models/find-current.ts'
-import {
-  type KeyScope,
-  keyScope,
-  type ListPage,
-  type PagePart,
-  type PageRequest,
-  readPage,
-} from '../read-models/pages.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
 import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
 import { openAll } from '../sealed-fields.ts'
 import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
@@ -27,7 +20,7 @@ export interface TransactionFilter {
   readonly to: string | null
   readonly pending: boolean | null
 }
-type TransactionScope = KeyScope & TransactionFilter
+type TransactionScope = AccountScope & TransactionFilter
 
 const transactionsOf = (db: Reading, $: Parameter<TransactionScope>) =>
   db
@@ -50,7 +43,8 @@ const transactionsOf = (db: Reading, $: Parameter<TransactionScope>) =>
     })
 
 const COLUMNS = [
-  ...(['transaction_id', 'connection_id', 'item_id', 'account_id', 'employer_id', 'carrier_id'] as const),
+  ...(['transaction_id', 'connection_id', 'item_id', 'account_id'] as const),
+  ...(['employer_id', 'carrier_id', 'client_id'] as const),
   ...(['date', 'amount_cents', 'direction', 'currency', 'pending'] as const),
   ...(['description', 'description_field'] as const),
 ] as const
@@ -100,7 +94,7 @@ export async function listBankTransactions(
   page: PageRequest,
 ): Promise<ListPage<ShownBankTransaction>> {
   await insuredAsOfNow(app, client)
-  const { items, total } = await readPage(app, TRANSACTIONS, { ...keyScope(client), ...filter }, page)
+  const { items, total } = await readPage(app, TRANSACTIONS, { ...accountScope(client), ...filter }, page)
   return { items: await opened(app, items), total }
 }
 
@@ -140,7 +134,7 @@ export async function totalsOf(
   await insuredAsOfNow(app, client)
   await app.readModels.reached(['bank-transactions'], await app.log.head())
   const directions = { debit: 'debit', credit: 'credit' } as const
-  const [row] = await app.read.query(SUMMARY, { ...keyScope(client), ...filter, ...directions })
+  const [row] = await app.read.query(SUMMARY, { ...accountScope(client), ...filter, ...directions })
   return { total: row!.total, debitCents: row!.debits ?? 0, creditCents: row!.credits ?? 0 }
 }
 

@@ -1,8 +1,7 @@
-import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
+import { mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { type DebitCollection, debitCollection } from '../../domain/banking/debit-collection.ts'
-import { debitKeyReused } from '../../domain/banking/debit-key.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -12,11 +11,10 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
 import { createAccountDebit } from './account-debits.ts'
+import type { Scope } from './account-owners.ts'
 import { debitableAccount } from './ach-accounts.ts'
 import { noAccount, outside, refuseDisabled, refuseOwner } from './api-debits.ts'
-import { claimKey, type NamedDebit, namedDebit, releaseKey, standingOf } from './debit-keys.ts'
-
-type Client = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
+import { claimKey, keyTaken, type NamedDebit, namedDebit, releaseKey, standingOf } from './debit-keys.ts'
 
 /** A batch collection as it is asked for. */
 export interface AskedCollection {
@@ -42,7 +40,7 @@ export interface Collected {
  */
 export async function collect(
   app: Application,
-  client: Client,
+  client: Scope,
   asked: AskedCollection,
   context: CommandContext,
 ): Promise<Collected | Rejection> {
@@ -54,7 +52,7 @@ export async function collect(
     await createDebitsOf(app, examined.known, scoped)
     return { collection: examined.known, isNew: false }
   }
-  const refusal = await claimAll(app, examined.fresh, context)
+  const refusal = await claimAll(app, client, examined.fresh, context)
   if (refusal) return refusal
   const data = { ...examined.accepting, accepted_at: isoTime(app.clock.now()) }
   const id = data.collection_id
@@ -68,7 +66,7 @@ export async function collect(
 /** Why a collection would be refused at this moment, null when it would not. */
 export async function refuseCollection(
   app: Application,
-  client: Client,
+  client: Scope,
   asked: AskedCollection,
 ): Promise<Rejection | null> {
   const examined = await examine(app, client, asked)
@@ -114,7 +112,7 @@ type Examined =
 
 async function examine(
   app: Application,
-  client: Client,
+  client: Scope,
   asked: AskedCollection,
 ): Promise<Examined | Rejection> {
   const { tenant_id, environment } = client
@@ -156,7 +154,7 @@ async function examine(
   const refusal = refusals.find(({ kind }) => kind === 'forbidden') ?? refusals[0]
   if (refusal) return refusal
   const reused = standings.indexOf('other')
-  if (reused >= 0) return debitKeyReused(named[reused]!.field)
+  if (reused >= 0) return keyTaken(app, client, named[reused]!)
   const disabled = areAllKnown ? null : refuseDisabled(account!, 'bankAccountId')
   if (disabled) return disabled
   return {
@@ -176,7 +174,7 @@ async function examine(
 /** The policies of a collection, in its order; employer and policies must be there. */
 function policiesOf(
   { commands }: Application,
-  { tenant_id, environment }: Client,
+  { tenant_id, environment }: Scope,
   { employerId, entries }: AskedCollection,
 ): Promise<readonly Policy[] | Rejection> {
   const isHere = (one: { readonly tenant_id: string; readonly environment: string } | null) =>
@@ -197,23 +195,24 @@ function policiesOf(
 /** Claims the keys of new entries, all or none. */
 async function claimAll(
   app: Application,
+  client: Scope,
   fresh: readonly NamedDebit[],
   context: CommandContext,
 ): Promise<Rejection | null> {
-  const refusals = await Promise.all(fresh.map((one) => claimKey(app, one, context)))
+  const refusals = await Promise.all(fresh.map((one) => claimKey(app, client, one, context)))
   const refusal = refusals.find((one) => one !== null) ?? null
   if (refusal === null) return null
   await Promise.all(fresh.map((one, index) => refusals[index] ?? releaseKey(app, one, context)))
   return refusal
 }
 
-function outsideKey(client: Client, employerId: string, carrierIds: readonly string[]): Rejection | null {
+function outsideKey(client: Scope, employerId: string, carrierIds: readonly string[]): Rejection | null {
   if (!mayActFor(client, employerId)) return outside('employerId')
   const index = carrierIds.findIndex((one) => !mayUseCarrier(client, one))
   return index < 0 ? null : outside(`policyCollections[${index}].policyId`)
 }
 
-function refusePolicies(client: Client, policies: readonly Policy[], employerId: string): Rejection | null {
+function refusePolicies(client: Scope, policies: readonly Policy[], employerId: string): Rejection | null {
   const hidden = policies.findIndex(({ employer_id }) => !mayActFor(client, employer_id))
   if (hidden >= 0) return outside(`policyCollections[${hidden}].policyId`)
   const index = policies.findIndex(({ employer_id }) => employer_id !== employerId)

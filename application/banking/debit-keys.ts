@@ -1,3 +1,4 @@
+import { type ApiClient, mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { debitKey, debitKeyReused } from '../../domain/banking/debit-key.ts'
@@ -8,6 +9,7 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
 import { within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
+import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
 
 /** What of a debit a partner asks for. Amounts are cents. */
@@ -77,15 +79,44 @@ export async function standingOf(
   return (await commands.load(bankDebit, transactionId)).state
 }
 
-/** Claims a key for its debit. @returns why not: it is used for another debit. */
-export async function claimKey(
+/** Why a key cannot be used: it stands for another debit, which is named where the client's key reaches it. */
+export async function keyTaken(
   { commands }: Pick<Application, 'commands'>,
-  { key, content, field, place }: NamedDebit,
+  client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
+  { transactionId, field }: NamedDebit,
+): Promise<Rejection> {
+  const { state } = await commands.load(bankDebit, transactionId)
+  const isReached =
+    state !== null && mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)
+  return debitKeyReused(field, isReached ? transactionId : null)
+}
+
+/** Times that a claim is begun anew because claims of others came in between: each of them has gone through. */
+const ROUNDS = 50
+
+/**
+ * Claims a key for its debit, unless that is there already. Of many who do so at once everybody gets through.
+ * @returns why not: it is used for another debit.
+ */
+export async function claimKey(
+  app: Pick<Application, 'commands'>,
+  client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
+  named: NamedDebit,
   context: CommandContext,
 ): Promise<Rejection | null> {
+  const { key, content, place } = named
   const command = { type: 'Claim', key, claimId: claimOf(context), content } as const
-  const outcome = await commands.execute(debitKey, key, command, within(context, place))
-  return isRejection(outcome) ? debitKeyReused(field) : null
+  for (let round = 1; ; round += 1) {
+    try {
+      const outcome = await app.commands.execute(debitKey, key, command, within(context, place))
+      return isRejection(outcome) ? keyTaken(app, client, named) : null
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision) || round === ROUNDS) throw error
+      const standing = await standingOf(app, named)
+      if (standing === 'other') return keyTaken(app, client, named)
+      if (standing !== null) return null
+    }
+  }
 }
 
 /** Gives back a key that the context's request claimed: nothing is created by it. */

@@ -4,12 +4,14 @@ import {
   type ImportedRow,
   importedId,
   type LegacyImport,
+  type LegacyImportBegun,
   type LegacyImportEvent,
   legacyImport,
   type StoreRows,
   standingOf,
 } from '../../domain/banking/legacy-import.ts'
 import { type Decider, streamOf } from '../../domain/kernel/decider.ts'
+import type { EventOf } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
@@ -88,6 +90,15 @@ export async function importProgress(
 ): Promise<LegacyImport | null> {
   const { state } = await loadImport(app, importIdOf(name))
   return state.begun ? state : null
+}
+
+/** What the operator calls an import that has begun, by its id. */
+export async function importNameOf(
+  { log, registry }: Pick<Application, 'log' | 'registry'>,
+  importId: string,
+): Promise<string> {
+  const [begun] = await log.readStream(streamOf(legacyImport, importId), { from: 0, maxCount: 1 })
+  return (registry.decode(begun!, false).data as EventOf<typeof LegacyImportBegun>['data']).name
 }
 
 /** Reads an import on from where it was read before, a few large events at a time. */

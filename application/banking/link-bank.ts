@@ -8,8 +8,8 @@ import { readable, within } from '../command-handling/verbs.ts'
 import { secretGone } from '../idempotency/secret-gone.ts'
 import { BankLinkRefused, type LinkedItem } from '../ports/bank-link.ts'
 import { ProviderUnavailable } from '../ports/provider.ts'
-import { type Association, refuseAssociation, type Scope } from './account-owners.ts'
-import { connectionIdOf } from './bank-connections.ts'
+import { type Association, isInScope, refuseAssociation, type Scope } from './account-owners.ts'
+import { connectionIdOf, connectionOutside } from './bank-connections.ts'
 import { askAbout, keepItem, keptItem, newHandle, refusedByLink, textOf } from './bank-links.ts'
 import { findAccounts, keepAccounts, type ShownLinkedAccount } from './sync-connection.ts'
 import { syncTransactions } from './sync-transactions.ts'
@@ -58,7 +58,7 @@ export async function exchange(
   input: NewConnection,
   context: CommandContext,
 ): Promise<HandedOutConnection | Rejection> {
-  const refusal = await refuseAssociation(app, client, input)
+  const refusal = await refuseAssociation(app, client, { ...input, client_id: client.client_id })
   if (refusal) return refusal
   const ref = tokenRefOf(app, client, input)
   const item = await itemOf(app, client, input, ref)
@@ -66,19 +66,21 @@ export async function exchange(
   const said = await unlessRefused(() => app.bankLinks[client.environment].accounts(item.token))
   if (isRejection(said)) return said
 
-  const { tenant_id, environment } = client
+  const { tenant_id, environment, client_id } = client
   const { user_id, employer_id, carrier_id } = input
   const connection_id = connectionIdOf(app, client, item.itemId)
   const at = app.clock.now()
   const data = {
-    ...{ connection_id, tenant_id, environment, user_id, employer_id, carrier_id },
+    ...{ connection_id, tenant_id, environment, user_id, employer_id, carrier_id, client_id },
     ...{ provider: app.bankLinks[environment].kind, item_id: item.itemId, linked_at: isoTime(at) },
   }
   // claims the item before anything of it is anybody's: whoever repeats what broke off after that goes on with it
   const link = { type: 'Link', data } as const
   const claimed = await app.commands.execute(bankConnection, connection_id, link, within(context, client))
   if (isRejection(claimed)) return claimed
-  const found = await keepAccounts(app, client, data, said, context)
+  // nobody's item that another key has linked
+  if (!(await isInScope(app, client, claimed.state!))) return connectionOutside('public_token')
+  const found = await keepAccounts(app, client, claimed.state!, said, context)
   if (isRejection(found)) return found
 
   const { handle, hash: handleHash } = newHandle(app)

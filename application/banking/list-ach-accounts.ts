@@ -1,20 +1,13 @@
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import type { Application } from '../application.ts'
-import { isAccountWithinKey } from '../read-models/account-rows.ts'
-import {
-  type KeyScope,
-  keyScope,
-  type ListPage,
-  type PagePart,
-  type PageRequest,
-  readPage,
-} from '../read-models/pages.ts'
+import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
+import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
 import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
 import { insuredAsOfNow, type Scope } from './account-owners.ts'
 import { type ShownAchAccount, shownAchAccount } from './ach-accounts.ts'
 
 /** What a list of accounts is narrowed to; null is everything. */
-interface AchAccountScope extends KeyScope {
+interface AchAccountScope extends AccountScope {
   readonly ownerId: string | null
   readonly ownerType: string | null
   readonly status: string | null
@@ -43,11 +36,11 @@ const ACH_ACCOUNTS = {
 export async function listAchAccounts(
   app: Application,
   client: Scope,
-  filter: Omit<AchAccountScope, keyof KeyScope>,
+  filter: Omit<AchAccountScope, keyof AccountScope>,
   page: PageRequest,
 ): Promise<ListPage<ShownAchAccount>> {
   await insuredAsOfNow(app, client)
-  const { items, total } = await readPage(app, ACH_ACCOUNTS, { ...keyScope(client), ...filter }, page)
+  const { items, total } = await readPage(app, ACH_ACCOUNTS, { ...accountScope(client), ...filter }, page)
   const loaded = await Promise.all(
     items.map(async ({ ach_account_id }) => {
       const { state } = await app.commands.load(achAccount, ach_account_id)

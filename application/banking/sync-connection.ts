@@ -33,7 +33,10 @@ export interface SyncedConnection {
 }
 
 /** Whose a connection is, and who linked it. */
-type ConnectionOwner = Pick<BankConnection, 'connection_id' | 'user_id' | 'employer_id' | 'carrier_id'>
+type ConnectionOwner = Pick<
+  BankConnection,
+  'connection_id' | 'user_id' | 'employer_id' | 'carrier_id' | 'client_id'
+>
 
 /**
  * Creates the metadata accounts of an item that are not there yet. Their ids follow from the item: asked for again, or
@@ -42,7 +45,7 @@ type ConnectionOwner = Pick<BankConnection, 'connection_id' | 'user_id' | 'emplo
 export async function keepAccounts(
   app: Application,
   client: Scope,
-  { connection_id, user_id, employer_id, carrier_id }: ConnectionOwner,
+  { connection_id, user_id, employer_id, carrier_id, client_id }: ConnectionOwner,
   found: { readonly institutionName: string | null; readonly accounts: readonly LinkedAccount[] },
   context: CommandContext,
 ): Promise<FoundAccounts | Rejection> {
@@ -53,7 +56,7 @@ export async function keepAccounts(
     const name = textOf(said.name) || `Account ${mask ?? ''}`.trim()
     const bank_name = institutionName ?? name
     const bank_account_id = derivedId(connection_id, `account/${bankconnect_account_id}`)
-    const details = { user_id, employer_id, carrier_id, name, bank_name, primary: false }
+    const details = { user_id, employer_id, carrier_id, client_id, name, bank_name, primary: false }
     const account = await createBankAccount(
       app,
       client,

@@ -134,8 +134,8 @@ async function store(
   // came in a sync that broke off, and went before this one
   for (const id of known.unsettled) if (!ids.has(id)) gone.add(id)
   const rows = [...changed.values()].map((one) => recordOf(idOf(one.providerId), one))
-  const { connection_id, tenant_id, environment, item_id, employer_id, carrier_id } = connection
-  const owner = { connection_id, tenant_id, environment, item_id, employer_id, carrier_id }
+  const { connection_id, tenant_id, environment, item_id, employer_id, carrier_id, client_id } = connection
+  const owner = { connection_id, tenant_id, environment, item_id, employer_id, carrier_id, client_id }
   const received_at = isoTime(app.clock.now())
   const chunks = Math.max(1, Math.ceil(rows.length / PER_CHUNK))
   for (let first = 0; first < chunks; first += PER_APPEND) {

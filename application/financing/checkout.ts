@@ -81,7 +81,7 @@ export async function financingCheckout(
     if (isRejection(outcome)) return outcome
     session = outcome.state!
   } else {
-    if (session.request.request_fingerprint !== fingerprint) return otherRequest()
+    if (session.request.request_fingerprint !== fingerprint) return otherRequest(session)
     const refusal = (await refuseAccount(app, client, found.checkout)) ?? notInvited
     if (refusal) return refusal
   }

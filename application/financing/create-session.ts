@@ -64,7 +64,7 @@ export async function findSession(
   if (session) {
     const refusal = refuseScope(client, session)
     if (refusal) return refusal
-    if (session.request_fingerprint !== fingerprint) return otherRequest()
+    if (session.request_fingerprint !== fingerprint) return otherRequest(session)
   }
   const checkout = (await app.commands.load(checkoutSettings, client.tenant_id)).state
   return { id, fingerprint, session, checkout }

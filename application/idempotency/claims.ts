@@ -80,7 +80,7 @@ async function attempt(
   if (key.claimed && !key.answered && !isAnothers() && !app.log.isExclusive) {
     key = await answeredElsewhere(app, ofKey, key)
   }
-  if (isAnothers()) return keyReused()
+  if (isAnothers()) return keyReused(key.answered?.created_id ?? undefined)
   if (key.answered) return replay(call, key)
 
   const claimedAs = key.claimed?.command_id ?? null

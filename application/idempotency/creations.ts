@@ -56,11 +56,12 @@ async function attempt<State, Command, Event extends DomainEvent>(
 ): Promise<Performed> {
   const context = { ...call.context, commandId: ofKey, mayRepeat: true }
   const creating = { ...context, keyedRequest: { body_fingerprint: ofBody } }
-  const look = () => app.commands.creationOf(decider, createdId(context, decider))
+  const id = createdId(context, decider)
+  const look = () => app.commands.creationOf(decider, id)
   let begun = await look()
   for (;;) {
     if (begun) {
-      if (begun.keyedRequest?.body_fingerprint !== ofBody) return keyReused()
+      if (begun.keyedRequest?.body_fingerprint !== ofBody) return keyReused(id)
       const first = (await answerOf(begun)) ?? (await answerKept())
       if (first) {
         await app.readModels.tellOf(decider, begun.position)

@@ -25,7 +25,7 @@ export interface IdempotentAnswer {
   readonly body: unknown
   /** What the log keeps of the body, see `restore`. */
   readonly stored?: unknown
-  /** Id of what was created; named when a secret answer is asked for again. */
+  /** Id of what was created; named when a secret answer is asked for again, or the key is used for another body. */
   readonly createdId?: string
 }
 
@@ -107,12 +107,18 @@ function outcomeOf(
   if (!secretAnswer) return { replayed: true, status: status === 201 ? 200 : status, body }
   const whose = createdId === undefined ? '' : ` for ${createdId}`
   const why = `The idempotency key was used already${whose}; its secret is shown only once`
-  const used = reject('conflict', 'idempotency_key_used', why)
-  return createdId === undefined ? used : { ...used, ids: { id: createdId } }
+  return naming(reject('conflict', 'idempotency_key_used', why), createdId)
 }
 
-export function keyReused(): Rejection {
-  return reject('conflict', 'idempotency_key_reused', 'The idempotency key was used for another request body')
+/** @param createdId what the other request created; its caller is the same, and may see it. */
+export function keyReused(createdId?: string): Rejection {
+  const whose = createdId === undefined ? '' : `: that of ${createdId}`
+  const why = `The idempotency key was used for another request body${whose}`
+  return naming(reject('conflict', 'idempotency_key_reused', why), createdId)
+}
+
+function naming(rejection: Rejection, id: string | undefined): Rejection {
+  return id === undefined ? rejection : { ...rejection, ids: { id } }
 }
 
 function runningIn(commands: Application['commands']): Map<string, Running> {

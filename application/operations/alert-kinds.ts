@@ -18,7 +18,11 @@ import {
   BankFileTreatedAsSent,
   BankFileUncertain,
 } from '../../domain/banking/bank-file-events.ts'
-import { BankReportItemsParked, BankReportRefused } from '../../domain/banking/bank-report.ts'
+import {
+  BankReportCleared,
+  BankReportItemsParked,
+  BankReportRefused,
+} from '../../domain/banking/bank-report.ts'
 import { MicroDepositsLeftOut } from '../../domain/banking/rail-deposits.ts'
 import { ReconciliationMade } from '../../domain/banking/reconciliation.ts'
 import { ReturnRateExceeded, ReturnRateRecovered } from '../../domain/banking/return-rate.ts'
@@ -237,9 +241,10 @@ export const ALERTS = {
   bank_report_items_parked: raisedBy(
     BankReportItemsParked,
     'Items of a file of the bank fit nothing that was sent: nothing followed from them. Look at each, see to it with the ' +
-      'bank, and resolve it',
+      'bank, and resolve it; the alert ends when none is parked any more',
     ({ report_id }) => ({ report_id }),
     ({ report_id }) => report_id,
+    [BankReportCleared],
   ),
   micro_deposits_left_out: raisedBy(
     MicroDepositsLeftOut,

@@ -18,6 +18,10 @@ export interface IncomingFile {
   readonly content: Uint8Array | null
 }
 
+/** Files for the bank, and from it. */
+export const BANK_FOLDERS = ['outbox', 'inbox'] as const
+export type BankFolder = (typeof BANK_FOLDERS)[number]
+
 /** The folders through which files go to a bank and come from it. Failures throw ProviderUnavailable. */
 export interface BankFolders {
   /**
@@ -35,6 +39,8 @@ export interface BankFolders {
   read(name: string): Promise<IncomingFile | null>
   /** Puts a file that has come out of the way; it is kept. */
   take(name: string): Promise<void>
+  /** Which of them cannot be used at present. It fails with nothing, and lasts for as long as a folder does not answer. */
+  unusable(): Promise<readonly BankFolder[]>
 }
 
 /** Keeps what went to a bank and what came, encrypted. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { bankFile } from '../../domain/banking/bank-file.ts'
+import { bankFile, firstDayOf } from '../../domain/banking/bank-file.ts'
 import {
   BankFileAnswered,
   BankFileExposureRepeated,
@@ -32,11 +32,10 @@ export function bankFiles(app: Application) {
     startAt: 'beginning',
     on: [
       on(BankFileRecorded, ({ data: { file_id, batches } }) => {
-        const [firstDay] = batches.map(({ entry_date }) => entry_date).sort()
         return [
           // also where it is never seen in its place: no debit of it may go another way
           perform('tell-debits', file_id, {}),
-          perform('find-overdue', file_id, {}, { at: closeOf(firstDay!) }),
+          perform('find-overdue', file_id, {}, { at: closeOf(firstDayOf({ batches })) }),
         ]
       }),
       on(BankFileExposureRepeated, ({ data }) => [perform('expose', data.file_id, {})]),

@@ -12,6 +12,8 @@ export const bankConnections = table('bank_connections', {
     environment: text<Environment>(),
     employer_id: orNull(text()),
     carrier_id: orNull(text()),
+    /** The client that created it: what is nobody's is its own. */
+    client_id: orNull(text()),
     status: text<ConnectionStatus>(),
     /** Order of linking. */
     seq: bigint(),
@@ -32,6 +34,8 @@ export const bankTransactions = table('bank_transactions', {
     environment: text<Environment>(),
     employer_id: orNull(text()),
     carrier_id: orNull(text()),
+    /** The client that created it: what is nobody's is its own. */
+    client_id: orNull(text()),
     item_id: text(),
     account_id: text(),
     /** YYYY-MM-DD. */

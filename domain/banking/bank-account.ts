@@ -29,6 +29,8 @@ export const BankAccountCreated = eventType({
     environment: environment(),
     /** The partner's own word for who manages it. */
     user_id: z.string(),
+    /** The client that created it; absent in events from before it was kept. */
+    client_id: z.string().optional(),
     /** It was asked to be its owner's primary account. */
     primary: z.boolean(),
     created_at: time(),

@@ -43,6 +43,8 @@ export const BankConnectionLinked = eventType({
     user_id: z.string(),
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
+    /** The client that linked it; absent in events from before it was kept. */
+    client_id: z.string().optional(),
     linked_at: time(),
   }),
 })

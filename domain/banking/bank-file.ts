@@ -21,6 +21,7 @@ import {
   BankFileUncertain,
   bankFileEvents,
 } from './bank-file-events.ts'
+import { newYorkDate, nextBankingDay } from './banking-days.ts'
 import { MAX_SEQUENCE } from './nacha/records.ts'
 
 /**
@@ -78,6 +79,8 @@ export type BankFileCommand =
 
 /** It may be found fetched; while it is exposed again, too, where its folder was away. */
 const FETCHABLE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain', 'repeating'])
+/** It may be found nowhere, or, while it is exposed again, come too late for that. */
+const MISSABLE: ReadonlySet<BankFileStatus> = new Set(['recorded', 'exposed', 'repeating'])
 /** What an answer tells more of: the bank has it. */
 export const HAD_BY_WHO_ANSWERS: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain'])
 /** The bank may have it. */
@@ -155,9 +158,10 @@ function decide(command: BankFileCommand, state: BankFile | null): readonly Bank
     case 'RecordFetched':
       return FETCHABLE.has(status) ? [BankFileFetched.of(data)] : []
     case 'RecordAbsent':
-      return status === 'recorded' || status === 'exposed' ? [BankFileUncertain.of(data)] : []
+      return MISSABLE.has(status) ? [BankFileUncertain.of(data)] : []
     case 'ExposeAgain':
       if (status !== 'uncertain') return doesNotFit(state, 'exposed again')
+      if (isTooLate(state, command.at)) return tooLate(state)
       return [BankFileExposureRepeated.of({ ...data, note: command.note })]
     case 'RecordRestaged':
       return status === 'repeating' ? [BankFileRestaged.of(data)] : []
@@ -170,6 +174,30 @@ function decide(command: BankFileCommand, state: BankFile | null): readonly Bank
     case 'Answer':
       return answer(command, state)
   }
+}
+
+/** The first day on which entries of a file take effect. */
+export function firstDayOf({
+  batches,
+}: {
+  readonly batches: readonly Pick<BankFileBatch, 'entry_date'>[]
+}): CalendarDate {
+  return batches.map(({ entry_date }) => entry_date).sort()[0]!
+}
+
+/**
+ * Whether entries of a file would take effect before the first day on which those of a new one could: banks refuse such a
+ * date, or settle at once what has it, on a day that nobody here knows. @param now epoch milliseconds.
+ */
+export function isTooLate(file: Pick<BankFile, 'batches'>, now: number): boolean {
+  return firstDayOf(file) < nextBankingDay(newYorkDate(now))
+}
+
+function tooLate(file: BankFile): Rejection {
+  const why =
+    `Entries of the file were to take effect on ${firstDayOf(file)}: it is too late to send it. If the bank does not have ` +
+    'it, reject it, so that its debits fail, and have them created anew; if it has it, treat it as sent'
+  return reject('conflict', 'bank_file_too_late', why)
 }
 
 /** Whether it has yet to be fetched, or the bank to answer to some of it: until then its debits wait. */

@@ -3,7 +3,7 @@ import { isoTime } from '../kernel/calendar.ts'
 import type { Decider } from '../kernel/decider.ts'
 import { type EventOf, eventType } from '../kernel/event-type.ts'
 import { id } from '../kernel/ids.ts'
-import { type Rejection, reject } from '../kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../kernel/rejection.ts'
 
 /** A file that a bank reports with, taken once by its content. Amounts are cents, times ISO 8601. */
 const time = () => z.iso.datetime({ precision: 3 })
@@ -73,6 +73,12 @@ export const BankReportItemResolved = eventType({
   schema: z.object({ ...report, line: z.int().min(1), note: z.string().nullable(), at: time() }),
 })
 
+/** None of its items is parked any more: each was seen to, or has its effect. */
+export const BankReportCleared = eventType({
+  name: 'BankReportCleared',
+  schema: z.object({ ...report, at: time() }),
+})
+
 const events = [
   BankReportReceived,
   BankReportDeliveredAgain,
@@ -81,6 +87,7 @@ const events = [
   BankReportRead,
   BankReportReadAgain,
   BankReportItemResolved,
+  BankReportCleared,
 ] as const
 export type BankReportEvent = EventOf<(typeof events)[number]>
 type DataOf<Type extends BankReportEvent['type']> = Extract<BankReportEvent, { type: Type }>['data']
@@ -95,6 +102,8 @@ export interface BankReport extends DataOf<'BankReportReceived'> {
   readonly counts: Pick<DataOf<'BankReportRead'>, 'format' | 'items' | 'applied' | 'repeated'> | null
   readonly parked: readonly ParkedItem[]
   readonly resolved: readonly Omit<DataOf<'BankReportItemResolved'>, 'report_id'>[]
+  /** Items were parked, and it was not cleared since; also while it is read again. */
+  readonly calls_for_person: boolean
   readonly updated_at: string
 }
 
@@ -125,7 +134,7 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
   evolve(state, event) {
     if (event.type === 'BankReportReceived') {
       const { name, at } = event.data
-      const nothing = { refusal: null, counts: null, parked: [], resolved: [] }
+      const nothing = { refusal: null, counts: null, parked: [], resolved: [], calls_for_person: false }
       return { ...event.data, status: 'received', names: [name], ...nothing, updated_at: at }
     }
     const before = { ...state!, updated_at: event.data.at }
@@ -135,7 +144,7 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
       case 'BankReportRefused':
         return { ...before, status: 'refused', refusal: event.data.reason }
       case 'BankReportItemsParked':
-        return { ...before, parked: [...before.parked, ...event.data.items] }
+        return { ...before, parked: [...before.parked, ...event.data.items], calls_for_person: true }
       case 'BankReportRead': {
         const { format, items, applied, repeated } = event.data
         return { ...before, status: 'read', counts: { format, items, applied, repeated } }
@@ -147,35 +156,49 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
         const parked = before.parked.filter(({ line }) => line !== resolution.line)
         return { ...before, parked, resolved: [...before.resolved, resolution] }
       }
+      case 'BankReportCleared':
+        return { ...before, calls_for_person: false }
     }
   },
   decide(command, state): readonly BankReportEvent[] | Rejection {
-    const at = isoTime(command.at)
-    if (command.type === 'Receive') {
-      const { report_id, name } = command.data
-      if (!state) return [BankReportReceived.of({ ...command.data, at })]
-      return state.names.includes(name) ? [] : [BankReportDeliveredAgain.of({ report_id, name, at })]
-    }
-    if (!state) return reject('not_found', 'bank_report_not_found', 'There is no such bank report')
-    const { report_id, status } = state
-    switch (command.type) {
-      case 'Refuse':
-        return status === 'received' ? [BankReportRefused.of({ report_id, reason: command.reason, at })] : []
-      case 'RecordRead':
-        return status === 'received' ? recordRead(command, state) : []
-      case 'ReadAgain':
-        if (status === 'received') return []
-        return [BankReportReadAgain.of({ report_id, at })]
-      case 'Resolve': {
-        const { line, note } = command
-        if (state.parked.some((item) => item.line === line)) {
-          return [BankReportItemResolved.of({ report_id, line, note, at })]
-        }
-        if (state.resolved.some((item) => item.line === line)) return []
-        return reject('not_found', 'parked_item_not_found', 'No item is parked under this line')
-      }
-    }
+    const decided = decide(command, state)
+    if (isRejection(decided)) return decided
+    const after = decided.reduce<BankReport | null>(bankReport.evolve, state)!
+    // while it is read again nobody knows what fits
+    if (!after.calls_for_person || after.status !== 'read' || after.parked.length > 0) return decided
+    return [...decided, BankReportCleared.of({ report_id: after.report_id, at: isoTime(command.at) })]
   },
+}
+
+function decide(
+  command: BankReportCommand,
+  state: BankReport | null,
+): readonly BankReportEvent[] | Rejection {
+  const at = isoTime(command.at)
+  if (command.type === 'Receive') {
+    const { report_id, name } = command.data
+    if (!state) return [BankReportReceived.of({ ...command.data, at })]
+    return state.names.includes(name) ? [] : [BankReportDeliveredAgain.of({ report_id, name, at })]
+  }
+  if (!state) return reject('not_found', 'bank_report_not_found', 'There is no such bank report')
+  const { report_id, status } = state
+  switch (command.type) {
+    case 'Refuse':
+      return status === 'received' ? [BankReportRefused.of({ report_id, reason: command.reason, at })] : []
+    case 'RecordRead':
+      return status === 'received' ? recordRead(command, state) : []
+    case 'ReadAgain':
+      if (status === 'received') return []
+      return [BankReportReadAgain.of({ report_id, at })]
+    case 'Resolve': {
+      const { line, note } = command
+      if (state.parked.some((item) => item.line === line)) {
+        return [BankReportItemResolved.of({ report_id, line, note, at })]
+      }
+      if (state.resolved.some((item) => item.line === line)) return []
+      return reject('not_found', 'parked_item_not_found', 'No item is parked under this line')
+    }
+  }
 }
 
 function recordRead(

@@ -49,6 +49,8 @@ export const BankTransactionsReceived = eventType({
     item_id: z.string(),
     employer_id: id().nullable(),
     carrier_id: id().nullable(),
+    /** The client that linked the item; absent in events from before it was kept. */
+    client_id: z.string().optional(),
     chunk: z.int().min(0),
     /** New ones, and those that are another now. */
     changed: z.array(transaction),

@@ -61,7 +61,9 @@ export const debitKey: Decider<DebitKey, DebitKeyCommand, DebitKeyEvent> = {
   },
 }
 
-/** @param field that carries the key. */
-export function debitKeyReused(field = 'idempotency_key'): Rejection {
-  return reject('conflict', 'debit_key_reused', `${field} was used for another debit`, field)
+/** @param field that carries the key. @param debitId the other debit, where it may be named. */
+export function debitKeyReused(field = 'idempotency_key', debitId: string | null = null): Rejection {
+  const which = debitId === null ? '' : `: ${debitId}`
+  const reused = reject('conflict', 'debit_key_reused', `${field} was used for another debit${which}`, field)
+  return debitId === null ? reused : { ...reused, ids: { id: debitId } }
 }

@@ -143,9 +143,9 @@ export function sessionClosed(): Rejection {
 }
 
 /** Why a session of a key is not what a request asks for. */
-export function otherRequest(): Rejection {
-  const why = 'The idempotency_key was used for another request'
-  return reject('conflict', 'idempotency_key_reused', why, 'idempotency_key')
+export function otherRequest({ financing_session_id: id }: FinancingSession): Rejection {
+  const why = `The idempotency_key was used for another request: that of ${id}`
+  return { ...reject('conflict', 'idempotency_key_reused', why, 'idempotency_key'), ids: { id } }
 }
 
 export const financingSession: Decider<
@@ -215,7 +215,7 @@ export const financingSession: Decider<
   decide(command, state): readonly FinancingSessionEvent[] | Rejection {
     if (command.type === 'Create') {
       if (state === null) return [FinancingSessionCreated.of(command.data)]
-      return state.request_fingerprint === command.data.request_fingerprint ? [] : otherRequest()
+      return state.request_fingerprint === command.data.request_fingerprint ? [] : otherRequest(state)
     }
     if (!state) return reject('not_found', 'financing_session_not_found', 'There is no such session')
     const { financing_session_id, request } = state
@@ -224,7 +224,7 @@ export const financingSession: Decider<
     switch (command.type) {
       case 'Request': {
         const { fingerprint: request_fingerprint, insured } = command
-        if (request) return request.request_fingerprint === request_fingerprint ? [] : otherRequest()
+        if (request) return request.request_fingerprint === request_fingerprint ? [] : otherRequest(state)
         if (state.cancelled_at !== null) return sessionClosed()
         // it stays expired, and nothing is asked for
         if (isOver(state, command.at)) return []

@@ -17,8 +17,9 @@ export const IdempotencyKeyAnswered = eventType({
     fingerprint: z.string(),
     /** HTTP status of the first answer. */
     status: z.number().int(),
-    /** Body of the first answer; null where it held a secret, then `created_id` names what was created. */
+    /** Body of the first answer; null where it held a secret. */
     body: z.unknown(),
+    /** What was created; null where that is not one thing. */
     created_id: z.string().nullable(),
   }),
 })

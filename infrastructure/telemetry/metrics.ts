@@ -110,6 +110,7 @@ export class Metrics {
   #projections: readonly string[] = []
   #processManagers: readonly string[] = []
   #natsConnected: Gauge | undefined
+  #bankFolderUp: Gauge<'folder'> | undefined
   #integrationPublished: Counter<'type'> | undefined
   #integrationBehind: Gauge | undefined
 
@@ -231,6 +232,14 @@ export class Metrics {
   nats(connected: boolean): void {
     this.#natsConnected ??= this.#gauge('nats_connected', 'Whether NATS is connected: 1 or 0', [])
     this.#natsConnected.set(connected ? 1 : 0)
+  }
+
+  /** Folders of the bank, by name. */
+  bankFolders(all: readonly string[], unusable: readonly string[]): void {
+    this.#bankFolderUp ??= this.#gauge('bank_folder_up', 'Whether a folder of the bank can be used: 1 or 0', [
+      'folder',
+    ])
+    for (const folder of all) this.#bankFolderUp.set({ folder }, unusable.includes(folder) ? 0 : 1)
   }
 
   /** An integration event was published. */

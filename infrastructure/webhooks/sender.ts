@@ -30,6 +30,8 @@ interface Options {
   readonly guard?: TargetGuard
   /** In place of checked connections with TLS, for measurements. */
   readonly plainAgent?: Agent
+  /** How long an attempt may take, in real milliseconds; default {@link ATTEMPT_MS}. */
+  readonly attemptMs?: number
 }
 
 /** Sends webhooks over HTTPS to addresses that were checked. */
@@ -37,11 +39,13 @@ export class HttpsWebhookSender implements WebhookSender {
   readonly #guard: TargetGuard
   readonly #agent: Agent
   readonly #request: typeof overHttps
+  readonly #attemptMs: number
 
   constructor({ allowedRanges, extraCa, nameServers = null, plainAgent, ...options }: Options) {
     const guard =
       options.guard ?? new TargetGuard(allowedRanges, HostResolver.asking(nameServersOf(nameServers)))
     this.#guard = guard
+    this.#attemptMs = options.attemptMs ?? ATTEMPT_MS
     this.#agent = plainAgent ?? new CheckedAgent(guard, extraCa)
     this.#request = plainAgent ? overHttp : overHttps
   }
@@ -106,7 +110,10 @@ export class HttpsWebhookSender implements WebhookSender {
           ...signedHeaders(wanted),
         },
       })
-      const limit = setTimeout(() => failed('No whole answer came within 10 seconds'), ATTEMPT_MS)
+      const limit = setTimeout(
+        () => failed(`No whole answer came within ${this.#attemptMs / 1000} seconds`),
+        this.#attemptMs,
+      )
       signal.addEventListener('abort', abort)
       outgoing.on('error', (error) => failed(reasonOf(error)))
       outgoing.on('socket', (socket) => socket.on('data', count))

@@ -296,7 +296,8 @@ async function takeReport(
 
 /** An answer of which the log keeps all but the FEIN: that is personal, and the same request brings it again. */
 function kept(answer: ReportAnswer): IdempotentAnswer {
-  return { status: 202, body: answer, stored: withFein(answer, '') }
+  const { file_id, report_id } = answer
+  return { status: 202, body: answer, stored: withFein(answer, ''), createdId: file_id ?? report_id! }
 }
 
 function withFein(answer: ReportAnswer, fein: string): ReportAnswer {

@@ -139,7 +139,9 @@ export const bankFileEndpoints = [
     method: 'POST',
     path: '/bank-files/{file_id}/expose-again',
     summary: 'Decide that the bank does not have an uncertain file: it is put into the outbox again',
-    description: 'Ask the bank first: if it has the file, every debit in it is taken twice.',
+    description:
+      'Ask the bank first: if it has the file, every debit in it is taken twice. From the day on which its first entries ' +
+      'take effect it is 409: reject it instead.',
     access: operator,
     params,
     body: z.object({ note }),

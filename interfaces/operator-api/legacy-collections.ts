@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import type { Application } from '../../application/application.ts'
 import { legacyRecordOf, recordLegacyCollection } from '../../application/banking/legacy-collections.ts'
 import {
   BATCH_LINES,
   type ImportLine,
   importLegacyCollections,
+  importNameOf,
   importProgress,
   REFUSALS_TOLD,
 } from '../../application/banking/legacy-import.ts'
@@ -49,7 +51,10 @@ const Record = z
     status: z.enum(LEGACY_STATUSES),
     status_group: z.enum(['in_flight', 'money_landed', 'failed']),
     return_code: z.string().nullable(),
-    import: z.object({ import_id: id(), line: z.int() }).nullable(),
+    import: z
+      .object({ import_id: z.string().describe('As it was sent, or told in the answer'), line: z.int() })
+      .nullable()
+      .describe('The import that it came with; null: it was recorded by itself'),
     created_at: shownTime().describe('The beginning of the last day of its period'),
     recorded_at: shownTime().describe('When this service was told of it'),
   })
@@ -96,7 +101,7 @@ export const legacyCollectionEndpoints = [
       return create(keyed(call), 'POST /legacy-collections', {
         create: (context) => recordLegacyCollection(app, call.body, context),
         idOf: ({ transaction_id }) => transaction_id,
-        show: shown,
+        show: (record) => shown(app, record),
         repeated: legacyCollection,
       })
     },
@@ -163,14 +168,19 @@ export const legacyCollectionEndpoints = [
     async handle({ host: { app }, params: { transaction_id } }) {
       const record = isId(transaction_id) ? await legacyRecordOf(app, transaction_id) : null
       if (!record) throw notFound('There is no such record of the legacy service')
-      return shown(record)
+      return shown(app, record)
     },
   }),
 ]
 
-function shown(record: LegacyCollection) {
-  const { changes: _changes, ...fields } = record
-  return { ...fields, status_group: legacyGroupOf(record.status), created_at: datedAt(record.period_end) }
+/** A record; its import by the name that the operator knows it by. */
+async function shown(app: Pick<Application, 'log' | 'registry'>, record: LegacyCollection) {
+  const { changes: _changes, import: source, ...fields } = record
+  const { status, period_end } = fields
+  return {
+    ...{ ...fields, status_group: legacyGroupOf(status), created_at: datedAt(period_end) },
+    import: source && { ...source, import_id: await importNameOf(app, source.import_id) },
+  }
 }
 
 /** What the lines of an import say. */

@@ -84,7 +84,7 @@ export const achCollectionEndpoints = [
     errors: {
       403: 'The key is not for payments, or does not reach the employer or the carrier of a policy',
       404: 'Employer, account or a policy is not there; the message names which',
-      409: 'The account is disabled, or a key was used for another debit',
+      409: 'The account is disabled, or a key was used for another debit: `id`',
     },
     async handle(call) {
       const { host, caller, body } = call
@@ -107,7 +107,9 @@ export const achCollectionEndpoints = [
       }
       const outcome = await runClaimed(app, request, async (within) => {
         const collected = await collect(app, caller.client, asked, within)
-        return isRejection(collected) ? collected : { status: 202, body: shown(collected.collection) }
+        if (isRejection(collected)) return collected
+        const { collection } = collected
+        return { status: 202, body: shown(collection), createdId: collection.collection_id }
       })
       const { body: first, replayed } = accepted(outcome)
       return new Answer(202, first as z.input<typeof AcceptedCollection>, { replayed })

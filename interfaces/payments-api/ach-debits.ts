@@ -91,7 +91,7 @@ export const achDebitEndpoints = [
     errors: {
       403: 'The key is not for payments, or does not reach employer or carrier',
       404: 'Employer, carrier, policy or account is not there; the message names which',
-      409: 'The account is disabled, or the key was used for another debit',
+      409: 'The account is disabled, or the key was used for another debit: `id`',
     },
     async handle(call) {
       const { host, caller, body } = call
@@ -102,7 +102,7 @@ export const achDebitEndpoints = [
         if (isRejection(arranged)) return arranged
         const { leg_id: transaction_id, amount_cents: amount } = arranged.debit
         const shown = { success: true, transaction_id, status: 'PENDING', amount } as const
-        return { status: arranged.isNew ? 201 : 200, body: shown } as const
+        return { status: arranged.isNew ? 201 : 200, body: shown, createdId: transaction_id } as const
       }
       const { caller: whose, key, context, sent } = keyed(call)
       if (key === null) {

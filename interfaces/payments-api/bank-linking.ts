@@ -128,7 +128,11 @@ export const bankLinkingEndpoints = [
       const { public_token: publicToken, user_id, employer_id, carrier_id } = body
       const association = { employer_id, carrier_id }
       return create(keyed(call), 'POST /bankconnect/exchange', {
-        refuse: () => refuseAssociation(host.app, caller.client, association),
+        refuse: () =>
+          refuseAssociation(host.app, caller.client, {
+            ...association,
+            client_id: caller.client.client_id,
+          }),
         create: (context) =>
           exchange(host.app, caller.client, { publicToken, user_id, ...association }, context),
         idOf: ({ connection }) => connection.connection_id,

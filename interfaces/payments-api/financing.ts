@@ -78,7 +78,8 @@ export async function createFinanced(call: PartnerCall, body: z.output<typeof ne
   const run = async (within: typeof context) => {
     const made = await createFinancingSession(app, call.caller.client, newSessionOf(body), within)
     if (isRejection(made)) return made
-    return { status: made.isNew ? 201 : 200, body: showCreatedFinancing(made.session, app.clock.now()) }
+    const shown = showCreatedFinancing(made.session, app.clock.now())
+    return { status: made.isNew ? 201 : 200, body: shown, createdId: made.session.financing_session_id }
   }
   const request = { caller: whose, operation: 'POST /payment-sessions', key: key ?? '', context }
   const outcome =

@@ -93,7 +93,8 @@ export const intakeEndpoints = [
         const taken = await takeIn(host.app, caller.client, requestOf(body), context)
         if (isRejection(taken)) return taken
         const { employerId: employer_id, policyId: policy_id, isNew } = taken
-        return { status: isNew ? 201 : 200, body: { employer_id, policy_id } } as const
+        const ids = { employer_id, policy_id }
+        return { status: isNew ? 201 : 200, body: ids, createdId: policy_id } as const
       }
       const { caller: whose, key, context, sent } = keyed(call)
       try {

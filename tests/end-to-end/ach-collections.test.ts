@@ -118,6 +118,7 @@ test('knows the keys of earlier debits and collections', async () => {
   const refused = await collect(changed)
   const field = 'policyCollections[1].idempotencyKey'
   expect(refusal(refused)).toEqual([409, false, 'Conflict', expect.stringContaining(field)])
+  expect(refused.body.id).toBe(earlier)
   const called = await bank.ask('POST', '/ach/debits', bank.debit(account, { idempotency_key }))
   expect(called.status).toBe(409)
   expect(await bank.total()).toBe(before + 1)
@@ -169,7 +170,8 @@ test('honours the header', async () => {
   const first = await collect(body, key)
   const again = await collect(body, key)
   expect([first.status, again.status, again.body]).toEqual([202, 202, first.body])
-  expect((await collect(bank.collection(account, bank.entry()), key)).status).toBe(409)
+  const other = await collect(bank.collection(account, bank.entry()), key)
+  expect([other.status, other.body.id]).toEqual([409, first.body.data.collection_id])
 })
 
 test('of many at once with common keys debits each key once', async () => {

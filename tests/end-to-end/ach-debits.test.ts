@@ -41,8 +41,10 @@ describe('a debit', () => {
     ['effective_date', '9999-12-31'],
     ['description', ''],
     ['idempotency_key', ''],
-    ['metadata', { order: 1 }],
-    ['metadata', 'x'],
+    // the rule of payment links and subscriptions
+    ...[{ order: 1 }, { order: null }, ['x'], 'x', { order: 'x'.repeat(64 * 1024) }].map(
+      (value) => ['metadata', value] as const,
+    ),
   ] as const)('is refused by the name of the field: %s %j', async (field, value) => {
     const answer = await create(bank.debit(account, { [field]: value }))
     expect(refusal(answer)).toEqual([400, false, 'Bad Request', expect.stringContaining(field)])
@@ -167,7 +169,18 @@ describe('the key of a debit', () => {
     ]) {
       const changed = await create({ ...body, ...change })
       expect(refusal(changed)).toEqual([409, false, 'Conflict', expect.stringContaining('idempotency_key')])
+      const { transaction_id: id } = first.body.data
+      expect(changed.body).toMatchObject({ id, data: { id }, message: expect.stringContaining(id) })
     }
+    // a key that does not reach the first debit is not told which it is
+    const own = await bank.insured()
+    const scope = { environment: 'live', employer_ids: [own.employerId] } as const
+    const { headers } = await newClient(service, tenant.tenantId, scope)
+    const theirs = await bank.account(own.employerId)
+    const ids = { employer_id: own.employerId, policy_id: own.policyId }
+    const unseen = await create({ ...body, ...ids, bank_account_id: theirs }, undefined, headers)
+    expect(refusal(unseen)).toEqual([409, false, 'Conflict', 'idempotency_key was used for another debit'])
+    expect(unseen.body).not.toHaveProperty('id')
     // what is wrong with a changed body is told first
     expect((await create({ ...body, policy_id: 'f'.repeat(24) })).status).toBe(404)
     const outside = await newClient(service, tenant.tenantId, { environment: 'live', carrier_ids: [] })
@@ -195,7 +208,8 @@ describe('the key of a debit', () => {
     const again = await create(body, key)
     expect([first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 200, 'true'])
     expect(again.body).toEqual(first.body)
-    expect((await create({ ...body, amount_cents: 1 }, key)).status).toBe(409)
+    const other = await create({ ...body, amount_cents: 1 }, key)
+    expect([other.status, other.body.id]).toEqual([409, first.body.data.transaction_id])
     // what is refused leaves both keys free
     const refused = await create({ ...body, idempotency_key, policy_id: 'f'.repeat(24) }, randomUUID())
     expect(refused.status).toBe(404)

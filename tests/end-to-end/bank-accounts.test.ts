@@ -385,6 +385,8 @@ describe('an ACH account', () => {
     expect([again.status, again.text]).toEqual([200, many[0]!.text])
     const other = await ask('POST', '/bank-accounts/ach', achBody({ account_number: '1234567' }), { key })
     expect(refusal(other)).toEqual([409, false, 'Conflict'])
+    const { _id: id } = many[0]!.body.data
+    expect(other.body).toMatchObject({ id, data: { id }, message: expect.stringContaining(id) })
   })
 
   test('is changed in its names and its type, never in its numbers or owner', async () => {

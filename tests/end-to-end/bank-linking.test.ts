@@ -255,6 +255,69 @@ describe('with the simulated bank link', () => {
     )
   })
 
+  test('what is nobody’s is for keys of all employers and carriers, and for the one that linked it', async () => {
+    const keys = [{ employer_ids: [tenant.employerId] }, { carrier_ids: [tenant.carrierId] }]
+    const narrowed = await Promise.all(
+      keys.map(async (scope) => {
+        const { headers } = await newClient(service, tenant.tenantId, { environment: 'live', ...scope })
+        return callsTo(service, headers)
+      }),
+    )
+    const nobodys = { user_id: 'user-7', employer_id: null, carrier_id: null }
+    const whole = { calls, made: await calls.exchange({ ...nobodys, public_token: newToken() }) }
+    const [one, other] = await Promise.all(
+      narrowed.map(async (own) => {
+        const public_token = newToken()
+        return { calls: own, public_token, made: await own.exchange({ ...nobodys, public_token }) }
+      }),
+    )
+    for (const [reader, owner, isOpen] of [
+      ...([whole, one!, other!] as const).map((own) => [own.calls, own, true] as const),
+      [calls, one!, true],
+      [one!.calls, whole, false],
+      [one!.calls, other!, false],
+      [other!.calls, one!, false],
+    ] as const) {
+      const { _id, bankconnect_item_id: item_id, accounts, access_token } = owner.made
+      const [transaction] = await owner.calls.get(`/bankconnect/transactions?bankconnect_item_id=${item_id}`)
+      const { bank_account_id, bankconnect_account_id } = accounts[0]
+      const account = { owner_type: 'employer', owner_id: tenant.employerId, access_token }
+      for (const [method, path, body] of [
+        ['GET', `/bankconnect/connections/${_id}`],
+        ['GET', `/bankconnect/transactions/${transaction._id}`],
+        ['GET', `/bank-accounts/${bank_account_id}`],
+        ['PATCH', `/bank-accounts/${bank_account_id}`, { name: 'Renamed' }],
+        ['POST', '/bankconnect/sync-accounts', { item_id }],
+        ['POST', '/bankconnect/balance', { bankconnect_item_id: item_id }],
+        ['POST', '/bankconnect/link-token/update', { user_id: 'u', item_id }],
+        [
+          ...(['POST', '/bank-accounts/ach/from-bankconnect'] as const),
+          { ...account, bankconnect_item_id: item_id, bankconnect_account_id },
+        ],
+      ] as const) {
+        const { status } = await reader.ask(method, path, body)
+        expect([path, status < 300 ? 'open' : status]).toEqual([path, isOpen ? 'open' : 403])
+      }
+      const listed = async (path: string) =>
+        (await reader.get(`${path}limit=200`)).map((row: Json) => row._id)
+      expect((await listed('/bankconnect/connections?')).includes(_id)).toBe(isOpen)
+      expect((await listed('/bank-accounts?')).includes(bank_account_id)).toBe(isOpen)
+      const narrow = `?bankconnect_item_id=${item_id}`
+      expect((await listed(`/bankconnect/transactions${narrow}&`)).length > 0).toBe(isOpen)
+      const { total_transactions } = await reader.get(`/bankconnect/transactions/summary${narrow}`)
+      expect(total_transactions > 0).toBe(isOpen)
+    }
+    // the same item for another key
+    const again = { ...nobodys, public_token: one!.public_token }
+    expect((await other!.calls.post('/bankconnect/exchange', again)).status).toBe(403)
+    expect((await one!.calls.exchange(again))._id).toBe(one!.made._id)
+    // nor is anything given away to nobody
+    const owned = { user_id: 'u', name: 'Operating', bank_name: 'B', employer_id: tenant.employerId }
+    const { _id } = await calls.data(calls.post('/bank-accounts', owned), 201)
+    const moved = await one!.calls.ask('PATCH', `/bank-accounts/${_id}`, { employer_id: null })
+    expect([moved.status, moved.body.message]).toEqual([403, expect.stringContaining('employer_id')])
+  })
+
   test('descriptions are sealed under the key of the employer, or of the connection', async () => {
     const [employers, nobodys] = [await exchange(), await exchange({ employer_id: null, carrier_id: null })]
     const events = await allEvents(service, 'BankTransactionsReceived')

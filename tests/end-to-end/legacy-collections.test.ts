@@ -174,17 +174,21 @@ describe('what the bank reports of a record', () => {
   const report = (id: string, verb: string, body: object = {}) =>
     ask('POST', `/bank-rail/${id}/${verb}`, body)
 
-  async function importedRecord(changes: object): Promise<string> {
-    const name = newImport()
+  async function importedRecord(changes: object, name = newImport()): Promise<string> {
     await upload(name, [record(changes)])
     return importedId(importIdOf(name), 1)
   }
 
   test.for(['one by one', 'imported'])('moves it: %s', async (how) => {
+    const name = newImport()
     const id =
       how === 'imported'
-        ? await importedRecord({ status: 'file_transmitted' })
+        ? await importedRecord({ status: 'file_transmitted' }, name)
         : (await post(record({ status: 'file_transmitted' }))).body.data.transaction_id
+    const shown = () => ask('GET', `/legacy-collections/${id}`)
+    // as the operator calls it, before anything happened to the record and after
+    const source = how === 'imported' ? { import_id: name, line: 1 } : null
+    expect((await shown()).body.data).toMatchObject({ status: 'file_transmitted', import: source })
     const acknowledged = await report(id, 'acknowledge')
     expect([acknowledged.status, acknowledged.body.data]).toEqual([
       200,
@@ -192,12 +196,11 @@ describe('what the bank reports of a record', () => {
     ])
     expect((await report(id, 'acknowledge')).status).toBe(200)
     expect((await report(id, 'settle')).status).toBe(409)
-    const shown = () => ask('GET', `/legacy-collections/${id}`)
     expect((await shown()).body.data).toMatchObject({ status: 'sb_remit', status_group: 'money_landed' })
     expect((await report(id, 'return', { return_code: 'R01' })).body.data.status).toBe('returned')
     expect((await report(id, 'return', { return_code: 'R02' })).status).toBe(409)
     expect((await shown()).body.data).toMatchObject({
-      ...{ status: 'returned', status_group: 'failed', return_code: 'R01' },
+      ...{ status: 'returned', status_group: 'failed', return_code: 'R01', import: source },
     })
   })
 

@@ -1,7 +1,7 @@
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { nextClose } from '../../domain/banking/banking-days.ts'
+import { nextClose, startOf } from '../../domain/banking/banking-days.ts'
 import { achDebitsOf } from '../support/ach-debits.ts'
 import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
 import { allEvents } from '../support/core.ts'
@@ -16,6 +16,8 @@ import { type RunningService, startService } from '../support/service.ts'
 
 type Json = ReturnType<typeof JSON.parse>
 const HALF_A_MINUTE = 30_000
+/** What some systems begin files with; its bytes say how the text is encoded. */
+const MARK = '\ufeff'
 let theirs: NachaBank
 let service: RunningService
 let tenant: SeededTenant
@@ -38,19 +40,23 @@ beforeAll(async () => {
 const ops = (method: string, path: string, body?: unknown): Promise<Json> =>
   operate(service, method, path, body)
 
-/** Lets the next batch close and go; the bank fetches it. */
-async function closeBatch(): Promise<readonly BanksEntry[]> {
+/** Lets the next batch close and go. */
+async function closeUnfetched(): Promise<void> {
   await bank.ops('/debit-batches')
   await bank.advanceTo(nextClose(await bank.now()) + 2 * 60_000 + HALF_A_MINUTE)
   await bank.drain()
+}
+/** The same; the bank fetches it. */
+async function closeBatch(): Promise<readonly BanksEntry[]> {
+  await closeUnfetched()
   return theirs.fetch()
 }
 const entryOf = (entries: readonly BanksEntry[], leg: string): BanksEntry =>
   entries.find(({ identification }) => leg.startsWith(identification))!
 
 /** Brings a file, and has it read. @returns the report. */
-async function brought(name: string, text: string): Promise<Json> {
-  await theirs.bring(name, text)
+async function brought(name: string, content: string | Uint8Array): Promise<Json> {
+  await theirs.bring(name, content)
   expect((await bank.ops('/bank-files/look')).taken).toBe(1)
   await bank.drain()
   const [{ report_id }] = await ops('GET', '/bank-reports?limit=1')
@@ -73,7 +79,8 @@ test('a live debit goes through a file to its return, and once more when an oper
   const played = await bank.tryOps(`/bank-rail/${leg}/acknowledge`)
   expect([played.status, played.body.message]).toEqual([409, expect.stringContaining('files of the bank')])
 
-  const accepted = await brought('answer.jsonl', answersFile([{ file: sent.file, outcome: 'accepted' }]))
+  const answers = answersFile([{ file: sent.file, outcome: 'accepted' }])
+  const accepted = await brought('answer.jsonl', MARK + answers)
   expect(accepted).toMatchObject({ status: 'read', format: 'answers', items: 1, applied: 1, parked: [] })
   expect(await ops('GET', `/bank-files/${row.file_id}`)).toMatchObject({
     status: 'fetched',
@@ -85,11 +92,16 @@ test('a live debit goes through a file to its return, and once more when an oper
   const changed = { code: 'C01', originalTrace: sent.trace, correctedData: '1918171614' }
   const unknown = { ...back, originalTrace: '021000029999999' }
   const wrong = { ...back, originalTrace: entryOf(entries, other.leg).trace, amountCents: 10_501 }
-  const report = await brought('returns.txt', reportFile([back, changed, unknown, wrong]))
-  expect(report).toMatchObject({ status: 'read', format: 'nacha', items: 4, applied: 2, repeated: 0 })
+  const noReturns = ['R00', 'R86', 'R99'].map((code) => ({ ...wrong, code, amountCents: 10_500 }))
+  const report = await brought(
+    'returns.txt',
+    MARK + reportFile([back, changed, unknown, wrong, ...noReturns]),
+  )
+  expect(report).toMatchObject({ status: 'read', format: 'nacha', items: 7, applied: 2, repeated: 0 })
   expect(report.parked.map(({ reason, code }: Json) => [code, reason])).toEqual([
     ['R01', 'No entry was sent with this trace number'],
     ['R01', 'The entry with this trace number was sent with another amount'],
+    ...noReturns.map(({ code }) => [code, `${code} is no code of a return, R01 to R85: ask the bank`]),
   ])
   expect(await alertsOf('bank_report_items_parked')).toMatchObject([
     { about: { report_id: report.report_id } },
@@ -98,18 +110,30 @@ test('a live debit goes through a file to its return, and once more when an oper
   expect(await bank.toldOfLeg('payment.failed', leg)).toMatchObject([{ return_code: 'R01' }])
 
   // the same return in another file counts once
-  const again = await brought('returns-2.txt', reportFile([back]))
-  expect(again).toMatchObject({ items: 1, applied: 0, repeated: 1, parked: [] })
+  for (const encoding of ['latin1', 'utf16le'] as const) {
+    const mark = encoding === 'latin1' ? '' : MARK
+    const bytes = Buffer.from(mark + reportFile([back]), encoding)
+    const again = await brought(`returns-2-${encoding}.txt`, bytes)
+    expect(again).toMatchObject({ items: 1, applied: 0, repeated: 1, parked: [] })
+  }
   const { line } = report.parked[0]
   const resolved = await bank.ops(`/bank-reports/${report.report_id}/items/${line}/resolve`, {
     note: 'theirs',
   })
-  expect([resolved.parked.length, resolved.resolved]).toMatchObject([1, [{ line, note: 'theirs' }]])
+  expect([resolved.parked.length, resolved.resolved]).toMatchObject([4, [{ line, note: 'theirs' }]])
   expect(await bank.ops(`/bank-reports/${report.report_id}/read-again`)).toMatchObject({ status: 'received' })
   await bank.drain()
   expect(await ops('GET', `/bank-reports/${report.report_id}`)).toMatchObject({
-    ...{ status: 'read', applied: 1, repeated: 1, parked: [{ original_trace: wrong.originalTrace }] },
+    ...{ status: 'read', applied: 1, repeated: 1 },
+    parked: [wrong, ...noReturns].map(({ code, originalTrace }) => ({ code, original_trace: originalTrace })),
   })
+  // the alert ends with the last of them
+  const open = async () => (await alertsOf('bank_report_items_parked')).length
+  for (const item of report.parked.slice(1)) {
+    expect(await open()).toBe(1)
+    await bank.ops(`/bank-reports/${report.report_id}/items/${item.line}/resolve`)
+  }
+  expect(await open()).toBe(0)
 
   expect(await bank.ops(`/debits/${leg}/represent`)).toMatchObject({ status: 'Scheduled', return_code: null })
   const retried = entryOf(await closeBatch(), leg)
@@ -232,6 +256,27 @@ test('a file that is not written yet, since its folder is away, keeps nobody fro
   await bank.advanceTo((await bank.now()) + 30 * 60_000)
   await bank.drain()
   expect(entryOf(await theirs.fetch(), leg)).toBeDefined()
+})
+
+test('a file that is lost is not sent on the day of its entries: it is rejected, and its debits fail', async () => {
+  const { leg } = await bank.arranged(of)
+  await closeUnfetched()
+  const [{ file_id, name }] = await ops('GET', '/bank-files?limit=1')
+  await rm(join(theirs.outbox, name))
+  expect(await bank.ops('/bank-files/look')).toMatchObject({ uncertain: 1 })
+  const shown = await ops('GET', `/bank-files/${file_id}`)
+  const [{ entry_date }] = shown.batches
+  await bank.advanceTo(startOf(entry_date))
+  const refused = await bank.tryOps(`/bank-files/${file_id}/expose-again`)
+  expect([refused.status, refused.body.message]).toEqual([
+    ...[409, expect.stringContaining(`were to take effect on ${entry_date}`)],
+  ])
+  expect(refused.body.message).toContain('reject it')
+  expect(await ops('GET', `/bank-files/${file_id}`)).toEqual(shown)
+  expect(await alertsOf('bank_file_uncertain')).toHaveLength(1)
+  await bank.ops(`/bank-files/${file_id}/reject`, { reason: 'not received' })
+  await bank.drain()
+  expect([await statusOf(leg), await alertsOf('bank_file_uncertain')]).toEqual(['failed', []])
 })
 
 test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {

@@ -63,7 +63,7 @@ beforeEach(async () => {
 const client = () =>
   ({
     ...({ tenant_id: insured.tenantId, environment: 'live' } as const),
-    ...({ carrier_ids: 'all', employer_ids: 'all' } as const),
+    ...({ carrier_ids: 'all', employer_ids: 'all', client_id: 'client' } as const),
   }) as const
 const asked = (overrides: Partial<NewAchAccount> = {}): NewAchAccount => ({
   ...{ ...NUMBERS, ownerType: 'employer', ownerId: insured.employerId, accountType: 'checking' },

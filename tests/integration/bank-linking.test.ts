@@ -63,7 +63,7 @@ beforeEach(async () => {
 const linked = (owner: { employer_id: string | null; carrier_id: string | null }, on = app) => {
   const client = {
     ...({ tenant_id: insured.tenantId, environment: 'live' } as const),
-    ...({ carrier_ids: 'all', employer_ids: 'all' } as const),
+    ...({ carrier_ids: 'all', employer_ids: 'all', client_id: 'client' } as const),
   }
   return exchange(on, client, { publicToken: token, user_id: 'u', ...owner }, operatorContext())
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { claimKey, namedDebit } from '../../application/banking/debit-keys.ts'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import { EventRegistry } from '../../application/event-registry.ts'
@@ -177,11 +178,37 @@ describe('another request under the same key', () => {
     })
     const meanwhile = runClaimed(one, other, never)
     release()
-    await first
-    expect(await meanwhile).toMatchObject(conflict)
-    expect(await runClaimed(one, other, never)).toMatchObject(conflict)
-    expect(await runClaimed(await startProcess(), other, never)).toMatchObject(conflict)
+    const { body } = succeeded(await first)
+    // it names what the first one created
+    const { tenant_id } = body as { tenant_id: string }
+    const named = { ...conflict, message: expect.stringContaining(tenant_id), ids: { id: tenant_id } }
+    expect(await meanwhile).toMatchObject(named)
+    expect(await runClaimed(one, other, never)).toMatchObject(named)
+    expect(await runClaimed(await startProcess(), other, never)).toMatchObject(named)
   })
+})
+
+test('the key of a debit is claimed by all who ask for the same debit in many processes at once', async () => {
+  const processes = await Promise.all(Array.from({ length: 5 }, startProcess))
+  const place = { tenant_id: 'a'.repeat(24), environment: 'live' } as const
+  const ids = { employer_id: place.tenant_id, carrier_id: place.tenant_id, policy_id: place.tenant_id }
+  const asked = {
+    ...{ ...ids, bank_account_id: place.tenant_id, amount_cents: 500, payment_purpose: 'paygo' as const },
+    ...{ description: null, effective_date: null, metadata: {} },
+  } as const
+  const client = { carrier_ids: 'all', employer_ids: 'all' } as const
+  const sent = { key: `debit-${sequence}`, field: 'idempotency_key' }
+  const named = namedDebit(one.personalData, place, sent, asked)
+  const claims = processes.flatMap((process) =>
+    Array.from({ length: 24 }, () => {
+      const context = { ...request.context, commandId: process.randomness.commandId() }
+      return claimKey(process, client, named, context)
+    }),
+  )
+  expect(await Promise.all(claims)).toEqual(claims.map(() => null))
+  const other = namedDebit(one.personalData, place, sent, { ...asked, amount_cents: 501 })
+  const context = { ...request.context, commandId: one.randomness.commandId() }
+  expect(await claimKey(one, client, other, context)).toMatchObject({ code: 'debit_key_reused' })
 })
 
 describe('an answer that holds a secret', () => {

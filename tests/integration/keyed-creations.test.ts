@@ -76,10 +76,11 @@ describe('a creation with a key', () => {
 
   test('is a conflict with another body, and nothing is added', async () => {
     const key = newKey()
-    await register(one.app, key, 'A')
+    const { body } = succeeded(await register(one.app, key, 'A'))
     const before = await streams()
     for (const { app } of [one, two]) {
-      expect(await register(app, key, 'B')).toMatchObject({ code: 'idempotency_key_reused' })
+      const named = { code: 'idempotency_key_reused', ids: { id: body.tenant_id } }
+      expect(await register(app, key, 'B')).toMatchObject(named)
     }
     expect(await streams()).toBe(before)
   })

@@ -78,6 +78,7 @@ beforeEach(async () => {
     environment: 'live',
     carrier_ids: 'all',
     employer_ids: 'all',
+    client_id: 'client',
   } as const
   const owned = { ownerType: 'employer', ownerId, ...NUMBERS, accountType: 'checking' } as const
   const input = { ...owned, bankName: 'B', nickname: null, isPrimary: false, linked: null }

@@ -13,7 +13,7 @@ import { isMovable } from '../../application/ports/clock.ts'
 import { ProviderUnavailable } from '../../application/ports/provider.ts'
 import { type BankFile, bankFile } from '../../domain/banking/bank-file.ts'
 import { bankReport } from '../../domain/banking/bank-report.ts'
-import { entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
+import { entryDateOf, nextClose, startOf } from '../../domain/banking/banking-days.ts'
 import { checkForward } from '../../domain/banking/nacha/check.ts'
 import { LIMITS } from '../../domain/banking/nacha/draft.ts'
 import { recordsOf } from '../../domain/banking/nacha/read.ts'
@@ -275,6 +275,20 @@ describe('a file that is not where it should be', () => {
     ])
   })
 
+  test('is not exposed on the day of its entries, where its folder was away until then', async () => {
+    const { clock } = app
+    if (!isMovable(clock)) throw new Error('the test moves the clock')
+    await submit([entryOf()])
+    const { file_id, content, batches } = (await fileOf())!
+    await rm(join(outbox, content!.name))
+    expect(await lookAfterFile(app, file_id, operatorContext())).toBe('uncertain')
+    const again = { type: 'ExposeAgain', note: null, at: clock.now() } as const
+    await app.commands.execute(bankFile, file_id, again, operatorContext())
+    clock.moveTo(startOf(batches[0]!.entry_date))
+    await exposeFile(app, file_id, operatorContext())
+    expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['uncertain', []])
+  })
+
   test('is not one that was changed', async () => {
     await submit([entryOf()])
     const { file_id, content } = (await fileOf())!
@@ -368,6 +382,7 @@ function dyingAt(on: FileApp, step: number, at: 'before' | 'after'): FileApp {
         incoming: () => folders.incoming(),
         read: (name) => folders.read(name),
         take: dying((name) => folders.take(name)),
+        unusable: () => folders.unusable(),
       },
       archive: {
         write: dying((ref, chunks) => archive.write(ref, chunks)),

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { IntegrationPublisher } from '../../application/integration-events/publisher.ts'
 import { discardWork } from '../../application/operations/unknown-work.ts'
+import type { BankFolders } from '../../application/ports/bank-files.ts'
 import {
   backoff,
   on,
@@ -12,6 +16,7 @@ import {
 } from '../../application/process-managers/runtime/process-manager.ts'
 import type { WorkStore } from '../../application/process-managers/runtime/work-store.ts'
 import { policy } from '../../domain/policies/policy.ts'
+import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
 import { Readiness } from '../../interfaces/readiness.ts'
 import type { Projections } from '../../projections/runtime/projections.ts'
@@ -79,7 +84,7 @@ describe('readiness of a process manager', () => {
     const readiness = new Readiness(
       {
         ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
-        ...{ nats: null, integrationEvents: null, openAlerts },
+        ...{ nats: null, integrationEvents: null, bankFolders: null, openAlerts },
         projections: { list: async () => [] } as unknown as Projections,
       },
       { standsStillS: 0.2 },
@@ -145,7 +150,7 @@ test('work of a kind that the release does not have is shown, holds nothing up a
   const { kinds } = runner
   const readiness = new Readiness({
     ...{ log: bench.log, runner, kinds, work: bench.store, clock: bench.clock },
-    ...{ nats: null, integrationEvents: null, openAlerts },
+    ...{ nats: null, integrationEvents: null, bankFolders: null, openAlerts },
     projections: { list: async () => [] } as unknown as Projections,
   })
   await issuePolicy()
@@ -195,7 +200,7 @@ test('the figure of parked integration events is gone while their source does no
     ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
     ...{ nats: null, projections: { list: async () => [] } as unknown as Projections },
     integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
-    openAlerts,
+    ...{ bankFolders: null, openAlerts },
   })
   const metrics = new Metrics({ process: false })
   metrics.refreshOnRead(() => readiness.measure(metrics))
@@ -205,4 +210,51 @@ test('the figure of parked integration events is gone while their source does no
   expect(await metrics.text()).not.toContain('reader="integration-events"')
   status = parked
   expect(await metrics.text()).toMatch(figure)
+})
+
+test('folders of the bank degrade what they are of, also while one does not answer', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'compstream-folders-'))
+  const [outboxDir, inboxDir] = [join(root, 'outbox'), join(root, 'inbox')]
+  for (const folder of [outboxDir, inboxDir]) await mkdir(folder)
+  const folders = new NachaFolders({ outboxDir, inboxDir })
+  const runner = await bench.run([])
+  const readinessOf = (bankFolders: Pick<BankFolders, 'unusable'>) =>
+    new Readiness({
+      ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
+      ...{ nats: null, integrationEvents: null, bankFolders, openAlerts },
+      projections: { list: async () => [] } as unknown as Projections,
+    })
+  const readiness = readinessOf(folders)
+  const metrics = new Metrics({ process: false })
+  metrics.refreshOnRead(() => readiness.measure(metrics))
+  const ups = async () =>
+    (await metrics.text()).match(/(?<=^compstream_bank_folder_up\{folder=)\S+ \d$/gm) ?? []
+  const line = (folder: string) => `${folder} of the bank: cannot be used, files wait`
+  try {
+    const usable = { ok: true, degraded: [], checks: { bank_folders: { outbox: 'ok', inbox: 'ok' } } }
+    expect(await readiness.check()).toMatchObject(usable)
+    expect(await ups()).toEqual(['"outbox"} 1', '"inbox"} 1'])
+
+    await rename(outboxDir, `${outboxDir}-away`)
+    const away = await readiness.check()
+    expect(away).toMatchObject({
+      ...{ ok: true, degraded: [line('outbox')] },
+      checks: { bank_folders: { outbox: 'unusable', inbox: 'ok' } },
+    })
+    // a role, no path
+    expect(JSON.stringify(away)).not.toContain(root)
+    expect(await ups()).toEqual(['"outbox"} 0', '"inbox"} 1'])
+    await rename(`${outboxDir}-away`, outboxDir)
+    await rm(inboxDir, { recursive: true })
+    await writeFile(inboxDir, 'no folder')
+    expect((await readiness.check()).degraded).toEqual([line('inbox')])
+    await rm(inboxDir)
+    await mkdir(inboxDir)
+    expect(await readiness.check()).toMatchObject(usable)
+
+    const silent = readinessOf({ unusable: () => new Promise(() => undefined) })
+    expect(await silent.check()).toMatchObject({ ok: true, degraded: [line('outbox'), line('inbox')] })
+  } finally {
+    await rm(root, { recursive: true, force: true })
+  }
 })

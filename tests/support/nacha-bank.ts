@@ -24,7 +24,7 @@ export interface NachaBank {
   /** Fetches what stands in the outbox, as a bank does: it renames the files. @returns the entries in them. */
   fetch(): Promise<readonly BanksEntry[]>
   /** Brings a file. */
-  bring(name: string, text: string): Promise<void>
+  bring(name: string, content: string | Uint8Array): Promise<void>
   readonly outbox: string
   readonly inbox: string
   close(): Promise<void>
@@ -53,8 +53,8 @@ export async function openNachaBank(): Promise<NachaBank> {
       }
       return entries
     },
-    async bring(name, text) {
-      await writeFile(join(inbox, `.${name}`), text)
+    async bring(name, content) {
+      await writeFile(join(inbox, `.${name}`), content)
       await rename(join(inbox, `.${name}`), join(inbox, name))
     },
     close: () => rm(root, { recursive: true, force: true }),

@@ -31,9 +31,10 @@ export const newId = () => randomBytes(12).toString('hex')
 /** Who vouches for receivers of tests, as PEM text. */
 export const authority = () => readFileSync(authorityFile(), 'utf8')
 
-/** Sends to receivers on this machine. */
-export function localSender(): HttpsWebhookSender {
+/** Sends to receivers on this machine. @param options.attemptMs how long an answer is waited for, default as the service does. */
+export function localSender(options: { readonly attemptMs?: number } = {}): HttpsWebhookSender {
   return new HttpsWebhookSender({
+    ...options,
     allowedRanges: [{ address: '127.0.0.0', prefix: 8, family: 'ipv4' }],
     extraCa: authority(),
   })

@@ -16,6 +16,7 @@ import {
   BankFileUncertain,
 } from '../../domain/banking/bank-file-events.ts'
 import {
+  BankReportCleared,
   BankReportDeliveredAgain,
   BankReportItemResolved,
   BankReportItemsParked,
@@ -45,6 +46,8 @@ const NOW = Date.parse('2026-11-24T17:00:00Z')
 const at = isoTime(NOW)
 const conflict = (code: string) => ({ kind: 'conflict', code }) as const
 const SHA = '0'.repeat(64)
+/** The beginning of the day in New York on which the entries take effect. */
+const MIDNIGHT = Date.parse('2026-11-25T05:00:00Z')
 
 const file = { file_id: ID }
 const begun = BankFileBegun.of({
@@ -106,6 +109,25 @@ decisions(bankFile, [
   ['is absent after that', [...out], does('RecordAbsent'), [uncertain]],
   ['may go once it was fetched', [...out, fetched], does('RecordAbsent'), []],
   ['is exposed again by a person', [...out, uncertain], exposeAgain, [repeated]],
+  [
+    'is exposed again until midnight in New York',
+    [...out, uncertain],
+    { ...exposeAgain, at: MIDNIGHT - 1 },
+    [BankFileExposureRepeated.of({ ...repeated.data, at: isoTime(MIDNIGHT - 1) })],
+  ],
+  [
+    'is not exposed again on the day of its entries',
+    [...out, uncertain],
+    { ...exposeAgain, at: MIDNIGHT },
+    { kind: 'conflict', code: 'bank_file_too_late' },
+  ],
+  [
+    'is rejected then, and has not gone',
+    [...out, uncertain],
+    { ...answer('rejected'), at: NOW },
+    [answered([1, 2], 'rejected')],
+  ],
+  ['is missed while it is exposed again', [...out, uncertain, repeated], does('RecordAbsent'), [uncertain]],
   ['is not exposed again unless it is uncertain', [...out], exposeAgain, conflict('bank_file_exposed')],
   ['stands beside its place again', [...out, uncertain, repeated], does('RecordRestaged'), [restaged]],
   ['is exposed from there', [...out, uncertain, repeated, restaged], does('RecordExposed'), [exposed]],
@@ -249,6 +271,7 @@ const recordRead = (repeated: number, ...lines: number[]) =>
   ({ type: 'RecordRead', format: 'nacha', items: 3, repeated, parked: lines.map(item), at: NOW }) as const
 const again = BankReportReadAgain.of({ ...report, at })
 const resolved = BankReportItemResolved.of({ ...report, line: 3, note: 'seen to', at })
+const cleared = BankReportCleared.of({ ...report, at })
 const resolve = (line: number) => ({ type: 'Resolve', line, note: 'seen to', at: NOW }) as const
 const refused = BankReportRefused.of({ ...report, reason: 'cut short', at })
 /** Items that are told one by one, and further ones. */
@@ -277,8 +300,21 @@ decisions(bankReport, [
   ['is read again', [received, parked(3), read(2, 0, 1)], { type: 'ReadAgain', at: NOW }, [again]],
   ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, [again]],
   ['is not read again while it is read', [received], { type: 'ReadAgain', at: NOW }, []],
-  ['has an item resolved', [received, parked(3), read(2, 0, 1)], resolve(3), [resolved]],
-  ['has an item resolved once', [received, parked(3), read(2, 0, 1), resolved], resolve(3), []],
+  ['has an item resolved', [received, parked(3, 4), read(2, 0, 2)], resolve(3), [resolved]],
+  ['is cleared with the last item', [received, parked(3), read(2, 0, 1)], resolve(3), [resolved, cleared]],
+  ['has an item resolved once', [received, parked(3), read(2, 0, 1), resolved, cleared], resolve(3), []],
+  [
+    'is cleared when what was resolved before there was such an event is resolved again',
+    [received, parked(3), read(2, 0, 1), resolved],
+    resolve(3),
+    [cleared],
+  ],
+  [
+    'is cleared when all fits once it is read again',
+    [received, parked(3), read(2, 0, 1), again],
+    recordRead(0),
+    [read(3, 0, 0), cleared],
+  ],
   [
     'has no such item',
     [received, parked(3), read(2, 0, 1)],
@@ -287,9 +323,15 @@ decisions(bankReport, [
   ],
   [
     'parks nothing that was resolved',
-    [received, parked(3), read(2, 0, 1), resolved, again],
+    [received, parked(3), read(2, 0, 1), resolved, cleared, again],
     recordRead(0, 3),
     [read(2, 0, 0)],
+  ],
+  [
+    'calls for a person again when it parks again',
+    [received, parked(3), read(2, 0, 1), again, read(3, 0, 0), cleared, again],
+    recordRead(0, 3),
+    [parked(3), read(2, 0, 1)],
   ],
 ])
 

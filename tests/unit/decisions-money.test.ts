@@ -49,7 +49,7 @@ describe('a return', () => {
     ['R10', ['unauthorized', 'overall']],
     ['R03', ['administrative', 'overall']],
     ['R01', ['overall']],
-    ['R99', ['overall']],
+    ['R79', ['overall']],
   ])('%s counts for %j', (code, rates) => {
     expect(ratesOf(code)).toEqual(rates)
   })

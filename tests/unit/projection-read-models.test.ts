@@ -16,6 +16,11 @@ import {
   BankFileTreatedAsSent,
   BankFileUncertain,
 } from '../../domain/banking/bank-file-events.ts'
+import {
+  BankReportCleared,
+  BankReportItemResolved,
+  BankReportItemsParked,
+} from '../../domain/banking/bank-report.ts'
 import { PrimaryAccountChosen, PrimaryAccountCleared } from '../../domain/banking/primary-account.ts'
 import { aggregates } from '../../domain/catalogue.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
@@ -732,6 +737,18 @@ describe('operator alerts', () => {
       // it happened again
       expect(rowsAfter(raised.of(data), after, raised.of(data))).toMatchObject([{ acknowledged_at: null }])
     }
+  })
+
+  it('of items that a bank reported end when none is parked any more', () => {
+    const data = { report_id: FILE, at: '2026-11-24T17:00:00.000Z' }
+    const parked = BankReportItemsParked.of({ ...data, items: [] })
+    const rowsAfter = (...events: readonly DomainEvent[]) =>
+      spec.given({ stream: `bankReport-${FILE}`, events }).rows().operator_alerts
+    const resolved = BankReportItemResolved.of({ ...data, line: 3, note: null })
+    expect(rowsAfter(parked, resolved)).toMatchObject([{ about: { report_id: FILE }, acknowledged_at: null }])
+    const cleared = BankReportCleared.of(data)
+    expect(rowsAfter(parked, resolved, cleared)).toMatchObject([{ acknowledged_at: expect.any(String) }])
+    expect(rowsAfter(parked, cleared, parked)).toMatchObject([{ acknowledged_at: null }])
   })
 
   it('keep who took note, and when', () => {

@@ -2,7 +2,11 @@ import { achAccount } from '../../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../../domain/banking/bank-debit.ts'
 import { bankFile } from '../../../domain/banking/bank-file.ts'
 import { correctionOf, type ReportItem } from '../../../domain/banking/nacha/report.ts'
-import { disablesAccount, isReturnOfReceiver } from '../../../domain/banking/nacha/return-codes.ts'
+import {
+  disablesAccount,
+  isReturnOfReceiver,
+  RETURN_CODE,
+} from '../../../domain/banking/nacha/return-codes.ts'
 import { payerCorrection } from '../../../domain/banking/payer-correction.ts'
 import { microDeposits } from '../../../domain/banking/rail-deposits.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
@@ -65,6 +69,7 @@ async function applyReturn(
   { kind, id, batchClosesAt }: SentEntry,
   context: CommandContext,
 ): Promise<ItemOutcome> {
+  if (!RETURN_CODE.test(code)) return parked(`${code} is no code of a return, R01 to R85: ask the bank`)
   if (!isReturnOfReceiver(code)) return parked(`${code} disputes a return: agree on it with the bank`)
   if (isDebit !== (kind !== 'micro-deposit')) return parked('The entry was sent in the other direction')
   if (kind === 'micro-deposit') {

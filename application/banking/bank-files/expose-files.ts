@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type BankFile, type BankFileCommand, bankFile } from '../../../domain/banking/bank-file.ts'
+import {
+  type BankFile,
+  type BankFileCommand,
+  bankFile,
+  isTooLate,
+} from '../../../domain/banking/bank-file.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
@@ -19,6 +24,11 @@ export async function exposeFile(app: FileApp, fileId: string, context: CommandC
     // its folder was away, and came back with it
     if (place === 'fetched') {
       await recorded(app, file, 'RecordFetched', context)
+      return
+    }
+    // it waited for its folder until the day of its entries: a person decides again
+    if (place !== 'exposed' && isTooLate(file, app.clock.now())) {
+      await recorded(app, file, 'RecordAbsent', context)
       return
     }
     if (place === 'absent') await folders.stage(name, sha256, archived(app, fileId, sha256))

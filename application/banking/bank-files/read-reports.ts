@@ -106,20 +106,35 @@ interface Parsed {
 /** @throws NachaFault for what is not whole, and for what another bank sent. */
 function parse({ bankFiles }: Pick<FileApp, 'bankFiles'>, bytes: Uint8Array): Parsed {
   const { destinationRouting, originId, odfi } = bankFiles.originator
-  const text = new TextDecoder('utf-8').decode(bytes)
+  const encoding = encodingByMark(bytes)
+  const text = new TextDecoder(encoding ?? 'utf-8').decode(bytes)
   if (areAnswers(text)) {
     const { bank, answers } = readAnswers(text)
     if (bank !== destinationRouting) throw new NachaFault(1, 'the answers are of another bank')
     return { format: 'answers', items: answers }
   }
-  // one character for each byte, whatever it is: columns count
-  const { destination, origin, items } = parseReport(Buffer.from(bytes).toString('latin1'))
+  // without a mark one character for each byte, whatever it is: columns count
+  const records = encoding === null ? Buffer.from(bytes).toString('latin1') : text
+  const { destination, origin, items } = parseReport(records)
   const isOurs = (one: string) => one === originId || one === destinationRouting || one.startsWith(odfi)
   if (!isOurs(destination)) throw new NachaFault(1, 'the file is for somebody else')
   if (origin.length === 9 && /^\d+$/.test(origin) && !isOurs(origin)) {
     throw new NachaFault(1, 'the file is of another bank')
   }
   return { format: 'nacha', items }
+}
+
+/** Byte order marks that files may begin with, and what each says of the text behind it. */
+const MARKS = [
+  ['utf-8', [0xef, 0xbb, 0xbf]],
+  ['utf-16le', [0xff, 0xfe]],
+  ['utf-16be', [0xfe, 0xff]],
+] as const
+
+/** Null of a file that begins with none. Decoding takes the mark away. */
+function encodingByMark(bytes: Uint8Array): (typeof MARKS)[number][0] | null {
+  const found = MARKS.find(([, mark]) => mark.every((byte, index) => bytes[index] === byte))
+  return found?.[0] ?? null
 }
 
 /** Null of a file that was too large to be kept. */

@@ -114,7 +114,7 @@ export function mayBeRepresented(code: string): boolean {
   return REPRESENTABLE.has(code)
 }
 
-/** Whether a code says that the receiver's bank sends the money back; one that nobody knows does. */
+/** Whether a code of a return says that the receiver's bank sends the money back; one without a title does. */
 export function isReturnOfReceiver(code: string): boolean {
   return (RETURN_CODES[code]?.by ?? 'receiver') === 'receiver'
 }

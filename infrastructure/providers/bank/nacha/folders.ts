@@ -1,8 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { access, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
+import { access, constants, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { BankFolders, FilePlace, IncomingFile } from '../../../../application/ports/bank-files.ts'
+import {
+  BANK_FOLDERS,
+  type BankFolder,
+  type BankFolders,
+  type FilePlace,
+  type IncomingFile,
+} from '../../../../application/ports/bank-files.ts'
 import { ProviderUnavailable } from '../../../../application/ports/provider.ts'
 import { errorCode } from '../../../embedded-postgres/processes.ts'
 import { syncDirectory } from '../../../private-files.ts'
@@ -20,6 +26,8 @@ const MOST_BYTES = 64 * 1024 * 1024
 export class NachaFolders implements BankFolders {
   readonly #outbox: string
   readonly #inbox: string
+  /** A look at both that has not ended: one that hangs is not followed by others, which would take all threads. */
+  #looking: Promise<readonly BankFolder[]> | null = null
 
   constructor({ outboxDir, inboxDir }: { readonly outboxDir: string; readonly inboxDir: string }) {
     this.#outbox = outboxDir
@@ -106,6 +114,27 @@ export class NachaFolders implements BankFolders {
     })
   }
 
+  unusable(): Promise<readonly BankFolder[]> {
+    this.#looking ??= this.#lookAtBoth().finally(() => {
+      this.#looking = null
+    })
+    return this.#looking
+  }
+
+  async #lookAtBoth(): Promise<readonly BankFolder[]> {
+    const paths = { outbox: this.#outbox, inbox: this.#inbox }
+    const needed = constants.R_OK | constants.W_OK | constants.X_OK
+    const usable = await Promise.all(
+      BANK_FOLDERS.map((folder) =>
+        access(paths[folder], needed).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    )
+    return BANK_FOLDERS.filter((_, index) => !usable[index])
+  }
+
   /** Beside its place, by its content, or while it is being written. */
   #hidden(name: string, what: string): string {
     return join(this.#outbox, `.${name}.${what}.tmp`)
@@ -130,7 +159,7 @@ export class NachaFolders implements BankFolders {
 }
 
 /** @throws ProviderUnavailable where the operating system would not do it; other errors go through. */
-async function inFolder<Result>(which: 'outbox' | 'inbox', run: () => Promise<Result>): Promise<Result> {
+async function inFolder<Result>(which: BankFolder, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run()
   } catch (error) {
