@@ -179,10 +179,10 @@ async function bring(day: string, name: string, text: string, expected: Json): P
   const [row] = await ops('GET', '/bank-reports?limit=1')
   expect(row).toMatchObject({ name, status: 'read', ...expected })
   const { parked } = await ops('GET', `/bank-reports/${row.report_id}`)
+  expect(await takeNoteOf('bank_report_items_parked')).toBe(Math.min(parked.length, 1))
   for (const { line } of parked) {
     await ops('POST', `/bank-reports/${row.report_id}/items/${line}/resolve`, { note: 'Seen to' })
   }
-  expect(await takeNoteOf('bank_report_items_parked')).toBe(Math.min(parked.length, 1))
 }
 
 /** The bank answers by files, or by word of mouth. */
