@@ -7,6 +7,8 @@ export interface SeedableService {
   readonly coreUrl: string
   readonly opsUrl: string
   readonly operatorToken: string
+  /** What its processes wrote so far, by line; shown when a call fails for a reason of the service's own. */
+  readonly output?: readonly string[] | (() => Promise<readonly string[]>)
 }
 
 /** What a seeded tenant is made of. Every part can be overridden, field by field. */
@@ -92,8 +94,15 @@ export async function operate(
     headers: { Authorization: `Bearer ${service.operatorToken}` },
     ...(body === undefined ? {} : { body }),
   })
-  if (answer.body?.ok !== true) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
-  return answer.body.data
+  if (answer.body?.ok === true) return answer.body.data
+  const said = answer.status >= 500 ? await lastWarnings(service) : []
+  throw new Error([`${method} ${path}: ${answer.status} ${answer.text}`, ...said].join('\n'))
+}
+
+const WARNING = /"level":"(warn|error)"/
+async function lastWarnings({ output = [] }: SeedableService): Promise<readonly string[]> {
+  const lines = typeof output === 'function' ? await output() : output
+  return lines.filter((line) => WARNING.test(line)).slice(-10)
 }
 
 /** A FEIN that no other seeded employer has. */
