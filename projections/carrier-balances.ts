@@ -20,7 +20,7 @@ import {
   bankDebitEvents,
 } from '../domain/banking/bank-debit-events.ts'
 import { bookCredit, bookDebit, type Posting, posted } from '../domain/banking/postings.ts'
-import type { Environment } from '../domain/kernel/ids.ts'
+import { type Environment, isId } from '../domain/kernel/ids.ts'
 import { type FoldedTable, projection } from './runtime/projection.ts'
 
 /** Banks know no sandbox: what they show is of the live environment. */
@@ -72,7 +72,7 @@ function changesOf(
 /** Where the money of each debit and credit stands, and what that comes to for each carrier. */
 export const carrierBalances = projection({
   name: 'carrier-balances',
-  version: 1,
+  version: 2,
   tables: [balancesTable, bookedDebits, bookedCredits],
   handlers: (on) => [
     on(BankDebitCreated, {
@@ -111,8 +111,12 @@ export const carrierBalances = projection({
     on(BankCreditReceived, {
       reads: ({ data: { tenant_id } }) => ({ carrier_balances: [[tenant_id, OF_CREDITS]] }),
       apply(event, { carrier_balances, booked_credits }) {
-        const { credit_id, tenant_id, carrier_id, amount_cents } = event.data
-        booked_credits.put({ credit_id, tenant_id, carrier_id, amount_cents, seq: event.position })
+        const { credit_id, tenant_id, carrier_id, amount_cents, bank_date, reference } = event.data
+        booked_credits.put({
+          ...{ credit_id, tenant_id, carrier_id, amount_cents, bank_date },
+          named_id: reference !== null && isId(reference) ? reference : null,
+          seq: event.position,
+        })
         const whose = { tenant_id, environment: OF_CREDITS, carrier_id }
         post(carrier_balances, whose, bookCredit(event, null), event)
       },

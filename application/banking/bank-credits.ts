@@ -1,6 +1,7 @@
 import {
   type BankCredit,
   bankCredit,
+  bankDatesOf,
   type CreditMatch,
   effectiveDatesOf,
 } from '../../domain/banking/bank-credit.ts'
@@ -14,8 +15,12 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
 import { equalsIfGiven, inIfGiven, type Parameter, statement } from '../read-models/statement.ts'
 import { debitsAsOfNow } from './debit-batches.ts'
+
+/** Credits that are looked at again for one debit. */
+const MOST_CREDITS = 100
 
 /** Money that a bank shows in a carrier's collection account. Amounts are cents. */
 export interface NewBankCredit {
@@ -55,12 +60,14 @@ export async function receiveCredit(
 /**
  * Finds the debit whose money a credit is: the one that its reference names, else one of its amount, to the cent. What is
  * chosen is recorded before the debit is told, so that whoever died in between is finished with the same one.
+ * @param isAgain decides anew on one that was found to be nobody's money.
  * @throws ReadModelsLate when it cannot be told which debits there are.
  */
 export async function matchCredit(
   app: Application,
   creditId: string,
   context: CommandContext,
+  isAgain = false,
 ): Promise<BankCredit> {
   const decided = async ({ match, named }: Choice, refusedBy: string | null) => {
     const command = { type: 'Decide', match, named, refusedBy, at: app.clock.now() } as const
@@ -74,12 +81,49 @@ export async function matchCredit(
     return outcome.state!
   }
   let credit = (await app.commands.load(bankCredit, creditId)).state!
-  if (!credit.isDecided) credit = await decided(await matchOf(app, credit), null)
+  if (!credit.isDecided || (isAgain && credit.match === null)) {
+    credit = await decided(await matchOf(app, credit), null)
+  }
   while (credit.match !== null && !(await isTakenBy(app, credit, credit.match, context))) {
     // another credit was faster
     credit = await decided(await matchOf(app, credit), credit.match.legId)
   }
   return credit
+}
+
+/**
+ * Credits that may be the money of a debit that the bank has now, shown before it said so: those that name it first, then
+ * the oldest. None where its money is there, or comes into another account.
+ * @throws ReadModelsLate when it cannot be told which credits there are.
+ */
+export async function creditsShownBefore(app: Application, legId: string): Promise<readonly string[]> {
+  const debit = (await app.commands.load(bankDebit, legId)).state!
+  if (debit.settlement_type !== 'fbo' || debit.match !== null || !awaitsCredit(debit)) return []
+  // one that comes later finds the debit itself
+  if (!(await app.readModels.reached(['carrier-balances'], await app.log.head()))) throw new ReadModelsLate()
+  const { carrier_id: carrierId, amount_cents: amountCents, entry_date } = debit
+  const wanted = { carrierId, amountCents, legId, ...bankDatesOf(entry_date!), limit: MOST_CREDITS }
+  return (await app.read.query(UNMATCHED, wanted)).map(({ credit_id }) => credit_id)
+}
+
+/**
+ * Decides anew on credits that were nobody's money when they came, one after the other, until a debit has its own. Whoever
+ * died on the way is finished by the same again.
+ * @throws ReadModelsLate when it cannot be told which debits there are.
+ */
+export async function matchCreditsAgain(
+  app: Application,
+  legId: string,
+  creditIds: readonly string[],
+  context: CommandContext,
+): Promise<void> {
+  for (const creditId of creditIds) {
+    const { match } = (await app.commands.load(bankCredit, creditId)).state!
+    // what is matched already may have died before its debit was told
+    if (match === null && (await app.commands.load(bankDebit, legId)).state!.match !== null) continue
+    const commandId = derivedId(context.commandId, `credit/${creditId}`)
+    await matchCredit(app, creditId, { ...context, commandId }, true)
+  }
 }
 
 /** Tells a debit that a credit is its money. @returns false when it would not have it. */
@@ -160,5 +204,41 @@ const CANDIDATES = statement(
       .where('entry_date', '>=', $('from'))
       .where('entry_date', '<=', $('to'))
       .orderBy('seq')
+      .limit($('limit')),
+)
+
+const UNMATCHED = statement(
+  'credits-shown-before-their-debit',
+  (
+    db,
+    $: Parameter<{
+      readonly carrierId: string
+      readonly amountCents: number
+      readonly legId: string
+      readonly from: string
+      readonly to: string
+      readonly limit: number
+    }>,
+  ) =>
+    db
+      .selectFrom('booked_credits')
+      .leftJoin('booked_debits', 'booked_debits.leg_id', 'booked_credits.named_id')
+      .select('booked_credits.credit_id')
+      .where('booked_credits.carrier_id', '=', $('carrierId'))
+      .where('booked_credits.amount_cents', '=', $('amountCents'))
+      .where('booked_credits.leg_id', 'is', null)
+      .where((eb) =>
+        eb.or([
+          eb('booked_credits.named_id', '=', $('legId')),
+          // what names another debit is that debit's money or nobody's
+          eb.and([
+            eb('booked_debits.leg_id', 'is', null),
+            eb('booked_credits.bank_date', '>=', $('from')),
+            eb('booked_credits.bank_date', '<=', $('to')),
+          ]),
+        ]),
+      )
+      .orderBy((eb) => eb('booked_credits.named_id', 'is not distinct from', $('legId')), 'desc')
+      .orderBy('booked_credits.seq')
       .limit($('limit')),
 )

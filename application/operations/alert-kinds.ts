@@ -255,8 +255,8 @@ export const ALERTS = {
   bank_credit_unmatched: raisedBy(
     BankCreditUnmatched,
     'Money came whose reference names a bank debit that it does not fit: its amount or carrier is another one, or the ' +
-      'debit was not submitted yet, or came back. If it is the money of that debit, have that acknowledged and record ' +
-      'the credit again under another `bank_transaction_id`; else send it back',
+      'debit was not submitted yet, or came back. If it is the money of that debit, have that acknowledged: it is ' +
+      'matched then, do not record it again. Else send it back',
     ({ credit_id, leg_id }) => (leg_id === null ? null : { credit_id, leg_id }),
   ),
   plan_not_started: raisedBy(

@@ -25,7 +25,7 @@ import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { failDebitsOf } from '../banking/account-debits.ts'
 import { disableAchAccount } from '../banking/ach-accounts.ts'
-import { matchCredit } from '../banking/bank-credits.ts'
+import { creditsShownBefore, matchCredit, matchCreditsAgain } from '../banking/bank-credits.ts'
 import { isInFiles } from '../banking/bank-files/write-files.ts'
 import { gateBatch, runBatch } from '../banking/batch-worker.ts'
 import { recordBatchHeldUp, submitBatch } from '../banking/debit-batches.ts'
@@ -49,6 +49,8 @@ const nothing = z.object({})
 const closed = waiting.extend({ is_gated: z.boolean().optional() })
 /** Of a debit that ended before any money moved; why it failed, unless it was cancelled or stopped. */
 const ended = z.object({ note: z.string().optional(), at: z.string() })
+/** A debit that the bank has, and the credits that may be its money; absent until they are looked for. */
+const shownBefore = z.object({ leg_id: z.string(), credits: z.array(z.string()).optional() })
 /** A plan's month brings many at one moment. */
 const MANY = 32
 /** Before a close, the latest run of the batch worker: what waits is in the batch by then. In service-clock milliseconds. */
@@ -80,8 +82,10 @@ export function bankDebits(app: Application, intervalMs: number) {
       on(BankDebitScheduled, ({ data }) => [submitAfter(data.batch_closes_at)]),
       on(BankDebitRepresented, ({ data }) => [submitAfter(data.batch_closes_at)]),
       on(MicroDepositsListed, ({ data }) => [submitAfter(data.batch_closes_at)]),
-      on(BankDebitSubmitted, ({ data: { leg_id, effective_date } }) => [
+      on(BankDebitSubmitted, ({ data: { leg_id, effective_date, at } }) => [
         perform('process', leg_id, {}, { at: processedFrom(effective_date) }),
+        // each time that it is presented
+        perform('find-credit', `${leg_id}/${at}`, { leg_id }),
       ]),
       on(BankDebitReported, ({ data }) =>
         data.settled_on === null
@@ -140,6 +144,21 @@ export function bankDebits(app: Application, intervalMs: number) {
           return { outcome: 'done' }
         }),
       ),
+      // the bank may have shown its money before
+      'find-credit': work({ ...kind, slots: MANY, payload: shownBefore }, (item) => {
+        const { leg_id, credits } = item.payload
+        return unlessLate(async () => {
+          if (credits === undefined) {
+            const found = await creditsShownBefore(app, leg_id)
+            // stored before any is decided on: whoever repeats that tells the debit of what was matched
+            return found.length === 0
+              ? { outcome: 'done' }
+              : { outcome: 'again', afterMs: 0, payload: { leg_id, credits: [...found] } }
+          }
+          await matchCreditsAgain(app, leg_id, credits, contextOf(item))
+          return { outcome: 'done' }
+        })
+      }),
       // what waits for a batch is not debited from an account that is disabled
       'fail-debits': work(
         { ...kind, slots: 1, timeLimitMs: 600_000, payload: z.object({ return_code: z.string() }) },

@@ -47,8 +47,12 @@ export const bookedCredits = table('booked_credits', {
     tenant_id: text(),
     carrier_id: text(),
     amount_cents: bigint(),
+    /** The day on which the bank shows it, and the id that its reference is, whatever that names. */
+    bank_date: text(),
+    named_id: orNull(text()),
     leg_id: orNull(text()),
+    /** Order of receipt. */
     seq: bigint(),
   },
-  indexes: [['leg_id']],
+  indexes: [['leg_id'], ['carrier_id', 'amount_cents', 'leg_id']],
 })

@@ -23,7 +23,10 @@ export const BankCreditReceived = eventType({
     received_at: time(),
   }),
 })
-/** The credit is taken for a debit's money; the debit is told next. Another debit takes the place of one that refused. */
+/**
+ * The credit is taken for a debit's money, when it comes or when that debit is submitted; the debit is told next. Another
+ * debit takes the place of one that refused.
+ */
 export const BankCreditMatched = eventType({
   name: 'BankCreditMatched',
   schema: z.object({ credit_id: id(), leg_id: id(), confidence, at: time() }),
@@ -92,8 +95,9 @@ export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCredi
     }
     if (!state) return reject('not_found', 'bank_credit_not_found', 'There is no such bank credit')
     const { match, named, refusedBy } = command
-    // what is decided stands, but for a debit that would not have it
-    if (state.isDecided && (refusedBy === null || state.match?.legId !== refusedBy)) return []
+    // a match stands, but for a debit that would not have it; what is nobody's money may turn out to be a later debit's
+    const stands = refusedBy === null ? state.match !== null : state.match?.legId !== refusedBy
+    if (state.isDecided && (stands || (state.match === null && match === null))) return []
     const { credit_id } = state
     const at = isoTime(command.at)
     if (match === null) return [BankCreditUnmatched.of({ credit_id, leg_id: named, at })]
@@ -102,12 +106,22 @@ export const bankCredit: Decider<BankCredit | null, BankCreditCommand, BankCredi
   },
 }
 
-/** The days of effect of debits whose money a credit of a day may be. */
-export function effectiveDatesOf(bankDate: CalendarDate): {
+/** Both days are included. */
+interface Days {
   readonly from: CalendarDate
   readonly to: CalendarDate
-} {
-  const inDays = (days: number) =>
-    new Date(Date.parse(`${bankDate}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10)
-  return { from: inDays(-DAYS_AFTER), to: inDays(DAYS_BEFORE) }
+}
+
+/** The days of effect of debits whose money a credit of a day may be. */
+export function effectiveDatesOf(bankDate: CalendarDate): Days {
+  return { from: inDays(bankDate, -DAYS_AFTER), to: inDays(bankDate, DAYS_BEFORE) }
+}
+
+/** The days of credits that may be the money of a debit that takes effect on a day. */
+export function bankDatesOf(effectiveDate: CalendarDate): Days {
+  return { from: inDays(effectiveDate, -DAYS_BEFORE), to: inDays(effectiveDate, DAYS_AFTER) }
+}
+
+function inDays(date: CalendarDate, days: number): CalendarDate {
+  return new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10)
 }

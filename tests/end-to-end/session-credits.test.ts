@@ -37,6 +37,12 @@ const newAmount = () => {
   return amounts
 }
 
+/** Balances of the live environment, in which all credits count. */
+const live = async () => {
+  const found = await operate(service, 'GET', `/carriers/${carriers.fbo.carrierId}/balances`)
+  return found.find(({ environment }: typeof found) => environment === 'live')
+}
+
 describe('a credit in the account of the service', () => {
   test('pays the session that its reference names, once for each transaction of the bank', async () => {
     const { id, leg } = await bank.submitted(carriers.fbo)
@@ -130,21 +136,50 @@ describe('a credit in the account of the service', () => {
     for (const leg of legs) expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toHaveLength(1)
   })
 
-  test('that was received before its debit was sent is not matched later, and calls for a person', async () => {
+  test('that names a debit that was not sent yet calls for a person, and is its money once it is', async () => {
     const amount_cents = newAmount()
-    const { leg } = await bank.arranged(carriers.fbo, { amount_cents })
+    const { id, leg } = await bank.arranged(carriers.fbo, { amount_cents })
     await bank.ops('/debit-batches')
     const { effective_date: bank_date } = await bank.transaction(leg)
     const early = { bank_transaction_id: newTransaction(), bank_date, amount_cents, reference: leg }
-    expect(await bank.credit(carriers.fbo, early)).toMatchObject(nothing)
+    // it would be taken first, were there none that names the debit
+    const unnamed = { ...early, bank_transaction_id: newTransaction(), reference: null }
+    for (const one of [unnamed, early]) expect(await bank.credit(carriers.fbo, one)).toMatchObject(nothing)
     await bank.drain()
     const alerts = await operate(service, 'GET', '/alerts?kind=bank_credit_unmatched')
     const about = { credit_id: expect.any(String), leg_id: leg }
     expect(alerts.filter((one: typeof alerts) => one.about.leg_id === leg)).toMatchObject([{ about }])
+    const before = await live()
     await bank.report(leg, 'acknowledge')
-    expect(await bank.credit(carriers.fbo, early)).toMatchObject(nothing)
-    const other = { ...early, bank_transaction_id: newTransaction() }
-    expect(await bank.credit(carriers.fbo, other)).toMatchObject(taken(leg, 'high'))
+    await bank.drain()
+    expect(await bank.credit(carriers.fbo, early)).toMatchObject(taken(leg, 'high'))
+    expect(await bank.credit(carriers.fbo, unnamed)).toMatchObject(nothing)
+    expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toMatchObject([{ confidence: 'high' }])
+    expect((await bank.session(id)).status).toBe('paid')
+    const after = await live()
+    expect(after.unmatched_cents).toBe(before.unmatched_cents - amount_cents)
+  })
+
+  test('that was shown before any of two debits was sent is the money of the one that is sent first', async () => {
+    const amount_cents = newAmount()
+    const legs = []
+    for (let n = 0; n < 2; n += 1) legs.push((await bank.arranged(carriers.fbo, { amount_cents })).leg)
+    await bank.ops('/debit-batches')
+    const { effective_date: bank_date } = await bank.transaction(legs[0]!)
+    const shown = [1, 2].map(() => ({ bank_transaction_id: newTransaction(), bank_date, amount_cents }))
+    const outside = { bank_transaction_id: newTransaction(), bank_date: '2026-01-01', amount_cents }
+    for (const one of [outside, ...shown]) expect(await bank.credit(carriers.fbo, one)).toMatchObject(nothing)
+    // else a worker that matches one of them still might find the debit first
+    await bank.drain()
+    for (const [n, leg] of [...legs].reverse().entries()) {
+      await bank.report(leg, 'acknowledge')
+      await bank.drain()
+      expect(await bank.credit(carriers.fbo, shown[n]!)).toMatchObject(taken(leg, 'medium'))
+      expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toMatchObject([{ confidence: 'medium' }])
+    }
+    expect(await bank.credit(carriers.fbo, outside)).toMatchObject(nothing)
+    const { differences } = await bank.ops('/reconciliations')
+    expect(differences).toEqual([])
   })
 
   test('is nothing for carriers that the service does not collect for', async () => {

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import {
+  creditsShownBefore,
+  matchCreditsAgain,
+  receiveCredit,
+} from '../../application/banking/bank-credits.ts'
 import { balancesOf } from '../../application/banking/carrier-balances.ts'
 import { reconcile } from '../../application/banking/reconciliation/reconcile.ts'
 import { compareReturnRates, listReturnRates } from '../../application/banking/return-rates.ts'
@@ -15,6 +20,7 @@ import { streamOf } from '../../domain/kernel/decider.ts'
 import { carrier } from '../../domain/parties/carrier.ts'
 import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
+import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
 import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
 import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
 import { bankDebits } from '../../projections/bank-debits.ts'
@@ -55,7 +61,9 @@ beforeAll(async () => {
   })
   await projections.start()
   const read = new PostgresReadDatabase(own.pool)
-  app = { ...process.app, readModels: projections, read, bankFiles: null }
+  const rail = new SimulatedBankRail({ faults: process.app.faults })
+  const bankRails = { live: rail, sandbox: rail }
+  app = { ...process.app, readModels: projections, read, bankFiles: null, bankRails }
   const data = { carrier_id, tenant_id, name: 'C', settlement_type: 'fbo' as const }
   accepted(await app.commands.create(carrier, carrier_id, { type: 'Register', data }, context()))
 })
@@ -177,6 +185,36 @@ test('a credit whose debit was never told is found', async () => {
   const matched = { matchId: credit, bankTransactionId: credit, bankDate: '2026-11-25' }
   await tell(leg, { type: 'Match', ...matched, confidence: 'high', at: at() })
   expect(await whatDiffers()).toEqual(before)
+})
+
+test('credits shown before their debit was submitted are looked at again: a repeat tells the debit, nothing is received twice', async () => {
+  const before = { balances: await balances(), differs: await whatDiffers() }
+  const leg = await debited(1_375)
+  const { entry_date } = (await app.commands.load(bankDebit, leg)).state!
+  const shown = { carrierId: carrier_id, bankDate: entry_date!, amountCents: 1_375 }
+  const receive = async (bankTransactionId: string, reference: string | null) =>
+    accepted(await receiveCredit(app, { ...shown, bankTransactionId, reference }, operatorContext())).credit
+  const [unnamed, named] = [await receive('early-1', null), await receive('early-2', leg)]
+  expect([unnamed.match, named.match]).toEqual([null, null])
+  expect(await creditsShownBefore(app, leg)).toEqual([])
+  await tell(leg, { type: 'Acknowledge', at: at() })
+  const found = await creditsShownBefore(app, leg)
+  expect(found).toEqual([named.credit_id, unnamed.credit_id])
+  // it is decided on, and who did that died before the debit was told
+  const match = { legId: leg, confidence: 'high' } as const
+  const decide = { type: 'Decide', match, named: leg, refusedBy: null, at: at() } as const
+  accepted(await app.commands.execute(bankCredit, named.credit_id, decide, context()))
+  expect(await creditsShownBefore(app, leg)).toEqual([unnamed.credit_id])
+  expect(await whatDiffers()).toEqual([...before.differs, ['credit_not_received', leg, carrier_id]])
+  const again = { ...operatorContext(), mayRepeat: true }
+  await Promise.all([1, 2].map(() => matchCreditsAgain(app, leg, found, again)))
+  await matchCreditsAgain(app, leg, found, again)
+  const debit = (await app.commands.load(bankDebit, leg)).state!
+  expect(debit.matched_with).toEqual(['early-2'])
+  expect(await creditsShownBefore(app, leg)).toEqual([])
+  expect(await whatDiffers()).toEqual(before.differs)
+  const { received, unmatched } = before.balances
+  expect(await balances()).toMatchObject({ received: received + 1_375, unmatched: unmatched + 1_375 })
 })
 
 test('a debit that has ended, although the bank took its entry, is found', async () => {

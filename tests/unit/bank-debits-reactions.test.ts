@@ -104,9 +104,9 @@ test('that run comes before the batch closes that was open when the debit was cr
   ])
 })
 
-test('a debit is processed when no return can be expected any more', () => {
+test('a debit that the bank has looks for its money at once, and is processed when no return can be expected any more', () => {
   const submitted = BankDebitSubmitted.of({ leg_id: ID, effective_date: '2026-11-25', at: isoTime(0) })
-  expect(wantedBy(submitted)).toEqual(['perform process at 2026-11-30T05:00:00.000Z'])
+  expect(wantedBy(submitted)).toEqual(['perform process at 2026-11-30T05:00:00.000Z', 'perform find-credit'])
 })
 
 test('debits are told of their file as soon as it is recorded, and it is looked for on the day it takes effect', () => {

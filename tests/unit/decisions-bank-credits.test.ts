@@ -4,6 +4,7 @@ import {
   BankCreditReceived,
   BankCreditUnmatched,
   bankCredit,
+  bankDatesOf,
   effectiveDatesOf,
 } from '../../domain/banking/bank-credit.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
@@ -36,7 +37,14 @@ decisions(bankCredit, [
   ["is nobody's money", [received], decide(null), [unmatched]],
   ['keeps which debit it names and does not fit', [received], decide(null, null, LEG), [unmatchedOf(LEG)]],
   ["stays a debit's money", [received, matched(LEG)], decide(OTHER), []],
-  ["stays nobody's money", [received, unmatched], decide(LEG), []],
+  ["stays nobody's money", [received, unmatched], decide(null), []],
+  ["is a debit's money that is submitted later", [received, unmatched], decide(LEG), [matched(LEG)]],
+  [
+    "is a debit's money that it names, once it fits",
+    [received, unmatchedOf(LEG)],
+    decide(LEG),
+    [matched(LEG)],
+  ],
   ['goes to another debit when one refuses', [received, matched(LEG)], decide(OTHER, LEG), [matched(OTHER)]],
   ['goes to nobody when one refuses', [received, matched(LEG)], decide(null, LEG), [unmatched]],
   ['does not hear of an earlier refusal', [received, matched(LEG), matched(OTHER)], decide(null, LEG), []],
@@ -44,4 +52,6 @@ decisions(bankCredit, [
 
 test('a credit is looked for from five days before a debit takes effect to two weeks after', () => {
   expect(effectiveDatesOf('2026-03-10')).toEqual({ from: '2026-02-24', to: '2026-03-15' })
+  expect(bankDatesOf('2026-02-24').to).toBe('2026-03-10')
+  expect(bankDatesOf('2026-03-15').from).toBe('2026-03-10')
 })
