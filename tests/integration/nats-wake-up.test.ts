@@ -148,7 +148,9 @@ describe.skipIf(natsSource === null)('over NATS', () => {
       await until(() => done.length === n + 1)
     }
     await until(() => isEverythingDone(one))
-    expect(claims()).toBe(2 + 30)
+    expect(done).toEqual(keys(30))
+    // a worker that is looking when a hint comes may have found what it is about
+    expect(claims()).toBeLessThanOrEqual(2 + 30)
   })
 
   test('what a process that stops was doing goes on in another at once', async () => {
