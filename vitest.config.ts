@@ -74,6 +74,17 @@ const WITHOUT_LOG = [
   'webhook-sender',
 ].map((name) => `tests/integration/${name}.test.ts`)
 
+/** One process on PostgreSQL with NATS: what it consists of is tried on the other two, so it runs with what takes long. */
+const onPostgresAndNats = {
+  test: {
+    ...onServers,
+    name: 'postgres-nats',
+    env: { TEST_INSTALLATION: 'postgres-nats' },
+    include: END_TO_END,
+    exclude: OWN_INSTALLATION,
+  },
+}
+
 /**
  * `unit` needs no server. `database` is everything else on the default installation; the others are the same suites on
  * the other installations (tests/support/installation.ts), as far as these make a difference to them.
@@ -103,15 +114,7 @@ export default defineConfig({
           exclude: ['tests/{unit,properties}/**'],
         },
       },
-      {
-        test: {
-          ...onServers,
-          name: 'postgres-nats',
-          env: { TEST_INSTALLATION: 'postgres-nats' },
-          include: END_TO_END,
-          exclude: OWN_INSTALLATION,
-        },
-      },
+      ...(process.env.TEST_LONG ? [onPostgresAndNats] : []),
       {
         test: {
           ...onServers,

@@ -18,8 +18,8 @@ const LONG: readonly Part[] = [
   { file: 'contract/eventstoredb-event-log', names: /^that the server drops because it is too slow/ },
   { file: 'contract/eventstoredb-outages', names: /^the server is (stopped|frozen)$/ },
   { file: 'chaos/copy-events-kill' },
-  // the larger installation is disturbed in the same way, and has more to disturb
-  { file: 'chaos/many-processes', names: /^many processes on PostgreSQL / },
+  // pipeline-kill and webhook-kill kill under load, contract suites take servers away, end-to-end/roles takes over
+  { file: 'chaos/many-processes' },
   // chaos/many-processes kills again and again, under load
   { file: 'chaos/pipeline-kill', names: /^again and again$/ },
   // chaos/webhook-kill has the deliveries; end-to-end/payment-links-live repeats what a provider was asked and did not answer
@@ -63,6 +63,8 @@ const LONG: readonly Part[] = [
   // of the test run itself, and of a script
   { file: 'integration/skipped-suites' },
   { file: 'end-to-end/demo', names: /^says what is wrong/ },
+  // the same verbs as those that answer JSON, printed
+  { file: 'end-to-end/cli', names: /^prints tables for people$/ },
   // another time limit than those that the others there wait for
   { file: 'end-to-end/database-silent', names: /^an overview of projections/ },
   // contract/eventstoredb-outages has it for each call
@@ -72,13 +74,10 @@ const LONG: readonly Part[] = [
   { file: 'end-to-end/graceful-restart' },
   { file: 'end-to-end/many-connections' },
   { file: 'end-to-end/many-processes' },
-  // end-to-end/moving-to-own-servers moves to EventStoreDB, integration/moved-database and copy-events every which way
+  // integration/moved-database and copy-events move every which way
   { file: 'end-to-end/moving-engines', names: /^(an installation moves|who began)/ },
-  // integration/pairing refuses a log on an empty database, integration/moved-database moves the database alone
-  {
-    file: 'end-to-end/moving-to-own-servers',
-    names: /^(killed on the way|back to the embedded server|a full log in EventStoreDB)/,
-  },
+  // integration/moved-database and copy-events move what it moves, pairing refuses what does not belong together
+  { file: 'end-to-end/moving-to-own-servers' },
   { file: 'end-to-end/nginx-restarts' },
   { file: 'end-to-end/one-caller-among-others' },
   // leases stand in PostgreSQL on both engines; chaos/many-processes takes over on EventStoreDB
@@ -104,7 +103,7 @@ const LONG: readonly Part[] = [
  * the same on each installation, and run on the first one.
  */
 const RUN: Readonly<Record<Exclude<InstallationName, 'embedded'>, readonly Part[]>> = {
-  // one process with the log in PostgreSQL is tried on the first one, NATS with several processes on the third
+  // vitest.config.ts has this project in long runs alone
   'postgres-nats': [],
   // what is decided by an append or read from the log, and the story of a payroll through three processes
   'eventstoredb-nats': [
