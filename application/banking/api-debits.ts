@@ -116,10 +116,13 @@ async function namedAccount(
   if (isRejection(named) && named.kind === 'not_found') return named
   const account = await debitableAccount(app, client, bank_account_id)
   if (account === null) return noAccount('bank_account_id')
-  const refusals = [named, await refuseOwner(app, client, account, employerId, 'bank_account_id')].filter(
-    isRejection,
-  )
-  return refusals.find(({ kind }) => kind === 'forbidden') ?? refusals[0] ?? account
+  const refusal = await refuseOwner(app, client, account, employerId, 'bank_account_id')
+  return scopeFirst([isRejection(named) ? named : null, refusal]) ?? account
+}
+
+/** The refusal to tell: what lies outside the scope of a key before what does not fit; null where there is none. */
+export function scopeFirst(refusals: readonly (Rejection | null)[]): Rejection | null {
+  return refusals.find((one) => one?.kind === 'forbidden') ?? refusals.find((one) => one !== null) ?? null
 }
 
 /** @param field that names the account. */

@@ -13,7 +13,7 @@ import { within } from '../command-handling/verbs.ts'
 import { createAccountDebit } from './account-debits.ts'
 import type { Scope } from './account-owners.ts'
 import { debitableAccount } from './ach-accounts.ts'
-import { noAccount, outside, refuseDisabled, refuseOwner } from './api-debits.ts'
+import { noAccount, outside, refuseDisabled, refuseOwner, scopeFirst } from './api-debits.ts'
 import { claimKey, keyTaken, type NamedDebit, namedDebit, releaseKey, standingOf } from './debit-keys.ts'
 
 /** A batch collection as it is asked for. */
@@ -146,12 +146,11 @@ async function examine(
   if (account === null && !areAllKnown) return noAccount('bankAccountId')
 
   const carriers = policies.map(({ carrier_id }) => carrier_id)
-  const refusals = [
+  const refusal = scopeFirst([
     outsideKey(client, employer_id, carriers),
     refusePolicies(client, policies, employer_id),
     account && (await refuseOwner(app, client, account, employer_id, 'bankAccountId')),
-  ].filter((one) => one !== null)
-  const refusal = refusals.find(({ kind }) => kind === 'forbidden') ?? refusals[0]
+  ])
   if (refusal) return refusal
   const reused = standings.indexOf('other')
   if (reused >= 0) return keyTaken(app, client, named[reused]!)
