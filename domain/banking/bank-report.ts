@@ -165,9 +165,16 @@ export const bankReport: Decider<BankReport | null, BankReportCommand, BankRepor
     if (isRejection(decided)) return decided
     const after = decided.reduce<BankReport | null>(bankReport.evolve, state)!
     // while it is read again nobody knows what fits
-    if (!after.calls_for_person || after.status !== 'read' || after.parked.length > 0) return decided
+    if (!after.calls_for_person || after.status !== 'read') return decided
+    if (after.parked.length > 0 || untoldOf(after) > 0) return decided
     return [...decided, BankReportCleared.of({ report_id: after.report_id, at: isoTime(command.at) })]
   },
+}
+
+/** Parked items beyond those that were told: reading the report again tells of them. */
+function untoldOf({ counts, parked, resolved }: BankReport): number {
+  const { items, repeated, applied } = counts!
+  return items - repeated - applied - parked.length - resolved.length
 }
 
 function decide(

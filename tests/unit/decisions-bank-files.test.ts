@@ -296,6 +296,22 @@ decisions(bankReport, [
     { ...recordRead(0, ...lines), items: lines.length },
     [...pages, BankReportRead.of({ ...read(0, 0, lines.length).data, items: lines.length })],
   ],
+  [
+    'calls for a person while there are parked items that it did not tell of',
+    [received, parked(1), BankReportRead.of({ ...read(0, 0, 2).data, items: 2 })],
+    resolve(1),
+    [BankReportItemResolved.of({ ...resolved.data, line: 1 })],
+  ],
+  [
+    'calls for nobody once those are told of when it is read again, and seen to',
+    [
+      ...[received, parked(1), BankReportRead.of({ ...read(0, 0, 2).data, items: 2 })],
+      ...[BankReportItemResolved.of({ ...resolved.data, line: 1 }), again, parked(2)],
+      BankReportRead.of({ ...read(0, 0, 1).data, items: 2 }),
+    ],
+    resolve(2),
+    [BankReportItemResolved.of({ ...resolved.data, line: 2 }), cleared],
+  ],
   ['is read once', [received, read(3, 0, 0)], recordRead(1), []],
   ['is read again', [received, parked(3), read(2, 0, 1)], { type: 'ReadAgain', at: NOW }, [again]],
   ['is read again when it was refused', [received, refused], { type: 'ReadAgain', at: NOW }, [again]],
