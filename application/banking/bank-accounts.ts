@@ -13,8 +13,8 @@ import { type CommandContext, createdId } from '../command-handling/command-cont
 import { changed, readable } from '../command-handling/verbs.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
+import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
 import {
   type Association,
   insuredAsOfNow,
@@ -153,36 +153,32 @@ interface BankAccountScope extends AccountScope {
   readonly primary: boolean | null
 }
 
-const accountsOf = (db: Reading, $: Parameter<BankAccountScope>) =>
-  db
-    .selectFrom('bank_accounts')
-    .where((eb) => isAccountWithinKey(eb, 'bank_accounts', $))
-    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-    .where((eb) => equalsIfGiven(eb, 'connection_type', $('connectionType')))
-    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
-    .where((eb) => {
-      const wanted = eb.cast<boolean | null>($('primary'), 'boolean')
-      const isPrimary = eb.exists(
-        eb
-          .selectFrom('primary_bank_accounts as chosen')
-          .select('chosen.primary_id')
-          .whereRef('chosen.account_id', '=', 'bank_accounts.bank_account_id')
-          .whereRef('chosen.owner', '=', 'bank_accounts.owner'),
-      )
-      return eb.or([eb(wanted, 'is', null), eb(isPrimary, '=', wanted as never)])
-    })
-const BANK_ACCOUNTS = {
-  projection: 'bank-accounts',
-  rows: statement('bank-accounts', (db, $: Parameter<BankAccountScope & PagePart>) =>
-    accountsOf(db, $).select('bank_account_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('bank-account-count', (db, $: Parameter<BankAccountScope>) =>
-    accountsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const BANK_ACCOUNTS = pagedList(
+  { projection: 'bank-accounts', name: 'bank-accounts' },
+  (db, $: Parameter<BankAccountScope>) =>
+    db
+      .selectFrom('bank_accounts')
+      .select('bank_account_id as id')
+      .where((eb) => isAccountWithinKey(eb, 'bank_accounts', $))
+      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+      .where((eb) => equalsIfGiven(eb, 'connection_type', $('connectionType')))
+      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .where((eb) => {
+        const wanted = eb.cast<boolean | null>($('primary'), 'boolean')
+        const isPrimary = eb.exists(
+          eb
+            .selectFrom('primary_bank_accounts as chosen')
+            .select('chosen.primary_id')
+            .whereRef('chosen.account_id', '=', 'bank_accounts.bank_account_id')
+            .whereRef('chosen.owner', '=', 'bank_accounts.owner'),
+        )
+        return eb.or([eb(wanted, 'is', null), eb(isPrimary, '=', wanted as never)])
+      })
+      .orderBy('seq', 'desc'),
+)
 
-/** Accounts within the scope of a key, newest first. The read model tells which there are; the log what they are. */
+/** Accounts within the scope of a key, newest first. */
 export async function listBankAccounts(
   app: Application,
   client: Scope,
@@ -190,12 +186,8 @@ export async function listBankAccounts(
   page: PageRequest,
 ): Promise<ListPage<ShownBankAccount>> {
   await insuredAsOfNow(app, client)
-  const { items, total } = await readPage(app, BANK_ACCOUNTS, { ...accountScope(client), ...filter }, page)
-  const loaded = await Promise.all(
-    items.map(async ({ bank_account_id }) => {
-      const { state } = await app.commands.load(bankAccount, bank_account_id)
-      return state && state.deleted_at === null ? shownBankAccount(app, state) : null
-    }),
-  )
-  return { items: loaded.filter((one) => one !== null), total }
+  const scope = { ...accountScope(client), ...filter }
+  const { items, total } = await loadPage(app, bankAccount, BANK_ACCOUNTS, scope, page)
+  const left = items.filter(({ deleted_at }) => deleted_at === null)
+  return { items: await Promise.all(left.map((account) => shownBankAccount(app, account))), total }
 }

@@ -8,8 +8,8 @@ import { isId } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
+import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
 import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
 
 /** The id of the connection of an item: the same item again is the same connection. */
@@ -65,24 +65,20 @@ interface ConnectionScope extends AccountScope {
   readonly status: ConnectionStatus | null
 }
 
-const connectionsOf = (db: Reading, $: Parameter<ConnectionScope>) =>
-  db
-    .selectFrom('bank_connections')
-    .where((eb) => isAccountWithinKey(eb, 'bank_connections', $))
-    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
-const CONNECTIONS = {
-  projection: 'bank-connections',
-  rows: statement('bank-connections', (db, $: Parameter<ConnectionScope & PagePart>) =>
-    connectionsOf(db, $).select('connection_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('bank-connection-count', (db, $: Parameter<ConnectionScope>) =>
-    connectionsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const CONNECTIONS = pagedList(
+  { projection: 'bank-connections', name: 'bank-connections' },
+  (db, $: Parameter<ConnectionScope>) =>
+    db
+      .selectFrom('bank_connections')
+      .select('connection_id as id')
+      .where((eb) => isAccountWithinKey(eb, 'bank_connections', $))
+      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .orderBy('seq', 'desc'),
+)
 
-/** Connections within the scope of a key, newest first. The read model tells which there are; the log what they are. */
+/** Connections within the scope of a key, newest first. */
 export async function listConnections(
   app: Application,
   client: Scope,
@@ -90,9 +86,5 @@ export async function listConnections(
   page: PageRequest,
 ): Promise<ListPage<BankConnection>> {
   await insuredAsOfNow(app, client)
-  const { items, total } = await readPage(app, CONNECTIONS, { ...accountScope(client), ...filter }, page)
-  const loaded = await Promise.all(
-    items.map(({ connection_id }) => app.commands.load(bankConnection, connection_id)),
-  )
-  return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
+  return loadPage(app, bankConnection, CONNECTIONS, { ...accountScope(client), ...filter }, page)
 }

@@ -6,7 +6,7 @@ import type { Application } from '../application.ts'
 import type { ResultOf } from '../ports/read-database.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
 import { findCurrent } from '../read-models/find-current.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
+import { type ListPage, type PageRequest, pagedList, readPage } from '../read-models/pages.ts'
 import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
 import { openAll } from '../sealed-fields.ts'
 import { insuredAsOfNow, isInScope, type Scope } from './account-owners.ts'
@@ -48,20 +48,11 @@ const COLUMNS = [
   ...(['date', 'amount_cents', 'direction', 'currency', 'pending'] as const),
   ...(['description', 'description_field'] as const),
 ] as const
-const TRANSACTIONS = {
-  projection: 'bank-transactions',
-  rows: statement('bank-transactions', (db, $: Parameter<TransactionScope & PagePart>) =>
-    transactionsOf(db, $)
-      .select(COLUMNS)
-      .orderBy('date', 'desc')
-      .orderBy('transaction_id')
-      .limit($('limit'))
-      .offset($('offset')),
-  ),
-  count: statement('bank-transaction-count', (db, $: Parameter<TransactionScope>) =>
-    transactionsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const TRANSACTIONS = pagedList(
+  { projection: 'bank-transactions', name: 'bank-transactions' },
+  (db, $: Parameter<TransactionScope>) =>
+    transactionsOf(db, $).select(COLUMNS).orderBy('date', 'desc').orderBy('transaction_id'),
+)
 const SUMMARY = statement(
   'bank-transaction-summary',
   (db, $: Parameter<TransactionScope & { debit: 'debit' | 'credit'; credit: 'debit' | 'credit' }>) =>

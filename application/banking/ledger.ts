@@ -2,6 +2,7 @@ import type { ApiClient } from '../../domain/access/api-client.ts'
 import type { Application } from '../application.ts'
 import type { ResultOf, Statement } from '../ports/read-database.ts'
 import {
+  isWithinKey,
   type KeyScope,
   keyScope,
   type ListPage,
@@ -13,7 +14,6 @@ import {
   equalsIfGiven,
   inIfGiven,
   isBetween,
-  isWithinKey,
   type Parameter,
   type Reading,
   statement,

@@ -1,8 +1,8 @@
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import type { Application } from '../application.ts'
 import { type AccountScope, accountScope, isAccountWithinKey } from '../read-models/account-rows.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import { type ListPage, loadPage, type PageRequest, pagedList } from '../read-models/pages.ts'
+import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
 import { insuredAsOfNow, type Scope } from './account-owners.ts'
 import { type ShownAchAccount, shownAchAccount } from './ach-accounts.ts'
 
@@ -14,25 +14,21 @@ interface AchAccountScope extends AccountScope {
   readonly connectionType: string | null
 }
 
-const accountsOf = (db: Reading, $: Parameter<AchAccountScope>) =>
-  db
-    .selectFrom('ach_accounts')
-    .where((eb) => isAccountWithinKey(eb, 'ach_accounts', $))
-    .where((eb) => equalsIfGiven(eb, 'owner_id', $('ownerId')))
-    .where((eb) => equalsIfGiven(eb, 'owner_type', $('ownerType')))
-    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
-    .where((eb) => equalsIfGiven(eb, 'connection_type', $('connectionType')))
-const ACH_ACCOUNTS = {
-  projection: 'bank-accounts',
-  rows: statement('ach-accounts', (db, $: Parameter<AchAccountScope & PagePart>) =>
-    accountsOf(db, $).select('ach_account_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('ach-account-count', (db, $: Parameter<AchAccountScope>) =>
-    accountsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const ACH_ACCOUNTS = pagedList(
+  { projection: 'bank-accounts', name: 'ach-accounts' },
+  (db, $: Parameter<AchAccountScope>) =>
+    db
+      .selectFrom('ach_accounts')
+      .select('ach_account_id as id')
+      .where((eb) => isAccountWithinKey(eb, 'ach_accounts', $))
+      .where((eb) => equalsIfGiven(eb, 'owner_id', $('ownerId')))
+      .where((eb) => equalsIfGiven(eb, 'owner_type', $('ownerType')))
+      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .where((eb) => equalsIfGiven(eb, 'connection_type', $('connectionType')))
+      .orderBy('seq', 'desc'),
+)
 
-/** Accounts within the scope of a key, newest first. The read model tells which there are; the log what they are. */
+/** Accounts within the scope of a key, newest first. */
 export async function listAchAccounts(
   app: Application,
   client: Scope,
@@ -40,12 +36,8 @@ export async function listAchAccounts(
   page: PageRequest,
 ): Promise<ListPage<ShownAchAccount>> {
   await insuredAsOfNow(app, client)
-  const { items, total } = await readPage(app, ACH_ACCOUNTS, { ...accountScope(client), ...filter }, page)
-  const loaded = await Promise.all(
-    items.map(async ({ ach_account_id }) => {
-      const { state } = await app.commands.load(achAccount, ach_account_id)
-      return state && state.deleted_at === null ? shownAchAccount(app, state) : null
-    }),
-  )
-  return { items: loaded.filter((one) => one !== null), total }
+  const scope = { ...accountScope(client), ...filter }
+  const { items, total } = await loadPage(app, achAccount, ACH_ACCOUNTS, scope, page)
+  const left = items.filter(({ deleted_at }) => deleted_at === null)
+  return { items: await Promise.all(left.map((account) => shownAchAccount(app, account))), total }
 }

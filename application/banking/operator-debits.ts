@@ -5,19 +5,14 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import {
+  isOfTenant,
   type ListPage,
   type ListScope,
-  type PagePart,
+  loadPage,
   type PageRequest,
-  readPage,
+  pagedList,
 } from '../read-models/pages.ts'
-import {
-  equalsIfGiven,
-  isOfTenant,
-  type Parameter,
-  type Reading,
-  statement,
-} from '../read-models/statement.ts'
+import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
 
 /** What an operator's list of debits is narrowed to; null is everything. */
 interface DebitScope extends ListScope {
@@ -25,31 +20,25 @@ interface DebitScope extends ListScope {
   readonly status: DebitStatus | null
 }
 
-const debitsOf = (db: Reading, $: Parameter<DebitScope>) =>
-  db
-    .selectFrom('bank_debits')
-    .where((eb) => isOfTenant(eb, $))
-    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
-const DEBITS = {
-  projection: 'bank-debits',
-  rows: statement('operator-bank-debits', (db, $: Parameter<DebitScope & PagePart>) =>
-    debitsOf(db, $).select('leg_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('operator-bank-debit-count', (db, $: Parameter<DebitScope>) =>
-    debitsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const DEBITS = pagedList(
+  { projection: 'bank-debits', name: 'operator-bank-debits' },
+  (db, $: Parameter<DebitScope>) =>
+    db
+      .selectFrom('bank_debits')
+      .select('leg_id as id')
+      .where((eb) => isOfTenant(eb, $))
+      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .orderBy('seq', 'desc'),
+)
 
-/** Bank debits, newest first. The read model tells which there are; the log what they are. */
-export async function listDebits(
+/** Bank debits, newest first. */
+export function listDebits(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
   scope: DebitScope,
   page: PageRequest,
 ): Promise<ListPage<BankDebit>> {
-  const { items, total } = await readPage(app, DEBITS, scope, page)
-  const loaded = await Promise.all(items.map(({ leg_id }) => app.commands.load(bankDebit, leg_id)))
-  return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
+  return loadPage(app, bankDebit, DEBITS, scope, page)
 }
 
 /** What an operator makes of a debit in quarantine. */

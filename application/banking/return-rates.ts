@@ -10,13 +10,14 @@ import { derivedId } from '../event-registry.ts'
 import type { ResultOf } from '../ports/read-database.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import {
+  isOfTenant,
   type ListPage,
   type ListScope,
-  type PagePart,
   type PageRequest,
+  pagedList,
   readPage,
 } from '../read-models/pages.ts'
-import { isOfTenant, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import { type Parameter, type Reading, statement } from '../read-models/statement.ts'
 
 const PROJECTION = 'return-rates'
 const DAY_MS = 86_400_000
@@ -42,15 +43,9 @@ const rowsOf = (db: Reading, $: Parameter<RateScope>) =>
     .where('day', '>=', $('from'))
     .where('day', '<=', $('to'))
     .groupBy(['tenant_id', 'environment'])
-const LIST = {
-  projection: PROJECTION,
-  rows: statement('return-rates', (db, $: Parameter<RateScope & PagePart>) =>
-    rowsOf(db, $).orderBy('tenant_id').orderBy('environment').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('return-rate-count', (db, $: Parameter<RateScope>) =>
-    db.selectFrom(rowsOf(db, $).as('originators')).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const LIST = pagedList({ projection: PROJECTION, name: 'return-rates' }, (db, $: Parameter<RateScope>) =>
+  rowsOf(db, $).orderBy('tenant_id').orderBy('environment'),
+)
 const OF_TENANTS = statement('return-rates-of-tenants', (db, $: Parameter<RateScope>) => rowsOf(db, $))
 interface AlertsWanted {
   readonly kind: 'return_rate_exceeded'

@@ -6,20 +6,14 @@ import type { CommandContext } from '../command-handling/command-context.ts'
 import type { ResultOf } from '../ports/read-database.ts'
 import { findCurrent } from '../read-models/find-current.ts'
 import {
+  isOfTenant,
   type ListPage,
   type ListScope,
-  type PagePart,
   type PageRequest,
+  pagedList,
   readPage,
 } from '../read-models/pages.ts'
-import {
-  equalsIfGiven,
-  isNullIfGiven,
-  isOfTenant,
-  type Parameter,
-  type Reading,
-  statement,
-} from '../read-models/statement.ts'
+import { equalsIfGiven, isNullIfGiven, type Parameter, statement } from '../read-models/statement.ts'
 import { ALERT_KINDS, ALERTS, type AlertKindName } from './alert-kinds.ts'
 
 /** What a list of alerts is narrowed to; null is everything. */
@@ -30,21 +24,15 @@ export interface AlertScope extends ListScope {
 
 const PROJECTION = 'operator-alerts'
 
-const alertsOf = (db: Reading, $: Parameter<AlertScope>) =>
+const LIST = pagedList({ projection: PROJECTION, name: 'operator-alerts' }, (db, $: Parameter<AlertScope>) =>
   db
     .selectFrom('operator_alerts')
+    .selectAll()
     .where((eb) => isOfTenant(eb, $))
     .where((eb) => equalsIfGiven(eb, 'kind', $('kind')))
     .where((eb) => isNullIfGiven(eb, 'acknowledged_at', $('isOpen')))
-const LIST = {
-  projection: PROJECTION,
-  rows: statement('operator-alerts', (db, $: Parameter<AlertScope & PagePart>) =>
-    alertsOf(db, $).selectAll().orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('operator-alert-count', (db, $: Parameter<AlertScope>) =>
-    alertsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+    .orderBy('seq', 'desc'),
+)
 const ONE = statement('operator-alert', (db, $: Parameter<{ alertId: string }>) =>
   db.selectFrom('operator_alerts').selectAll().where('alert_id', '=', $('alertId')),
 )

@@ -3,32 +3,23 @@ import { EmployeeChangesRecorded } from '../../domain/parties/employee-sync.ts'
 import type { Application } from '../application.ts'
 import { ERASED } from '../ports/personal-data.ts'
 import type { ResultOf } from '../ports/read-database.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../read-models/pages.ts'
-import { type Parameter, statement } from '../read-models/statement.ts'
+import { type ListPage, type PageRequest, pagedList, readPage } from '../read-models/pages.ts'
+import type { Parameter } from '../read-models/statement.ts'
 import { MASK, openAll, UNREADABLE } from '../sealed-fields.ts'
 
 interface Whose {
   readonly employerId: string
 }
-const REGISTER = {
-  projection: 'employee-register',
-  rows: statement('operator-employee-register', (db, $: Parameter<Whose & PagePart>) =>
+const REGISTER = pagedList(
+  { projection: 'employee-register', name: 'operator-employee-register' },
+  (db, $: Parameter<Whose>) =>
     db
       .selectFrom('employee_register')
       .select(['subject', 'status', 'hire_date', 'termination_date', 'last_action', 'changes'])
       .select(['updated_at', 'record', 'record_stream', 'record_field'])
       .where('employer_id', '=', $('employerId'))
-      .orderBy('subject')
-      .limit($('limit'))
-      .offset($('offset')),
-  ),
-  count: statement('operator-employee-register-count', (db, $: Parameter<Whose>) =>
-    db
-      .selectFrom('employee_register')
-      .select(({ fn }) => fn.countAll<number>().as('total'))
-      .where('employer_id', '=', $('employerId')),
-  ),
-}
+      .orderBy('subject'),
+)
 
 /** One person in an employer's register, as employee syncs reported; `subject` is what an erasure names. */
 export interface RegisteredEmployee

@@ -1,35 +1,32 @@
-import { type Employer, employer } from '../../domain/parties/employer.ts'
+import { employer } from '../../domain/parties/employer.ts'
 import type { Application } from '../application.ts'
 import {
+  isOfTenant,
   type ListPage,
   type ListScope,
-  type PagePart,
+  loadPage,
   type PageRequest,
-  readPage,
+  pagedList,
 } from '../read-models/pages.ts'
-import { isOfTenant, type Parameter, type Reading, statement } from '../read-models/statement.ts'
+import type { Parameter } from '../read-models/statement.ts'
 import { type ShownEmployer, showEmployers } from './show-employers.ts'
 
-const employersOf = (db: Reading, $: Parameter<ListScope>) =>
-  db.selectFrom('employers').where((eb) => isOfTenant(eb, $))
-const EMPLOYERS = {
-  projection: 'employers',
-  rows: statement('operator-employers', (db, $: Parameter<ListScope & PagePart>) =>
-    employersOf(db, $).select('employer_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('operator-employer-count', (db, $: Parameter<ListScope>) =>
-    employersOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const EMPLOYERS = pagedList(
+  { projection: 'employers', name: 'operator-employers' },
+  (db, $: Parameter<ListScope>) =>
+    db
+      .selectFrom('employers')
+      .select('employer_id as id')
+      .where((eb) => isOfTenant(eb, $))
+      .orderBy('seq', 'desc'),
+)
 
-/** Employers, newest first. The read model tells which there are; what they are comes from the log. */
+/** Employers, newest first. */
 export async function listEmployers(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'personalData'>,
   scope: ListScope,
   page: PageRequest,
 ): Promise<ListPage<ShownEmployer>> {
-  const { items, total } = await readPage(app, EMPLOYERS, scope, page)
-  const loaded = await Promise.all(items.map(({ employer_id }) => app.commands.load(employer, employer_id)))
-  const employers = loaded.map(({ state }) => state).filter((state): state is Employer => state !== null)
-  return { items: await showEmployers(app, employers), total }
+  const { items, total } = await loadPage(app, employer, EMPLOYERS, scope, page)
+  return { items: await showEmployers(app, items), total }
 }

@@ -6,21 +6,15 @@ import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { PaymentSession, SessionStatus } from '../../domain/payments/payment-session-status.ts'
 import type { Application } from '../application.ts'
 import {
+  isWithinKey,
   type KeyScope,
   keyScope,
   type ListPage,
-  type PagePart,
+  loadPage,
   type PageRequest,
-  readPage,
+  pagedList,
 } from '../read-models/pages.ts'
-import {
-  equalsIfGiven,
-  isWithinKey,
-  type Parameter,
-  type Reading,
-  readsStatus,
-  statement,
-} from '../read-models/statement.ts'
+import { equalsIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'
 
 type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
 
@@ -40,39 +34,28 @@ export async function sessionOf(
 }
 
 /** What a list of sessions is narrowed to; null is everything. */
-interface SessionScope extends KeyScope {
+interface SessionScope extends KeyScope, StatusWanted {
   readonly employerId: string | null
   readonly policyId: string | null
   readonly carrierId: string | null
   readonly status: SessionStatus | null
-  /** ISO 8601: those whose time is over by then are expired, whatever the read model has heard of that. */
-  readonly now: string
-  readonly expired: 'expired'
 }
 
-const sessionsOf = (db: Reading, $: Parameter<SessionScope>) =>
-  db
-    .selectFrom('payment_sessions')
-    .where((eb) => isWithinKey(eb, $))
-    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => equalsIfGiven(eb, 'policy_id', $('policyId')))
-    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-    .where((eb) => readsStatus(eb, $))
-const SESSIONS = {
-  projection: 'payment-sessions',
-  rows: statement('payment-sessions', (db, $: Parameter<SessionScope & PagePart>) =>
-    sessionsOf(db, $)
-      .select('payment_session_id')
-      .orderBy('seq', 'desc')
-      .limit($('limit'))
-      .offset($('offset')),
-  ),
-  count: statement('payment-session-count', (db, $: Parameter<SessionScope>) =>
-    sessionsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const SESSIONS = pagedList(
+  { projection: 'payment-sessions', name: 'payment-sessions' },
+  (db, $: Parameter<SessionScope>) =>
+    db
+      .selectFrom('payment_sessions')
+      .select('payment_session_id as id')
+      .where((eb) => isWithinKey(eb, $))
+      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+      .where((eb) => equalsIfGiven(eb, 'policy_id', $('policyId')))
+      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+      .where((eb) => readsStatus(eb, $))
+      .orderBy('seq', 'desc'),
+)
 
-/** Sessions within the scope of a key, newest first. The read model tells which there are; the log what they are. */
+/** Sessions within the scope of a key, newest first. */
 export async function listSessions(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
   client: Scope,
@@ -81,9 +64,5 @@ export async function listSessions(
 ): Promise<ListPage<PaymentSession>> {
   const now = isoTime(app.clock.now())
   const scope = { ...keyScope(client), ...filter, now, expired: 'expired' as const }
-  const { items, total } = await readPage(app, SESSIONS, scope, page)
-  const loaded = await Promise.all(
-    items.map(({ payment_session_id }) => app.commands.load(paymentSession, payment_session_id)),
-  )
-  return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
+  return loadPage(app, paymentSession, SESSIONS, scope, page)
 }

@@ -13,21 +13,15 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable } from '../command-handling/verbs.ts'
 import {
+  isWithinKey,
   type KeyScope,
   keyScope,
   type ListPage,
-  type PagePart,
+  loadPage,
   type PageRequest,
-  readPage,
+  pagedList,
 } from '../read-models/pages.ts'
-import {
-  equalsIfGiven,
-  isWithinKey,
-  type Parameter,
-  type Reading,
-  readsStatus,
-  statement,
-} from '../read-models/statement.ts'
+import { equalsIfGiven, type Parameter, readsStatus, type StatusWanted } from '../read-models/statement.ts'
 import { processorToAsk, recordHeldUp } from './held-up.ts'
 
 type Scope = Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>
@@ -51,33 +45,26 @@ export async function linkOf(
 }
 
 /** What a list of payment links is narrowed to; null is everything. */
-interface LinkScope extends KeyScope {
+interface LinkScope extends KeyScope, StatusWanted {
   readonly carrierId: string | null
   readonly employerId: string | null
   readonly status: PaymentLinkStatus | null
-  /** ISO 8601: open links whose time is over by then are expired, whatever the read model has heard of that. */
-  readonly now: string
-  readonly expired: 'expired'
 }
 
-const linksOf = (db: Reading, $: Parameter<LinkScope>) =>
-  db
-    .selectFrom('payment_links')
-    .where((eb) => isWithinKey(eb, $))
-    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-    .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
-    .where((eb) => readsStatus(eb, $))
-const LINKS = {
-  projection: 'payment-links',
-  rows: statement('payment-links', (db, $: Parameter<LinkScope & PagePart>) =>
-    linksOf(db, $).select('payment_link_id').orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('payment-link-count', (db, $: Parameter<LinkScope>) =>
-    linksOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const LINKS = pagedList(
+  { projection: 'payment-links', name: 'payment-links' },
+  (db, $: Parameter<LinkScope>) =>
+    db
+      .selectFrom('payment_links')
+      .select('payment_link_id as id')
+      .where((eb) => isWithinKey(eb, $))
+      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+      .where((eb) => equalsIfGiven(eb, 'employer_id', $('employerId')))
+      .where((eb) => readsStatus(eb, $))
+      .orderBy('seq', 'desc'),
+)
 
-/** The payment links within the scope of a key, newest first. The read model tells which there are; the log what they are. */
+/** The payment links within the scope of a key, newest first. */
 export async function listLinks(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands' | 'clock'>,
   client: Scope,
@@ -86,11 +73,7 @@ export async function listLinks(
 ): Promise<ListPage<PaymentLink>> {
   const now = isoTime(app.clock.now())
   const scope = { ...keyScope(client), ...filter, now, expired: 'expired' as const }
-  const { items, total } = await readPage(app, LINKS, scope, page)
-  const loaded = await Promise.all(
-    items.map(({ payment_link_id }) => app.commands.load(paymentLink, payment_link_id)),
-  )
-  return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
+  return loadPage(app, paymentLink, LINKS, scope, page)
 }
 
 /**

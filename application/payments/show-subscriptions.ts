@@ -5,20 +5,15 @@ import type { SubscriptionStatus } from '../../domain/payments/subscription-even
 import type { Application } from '../application.ts'
 import { derivedId } from '../event-registry.ts'
 import {
+  isWithinKey,
   type KeyScope,
   keyScope,
   type ListPage,
-  type PagePart,
+  loadPage,
   type PageRequest,
-  readPage,
+  pagedList,
 } from '../read-models/pages.ts'
-import {
-  equalsIfGiven,
-  isWithinKey,
-  type Parameter,
-  type Reading,
-  statement,
-} from '../read-models/statement.ts'
+import { equalsIfGiven, type Parameter } from '../read-models/statement.ts'
 import { runInTimeSlices } from '../time-slices.ts'
 
 /** One of the monthly charges, made or to come. */
@@ -89,27 +84,19 @@ interface Scope extends KeyScope {
   readonly status: SubscriptionStatus | null
 }
 
-const subscriptionsOf = (db: Reading, $: Parameter<Scope>) =>
-  db
-    .selectFrom('subscriptions')
-    .where((eb) => isWithinKey(eb, $))
-    .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
-    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
-const SUBSCRIPTIONS = {
-  projection: 'subscriptions',
-  rows: statement('partner-subscriptions', (db, $: Parameter<Scope & PagePart>) =>
-    subscriptionsOf(db, $)
-      .select('subscription_id')
-      .orderBy('seq', 'desc')
-      .limit($('limit'))
-      .offset($('offset')),
-  ),
-  count: statement('partner-subscription-count', (db, $: Parameter<Scope>) =>
-    subscriptionsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const SUBSCRIPTIONS = pagedList(
+  { projection: 'subscriptions', name: 'partner-subscriptions' },
+  (db, $: Parameter<Scope>) =>
+    db
+      .selectFrom('subscriptions')
+      .select('subscription_id as id')
+      .where((eb) => isWithinKey(eb, $))
+      .where((eb) => equalsIfGiven(eb, 'carrier_id', $('carrierId')))
+      .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+      .orderBy('seq', 'desc'),
+)
 
-/** Subscriptions within the scope of a key, newest first. The read model tells which there are; the rest comes from the log. */
+/** Subscriptions within the scope of a key, newest first. */
 export async function listSubscriptions(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
   client: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>,
@@ -117,11 +104,8 @@ export async function listSubscriptions(
   page: PageRequest,
 ): Promise<ListPage<ShownSubscription>> {
   const scope = { ...keyScope(client), ...wanted }
-  const { items, total } = await readPage(app, SUBSCRIPTIONS, scope, page)
-  const loaded = await Promise.all(
-    items.map(({ subscription_id }) => app.commands.load(subscription, subscription_id)),
-  )
-  return { items: await runInTimeSlices(shownOneByOne(loaded.map(({ state }) => state!))), total }
+  const { items, total } = await loadPage(app, subscription, SUBSCRIPTIONS, scope, page)
+  return { items: await runInTimeSlices(shownOneByOne(items)), total }
 }
 
 /** A plan has hundreds of charges, and a page hundreds of plans. */

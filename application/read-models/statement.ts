@@ -16,7 +16,6 @@ import {
 } from 'kysely'
 import type { Statement } from '../ports/read-database.ts'
 import type { ReadModels } from './index.ts'
-import type { KeyScope, ListScope } from './pages.ts'
 
 // what queries of other rooms are written with: the package itself stays here
 export { type Expression, sql } from 'kysely'
@@ -77,39 +76,14 @@ export function statement<Parameters, Row>(
 }
 
 /** Tables that have all of some columns. */
-type TableWith<Column extends string> = {
+export type TableWith<Column extends string> = {
   [Table in keyof ReadModels]: [Column] extends [keyof ReadModels[Table]] ? Table : never
 }[keyof ReadModels]
-
-/** Holds for rows within the scope of a key. */
-export function isWithinKey<
-  Table extends TableWith<'tenant_id' | 'environment' | 'carrier_id' | 'employer_id'>,
->(builder: ExpressionBuilder<ReadModels, Table>, $: Parameter<KeyScope>): Expression<SqlBool> {
-  const eb = builder as unknown as ExpressionBuilder<ReadModels, 'payment_links'>
-  return eb.and([
-    eb('tenant_id', '=', $('tenantId')),
-    eb('environment', '=', $('environment')),
-    inIfGiven(eb, 'carrier_id', $('carrierIds')),
-    inIfGiven(eb, 'employer_id', $('employerIds')),
-  ])
-}
-
-/** Holds for rows of the tenant and the environment that an operator asks for. */
-export function isOfTenant<Table extends TableWith<'tenant_id' | 'environment'>>(
-  builder: ExpressionBuilder<ReadModels, Table>,
-  $: Parameter<ListScope>,
-): Expression<SqlBool> {
-  const eb = builder as unknown as ExpressionBuilder<ReadModels, 'payment_links'>
-  return eb.and([
-    equalsIfGiven(eb, 'tenant_id', $('tenantId')),
-    equalsIfGiven(eb, 'environment', $('environment')),
-  ])
-}
 
 /** What lists of things that expire are narrowed to: a status as of now, or null. */
 export interface StatusWanted {
   readonly status: string | null
-  /** ISO 8601. */
+  /** ISO 8601: open ones whose time is over by then are expired, whatever the read model has heard of that. */
   readonly now: string
   readonly expired: 'expired'
 }

@@ -2,8 +2,8 @@ import type { BankFileStatus } from '../../../domain/banking/bank-file.ts'
 import type { BANK_REPORT_STATUSES } from '../../../domain/banking/bank-report.ts'
 import type { Application } from '../../application.ts'
 import type { ResultOf } from '../../ports/read-database.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../../read-models/pages.ts'
-import { equalsIfGiven, type Parameter, type Reading, statement } from '../../read-models/statement.ts'
+import { type ListPage, type PageRequest, pagedList, readPage } from '../../read-models/pages.ts'
+import { equalsIfGiven, type Parameter, statement } from '../../read-models/statement.ts'
 
 type Parts = Pick<Application, 'read' | 'readModels' | 'log'>
 const projection = 'bank-files'
@@ -11,17 +11,13 @@ const projection = 'bank-files'
 interface FileScope {
   readonly status: BankFileStatus | null
 }
-const filesOf = (db: Reading, $: Parameter<FileScope>) =>
-  db.selectFrom('bank_files').where((eb) => equalsIfGiven(eb, 'status', $('status')))
-const FILES = {
-  projection,
-  rows: statement('bank-files', (db, $: Parameter<FileScope & PagePart>) =>
-    filesOf(db, $).selectAll().orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('bank-file-count', (db, $: Parameter<FileScope>) =>
-    filesOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const FILES = pagedList({ projection, name: 'bank-files' }, (db, $: Parameter<FileScope>) =>
+  db
+    .selectFrom('bank_files')
+    .selectAll()
+    .where((eb) => equalsIfGiven(eb, 'status', $('status')))
+    .orderBy('seq', 'desc'),
+)
 
 /** Files for banks, newest first. */
 export function listBankFiles(
@@ -37,20 +33,14 @@ interface ReportScope {
   /** Only those with parked items. */
   readonly leastParked: number
 }
-const reportsOf = (db: Reading, $: Parameter<ReportScope>) =>
+const REPORTS = pagedList({ projection, name: 'bank-reports' }, (db, $: Parameter<ReportScope>) =>
   db
     .selectFrom('bank_reports')
+    .selectAll()
     .where((eb) => equalsIfGiven(eb, 'status', $('status')))
     .where('parked', '>=', $('leastParked'))
-const REPORTS = {
-  projection,
-  rows: statement('bank-reports', (db, $: Parameter<ReportScope & PagePart>) =>
-    reportsOf(db, $).selectAll().orderBy('seq', 'desc').limit($('limit')).offset($('offset')),
-  ),
-  count: statement('bank-report-count', (db, $: Parameter<ReportScope>) =>
-    reportsOf(db, $).select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+    .orderBy('seq', 'desc'),
+)
 
 /** Files that banks reported with, newest first. */
 export function listBankReports(

@@ -5,28 +5,19 @@ import { type Rejection, reject } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
 import { type CommandContext, createdId } from '../../command-handling/command-context.ts'
 import { readable } from '../../command-handling/verbs.ts'
-import { type ListPage, type PagePart, type PageRequest, readPage } from '../../read-models/pages.ts'
-import { type Parameter, statement } from '../../read-models/statement.ts'
+import { type ListPage, loadPage, type PageRequest, pagedList, readPage } from '../../read-models/pages.ts'
 import { compareBalances } from './compare-balances.ts'
 import { compareCredits } from './compare-credits.ts'
 import { compareDebits, readModelsAsOfNow } from './compare-debits.ts'
 import { compareFiles } from './compare-files.ts'
 import { Findings } from './findings.ts'
 
-const LIST = {
-  projection: 'reconciliations',
-  rows: statement('reconciliations', (db, $: Parameter<PagePart>) =>
-    db
-      .selectFrom('reconciliations')
-      .select(['reconciliation_id', 'through_position'])
-      .orderBy('seq', 'desc')
-      .limit($('limit'))
-      .offset($('offset')),
-  ),
-  count: statement('reconciliation-count', (db) =>
-    db.selectFrom('reconciliations').select(({ fn }) => fn.countAll<number>().as('total')),
-  ),
-}
+const LIST = pagedList({ projection: 'reconciliations', name: 'reconciliations' }, (db) =>
+  db
+    .selectFrom('reconciliations')
+    .select(['reconciliation_id as id', 'through_position'])
+    .orderBy('seq', 'desc'),
+)
 
 /**
  * Compares what events say of the money with what the ledger, the balances, the credits and the files for the bank say, and
@@ -76,13 +67,9 @@ export async function findReconciliation(
 }
 
 /** Comparisons, newest first. */
-export async function listReconciliations(
+export function listReconciliations(
   app: Pick<Application, 'read' | 'readModels' | 'log' | 'commands'>,
   page: PageRequest,
 ): Promise<ListPage<Reconciliation>> {
-  const { items, total } = await readPage(app, LIST, {}, page)
-  const loaded = items.map(
-    async ({ reconciliation_id: id }) => (await app.commands.load(reconciliation, id)).state!,
-  )
-  return { items: await Promise.all(loaded), total }
+  return loadPage(app, reconciliation, LIST, {}, page)
 }
