@@ -213,6 +213,8 @@ describe('a batch', () => {
     await stage('recorded')
     await stage('of another attempt')
     await expect(folders.stage(name, sha256Of('cut'), cutShort('cut'))).rejects.toThrow('died')
+    // what broke off leaves no account numbers behind
+    expect(await readdir(outbox)).toHaveLength(3)
     expect(await folders.look(name, sha256Of('cut'))).toBe('absent')
     await stage('another file', name.replace('65f0', '75f0'))
     await folders.expose(name, sha256Of('recorded'))

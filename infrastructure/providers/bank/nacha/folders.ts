@@ -37,15 +37,15 @@ export class NachaFolders implements BankFolders {
   stage(name: string, sha256: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     return this.#inOutbox(async () => {
       const path = this.#hidden(name, randomUUID())
-      const file = await open(path, 'wx', 0o600)
       try {
-        for await (const chunk of chunks) await file.writeFile(chunk)
-        await file.sync()
-      } finally {
-        await file.close()
+        await write(path, chunks)
+        // whole from its first moment, however many write it at once
+        await rename(path, this.#hidden(name, sha256))
+      } catch (error) {
+        // it holds account numbers, and each further attempt writes another one
+        await unlink(path).catch(() => undefined)
+        throw error
       }
-      // whole from its first moment, however many write it at once
-      await rename(path, this.#hidden(name, sha256))
       await syncDirectory(this.#outbox)
     })
   }
@@ -140,7 +140,7 @@ export class NachaFolders implements BankFolders {
     return join(this.#outbox, `.${name}.${what}.tmp`)
   }
 
-  /** What attempts that broke off have left of a file: it holds account numbers. */
+  /** What other attempts, and processes that died, have left of a file: it holds account numbers. */
   async #leftOf(name: string): Promise<readonly string[]> {
     // its id, after the day and the modifier of an attempt
     const id = name.slice(name.lastIndexOf('-') + 1)
@@ -166,6 +166,16 @@ async function inFolder<Result>(which: BankFolder, run: () => Promise<Result>): 
     const code = errorCode(error)
     if (code === undefined || !/^E[A-Z]+$/.test(code)) throw error
     throw new ProviderUnavailable(`The ${which} of the bank cannot be used (${code})`)
+  }
+}
+
+async function write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    for await (const chunk of chunks) await file.writeFile(chunk)
+    await file.sync()
+  } finally {
+    await file.close()
   }
 }
 
