@@ -283,7 +283,7 @@ async function takeReport(
         const first = await bySignature(claimed)
         if (isRejection(first)) return first
         replayed = first.replayed
-        return { ...first, stored: withFein(first.body as ReportAnswer, '') }
+        return kept(first.body as ReportAnswer)
       },
     )
     const outcome = accepted(byHeader)

@@ -247,7 +247,9 @@ describe('a repeated push', () => {
     expect(again.headers.get('idempotent-replayed')).toBe('true')
     const other = await push(body)
     expect(other.body.file_id).not.toBe(first.body.file_id)
-    expect((await push(reportText({ pay_period: null }), { headers })).status).toBe(409)
+    const another = await push(reportText({ pay_period: null }), { headers })
+    expect(another.status).toBe(409)
+    expect(another.text).toContain(`another request body: that of ${first.body.file_id}`)
   })
 
   test('sent many times at once makes one file', async () => {
