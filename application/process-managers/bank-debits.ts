@@ -83,6 +83,7 @@ export function bankDebits(app: Application, intervalMs: number) {
       on(BankDebitRepresented, ({ data }) => [submitAfter(data.batch_closes_at)]),
       on(MicroDepositsListed, ({ data }) => [submitAfter(data.batch_closes_at)]),
       on(BankDebitSubmitted, ({ data: { leg_id, effective_date, at } }) => [
+        // presented again, it waits anew
         perform('process', leg_id, {}, { at: processedFrom(effective_date) }),
         // each time that it is presented
         perform('find-credit', `${leg_id}/${at}`, { leg_id }),
@@ -177,7 +178,10 @@ export function bankDebits(app: Application, intervalMs: number) {
           { type: 'Process', at: item.dueAt },
           contextOf(item),
         )
-        return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
+        if (isRejection(after)) return { outcome: 'stop', why: after.message }
+        if (after.status !== 'submitted') return { outcome: 'done' }
+        // it was presented again since, or went with a later file
+        return { outcome: 'again', at: processedFrom(after.entry_date!) }
       }),
       // the processor's word counts where the carrier settles into its own bank, and for the session's own debit
       settle: work(
