@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { nextClose, startOf } from '../../domain/banking/banking-days.ts'
 import { achDebitsOf } from '../support/ach-debits.ts'
-import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
+import { bankDebitsOf, ownAccount, type SettlingCarrier } from '../support/bank-debits.ts'
 import { allEvents } from '../support/core.ts'
 import { type BanksEntry, type NachaBank, openNachaBank } from '../support/nacha-bank.ts'
 import { answersFile, reportFile } from '../support/nacha-files.ts'
@@ -66,10 +66,11 @@ const statusOf = async (leg: string) => (await bank.transaction(leg)).status
 const alertsOf = (kind: string) => ops('GET', `/alerts?kind=${kind}&status=open`)
 
 test('a live debit goes through a file to its return, and once more when an operator presents it again', async () => {
-  const [{ leg }, other] = [await bank.arranged(of), await bank.arranged(of)]
+  const account = ownAccount()
+  const [{ leg }, other] = [await bank.arranged(of, {}, account), await bank.arranged(of)]
   const entries = await closeBatch()
   const sent = entryOf(entries, leg)
-  expect(sent).toMatchObject({ code: '27', account: '000123456789', description: 'PREMIUM' })
+  expect(sent).toMatchObject({ code: '27', account: account.account_number, description: 'PREMIUM' })
   const [inFile] = (await allEvents(service, 'BankDebitInFile')).filter(({ data }) => data.leg_id === leg)
   expect(inFile!.data).toMatchObject({ trace_number: sent.trace })
   const [row] = await ops('GET', '/bank-files')
