@@ -282,13 +282,15 @@ test('a file that is lost is not sent on the day of its entries: it is rejected,
 
 test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {
   const sandbox = await seedTenant(service, { environment: 'sandbox' })
-  const started = async (of: SeededTenant) => {
+  const entered = async (of: SeededTenant) => {
     const account = {
       ...{ owner_type: 'employer', owner_id: of.employerId, account_type: 'savings', bank_name: 'B' },
       ...{ routing_number: '021000021', account_number: '55512340001' },
     }
-    const created = await partner(service, of.clientHeaders, 'POST', '/bank-accounts/ach', account)
-    const { _id } = created.body.data
+    return (await partner(service, of.clientHeaders, 'POST', '/bank-accounts/ach', account)).body.data._id
+  }
+  const started = async (of: SeededTenant) => {
+    const _id = await entered(of)
     const verify = `/bank-accounts/ach/${_id}/micro-deposits`
     expect((await partner(service, of.clientHeaders, 'POST', verify, {})).status).toBeLessThan(300)
     return _id
@@ -308,8 +310,10 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
   const [{ trace, amountCents }] = entries as [BanksEntry]
   const back = { code: 'R03', originalTrace: trace, amountCents, transactionCode: 31 }
   expect(await brought('deposits.txt', reportFile([back]))).toMatchObject({ applied: 1, parked: [] })
-  const shown = await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${live}`)
-  expect(shown.body.data.status).toBe('disabled')
+  const statusOfAccount = async (id: string) =>
+    (await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${id}`)).body.data.status
+  expect(await statusOfAccount(live)).toBe('disabled')
+  expect(await statusOfAccount(await entered(tenant))).toBe('disabled')
 })
 
 test('what is simulated stays apart: no live credit pays a sandbox debit, no live debit takes an invented account', async () => {
