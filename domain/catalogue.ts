@@ -11,6 +11,7 @@ import { bankReport } from './banking/bank-report.ts'
 import { bankTransactions } from './banking/bank-transactions.ts'
 import { debitCollection } from './banking/debit-collection.ts'
 import { debitKey } from './banking/debit-key.ts'
+import { disabledNumbers } from './banking/disabled-numbers.ts'
 import { legacyCollection } from './banking/legacy-collection.ts'
 import { legacyImport } from './banking/legacy-import.ts'
 import { payerCorrection } from './banking/payer-correction.ts'
@@ -86,6 +87,7 @@ export const aggregates: readonly Aggregate[] = [
   bankAccount,
   achAccount,
   verificationStarts,
+  disabledNumbers,
   primaryAccount,
   financingSettings,
   financingSession,

@@ -4,6 +4,7 @@ import {
   bankAccounts as table,
 } from '../application/read-models/bank-accounts.ts'
 import {
+  AchAccountCorrected,
   AchAccountCreated,
   AchAccountDeleted,
   AchAccountDisabled,
@@ -34,7 +35,7 @@ const ownerOf = ({ employer_id, carrier_id, user_id }: Associated) =>
 /** Bank accounts of both layers, as they are listed and looked for. */
 export const bankAccounts = projection({
   name: 'bank-accounts',
-  version: 2,
+  version: 3,
   tables: [table, achAccounts, primaryBankAccounts],
   handlers: (on) => [
     on(BankAccountCreated, {
@@ -84,7 +85,14 @@ export const bankAccounts = projection({
           carrier_id: owner_type === 'carrier' ? owner_id : null,
           connection_type: data.connection_type,
           ...{ status: data.verified ? 'active' : 'unverified', seq: position },
+          fingerprint: data.account.fingerprint,
         })
+      },
+    }),
+    on(AchAccountCorrected, {
+      reads: ofAchAccount,
+      apply({ data: { ach_account_id, account } }, { ach_accounts }) {
+        ach_accounts.change([ach_account_id], { fingerprint: account.fingerprint })
       },
     }),
     on(AchAccountVerified, {

@@ -8,6 +8,7 @@ import {
 } from '../../domain/banking/ach-account.ts'
 import type { AchAccountData } from '../../domain/banking/ach-account-events.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
+import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { type Environment, isId } from '../../domain/kernel/ids.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -19,6 +20,7 @@ import type { BankAccount } from '../ports/bank-rail.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
 import { type AchAccountOwner, associationOf, isInScope, ownersName, type Scope } from './account-owners.ts'
+import { accountsWith, disabledBy, recordDisabled } from './disabled-numbers.ts'
 import { keepAchAccount, keptAccount } from './payer-accounts.ts'
 import { choosePrimary, clearPrimary, isPrimary, ofAchAccount, primaryOf } from './primary-accounts.ts'
 
@@ -42,7 +44,10 @@ export interface NewAchAccount extends AchAccountOwner {
   } | null
 }
 
-/** Creates an account, where the key reaches its owner. Its numbers go into the vault and nowhere else. */
+/**
+ * Creates an account, where the key reaches its owner. Its numbers go into the vault and nowhere else. One whose numbers are
+ * disabled is disabled at once, and answered as it began.
+ */
 export async function createAchAccount(
   app: Application,
   client: Scope,
@@ -75,6 +80,7 @@ export async function createAchAccount(
   const outcome = await app.commands.create(achAccount, ach_account_id, command, context)
   const account = await readable(app, achAccount, outcome)
   if (isRejection(account)) return account
+  await disableIfNumbersAre(app, account, context)
   if (input.isPrimary) await choosePrimary(app, ofAchAccount(account), context, true)
   return account
 }
@@ -137,14 +143,54 @@ export function attestAchAccount(
   return command(app, achAccountId, { type: 'Attest', note, at: app.clock.now() }, context)
 }
 
-/** A return says that an account takes no debits any more. */
-export function disableAchAccount(
+/** An account that a bank returned, with the numbers that it knows of it. */
+export interface ReturnedAccount {
+  readonly tenant_id: string
+  readonly environment: Environment
+  /** Null: a payer gave the numbers for a session. */
+  readonly achAccountId: string | null
+  readonly numbers: readonly DebitedAccount[]
+}
+
+/**
+ * A return says that numbers take no debits any more: every account that has them is disabled, and whichever is given them
+ * later.
+ * @throws ReadModelsLate when it cannot be told yet which accounts have them.
+ */
+export async function disableNumbers(
+  app: Application,
+  { achAccountId, numbers, ...place }: ReturnedAccount,
+  returnCode: string,
+  context: CommandContext,
+): Promise<void> {
+  // whoever creates an account with them from here on sees that
+  await recordDisabled(app, place, numbers, returnCode, context)
+  // a deleted one is found nowhere else
+  const own = achAccountId === null ? [] : [achAccountId]
+  for (const id of new Set([...own, ...(await accountsWith(app, place, numbers))])) {
+    await disableAchAccount(app, id, returnCode, context)
+  }
+}
+
+/** Disables an account whose numbers are disabled. To be asked once the account has them. */
+async function disableIfNumbersAre(
+  app: Application,
+  { ach_account_id, account, ...place }: AchAccount,
+  context: CommandContext,
+): Promise<void> {
+  const returnCode = await disabledBy(app, place, [account])
+  if (returnCode !== null) await disableAchAccount(app, ach_account_id, returnCode, context)
+}
+
+async function disableAchAccount(
   app: Application,
   achAccountId: string,
   returnCode: string,
   context: CommandContext,
-): Promise<AchAccount | Rejection> {
-  return command(app, achAccountId, { type: 'Disable', returnCode, at: app.clock.now() }, context)
+): Promise<void> {
+  const disable = { type: 'Disable', returnCode, at: app.clock.now() } as const
+  const after = await command(app, achAccountId, disable, context)
+  if (isRejection(after)) throw new Error(after.message)
 }
 
 /** What a bank says is right of an account; what is missing stays. */
@@ -178,7 +224,10 @@ export async function correctAchAccount(
   const account = await keepAchAccount(app, { achAccountId, ownerId: state.owner_id }, numbers)
   const routingLast4 = numbers.routingNumber.slice(-4)
   const at = app.clock.now()
-  return command(app, achAccountId, { type: 'Correct', changeCode, account, routingLast4, at }, context)
+  const correction = { type: 'Correct', changeCode, account, routingLast4, at } as const
+  const after = await command(app, achAccountId, correction, context)
+  if (!isRejection(after)) await disableIfNumbersAre(app, after, context)
+  return after
 }
 
 /** Takes the full numbers of an account out of the vault, and records that before; null: they cannot be read. */

@@ -1,4 +1,3 @@
-import { mayActFor, mayUseCarrier } from '../../domain/access/api-client.ts'
 import type { AchAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
@@ -10,7 +9,16 @@ import { within } from '../command-handling/verbs.ts'
 import { createAccountDebit } from './account-debits.ts'
 import { associationOf, isInScope, type Scope } from './account-owners.ts'
 import { debitableAccount } from './ach-accounts.ts'
-import { type AskedDebit, claimKey, keyTaken, type NamedDebit, namedDebit, standingOf } from './debit-keys.ts'
+import {
+  type AskedDebit,
+  claimKey,
+  keyTaken,
+  type NamedDebit,
+  namedDebit,
+  outside,
+  outsideKey,
+  standingOf,
+} from './debit-keys.ts'
 
 /** Entries of one debit, in cents: what a NACHA file holds. */
 export const MOST_DEBIT_CENTS = 9_999_999_999
@@ -147,13 +155,4 @@ export async function refuseOwner(
 export function refuseDisabled({ status }: AchAccount, field: string): Rejection | null {
   if (status !== 'disabled') return null
   return reject('conflict', 'account_disabled', `${field} names an account that is disabled`, field)
-}
-
-function outsideKey(client: Scope, { employer_id, carrier_id }: BankDebit): Rejection | null {
-  if (!mayActFor(client, employer_id)) return outside('employer_id')
-  return mayUseCarrier(client, carrier_id) ? null : outside('carrier_id')
-}
-
-export function outside(field: string): Rejection {
-  return reject('forbidden', 'out_of_scope', `${field} lies outside the scope of the key`, field)
 }

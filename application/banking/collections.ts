@@ -13,8 +13,8 @@ import { within } from '../command-handling/verbs.ts'
 import { createAccountDebit } from './account-debits.ts'
 import type { Scope } from './account-owners.ts'
 import { debitableAccount } from './ach-accounts.ts'
-import { noAccount, outside, refuseDisabled, refuseOwner, scopeFirst } from './api-debits.ts'
-import { claimKey, keyTaken, type NamedDebit, namedDebit, releaseKey, standingOf } from './debit-keys.ts'
+import { noAccount, refuseDisabled, refuseOwner, scopeFirst } from './api-debits.ts'
+import { claimKey, keyTaken, type NamedDebit, namedDebit, outside, standingOf } from './debit-keys.ts'
 
 /** A batch collection as it is asked for. */
 export interface AskedCollection {
@@ -191,18 +191,21 @@ function policiesOf(
   })
 }
 
-/** Claims the keys of new entries, all or none. */
+/**
+ * Claims the keys of new entries in one order, whatever theirs is: of collections at once that have keys in common one gets
+ * through.
+ */
 async function claimAll(
   app: Application,
   client: Scope,
   fresh: readonly NamedDebit[],
   context: CommandContext,
 ): Promise<Rejection | null> {
-  const refusals = await Promise.all(fresh.map((one) => claimKey(app, client, one, context)))
-  const refusal = refusals.find((one) => one !== null) ?? null
-  if (refusal === null) return null
-  await Promise.all(fresh.map((one, index) => refusals[index] ?? releaseKey(app, one, context)))
-  return refusal
+  for (const one of fresh.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+    const refusal = await claimKey(app, client, one, context)
+    if (refusal) return refusal
+  }
+  return null
 }
 
 function outsideKey(client: Scope, employerId: string, carrierIds: readonly string[]): Rejection | null {

@@ -1,7 +1,5 @@
-import { achAccount, disabledNote } from '../../domain/banking/ach-account.ts'
+import { disabledNote } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
-import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
-import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -12,10 +10,10 @@ import { derivedId, UnreadableEvent } from '../event-registry.ts'
 import type { RailBatch, RailEntry } from '../ports/bank-rail.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
+import { disabledBy } from './disabled-numbers.ts'
 import { FirstFailure } from './first-failure.ts'
 import { keptAccount } from './payer-accounts.ts'
 import { correctedAccount } from './payer-corrections.ts'
-import { refusedInstalment } from './refused-instalments.ts'
 
 /** Debits that are looked at in one go. */
 const PAGE = 500
@@ -146,23 +144,12 @@ async function entryOf(app: Application, legId: string, batch: Batch): Promise<R
   const debit = (await app.commands.load(bankDebit, legId)).state!
   if (debit.status !== batch.status || debit.batch_closes_at !== batch.closesAt) return null
   const { amount_cents: amountCents, entry_date, representments } = debit
-  const { account: known, refusal: disabled } = await accountOf(app, debit)
+  const known = await correctedAccount(app, debit)
   const account = await keptAccount(app, known)
-  const refusal = disabled ?? (account === null ? 'Its account cannot be read' : null)
+  const returnCode = await disabledBy(app, debit, [debit.account, known])
+  const unreadable = account === null ? 'Its account cannot be read' : null
+  const refusal = returnCode === null ? unreadable : disabledNote({ return_code: returnCode })
   return { legId, amountCents, effectiveDate: entry_date!, account, isRetry: representments > 0, refusal }
-}
-
-/** The account as it is known now: its bank may have corrected it since the debit was created, or closed it. */
-async function accountOf(
-  app: Application,
-  debit: BankDebit,
-): Promise<{ readonly account: DebitedAccount; readonly refusal: string | null }> {
-  if (debit.bank_account_id === null) {
-    return { account: await correctedAccount(app, debit), refusal: await refusedInstalment(app, debit) }
-  }
-  const { state } = await app.commands.load(achAccount, debit.bank_account_id)
-  if (state === null) return { account: debit.account, refusal: null }
-  return { account: state.account, refusal: state.status === 'disabled' ? disabledNote(state) : null }
 }
 
 async function recorded(

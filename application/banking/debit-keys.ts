@@ -3,13 +3,12 @@ import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { debitKey, debitKeyReused } from '../../domain/banking/debit-key.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
-import { isRejection, type Rejection } from '../../domain/kernel/rejection.ts'
+import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
 import { within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
-import { WrongExpectedRevision } from '../ports/event-log.ts'
 import type { PersonalData } from '../ports/personal-data.ts'
 
 /** What of a debit a partner asks for. Amounts are cents. */
@@ -79,6 +78,19 @@ export async function standingOf(
   return (await commands.load(bankDebit, transactionId)).state
 }
 
+/** Why a client may not be told of a debit: its key does not reach whose it is. Null: it may. */
+export function outsideKey(
+  client: Pick<ApiClient, 'carrier_ids' | 'employer_ids'>,
+  { employer_id, carrier_id }: BankDebit,
+): Rejection | null {
+  if (!mayActFor(client, employer_id)) return outside('employer_id')
+  return mayUseCarrier(client, carrier_id) ? null : outside('carrier_id')
+}
+
+export function outside(field: string): Rejection {
+  return reject('forbidden', 'out_of_scope', `${field} lies outside the scope of the key`, field)
+}
+
 /** Why a key cannot be used: it stands for another debit, which is named where the client's key reaches it. */
 export async function keyTaken(
   { commands }: Pick<Application, 'commands'>,
@@ -86,17 +98,13 @@ export async function keyTaken(
   { transactionId, field }: NamedDebit,
 ): Promise<Rejection> {
   const { state } = await commands.load(bankDebit, transactionId)
-  const isReached =
-    state !== null && mayActFor(client, state.employer_id) && mayUseCarrier(client, state.carrier_id)
+  const isReached = state !== null && outsideKey(client, state) === null
   return debitKeyReused(field, isReached ? transactionId : null)
 }
 
-/** Times that a claim is begun anew because claims of others came in between: each of them has gone through. */
-const ROUNDS = 50
-
 /**
- * Claims a key for its debit, unless that is there already. Of many who do so at once everybody gets through.
- * @returns why not: it is used for another debit.
+ * Claims a key for its debit. Of many who ask for the same at once the first one claims it for all.
+ * @returns why not: it stands for another debit.
  */
 export async function claimKey(
   app: Pick<Application, 'commands'>,
@@ -105,31 +113,7 @@ export async function claimKey(
   context: CommandContext,
 ): Promise<Rejection | null> {
   const { key, content, place } = named
-  const command = { type: 'Claim', key, claimId: claimOf(context), content } as const
-  for (let round = 1; ; round += 1) {
-    try {
-      const outcome = await app.commands.execute(debitKey, key, command, within(context, place))
-      return isRejection(outcome) ? keyTaken(app, client, named) : null
-    } catch (error) {
-      if (!(error instanceof WrongExpectedRevision) || round === ROUNDS) throw error
-      const standing = await standingOf(app, named)
-      if (standing === 'other') return keyTaken(app, client, named)
-      if (standing !== null) return null
-    }
-  }
-}
-
-/** Gives back a key that the context's request claimed: nothing is created by it. */
-export async function releaseKey(
-  { commands }: Pick<Application, 'commands'>,
-  { key, place }: NamedDebit,
-  context: CommandContext,
-): Promise<void> {
-  const command = { type: 'Release', key, claimId: claimOf(context) } as const
-  await commands.execute(debitKey, key, command, within(context, place))
-}
-
-/** The same in every attempt of a request. */
-function claimOf({ commandId }: CommandContext): string {
-  return derivedId(commandId, 'debit-key')
+  const command = { type: 'Claim', key, content } as const
+  const outcome = await app.commands.execute(debitKey, key, command, within(context, place))
+  return isRejection(outcome) ? keyTaken(app, client, named) : null
 }

@@ -1,3 +1,4 @@
+import { achAccount } from '../../domain/banking/ach-account.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { payerCorrection } from '../../domain/banking/payer-correction.ts'
@@ -35,13 +36,24 @@ export async function correctPayerAccount(
   return isRejection(outcome) ? outcome : outcome.state!.account
 }
 
-/** The account that a debit of a session is to be taken from, as its bank has corrected it. */
+/** The account that a debit is to be taken from, as its bank has corrected it. */
 export async function correctedAccount(
   { commands }: Pick<Application, 'commands'>,
   debit: BankDebit,
 ): Promise<DebitedAccount> {
-  const { state } = await commands.load(payerCorrection, correctionIdOf(debit))
+  const { state } =
+    debit.bank_account_id === null
+      ? await commands.load(payerCorrection, correctionIdOf(debit))
+      : await commands.load(achAccount, debit.bank_account_id)
   return state?.account ?? debit.account
+}
+
+/** The numbers of a debit: as it was created, and as its bank has corrected them. */
+export async function numbersOf(
+  app: Pick<Application, 'commands'>,
+  debit: BankDebit,
+): Promise<readonly DebitedAccount[]> {
+  return [debit.account, await correctedAccount(app, debit)]
 }
 
 /** Accounts are corrected once for all debits of a tenant that name them. */

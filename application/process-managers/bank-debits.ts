@@ -24,7 +24,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import { failDebitsOf } from '../banking/account-debits.ts'
-import { disableAchAccount } from '../banking/ach-accounts.ts'
+import { disableNumbers } from '../banking/ach-accounts.ts'
 import { creditsShownBefore, matchCredit, matchCreditsAgain } from '../banking/bank-credits.ts'
 import { isInFiles } from '../banking/bank-files/write-files.ts'
 import { gateBatch, runBatch } from '../banking/batch-worker.ts'
@@ -36,6 +36,7 @@ import {
   returnedPayload,
   settledPayload,
 } from '../banking/debit-webhooks.ts'
+import { numbersOf } from '../banking/payer-corrections.ts'
 import { tellOfMinted } from '../banking/payroll-debits.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
@@ -83,6 +84,7 @@ export function bankDebits(app: Application, intervalMs: number) {
       on(BankDebitRepresented, ({ data }) => [submitAfter(data.batch_closes_at)]),
       on(MicroDepositsListed, ({ data }) => [submitAfter(data.batch_closes_at)]),
       on(BankDebitSubmitted, ({ data: { leg_id, effective_date, at } }) => [
+        // presented again, it waits anew
         perform('process', leg_id, {}, { at: processedFrom(effective_date) }),
         // each time that it is presented
         perform('find-credit', `${leg_id}/${at}`, { leg_id }),
@@ -177,7 +179,10 @@ export function bankDebits(app: Application, intervalMs: number) {
           { type: 'Process', at: item.dueAt },
           contextOf(item),
         )
-        return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
+        if (isRejection(after)) return { outcome: 'stop', why: after.message }
+        if (after.status !== 'submitted') return { outcome: 'done' }
+        // it was presented again since, or went with a later file
+        return { outcome: 'again', at: processedFrom(after.entry_date!) }
       }),
       // the processor's word counts where the carrier settles into its own bank, and for the session's own debit
       settle: work(
@@ -229,13 +234,15 @@ export function bankDebits(app: Application, intervalMs: number) {
         await raiseWebhookEvent(app, cancelledPayload(debit, at), contextOf(item))
         return { outcome: 'done' }
       }),
-      'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, async (item) => {
-        const { bank_account_id: accountId } = await load(app, item.key)
-        // an account that a payer gave for a session is debited for nothing else: the return stopped its plan
-        if (accountId === null) return { outcome: 'done' }
-        const after = await disableAchAccount(app, accountId, item.payload.return_code, contextOf(item))
-        return isRejection(after) ? { outcome: 'stop', why: after.message } : { outcome: 'done' }
-      }),
+      'disable-account': work({ ...kind, payload: BankDebitReturned.schema }, (item) =>
+        unlessLate(async () => {
+          const debit = await load(app, item.key)
+          const { tenant_id, environment, bank_account_id: achAccountId } = debit
+          const returned = { tenant_id, environment, achAccountId, numbers: await numbersOf(app, debit) }
+          await disableNumbers(app, returned, item.payload.return_code, contextOf(item))
+          return { outcome: 'done' }
+        }),
+      ),
     },
   })
 }

@@ -54,8 +54,15 @@ export const achAccounts = table('ach_accounts', {
     status: text<AchAccountStatus>(),
     /** The metadata account that is the same one. */
     bank_account_id: orNull(text()),
+    /** Of its numbers, as its bank has corrected them. */
+    fingerprint: text(),
     /** Order of creation. */
     seq: bigint(),
   },
-  indexes: [['tenant_id', 'environment', 'seq desc'], ['owner_id', 'seq desc'], ['bank_account_id']],
+  indexes: [
+    ['tenant_id', 'environment', 'seq desc'],
+    ['owner_id', 'seq desc'],
+    ['bank_account_id'],
+    ['fingerprint', 'seq'],
+  ],
 })

@@ -177,10 +177,10 @@ export const bankDebit: Decider<BankDebit | null, BankDebitCommand, BankDebitEve
       case 'Report':
         return report(command, state)
       case 'Process':
+        // a time of an earlier presentation, or of a file that took it along later
+        if (status !== 'submitted' || command.at < processedFrom(state.entry_date!)) return []
         // the bank may have told late that it has it
-        return status === 'submitted'
-          ? [BankDebitProcessed.of({ leg_id, at: at > state.updated_at ? at : state.updated_at })]
-          : []
+        return [BankDebitProcessed.of({ leg_id, at: at > state.updated_at ? at : state.updated_at })]
       case 'Match':
         return match(command, state)
       case 'Return': {

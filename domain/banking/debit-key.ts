@@ -5,10 +5,14 @@ import { type Rejection, reject } from '../kernel/rejection.ts'
 
 /**
  * One key under which a partner asks for a debit, alone or as an entry of a batch collection: of a tenant and environment.
- * Whoever is about to create the debit claims the key for what is debited; from then on the key stands for that alone, and
- * several who ask for the same hold it together. A claim is given back only by who created nothing.
+ * Whoever is about to create the debit claims the key for what is debited. It stands for what it was claimed for first, for
+ * good: all who ask for the same go on under that one claim.
  */
-const claim = { key: z.string(), claim_id: z.string() }
+const claim = {
+  key: z.string(),
+  /** Of the request, where each held a claim of its own. */
+  claim_id: z.string().optional(),
+}
 
 export const DebitKeyClaimed = eventType({
   name: 'DebitKeyClaimed',
@@ -18,7 +22,7 @@ export const DebitKeyClaimed = eventType({
     content: z.string(),
   }),
 })
-/** Its request was refused, and nothing stands of it. */
+/** A request that was refused gave its claim back; others may have held one, so that the key stands as before. None does any more. */
 export const DebitKeyReleased = eventType({ name: 'DebitKeyReleased', schema: z.object(claim) })
 
 const events = [DebitKeyClaimed, DebitKeyReleased] as const
@@ -26,38 +30,21 @@ export type DebitKeyEvent = EventOf<(typeof events)[number]>
 export interface DebitKey {
   /** What it stands for; null: for nothing. */
   readonly content: string | null
-  /** Requests that hold it. */
-  readonly claims: readonly string[]
 }
-export type DebitKeyCommand =
-  | {
-      readonly type: 'Claim'
-      readonly key: string
-      readonly claimId: string
-      readonly content: string
-    }
-  | { readonly type: 'Release'; readonly key: string; readonly claimId: string }
+export interface ClaimDebitKey {
+  readonly type: 'Claim'
+  readonly key: string
+  readonly content: string
+}
 
-const FREE: DebitKey = { content: null, claims: [] }
-
-export const debitKey: Decider<DebitKey, DebitKeyCommand, DebitKeyEvent> = {
+export const debitKey: Decider<DebitKey, ClaimDebitKey, DebitKeyEvent> = {
   category: 'debitKey',
   events,
-  initialState: FREE,
-  evolve(state, { type, data }) {
-    if (type === 'DebitKeyClaimed') {
-      return { content: data.content, claims: [...state.claims, data.claim_id] }
-    }
-    const claims = state.claims.filter((one) => one !== data.claim_id)
-    return claims.length === 0 ? FREE : { ...state, claims }
-  },
-  decide(command, state): readonly DebitKeyEvent[] | Rejection {
-    const { key, claimId: claim_id } = command
-    const isHeld = state.claims.includes(claim_id)
-    if (command.type === 'Release') return isHeld ? [DebitKeyReleased.of({ key, claim_id })] : []
-    const { content } = command
-    if (state.content !== null && state.content !== content) return debitKeyReused()
-    return isHeld ? [] : [DebitKeyClaimed.of({ key, claim_id, content })]
+  initialState: { content: null },
+  evolve: (state, { type, data }) => (type === 'DebitKeyClaimed' ? { content: data.content } : state),
+  decide({ key, content }, state): readonly DebitKeyEvent[] | Rejection {
+    if (state.content === null) return [DebitKeyClaimed.of({ key, content })]
+    return state.content === content ? [] : debitKeyReused()
   },
 }
 

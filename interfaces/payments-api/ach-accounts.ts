@@ -38,7 +38,8 @@ export const achAccountEndpoints = [
     summary: 'Create an ACH account from a routing and an account number',
     description:
       'It is `unverified` until micro-deposits or an operator verify it; debits of it are taken meanwhile. Of its numbers the ' +
-      'last four digits are shown. The same numbers again are another account. `is_primary` takes the place of the ' +
+      'last four digits are shown. The same numbers again are another account, which is `disabled` at once where a bank ' +
+      'returned a debit of them with a code that disables. `is_primary` takes the place of the ' +
       "owner's account that was primary.",
     access: partner,
     body: newAchAccount,

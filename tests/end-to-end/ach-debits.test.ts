@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { achDebitsOf } from '../support/ach-debits.ts'
+import { achDebitsOf, digits } from '../support/ach-debits.ts'
 import { newClient } from '../support/intake.ts'
 import { webhookEvents } from '../support/payments.ts'
 import { type Answer, type SeededTenant, seedTenant } from '../support/seed.ts'
@@ -296,6 +296,58 @@ describe('a debit on its way', () => {
       expect((await bank.ask('POST', `/sandbox/ach/debits/${own}/${name}`, {})).status).toBe(403)
     }
     expect(await webhookEvents(service, sandbox.tenantId)).toEqual([])
+  })
+})
+
+describe('numbers that a return disabled', () => {
+  const enter = async (numbers: object, as: SeededTenant = tenant, key?: string) => {
+    const whose = {
+      owner_type: 'employer',
+      owner_id: as.employerId,
+      bank_name: 'B',
+      account_type: 'checking',
+    }
+    const body = { ...whose, ...numbers }
+    return achDebitsOf(service, as).ask('POST', '/bank-accounts/ach', body, key)
+  }
+  const accountOf = async (id: string) => (await bank.shown(`/bank-accounts/ach/${id}`)).status
+  const fresh = () => ({ routing_number: '021000021', account_number: digits(14) })
+  /** Sends a debit of an account back. */
+  const sendBack = async (from: string, return_code: string) => {
+    const id = await bank.created(from)
+    await bank.ops('/debit-batches')
+    await bank.ops(`/bank-rail/${id}/acknowledge`)
+    await bank.ops(`/bank-rail/${id}/return`, { return_code })
+    await bank.drain()
+  }
+
+  test.each(['R02', 'R29'])('with %s are debited no more, whichever account has them', async (code) => {
+    const numbers = fresh()
+    const [first, other] = [await enter(numbers), await enter(numbers)].map(({ body }) => body.data._id)
+    const waiting = await bank.created(other)
+    await sendBack(first, code)
+    expect([await accountOf(first), await accountOf(other)]).toEqual(['disabled', 'disabled'])
+    expect((await state(waiting)).status).toBe('failed')
+    const key = randomUUID()
+    const anew = await enter(numbers, tenant, key)
+    expect([anew.status, anew.body.data.status]).toEqual([201, 'unverified'])
+    expect((await enter(numbers, tenant, key)).body).toEqual(anew.body)
+    const { _id } = anew.body.data
+    expect(await accountOf(_id)).toBe('disabled')
+    expect((await create(bank.debit(_id))).status).toBe(409)
+    const listed = await bank.shown('/bank-accounts/ach?status=disabled&limit=200')
+    expect(listed.map((one: { _id: string }) => one._id)).toContain(_id)
+  })
+
+  test('are debited in other tenants, and so are those that came back for want of money', async () => {
+    const numbers = fresh()
+    await sendBack((await enter(numbers)).body.data._id, 'R29')
+    const elsewhere = await enter(numbers, sandbox)
+    const there = achDebitsOf(service, sandbox)
+    expect((await there.shown(`/bank-accounts/ach/${elsewhere.body.data._id}`)).status).toBe('unverified')
+    const poor = fresh()
+    await sendBack((await enter(poor)).body.data._id, 'R01')
+    expect(await accountOf((await enter(poor)).body.data._id)).toBe('unverified')
   })
 })
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { nextClose, startOf } from '../../domain/banking/banking-days.ts'
 import { achDebitsOf } from '../support/ach-debits.ts'
-import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
+import { bankDebitsOf, ownAccount, type SettlingCarrier } from '../support/bank-debits.ts'
 import { allEvents } from '../support/core.ts'
 import { type BanksEntry, type NachaBank, openNachaBank } from '../support/nacha-bank.ts'
 import { answersFile, reportFile } from '../support/nacha-files.ts'
@@ -66,10 +66,11 @@ const statusOf = async (leg: string) => (await bank.transaction(leg)).status
 const alertsOf = (kind: string) => ops('GET', `/alerts?kind=${kind}&status=open`)
 
 test('a live debit goes through a file to its return, and once more when an operator presents it again', async () => {
-  const [{ leg }, other] = [await bank.arranged(of), await bank.arranged(of)]
+  const account = ownAccount()
+  const [{ leg }, other] = [await bank.arranged(of, {}, account), await bank.arranged(of)]
   const entries = await closeBatch()
   const sent = entryOf(entries, leg)
-  expect(sent).toMatchObject({ code: '27', account: '000123456789', description: 'PREMIUM' })
+  expect(sent).toMatchObject({ code: '27', account: account.account_number, description: 'PREMIUM' })
   const [inFile] = (await allEvents(service, 'BankDebitInFile')).filter(({ data }) => data.leg_id === leg)
   expect(inFile!.data).toMatchObject({ trace_number: sent.trace })
   const [row] = await ops('GET', '/bank-files')
@@ -281,13 +282,15 @@ test('a file that is lost is not sent on the day of its entries: it is rejected,
 
 test('micro-deposits of a live account go with the next file, those of a sandbox account with none', async () => {
   const sandbox = await seedTenant(service, { environment: 'sandbox' })
-  const started = async (of: SeededTenant) => {
+  const entered = async (of: SeededTenant) => {
     const account = {
       ...{ owner_type: 'employer', owner_id: of.employerId, account_type: 'savings', bank_name: 'B' },
       ...{ routing_number: '021000021', account_number: '55512340001' },
     }
-    const created = await partner(service, of.clientHeaders, 'POST', '/bank-accounts/ach', account)
-    const { _id } = created.body.data
+    return (await partner(service, of.clientHeaders, 'POST', '/bank-accounts/ach', account)).body.data._id
+  }
+  const started = async (of: SeededTenant) => {
+    const _id = await entered(of)
     const verify = `/bank-accounts/ach/${_id}/micro-deposits`
     expect((await partner(service, of.clientHeaders, 'POST', verify, {})).status).toBeLessThan(300)
     return _id
@@ -307,8 +310,10 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
   const [{ trace, amountCents }] = entries as [BanksEntry]
   const back = { code: 'R03', originalTrace: trace, amountCents, transactionCode: 31 }
   expect(await brought('deposits.txt', reportFile([back]))).toMatchObject({ applied: 1, parked: [] })
-  const shown = await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${live}`)
-  expect(shown.body.data.status).toBe('disabled')
+  const statusOfAccount = async (id: string) =>
+    (await partner(service, tenant.clientHeaders, 'GET', `/bank-accounts/ach/${id}`)).body.data.status
+  expect(await statusOfAccount(live)).toBe('disabled')
+  expect(await statusOfAccount(await entered(tenant))).toBe('disabled')
 })
 
 test('what is simulated stays apart: no live credit pays a sandbox debit, no live debit takes an invented account', async () => {

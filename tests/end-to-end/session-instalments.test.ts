@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { entryDateOf, nextClose } from '../../domain/banking/banking-days.ts'
-import { bankDebitsOf, type SettlingCarrier } from '../support/bank-debits.ts'
+import { bankDebitsOf, ownAccount, type SettlingCarrier } from '../support/bank-debits.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
 import { operate, type SeededTenant, seedTenant, send } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
@@ -150,7 +150,7 @@ describe('the down payment of a plan', () => {
   })
 
   test('that comes back stops what follows, and calls for the operator', async () => {
-    const { id, token, leg } = await bank.submitted(carriers.direct, PLAN)
+    const { id, token, leg } = await bank.submitted(carriers.direct, PLAN, ownAccount())
     const [first, , last] = await dueTimes(token)
     await bank.advanceTo(first!)
     await bank.report(leg, 'return', { return_code: 'R02' })
@@ -203,7 +203,7 @@ describe('an instalment that comes back', () => {
 describe('an instalment by which its account is disabled', () => {
   test('stops its plan, fails what was minted since, and calls for the operator', async () => {
     const nothingDown = { ...PLAN, down_payment_percent: 0 }
-    const { id, token } = await bank.arranged(carriers.direct, nothingDown)
+    const { id, token } = await bank.arranged(carriers.direct, nothingDown, ownAccount())
     const [first, second, last] = await dueTimes(token)
     await bank.advanceTo(first!)
     await bank.ops('/debit-batches')

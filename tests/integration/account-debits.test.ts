@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { createAccountDebit, failDebitsOf } from '../../application/banking/account-debits.ts'
 import { submitBatch } from '../../application/banking/debit-batches.ts'
+import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
 import { keepAchAccount } from '../../application/banking/payer-accounts.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
@@ -54,13 +55,19 @@ async function account(): Promise<string> {
   return id
 }
 const disable = async (id: string) => {
-  const command = { type: 'Disable', returnCode: 'R02', at: app.clock.now() } as const
-  accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
+  const { state } = await app.commands.load(achAccount, id)
+  const { tenant_id, environment, account } = state!
+  await recordDisabled(app, { tenant_id, environment }, [account], 'R02', operatorContext())
 }
 
 async function debit(bank_account_id: string, legId = newId()): Promise<string> {
   const owner = newId()
-  const whose = { tenant_id: owner, environment: 'live', employer_id: owner, carrier_id: owner } as const
+  const whose = {
+    tenant_id: bank_account_id,
+    environment: 'live',
+    employer_id: owner,
+    carrier_id: owner,
+  } as const
   await createAccountDebit(
     app,
     {

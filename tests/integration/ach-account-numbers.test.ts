@@ -12,6 +12,7 @@ import {
   readNumbers,
 } from '../../application/banking/ach-accounts.ts'
 import { changeBankAccount, createBankAccount } from '../../application/banking/bank-accounts.ts'
+import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
 import { ofBankAccount, primaryOf } from '../../application/banking/primary-accounts.ts'
 import { type CommandContext, createdId } from '../../application/command-handling/command-context.ts'
 import { register as registerEmployer } from '../../application/parties/employers.ts'
@@ -114,6 +115,21 @@ test('numbers are kept once however often their request dies, and nobody else is
   const correction = { changeCode: 'C01', accountNumber: '999888777' }
   const refused = await correctAchAccount(app, account.ach_account_id, correction, context())
   expect(refused).toMatchObject({ rejected: true, kind: 'conflict' })
+})
+
+test('an account that is given numbers that are disabled is disabled, a linked one as well', async () => {
+  const first = await create()
+  const place = { tenant_id: insured.tenantId, environment: 'live' } as const
+  await recordDisabled(app, place, [first.account], 'R29', context())
+  const linked = await create({ linked: { bankAccountId: null } })
+  const corrected = await create({ accountNumber: '5557771' })
+  expect([linked.status, corrected.status]).toEqual(['active', 'unverified'])
+  const correction = { changeCode: 'C01', accountNumber: NUMBERS.accountNumber }
+  accepted(await correctAchAccount(app, corrected.ach_account_id, correction, context()))
+  for (const { ach_account_id } of [linked, corrected]) {
+    const { state } = await app.commands.load(achAccount, ach_account_id)
+    expect(state).toMatchObject({ status: 'disabled', return_code: 'R29' })
+  }
 })
 
 test('a correction is for debits from then on', async () => {

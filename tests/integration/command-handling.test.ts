@@ -4,7 +4,7 @@ import { aggregateCache } from '../../application/command-handling/aggregates.ts
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { CommandHandler } from '../../application/command-handling/command-handler.ts'
 import type { EventLog } from '../../application/ports/event-log.ts'
-import { debitKey } from '../../domain/banking/debit-key.ts'
+import { primaryAccount } from '../../domain/banking/primary-account.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import { virtualClock } from '../../domain/operations/virtual-clock.ts'
 import { tenant } from '../../domain/parties/tenant.ts'
@@ -71,14 +71,18 @@ describe('a command', () => {
   })
 
   test('that comes with many others at once is carried out, however many they are', async () => {
-    const key = randomUUID()
-    const claims = Array.from({ length: 60 }, () => randomUUID())
-    const claim = (claimId: string) =>
-      one.commands.execute(debitKey, key, { type: 'Claim', key, claimId, content: 'x' }, context())
-    const outcomes = await Promise.all(claims.map(claim))
+    const primaryId = tenantId()
+    const place = { tenant_id: tenantId(), environment: 'live', layer: 'ach_account' } as const
+    const owner = { ...place, owner_type: 'employer', owner_id: tenantId() } as const
+    const accounts = Array.from({ length: 60 }, tenantId)
+    const choose = (accountId: string) => {
+      const command = { type: 'Choose', primaryId, owner, accountId, isOfCreation: false, at: 0 } as const
+      return one.commands.execute(primaryAccount, primaryId, command, context())
+    }
+    const outcomes = await Promise.all(accounts.map(choose))
     expect(outcomes.filter(isRejection)).toEqual([])
-    const { state } = await other.commands.load(debitKey, key)
-    expect([...state.claims].sort()).toEqual(claims.sort())
+    const { state } = await other.commands.load(primaryAccount, primaryId)
+    expect([...state.chosen].sort()).toEqual(accounts.sort())
   })
 
   test('of several is carried out whole or not at all', async () => {

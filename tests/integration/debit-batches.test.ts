@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
 import { recordBatchHeldUp, submitBatch } from '../../application/banking/debit-batches.ts'
+import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
 import { keepAccount } from '../../application/banking/payer-accounts.ts'
+import { numbersOf } from '../../application/banking/payer-corrections.ts'
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import type { BankAccount, BankRail } from '../../application/ports/bank-rail.ts'
 import { ProviderRefused } from '../../application/ports/provider.ts'
 import { bankDebits } from '../../application/process-managers/bank-debits.ts'
-import { bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankDebit, processedFrom } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
@@ -19,7 +20,6 @@ import {
   operatorContext,
   type RegistrationProcess,
 } from '../support/registrations.ts'
-import { sessionData } from '../support/session-data.ts'
 import { newId } from '../support/webhooks.ts'
 
 const { signal } = new AbortController()
@@ -113,33 +113,31 @@ test('a debit whose account cannot be read has failed, once, and the others of i
   expect(await typesOf(first)).toEqual(begun)
 })
 
-test('an instalment is refused at its hand-over once its account was disabled by another one', async () => {
-  const [legId, id] = [newId(), newId()]
-  const plan = { total_installments: 2, down_payment_cents: 0, per_installment_cents: 250 }
-  const data = sessionData(app, id, { amount_cents: 0, plan: { ...plan, last_installment_cents: 250 } })
-  const at = app.clock.now()
-  const change = async (command: Parameters<typeof paymentSession.decide>[0]) =>
-    accepted(await app.commands.execute(paymentSession, id, command, operatorContext()))
-  await change({ type: 'Create', data, checkout: null })
-  const kept = await keepAccount(app, data, account)
-  await change({ type: 'ArrangeDebit', legId: newId(), account: kept, at })
-  const closesAt = await scheduled(legId, true, { source: 'instalment', payment_session_id: id })
-
+test('one whose numbers were disabled is refused at its hand-over, whoever gave them, but for other tenants', async () => {
+  const [payers, instalment, elsewhere] = [newId(), newId(), newId()]
+  const tenant_id = newId()
+  const closesAt = await scheduled(payers, true, { tenant_id })
+  await scheduled(instalment, true, { tenant_id, source: 'instalment' })
+  await scheduled(elsewhere, true)
   const refusals = async () => {
     const got: (string | null)[] = []
     const rail: BankRail = {
       kind: 'simulated',
       async submit({ entries }) {
+        got.length = 0
         for await (const page of entries) got.push(...page.map(({ refusal }) => refusal))
       },
       sendMicroDeposits: async () => undefined,
     }
     await submitBatch({ ...app, bankRails: both(rail) }, closesAt, operatorContext(), signal)
-    return [...new Set(got)]
+    return got
   }
-  expect(await refusals()).toEqual([null])
-  await change({ type: 'RecordDebitReturned', legId: newId(), returnCode: 'R10', at })
-  expect(await refusals()).toEqual(['Its account is disabled (R10)'])
+  expect(await refusals()).toEqual([null, null, null])
+  const { state } = await app.commands.load(bankDebit, payers)
+  const place = { tenant_id, environment: 'live' } as const
+  await recordDisabled(app, place, await numbersOf(app, state!), 'R10', operatorContext())
+  const why = 'Its account is disabled (R10)'
+  expect(await refusals()).toEqual([why, why, null])
 })
 
 test('a batch whose bank is away for hours is told of once, by its oldest debit, and goes when it is back', async () => {
@@ -198,6 +196,29 @@ test('one that has left its batch since it was looked for is not handed over', a
   accepted(await app.commands.execute(bankDebit, gone, [comeBack, represent], operatorContext()))
   await submitBatch(app, closesAt, operatorContext(), signal)
   expect(handedOver).toEqual([stays])
+})
+
+test('one that was presented again is not processed at the time of its first entry, and waits for that of its second', async () => {
+  const legId = newId()
+  const closesAt = await scheduled(legId, true)
+  const change = async (...commands: Parameters<typeof bankDebit.decide>[0][]) =>
+    accepted(await app.commands.execute(bankDebit, legId, commands, operatorContext())).state!
+  const first = await change({ type: 'Acknowledge', at: closesAt })
+  const again = await change(
+    { type: 'Return', returnCode: 'R01', at: closesAt },
+    { type: 'Represent', note: null, at: closesAt },
+    { type: 'Acknowledge', at: closesAt },
+  )
+  const [early, inTime] = [first, again].map(({ entry_date }) => processedFrom(entry_date!)) as [
+    number,
+    number,
+  ]
+  const { process } = bankDebits(app, 60_000).work
+  const at = (dueAt: number) => process.run(workItem({ key: legId, payload: {}, dueAt }))
+  expect(await at(early)).toEqual({ outcome: 'again', at: inTime })
+  expect((await typesOf(legId)).at(-1)).toBe('BankDebitSubmitted')
+  expect(await at(inTime)).toEqual({ outcome: 'done' })
+  expect((await typesOf(legId)).at(-1)).toBe('BankDebitProcessed')
 })
 
 test('what sandbox keys ask for goes to the rail of the sandbox alone', async () => {

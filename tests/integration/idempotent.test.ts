@@ -206,6 +206,7 @@ test('the key of a debit is claimed by all who ask for the same debit in many pr
     }),
   )
   expect(await Promise.all(claims)).toEqual(claims.map(() => null))
+  expect(await one.log.readStream(`debitKey-${named.key}`)).toHaveLength(1)
   const other = namedDebit(one.personalData, place, sent, { ...asked, amount_cents: 501 })
   const context = { ...request.context, commandId: one.randomness.commandId() }
   expect(await claimKey(one, client, other, context)).toMatchObject({ code: 'debit_key_reused' })

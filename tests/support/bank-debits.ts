@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { digits } from './ach-debits.ts'
 import { newSession, tokenOf } from './payment-sessions.ts'
 import { partner, raised } from './payments.ts'
 import { type Answer, operate, type SeededTenant, seedPolicy, send } from './seed.ts'
@@ -12,6 +13,9 @@ export const PAYERS_ACCOUNT = {
   account_type: 'checking',
   authorized: true,
 } as const
+
+/** The same with numbers that a return may disable, which others have not. */
+export const ownAccount = () => ({ ...PAYERS_ACCOUNT, account_number: digits(12) })
 
 /** A carrier with a policy. */
 export interface SettlingCarrier {
@@ -69,12 +73,13 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   async function arranged(
     of: SettlingCarrier,
     overrides: Record<string, unknown> = {},
+    account: unknown = PAYERS_ACCOUNT,
   ): Promise<ArrangedSession> {
     const created = await newSession(service, tenant, {
       ...{ carrier_id: of.carrierId, policy_id: of.policyId, ...overrides },
     })
     const token = tokenOf(created)
-    const answer = await authorise(token)
+    const answer = await authorise(token, account)
     expect([answer.status, answer.body.data.status]).toEqual([200, 'scheduled'])
     return { id: created.id, token, url: created.url, leg: answer.body.data.leg_id }
   }
@@ -84,8 +89,9 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   async function submitted(
     of: SettlingCarrier,
     overrides: Record<string, unknown> = {},
+    account: unknown = PAYERS_ACCOUNT,
   ): Promise<ArrangedSession> {
-    const session = await arranged(of, overrides)
+    const session = await arranged(of, overrides, account)
     await ops('/debit-batches')
     await report(session.leg, 'acknowledge')
     return session

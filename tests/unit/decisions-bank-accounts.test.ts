@@ -22,6 +22,7 @@ import {
   BankAccountDeleted,
   bankAccount,
 } from '../../domain/banking/bank-account.ts'
+import { BankNumbersDisabled, disabledNumbers } from '../../domain/banking/disabled-numbers.ts'
 import {
   PrimaryAccountChosen,
   PrimaryAccountCleared,
@@ -269,6 +270,21 @@ decisions(verificationStarts, [
     [...three, begun(FIRST, 14)],
     count(SECOND, 14),
     conflict('too_many_verifications'),
+  ],
+])
+
+// ---- numbers that a return disabled
+
+const returnedNumbers = { numbers_id: ID, ...place, fingerprint: ID, return_code: 'R29' }
+const numbersDisabled = BankNumbersDisabled.of({ ...returnedNumbers, at })
+const disableNumbers = { type: 'Disable', data: returnedNumbers, at: NOW } as const
+decisions(disabledNumbers, [
+  ['are disabled', [], disableNumbers, [numbersDisabled]],
+  [
+    'are disabled once, by the first return',
+    [numbersDisabled],
+    { ...disableNumbers, data: { ...returnedNumbers, return_code: 'R02' } },
+    [],
   ],
 ])
 

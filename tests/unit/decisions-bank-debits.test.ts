@@ -68,7 +68,9 @@ const reported = (told: Partial<typeof reportedWith>) => BankDebitReported.of({ 
 const reportedWith: ReturnType<typeof BankDebitReported.of>['data'] = {
   ...{ ...leg, ...word, settled_on: '2026-11-24', at },
 }
-const processed = BankDebitProcessed.of({ ...leg, at })
+const PROCESSED = processedFrom('2026-11-25')
+const processed = (time = PROCESSED) => BankDebitProcessed.of({ ...leg, at: isoTime(time) })
+const process = (time = PROCESSED) => ({ type: 'Process', at: time }) as const
 const matched = (match_id: string, bank_transaction_id: string, confidence: Confidence) =>
   BankDebitMatched.of({
     ...{ ...leg, match_id, bank_transaction_id, bank_date: '2026-11-30', confidence },
@@ -176,7 +178,7 @@ decisions(bankDebit, [
   ['settles once', [created, scheduled, submitted, reported({})], report(), []],
   [
     'settles after time has made it processed',
-    [created, scheduled, submitted, processed],
+    [created, scheduled, submitted, processed()],
     report(),
     [reported({})],
   ],
@@ -187,8 +189,16 @@ decisions(bankDebit, [
     report(),
     conflict('debit_returned'),
   ],
-  ['is processed in time', [created, scheduled, submitted], { type: 'Process', at: NOW }, [processed]],
-  ['is processed once', [created, scheduled, submitted, processed], { type: 'Process', at: NOW }, []],
+  ['is processed in time', [created, scheduled, submitted], process(), [processed()]],
+  ['is not processed before', [created, scheduled, submitted], process(PROCESSED - 1), []],
+  ['is processed once', [created, scheduled, submitted, processed()], process(), []],
+  ['is not processed at the time of an earlier presentation', submittedAgain(), process(), []],
+  [
+    'is processed at the time of its own presentation',
+    submittedAgain(),
+    process(processedFrom('2026-11-27')),
+    [processed(processedFrom('2026-11-27'))],
+  ],
 
   [
     'is matched',
@@ -228,7 +238,7 @@ decisions(bankDebit, [
   ],
   ['is not matched before it is submitted', [created], match(M1, 'bt_1', 'high'), conflict('debit_pending')],
 
-  ['comes back', [created, scheduled, submitted, processed], comeBack(), [returned]],
+  ['comes back', [created, scheduled, submitted, processed()], comeBack(), [returned]],
   ['comes back from a batch', [created, scheduled], comeBack(), [returned]],
   ['comes back once', [created, scheduled, returned], comeBack(), []],
   [
@@ -379,6 +389,16 @@ function presentedAgain() {
   return [
     ...[created, scheduled, inFile, returned],
     BankDebitRepresented.of({ ...represented(1).data, batch_closes_at }),
+  ]
+}
+
+/** Which the bank has as well. */
+function submittedAgain() {
+  const later = { ...represented(1).data, batch_closes_at: '2026-11-25T22:00:00.000Z' }
+  return [
+    ...[created, scheduled, submitted, returned],
+    BankDebitRepresented.of({ ...later, effective_date: '2026-11-27' }),
+    BankDebitSubmitted.of({ ...submitted.data, effective_date: '2026-11-27' }),
   ]
 }
 

@@ -7,34 +7,28 @@ import { decisions } from '../support/decider-spec.ts'
 
 // each row reads given, when, then
 const [ID, OTHER] = ['a', 'b'].map((digit) => digit.repeat(24)) as [string, string]
-const claimed = (claim_id: string, content = 'ten dollars') =>
-  DebitKeyClaimed.of({ key: ID, claim_id, content })
+const claimed = (content = 'ten dollars') => DebitKeyClaimed.of({ key: ID, content })
+// what requests wrote that each held a claim of its own
+const heldBy = (claim_id: string) => DebitKeyClaimed.of({ key: ID, claim_id, content: 'ten dollars' })
 const released = (claim_id: string) => DebitKeyReleased.of({ key: ID, claim_id })
-const claim = (claimId: string, content = 'ten dollars') =>
-  ({ type: 'Claim', key: ID, claimId, content }) as const
-const release = (claimId: string) => ({ type: 'Release', key: ID, claimId }) as const
+const claim = (content = 'ten dollars') => ({ type: 'Claim', key: ID, content }) as const
 const reused = { kind: 'conflict', code: 'debit_key_reused' } as const
 
-decisions(debitKey, [
-  ['is claimed for what is debited', [], claim('one'), [claimed('one')]],
-  ['is claimed once by a request', [claimed('one')], claim('one'), []],
-  ['is held together by requests for the same', [claimed('one')], claim('two'), [claimed('two')]],
-  ['stands for nothing else', [claimed('one')], claim('two', 'nine dollars'), reused],
-  ['is given back by who holds it', [claimed('one')], release('one'), [released('one')]],
-  ['is given back by nobody else', [claimed('one')], release('two'), []],
+decisions(
+  debitKey,
   [
-    'stands for the same while another holds it',
-    [claimed('one'), claimed('two'), released('one')],
-    claim('three', 'nine dollars'),
-    reused,
+    ['is claimed for what is debited', [], claim(), [claimed()]],
+    ['is claimed once by all who ask for the same', [claimed()], claim(), []],
+    ['stands for nothing else', [claimed()], claim('nine dollars'), reused],
+    [
+      'stands for what others may have held it for when one gave it back',
+      [heldBy('one'), heldBy('two'), released('one')],
+      claim('nine dollars'),
+      reused,
+    ],
   ],
-  [
-    'is free when nobody holds it',
-    [claimed('one'), claimed('two'), released('one'), released('two')],
-    claim('three', 'nine dollars'),
-    [claimed('three', 'nine dollars')],
-  ],
-])
+  [DebitKeyReleased],
+)
 
 const collection = {
   ...{ collection_id: ID, tenant_id: ID, environment: 'live' as const, employer_id: ID },

@@ -25,6 +25,7 @@ import { bankReport } from '../../domain/banking/bank-report.ts'
 import { bankTransactions } from '../../domain/banking/bank-transactions.ts'
 import { debitCollection } from '../../domain/banking/debit-collection.ts'
 import { debitKey } from '../../domain/banking/debit-key.ts'
+import { disabledNumbers } from '../../domain/banking/disabled-numbers.ts'
 import { legacyCollection } from '../../domain/banking/legacy-collection.ts'
 import { legacyImport } from '../../domain/banking/legacy-import.ts'
 import { payerCorrection } from '../../domain/banking/payer-correction.ts'
@@ -371,7 +372,7 @@ test('there is no other aggregate', () => {
     ...[logo, paymentSession, bankDebit, bankCredit],
     ...[bankFile, bankFileEntries, bankFileNumbers, bankReport],
     ...[microDeposits, microDepositsOfBatch, payerCorrection],
-    ...[bankAccount, achAccount, verificationStarts, primaryAccount],
+    ...[bankAccount, achAccount, verificationStarts, disabledNumbers, primaryAccount],
     ...[bankConnection, bankTransactions],
     ...[debitKey, debitCollection, legacyCollection, legacyImport],
     ...[reconciliation, returnRate],

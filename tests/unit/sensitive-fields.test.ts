@@ -159,6 +159,7 @@ describe('the events', () => {
       'BankFileRecorded.batches.*.description',
       'BankFileRecorded.name',
       'BankFileTreatedAsSent.note',
+      'BankNumbersDisabled.return_code',
       'BankReportDeliveredAgain.name',
       'BankReportItemResolved.note',
       'BankReportItemsParked.items.*.code',

@@ -15,7 +15,7 @@ import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { within } from '../../command-handling/verbs.ts'
 import { derivedId } from '../../event-registry.ts'
-import { correctAchAccount, disableAchAccount } from '../ach-accounts.ts'
+import { correctAchAccount, disableNumbers } from '../ach-accounts.ts'
 import { correctionIdOf, correctPayerAccount } from '../payer-corrections.ts'
 import { type ItemOutcome, parked } from './item-outcome.ts'
 import { endDeposits } from './micro-deposits.ts'
@@ -74,7 +74,11 @@ async function applyReturn(
   if (isDebit !== (kind !== 'micro-deposit')) return parked('The entry was sent in the other direction')
   if (kind === 'micro-deposit') {
     const achAccountId = await endDeposits(app, id, context)
-    if (disablesAccount(code)) await disableAchAccount(app, achAccountId, code, context)
+    if (disablesAccount(code)) {
+      const { tenant_id, environment, account } = (await app.commands.load(achAccount, achAccountId)).state!
+      const returned = { tenant_id, environment, achAccountId, numbers: [account] }
+      await disableNumbers(app, returned, code, context)
+    }
     return { outcome: 'applied' }
   }
   const { state } = await app.commands.load(bankDebit, id)

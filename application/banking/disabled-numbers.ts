@@ -1,0 +1,90 @@
+import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
+import { disabledNumbers } from '../../domain/banking/disabled-numbers.ts'
+import type { Environment } from '../../domain/kernel/ids.ts'
+import { isRejection } from '../../domain/kernel/rejection.ts'
+import type { Application } from '../application.ts'
+import type { CommandContext } from '../command-handling/command-context.ts'
+import { within } from '../command-handling/verbs.ts'
+import { derivedId } from '../event-registry.ts'
+import { ReadModelsLate } from '../ports/read-models.ts'
+import { type Parameter, statement } from '../read-models/statement.ts'
+
+interface Place {
+  readonly tenant_id: string
+  readonly environment: Environment
+}
+type Numbers = Pick<DebitedAccount, 'fingerprint'>
+
+/** The code of the return by which one of some numbers was disabled; null: all of them may be debited. */
+export async function disabledBy(
+  { commands }: Pick<Application, 'commands'>,
+  place: Place,
+  numbers: readonly Numbers[],
+): Promise<string | null> {
+  const ids = new Set(numbers.map((one) => idOf(place, one)))
+  const found = await Promise.all([...ids].map((id) => commands.load(disabledNumbers, id)))
+  return found.find(({ state }) => state !== null)?.state?.return_code ?? null
+}
+
+/** Records that nothing is debited from numbers any more, whichever accounts have them. */
+export async function recordDisabled(
+  { commands, clock }: Pick<Application, 'commands' | 'clock'>,
+  { tenant_id, environment }: Place,
+  numbers: readonly Numbers[],
+  return_code: string,
+  context: CommandContext,
+): Promise<void> {
+  const place = { tenant_id, environment }
+  for (const { fingerprint } of numbers) {
+    const numbers_id = idOf(place, { fingerprint })
+    const data = { numbers_id, ...place, fingerprint, return_code }
+    const command = { type: 'Disable', data, at: clock.now() } as const
+    const outcome = await commands.execute(disabledNumbers, numbers_id, command, within(context, place))
+    if (isRejection(outcome)) throw new Error(outcome.message)
+  }
+}
+
+function idOf({ tenant_id, environment }: Place, { fingerprint }: Numbers): string {
+  return derivedId(tenant_id, `disabled-numbers/${environment}/${fingerprint}`)
+}
+
+/** Accounts that are looked at in one go. */
+const PAGE = 100
+const WITH_NUMBERS = statement(
+  'ach-accounts-with-numbers',
+  (
+    db,
+    $: Parameter<
+      Place & { readonly fingerprints: readonly string[]; readonly after: string; readonly limit: number }
+    >,
+  ) =>
+    db
+      .selectFrom('ach_accounts')
+      .select(['ach_account_id', 'seq'])
+      .where('tenant_id', '=', $('tenant_id'))
+      .where('environment', '=', $('environment'))
+      .where('fingerprint', '=', ({ fn }) => fn.any($('fingerprints')))
+      .where('seq', '>', $('after') as never)
+      .orderBy('seq')
+      .limit($('limit')),
+)
+
+/**
+ * The ACH accounts that have some numbers now, but for deleted ones.
+ * @throws ReadModelsLate when it cannot be told which there are.
+ */
+export async function accountsWith(
+  app: Pick<Application, 'log' | 'read' | 'readModels'>,
+  { tenant_id, environment }: Place,
+  numbers: readonly Numbers[],
+): Promise<readonly string[]> {
+  if (!(await app.readModels.reached(['bank-accounts'], await app.log.head()))) throw new ReadModelsLate()
+  const wanted = { tenant_id, environment, fingerprints: numbers.map(({ fingerprint }) => fingerprint) }
+  const found: string[] = []
+  for (let after = '0'; ; ) {
+    const page = await app.read.query(WITH_NUMBERS, { ...wanted, after, limit: PAGE })
+    found.push(...page.map(({ ach_account_id }) => ach_account_id))
+    if (page.length < PAGE) return found
+    after = String(page.at(-1)!.seq)
+  }
+}
