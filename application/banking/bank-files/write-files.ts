@@ -5,7 +5,7 @@ import { newYorkDate, newYorkTime, nextBankingDay } from '../../../domain/bankin
 import { writtenName } from '../../../domain/banking/nacha/characters.ts'
 import { checkForward } from '../../../domain/banking/nacha/check.ts'
 import {
-  addEntry,
+  addEntries,
   type DraftEntry,
   entriesOf as draftedEntries,
   type FileDraft,
@@ -50,16 +50,17 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
     await exposeFile(app, state.file_id, context)
   }
   let draft = newDraft(originator, limits)
-  const put = async (entry: DraftEntry) => {
-    if (addEntry(draft, entry)) return
+  const put = async (...entries: readonly [DraftEntry, ...DraftEntry[]]) => {
+    if (addEntries(draft, entries)) return
     await writeFile(app, { closesAt, part, draft, signal }, context)
     part += 1
     draft = newDraft(originator, limits)
-    if (!addEntry(draft, entry)) throw new Error('An entry does not fit into a file of its own')
+    if (!addEntries(draft, entries)) throw new Error('An entry does not fit into a file of its own')
   }
   const entryDate = await entryDateFrom(app)
   const ofBatch = { closesAt, entryDate, recorded }
-  for await (const entry of orderedDeposits(app, ofBatch, context)) await put(entry)
+  // both of an order in one file: what is recorded is known by their order
+  for await (const both of orderedDeposits(app, ofBatch, context)) await put(...both)
   for await (const page of batch.entries) {
     signal.throwIfAborted()
     for (const entry of page) {
