@@ -91,8 +91,7 @@ export const bankFileEndpoints = [
     async handle({ host: { app }, query }) {
       const wanted = pageOf(query)
       const { items, total } = await listBankFiles(app, { status: query.status ?? null }, wanted)
-      const rows = items.map(({ seq: _seq, entries_id: _entries, outcomes: _outcomes, ...row }) => row)
-      return listAnswer(wanted, { items: rows, total })
+      return listAnswer(wanted, { items: items.map((row) => Row.parse(row)), total })
     },
   }),
   endpoint({

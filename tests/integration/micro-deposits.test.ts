@@ -223,7 +223,7 @@ test('those that come back end the verification, whatever the code', async () =>
   await send()
   close()
   const [amountCents] = amountsOf(app, { verification_id: depositsId })
-  const sent = { fileId: accountId, batchClosesAt: isoTime(closesAt), id: depositsId, amountCents }
+  const sent = { fileId: accountId, batchClosesAt: isoTime(closesAt), id: depositsId, amountCents, companyId: null }
   const find = async () => [{ ...sent, kind: 'micro-deposit' as const }]
   const item = {
     ...({ kind: 'return', line: 1, code: 'R23', originalTrace: '1', isDebit: false, amountCents } as const),

@@ -35,14 +35,14 @@ export async function applyItem(
   item: ReportItem,
   context: CommandContext,
 ): Promise<ItemOutcome> {
-  if (item.companyId !== parts.app.bankFiles.originator.companyId) {
-    return parked('Its batch is of another company')
-  }
   if (item.kind === 'other') return parked('It is neither a return nor a notification of change')
   const sent = await parts.find(item.originalTrace)
   if (sent.length === 0) return parked('No entry was sent with this trace number')
+  const { companyId: today } = parts.app.bankFiles.originator
+  const ours = sent.filter(({ companyId }) => (companyId ?? today) === item.companyId)
+  if (ours.length === 0) return parked('Its batch is of another company')
   const entry =
-    item.kind === 'change' ? sent[0]! : sent.find(({ amountCents }) => amountCents === item.amountCents)
+    item.kind === 'change' ? ours[0]! : ours.find(({ amountCents }) => amountCents === item.amountCents)
   if (!entry) return parked('The entry with this trace number was sent with another amount')
   await recordSent(parts.app, entry.fileId, context)
   return item.kind === 'change'

@@ -131,6 +131,7 @@ async function writeFile(
   context: CommandContext,
 ): Promise<void> {
   const { folders, archive, originator } = app.bankFiles
+  const { destinationRouting: destination_routing, originId: origin_id, companyId: company_id } = originator
   const fileId = fileIdOf(closesAt, part)
   const begun = await begin(app, { closesAt, part, count: sequencesOf(draft) }, context)
   const header = { date: begun.file_date, time: begun.file_time, modifier: begun.modifier }
@@ -150,6 +151,7 @@ async function writeFile(
       ...{ entries: totals.entries, debit_cents: totals.debitCents, credit_cents: totals.creditCents },
     })),
     ...{ debit_cents: file.totals.debitCents, credit_cents: file.totals.creditCents },
+    originator: { destination_routing, origin_id, company_id },
     at: isoTime(app.clock.now()),
   }
   const commandId = derivedId(context.commandId, `record/${fileId}/${sha256}`)
