@@ -23,7 +23,7 @@ import {
   BankReportItemsParked,
   BankReportRefused,
 } from '../../domain/banking/bank-report.ts'
-import { MicroDepositsLeftOut } from '../../domain/banking/rail-deposits.ts'
+import { MicroDepositsLeftOut } from '../../domain/banking/micro-deposits.ts'
 import { ReconciliationMade } from '../../domain/banking/reconciliation.ts'
 import { ReturnRateExceeded, ReturnRateRecovered } from '../../domain/banking/return-rate.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listBankFiles } from '../../application/banking/bank-files/list-files.ts'
 import { lookAtFolders } from '../../application/banking/bank-files/look-at-folders.ts'
-import { decideFile } from '../../application/banking/bank-files/verbs.ts'
+import { decideFile } from '../../application/banking/bank-files/operator-decisions.ts'
 import {
   answerOf,
   BANK_FILE_ANSWERS,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { archivedReport } from '../../application/banking/bank-files/parts.ts'
+import { archivedReport } from '../../application/banking/bank-files/file-references.ts'
 import { readReport } from '../../application/banking/bank-files/read-reports.ts'
 import { reportIdOf } from '../../application/banking/bank-files/take-reports.ts'
 import { tellAnswer, tellInFile } from '../../application/banking/bank-files/tell-debits.ts'
@@ -142,9 +142,7 @@ test('what a bank reports is of whom and for whom its file was written, whatever
   const leg = await scheduled()
   const written = { destination_routing: '021000021', origin_id: '1234567890', company_id: '1234567890' }
   const file_id = await fileOf([leg], written)
-  accepted(
-    await app.commands.execute(bankFile, file_id, { type: 'RecordExposed', at: 0 }, operatorContext()),
-  )
+  accepted(await app.commands.execute(bankFile, file_id, { type: 'RecordExposed', at: 0 }, operatorContext()))
   const originator = {
     ...{ ...ORIGINATOR, destinationRouting: '091000019', odfi: '09100001' },
     ...{ originId: '9999999999', companyId: '9999999999' },

@@ -15,8 +15,9 @@ import {
   createAchAccount,
 } from '../../application/banking/ach-accounts.ts'
 import { applyItem } from '../../application/banking/bank-files/apply-item.ts'
+import type { FileApp } from '../../application/banking/bank-files/file-app.ts'
+import { fileIdOf } from '../../application/banking/bank-files/file-references.ts'
 import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
-import { type FileApp, fileIdOf } from '../../application/banking/bank-files/parts.ts'
 import { tellAnswer } from '../../application/banking/bank-files/tell-debits.ts'
 import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
 import { isMovable } from '../../application/ports/clock.ts'
@@ -223,7 +224,13 @@ test('those that come back end the verification, whatever the code', async () =>
   await send()
   close()
   const [amountCents] = amountsOf(app, { verification_id: depositsId })
-  const sent = { fileId: accountId, batchClosesAt: isoTime(closesAt), id: depositsId, amountCents, companyId: null }
+  const sent = {
+    fileId: accountId,
+    batchClosesAt: isoTime(closesAt),
+    id: depositsId,
+    amountCents,
+    companyId: null,
+  }
   const find = async () => [{ ...sent, kind: 'micro-deposit' as const }]
   const item = {
     ...({ kind: 'return', line: 1, code: 'R23', originalTrace: '1', isDebit: false, amountCents } as const),

@@ -4,15 +4,15 @@ import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { type AdvanceClockParts, advanceClock, LATEST } from '../../application/operations/advance-clock.ts'
 import { drain } from '../../application/operations/drain.ts'
+import { ProviderUnavailable } from '../../application/ports/provider.ts'
 import {
   backoff,
   type ProcessManager,
   type WorkKind,
   work,
 } from '../../application/process-managers/runtime/process-manager.ts'
-import { throughOutages, waiting } from '../../application/process-managers/through-outages.ts'
-import { ProviderUnavailable } from '../../application/ports/provider.ts'
 import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
+import { throughOutages, waiting } from '../../application/process-managers/through-outages.ts'
 import { isoTime, monthsAfter } from '../../domain/kernel/calendar.ts'
 import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'

@@ -27,7 +27,6 @@ import {
   bankReport,
   PARKED_TOLD,
 } from '../../domain/banking/bank-report.ts'
-import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
 import {
   MicroDepositsInFile,
   MicroDepositsLeftOut,
@@ -35,7 +34,8 @@ import {
   MicroDepositsOrdered,
   microDeposits,
   microDepositsOfBatch,
-} from '../../domain/banking/rail-deposits.ts'
+} from '../../domain/banking/micro-deposits.ts'
+import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { decisions } from '../support/decider-spec.ts'

@@ -81,7 +81,11 @@ describe('a file of reports', () => {
     ['that was cut short', lines.slice(0, 8).join('\n'), 'the file ends where'],
     ['that was cut within a record', whole.replaceAll('\n', '').slice(0, 500), 'it was cut short'],
     ['that comes twice in one', whole + whole, 'records follow the file control'],
-    ['that comes twice, each with a mark of its end', `${whole}\x1a\n${whole}\x1a`, 'records follow the file'],
+    [
+      'that comes twice, each with a mark of its end',
+      `${whole}\x1a\n${whole}\x1a`,
+      'records follow the file',
+    ],
     ['with such a mark elsewhere', whole.replace('\n', '\x1a\n'), 'line 1: the record has 95 characters'],
     [
       'whose records were reordered',

@@ -3,8 +3,8 @@ import type { FileAnswer } from '../../../domain/banking/nacha/answers.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
+import type { FileApp } from './file-app.ts'
 import { type ItemOutcome, parked } from './item-outcome.ts'
-import type { FileApp } from './parts.ts'
 
 /** The id of a file stands in its name. */
 const NAME = /-([0-9a-f]{24})\.ach$/

@@ -5,8 +5,8 @@ import { whileOwned } from '../../ownership/while-owned.ts'
 import type { Leases } from '../../ports/leases.ts'
 import { ProviderUnavailable } from '../../ports/provider.ts'
 import { lookAfterFile } from './expose-files.ts'
+import type { FileApp } from './file-app.ts'
 import { filesLookedAfter } from './list-files.ts'
-import type { FileApp } from './parts.ts'
 import { takeReports } from './take-reports.ts'
 
 /** Until another process may take over, or a look that failed is repeated, in real milliseconds. */

@@ -1,12 +1,12 @@
 import { achAccount, awaitsDeposits } from '../../../domain/banking/ach-account.ts'
-import { writtenName } from '../../../domain/banking/nacha/characters.ts'
-import type { DraftEntry } from '../../../domain/banking/nacha/draft.ts'
 import {
   type MicroDepositsCommand,
   microDeposits,
   microDepositsOfBatch,
   type OrderedMicroDeposits,
-} from '../../../domain/banking/rail-deposits.ts'
+} from '../../../domain/banking/micro-deposits.ts'
+import { writtenName } from '../../../domain/banking/nacha/characters.ts'
+import type { DraftEntry } from '../../../domain/banking/nacha/draft.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
@@ -16,7 +16,7 @@ import type { BankAccount, MicroDeposits } from '../../ports/bank-rail.ts'
 import { ProviderRefused } from '../../ports/provider.ts'
 import { amountsOf, endVerification } from '../account-verification.ts'
 import { keptAccount } from '../payer-accounts.ts'
-import type { FileApp } from './parts.ts'
+import type { FileApp } from './file-app.ts'
 
 /** Has two deposits paid with the next file, once. @throws ProviderRefused where no file can hold them. */
 export async function orderMicroDeposits(

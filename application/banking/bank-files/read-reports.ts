@@ -8,8 +8,9 @@ import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import { applyAnswer } from './apply-answer.ts'
 import { applyItem, type ItemParts } from './apply-item.ts'
+import type { FileApp } from './file-app.ts'
+import { archivedReport } from './file-references.ts'
 import type { ItemOutcome } from './item-outcome.ts'
-import { archivedReport, type FileApp } from './parts.ts'
 import { filesAsOfNow, type Parties, partiesOfFiles, sentEntries } from './sent-entries.ts'
 
 /** Items between two looks at whether the time is up. */

@@ -2,7 +2,7 @@ import type { Application } from '../../application.ts'
 import { ReadModelsLate } from '../../ports/read-models.ts'
 import { type Parameter, statement } from '../../read-models/statement.ts'
 import { type EntriesChunk, entriesOf, traceAt } from './entries.ts'
-import type { FileApp } from './parts.ts'
+import type { FileApp } from './file-app.ts'
 
 /** An entry that was sent. Amounts are cents. */
 export interface SentEntry {

@@ -24,8 +24,9 @@ import type { RailBatch, RailEntry } from '../../ports/bank-rail.ts'
 import { ProviderUnavailable } from '../../ports/provider.ts'
 import { entriesIdOf, entriesOf, recordEntries } from './entries.ts'
 import { exposeFile } from './expose-files.ts'
+import type { FileApp } from './file-app.ts'
+import { archivedFile, fileIdOf } from './file-references.ts'
 import { orderedDeposits } from './micro-deposits.ts'
-import { archivedFile, type FileApp, fileIdOf } from './parts.ts'
 
 /** Characters of the receiver's name. */
 const NAME_WIDTH = 22

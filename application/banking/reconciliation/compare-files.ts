@@ -8,7 +8,7 @@ import type { ResultOf } from '../../ports/read-database.ts'
 import { ReadModelsLate } from '../../ports/read-models.ts'
 import { type Parameter, statement } from '../../read-models/statement.ts'
 import { type EntriesChunk, entriesOf, traceAt } from '../bank-files/entries.ts'
-import { archivedFile } from '../bank-files/parts.ts'
+import { archivedFile } from '../bank-files/file-references.ts'
 import { described, type Findings } from './findings.ts'
 
 /** Files that are looked up in one go; debits that are looked at together; debits that a query tells of at the most. */
