@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import type { Application } from '../application/application.ts'
-import type { FileApp } from '../application/banking/bank-files/parts.ts'
+import type { FileApp } from '../application/banking/bank-files/file-app.ts'
 import type { BankFiles } from '../application/ports/bank-files.ts'
 import { LIMITS } from '../domain/banking/nacha/draft.ts'
 import { isWithin } from '../infrastructure/config/combinations.ts'

@@ -27,14 +27,14 @@ const ofReport = ({ data }: { data: { report_id: string } }) =>
 /** Files for banks and from them, as they are listed and found by the trace numbers in them. */
 export const bankFiles = projection({
   name: 'bank-files',
-  version: 2,
+  version: 3,
   tables: [files, reports],
   handlers: (on) => [
     on(BankFileBegun, {
       apply({ data: { file_id, batch_closes_at, at }, position }, { bank_files }) {
         bank_files.put({
           ...{ file_id, batch_closes_at, recorded_at: at, seq: position, status: 'begun', answer: 'none' },
-          ...{ entries_id: '', name: '', outcomes: {}, first_trace: '', last_trace: '' },
+          ...{ entries_id: '', name: '', outcomes: {}, first_trace: '', last_trace: '', odfi: '' },
           ...{ debit_cents: 0, credit_cents: 0 },
         })
       },
@@ -46,6 +46,7 @@ export const bankFiles = projection({
         const outcomes = Object.fromEntries(data.batches.map(({ batch_number }) => [batch_number, null]))
         bank_files.change([file_id], {
           ...{ entries_id, name, first_trace, last_trace, debit_cents, credit_cents, outcomes },
+          ...{ odfi: first_trace.slice(0, 8), ...data.originator },
           ...{ status: 'recorded', recorded_at: at, seq: position },
         })
       },

@@ -6,7 +6,7 @@ import { projection } from './runtime/projection.ts'
 /** What calls for a person, and who has taken note of it. */
 export const operatorAlerts = projection({
   name: 'operator-alerts',
-  version: 3,
+  version: 4,
   tables: [table],
   handlers: (on) => [
     ...Object.entries<AlertKind>(ALERTS).map(([kind, alert]) =>
@@ -49,7 +49,10 @@ export const operatorAlerts = projection({
       reads: ({ data }) => ({ operator_alerts: [[data.alert_id]] }),
       apply({ data: { alert_id, note, times = 1 }, metadata }, { operator_alerts }) {
         const { actor, recorded_at } = metadata
-        const later = (operator_alerts.get(alert_id)?.times ?? 0) - times
+        const before = operator_alerts.get(alert_id)
+        // earlier versions knew it by another id
+        if (!before) return
+        const later = before.times - times
         // it has happened again since it was looked at
         if (later > 0) return operator_alerts.change([alert_id], { count: later })
         operator_alerts.change([alert_id], { acknowledged_at: recorded_at, acknowledged_by: actor.id, note })

@@ -7,6 +7,7 @@ import { type Clock, isMovable, type MovableClock } from '../ports/clock.ts'
 import type { Lease, Leases } from '../ports/leases.ts'
 import type { Notices } from '../ports/notices.ts'
 import type { WorkStore } from '../process-managers/runtime/work-store.ts'
+import { OUTAGE_MS } from '../process-managers/through-outages.ts'
 
 export interface AdvanceClockParts {
   readonly commands: CommandHandler
@@ -39,7 +40,8 @@ const lastMoves = new WeakMap<MovableClock, Promise<unknown>>()
 /**
  * Moves the virtual clock on. Timers that the move passes run in order, each with the clock standing
  * at its own due time and with everything that follows from it done before the next. Work that does
- * not come to rest in time (a retry that goes on failing) does not stop the clock.
+ * not come to rest in time (a retry that goes on failing) does not stop the clock. Nor does, on the way, what is put off since
+ * somebody outside is away: no real time passes in which they could come back, and it is looked at again after the move.
  * @param by `seconds` from now, or the new time `to` in milliseconds since the epoch.
  * @returns the new time; a rejection when the clock is the machine's, would not move forward, or is being moved by
  *   others for too long: then nothing was done.
@@ -117,10 +119,12 @@ async function advance(
 
   if (target === now) return { now }
 
+  // what was put off before the move
+  const awayUntil = now + OUTAGE_MS
   // what is under way may still set timers before the target
   let patience = await settle(parts, SETTLE_MS)
   for (let step = 0; now < target; step += 1) {
-    const due = await parts.work.nextDue(now)
+    const due = await parts.work.nextDue(now, awayUntil)
     const isStop = due !== null && due <= target
     const to = isStop ? due : target
     const moved = await parts.commands.execute(

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { BankCreditUnmatched } from '../../domain/banking/bank-credit.ts'
+import { BankCreditMatched, BankCreditUnmatched } from '../../domain/banking/bank-credit.ts'
 import {
   BankDebitCancelled,
   BankDebitFailed,
@@ -23,7 +23,7 @@ import {
   BankReportItemsParked,
   BankReportRefused,
 } from '../../domain/banking/bank-report.ts'
-import { MicroDepositsLeftOut } from '../../domain/banking/rail-deposits.ts'
+import { MicroDepositsLeftOut } from '../../domain/banking/micro-deposits.ts'
 import { ReconciliationMade } from '../../domain/banking/reconciliation.ts'
 import { ReturnRateExceeded, ReturnRateRecovered } from '../../domain/banking/return-rate.ts'
 import type { EventType } from '../../domain/kernel/event-type.ts'
@@ -256,8 +256,10 @@ export const ALERTS = {
     BankCreditUnmatched,
     'Money came whose reference names a bank debit that it does not fit: its amount or carrier is another one, or the ' +
       'debit was not submitted yet, or came back. If it is the money of that debit, have that acknowledged: it is ' +
-      'matched then, do not record it again. Else send it back',
+      'matched then, do not record it again, and the alert ends. Else send it back',
     ({ credit_id, leg_id }) => (leg_id === null ? null : { credit_id, leg_id }),
+    ({ credit_id }) => credit_id,
+    [BankCreditMatched],
   ),
   plan_not_started: raisedBy(
     PaymentLinkPlanNotStarted,

@@ -16,6 +16,11 @@ export const bankFiles = table('bank_files', {
     batch_closes_at: text(),
     first_trace: text(),
     last_trace: text(),
+    /** For which bank and as whom it was written; of early files only the bank whose trace numbers it has is known. */
+    odfi: text(),
+    destination_routing: orNull(text()),
+    origin_id: orNull(text()),
+    company_id: orNull(text()),
     debit_cents: bigint(),
     credit_cents: bigint(),
     recorded_at: text(),

@@ -67,6 +67,10 @@ export const BankFileRecorded = eventType({
     credit_cents: cents(),
     /** The stream of what its entries are for. */
     entries_id: id(),
+    /** As whom and for which bank it was written: what a bank reports of it names them. Absent in early events. */
+    originator: z
+      .object({ destination_routing: z.string(), origin_id: z.string(), company_id: z.string() })
+      .optional(),
     at: time(),
   }),
 })

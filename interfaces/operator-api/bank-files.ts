@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listBankFiles } from '../../application/banking/bank-files/list-files.ts'
 import { lookAtFolders } from '../../application/banking/bank-files/look-at-folders.ts'
-import { decideFile } from '../../application/banking/bank-files/verbs.ts'
+import { decideFile } from '../../application/banking/bank-files/operator-decisions.ts'
 import {
   answerOf,
   BANK_FILE_ANSWERS,
@@ -91,8 +91,7 @@ export const bankFileEndpoints = [
     async handle({ host: { app }, query }) {
       const wanted = pageOf(query)
       const { items, total } = await listBankFiles(app, { status: query.status ?? null }, wanted)
-      const rows = items.map(({ seq: _seq, entries_id: _entries, outcomes: _outcomes, ...row }) => row)
-      return listAnswer(wanted, { items: rows, total })
+      return listAnswer(wanted, { items: items.map((row) => Row.parse(row)), total })
     },
   }),
   endpoint({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { listBankReports } from '../../application/banking/bank-files/list-files.ts'
-import { decideReport } from '../../application/banking/bank-files/verbs.ts'
+import { decideReport } from '../../application/banking/bank-files/operator-decisions.ts'
 import {
   BANK_REPORT_STATUSES,
   type BankReport,

@@ -259,6 +259,17 @@ test('a file that is not written yet, since its folder is away, keeps nobody fro
   expect(entryOf(await theirs.fetch(), leg)).toBeDefined()
 })
 
+test('a look says that a folder is away, also where nothing is looked for in it', async () => {
+  await bank.ops('/bank-files/look')
+  for (const folder of [theirs.outbox, theirs.inbox]) {
+    await rename(folder, `${folder}.away`)
+    const { status } = await bank.tryOps('/bank-files/look')
+    await rename(`${folder}.away`, folder)
+    expect(status).toBe(502)
+  }
+  expect(await bank.ops('/bank-files/look')).toEqual({ taken: 0, fetched: 0, uncertain: 0 })
+})
+
 test('a file that is lost is not sent on the day of its entries: it is rejected, and its debits fail', async () => {
   const { leg } = await bank.arranged(of)
   await closeUnfetched()

@@ -1,11 +1,26 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { archivedReport } from '../../application/banking/bank-files/file-references.ts'
+import { readReport } from '../../application/banking/bank-files/read-reports.ts'
+import { reportIdOf } from '../../application/banking/bank-files/take-reports.ts'
 import { tellAnswer, tellInFile } from '../../application/banking/bank-files/tell-debits.ts'
 import { UnreadableEvent } from '../../application/event-registry.ts'
 import { type BankDebitCommand, bankDebit } from '../../domain/banking/bank-debit.ts'
+import { bankFile } from '../../domain/banking/bank-file.ts'
+import type { BankFileData } from '../../domain/banking/bank-file-events.ts'
+import { bankReport } from '../../domain/banking/bank-report.ts'
+import { LIMITS } from '../../domain/banking/nacha/draft.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { EncryptedBankArchive } from '../../infrastructure/providers/bank/nacha/archive.ts'
+import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
+import { PostgresProjectionStore } from '../../infrastructure/read-models/projection-store.ts'
+import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'
+import { bankFiles } from '../../projections/bank-files.ts'
+import { Projections } from '../../projections/runtime/projections.ts'
 import { recordBankFile } from '../support/bank-files.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { answersFile, ORIGINATOR, reportFile } from '../support/nacha-files.ts'
 import {
   accepted,
   openRegistrationProcess,
@@ -19,14 +34,22 @@ import { newId } from '../support/webhooks.ts'
 const DAY = 86_400_000
 let database: TestDatabase
 let process: RegistrationProcess
+let projections: Projections
 let app: Application
 
 beforeAll(async () => {
   database = await createTestDatabase()
   process = await openRegistrationProcess(database.url)
-  app = process.app
+  const { log, registry, leases, clock, notices, database: own } = process.bench
+  projections = new Projections({
+    projections: [bankFiles],
+    ...{ log, registry, leases, clock, notices, store: new PostgresProjectionStore(own) },
+  })
+  await projections.start()
+  app = { ...process.app, readModels: projections, read: new PostgresReadDatabase(own.pool) }
 })
 afterAll(async () => {
+  await projections?.stop()
   await process?.bench.close()
   await database?.drop()
 })
@@ -59,10 +82,13 @@ async function scheduled(): Promise<string> {
 }
 
 /** A file with the entries of debits, of the batch that they are in. */
-async function fileOf(legs: readonly [string, ...string[]]): Promise<string> {
+async function fileOf(
+  legs: readonly [string, ...string[]],
+  originator?: BankFileData<'BankFileRecorded'>['originator'],
+): Promise<string> {
   const { batch_closes_at } = await stateOf(legs[0])
   const file = { file_id: newId(), batch_closes_at: batch_closes_at! }
-  await recordBankFile(app, file, legs)
+  await recordBankFile(app, file, legs, originator && { originator })
   return file.file_id
 }
 const answered = (file_id: string, outcome: 'accepted' | 'rejected', on = app) =>
@@ -110,4 +136,46 @@ test('one that cannot be read holds up no other of its file', async () => {
     { status: 'submitted' },
     { status: 'submitted' },
   ])
+})
+
+test('what a bank reports is of whom and for whom its file was written, whatever is set since', async () => {
+  const leg = await scheduled()
+  const written = { destination_routing: '021000021', origin_id: '1234567890', company_id: '1234567890' }
+  const file_id = await fileOf([leg], written)
+  accepted(await app.commands.execute(bankFile, file_id, { type: 'RecordExposed', at: 0 }, operatorContext()))
+  const originator = {
+    ...{ ...ORIGINATOR, destinationRouting: '091000019', odfi: '09100001' },
+    ...{ originId: '9999999999', companyId: '9999999999' },
+  }
+  const archive = new EncryptedBankArchive(process.bench.database.pool, app.vault)
+  const folders = new NachaFolders({ outboxDir: '/nowhere', inboxDir: '/nowhere' })
+  const since = { ...app, bankFiles: { folders, archive, originator, limits: LIMITS } }
+  const read = async (text: string) => {
+    const content = Buffer.from(text)
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    const report_id = reportIdOf(sha256)
+    await archive.write(
+      archivedReport(report_id),
+      (async function* () {
+        yield content
+      })(),
+    )
+    const data = { report_id, name: 'report', sha256, bytes: content.length }
+    const receive = { type: 'Receive', data, at: app.clock.now() } as const
+    accepted(await app.commands.execute(bankReport, report_id, receive, operatorContext()))
+    await readReport(since, report_id, operatorContext(), signal)
+    return (await app.commands.load(bankReport, report_id)).state!
+  }
+  const back = { code: 'R01', originalTrace: '021000020000001', amountCents: 500 }
+  const answer = { file: 'a.ach', outcome: 'accepted' }
+  const refused = (refusal: string) => ({ status: 'refused', refusal: expect.stringContaining(refusal) })
+  expect(await read(reportFile([back], { origin: '011000015' }))).toMatchObject(refused('of another bank'))
+  expect(await read(reportFile([back], { destination: '011000015' }))).toMatchObject(refused('somebody else'))
+  expect(await read(answersFile([answer], '011000015'))).toMatchObject(refused('of another bank'))
+  const { parked } = await read(reportFile([back], { companyId: '5555555555' }))
+  expect(parked).toMatchObject([{ reason: 'Its batch is of another company' }])
+  expect(await stateOf(leg)).toMatchObject({ status: 'Scheduled' })
+  const applied = { status: 'read', parked: [], counts: { items: 1, applied: 1 } }
+  expect(await read(reportFile([back]))).toMatchObject(applied)
+  expect(await stateOf(leg)).toMatchObject({ status: 'returned' })
 })

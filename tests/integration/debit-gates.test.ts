@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
-import { fileIdOf } from '../../application/banking/bank-files/parts.ts'
+import { fileIdOf } from '../../application/banking/bank-files/file-references.ts'
 import { type BatchRun, gateBatch, runBatch } from '../../application/banking/batch-worker.ts'
 import { resolveQuarantine } from '../../application/banking/operator-debits.ts'
 import type { BankRail } from '../../application/ports/bank-rail.ts'

@@ -15,8 +15,9 @@ import {
   createAchAccount,
 } from '../../application/banking/ach-accounts.ts'
 import { applyItem } from '../../application/banking/bank-files/apply-item.ts'
+import type { FileApp } from '../../application/banking/bank-files/file-app.ts'
+import { fileIdOf } from '../../application/banking/bank-files/file-references.ts'
 import { orderMicroDeposits } from '../../application/banking/bank-files/micro-deposits.ts'
-import { type FileApp, fileIdOf } from '../../application/banking/bank-files/parts.ts'
 import { tellAnswer } from '../../application/banking/bank-files/tell-debits.ts'
 import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
 import { isMovable } from '../../application/ports/clock.ts'
@@ -34,6 +35,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { BALANCED } from '../support/nacha-files.ts'
 import {
   accepted,
+  Crashed,
   openRegistrationProcess,
   operatorContext,
   type RegistrationProcess,
@@ -49,6 +51,8 @@ let outbox: string
 let ownerId: string
 let accountId: string
 let depositsId: string
+/** Makes an account of the owner, and starts its verification. */
+let create: (accountNumber: string) => Promise<void>
 /** Of the batch of a test; each has a day of its own. */
 let closesAt: number
 
@@ -80,11 +84,15 @@ beforeEach(async () => {
     employer_ids: 'all',
     client_id: 'client',
   } as const
-  const owned = { ownerType: 'employer', ownerId, ...NUMBERS, accountType: 'checking' } as const
-  const input = { ...owned, bankName: 'B', nickname: null, isPrimary: false, linked: null }
-  const context = { ...operatorContext(), tenantId, environment: 'live' as const }
-  accountId = accepted(await createAchAccount(app, client, input, context)).ach_account_id
-  await start()
+  create = async (accountNumber) => {
+    const numbers = { ...NUMBERS, accountNumber, accountType: 'checking' } as const
+    const input = { ownerType: 'employer', ownerId, ...numbers, bankName: 'B', nickname: null } as const
+    const context = { ...operatorContext(), tenantId, environment: 'live' as const }
+    const created = createAchAccount(app, client, { ...input, isPrimary: false, linked: null }, context)
+    accountId = accepted(await created).ach_account_id
+    await start()
+  }
+  await create(NUMBERS.accountNumber)
 })
 
 const verificationOf = async () => (await app.commands.load(achAccount, accountId)).state!.verification!.state
@@ -102,9 +110,9 @@ function moveTo(time: number): void {
   if (!isMovable(app.clock)) throw new Error('the test moves the clock')
   app.clock.moveTo(time)
 }
-async function submit(): Promise<void> {
+async function submit(on: FileApp = app): Promise<void> {
   const none = (async function* () {})()
-  await writeFiles(app, {
+  await writeFiles(on, {
     ...{ closesAt, signal: new AbortController().signal, context: operatorContext() },
     entries: none,
     refuse: async () => undefined,
@@ -133,6 +141,39 @@ test('micro-deposits are credits, which go once, to the numbers as they are then
   expect(batches).toMatchObject([{ description: 'ACCTVERIFY', ...cents }])
   const text = await readFile(join(outbox, content!.name), 'latin1')
   expect(text.split(`021000021${'5550001'.padEnd(17)}`)).toHaveLength(3)
+})
+
+test('both of an order stand in one file, whoever dies before the next file', async () => {
+  await send()
+  const orders = [depositsId]
+  await create('5550002')
+  await send()
+  orders.push(depositsId)
+  close()
+  // three entries and what offsets them
+  const small = { ...app.bankFiles, limits: { ...LIMITS, fileEntries: 10 } }
+  const folders = new NachaFolders({ outboxDir: outbox, inboxDir: outbox })
+  const stage = folders.stage.bind(folders)
+  let files = 0
+  folders.stage = async (...file) => {
+    files += 1
+    if (files === 2) throw new Crashed()
+    await stage(...file)
+  }
+  const submitted = submit({ ...app, bankFiles: { ...small, folders } })
+  await expect(submitted).rejects.toThrow(Crashed)
+  await submit({ ...app, bankFiles: small })
+  const texts = (await readdir(outbox)).map((name) => readFile(join(outbox, name), 'latin1'))
+  const entries = (await Promise.all(texts)).map((text) =>
+    text
+      .split('\n')
+      .filter((line) => line.startsWith('622'))
+      .map((line) => `${line.slice(39, 54)} ${Number(line.slice(29, 39))}`),
+  )
+  const expected = orders.map((id) =>
+    amountsOf(app, { verification_id: id }).map((cents) => `${id.slice(0, 15)} ${cents}`),
+  )
+  expect(entries.toSorted()).toEqual(expected.toSorted())
 })
 
 test.each([{ routingNumber: '123456789' }, { holderName: '株式会社' }])(
@@ -183,7 +224,13 @@ test('those that come back end the verification, whatever the code', async () =>
   await send()
   close()
   const [amountCents] = amountsOf(app, { verification_id: depositsId })
-  const sent = { fileId: accountId, batchClosesAt: isoTime(closesAt), id: depositsId, amountCents }
+  const sent = {
+    fileId: accountId,
+    batchClosesAt: isoTime(closesAt),
+    id: depositsId,
+    amountCents,
+    companyId: null,
+  }
   const find = async () => [{ ...sent, kind: 'micro-deposit' as const }]
   const item = {
     ...({ kind: 'return', line: 1, code: 'R23', originalTrace: '1', isDebit: false, amountCents } as const),

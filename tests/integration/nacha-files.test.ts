@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { archived, exposeFile, lookAfterFile } from '../../application/banking/bank-files/expose-files.ts'
+import type { FileApp } from '../../application/banking/bank-files/file-app.ts'
+import { fileIdOf } from '../../application/banking/bank-files/file-references.ts'
 import { lookAtFolders } from '../../application/banking/bank-files/look-at-folders.ts'
-import { type FileApp, fileIdOf } from '../../application/banking/bank-files/parts.ts'
 import { reportIdOf, takeReports } from '../../application/banking/bank-files/take-reports.ts'
 import { writeFiles } from '../../application/banking/bank-files/write-files.ts'
 import type { RailEntry } from '../../application/ports/bank-rail.ts'
@@ -233,6 +234,16 @@ describe('a batch', () => {
     expect(batch!.entry_date > entry.effectiveDate).toBe(true)
     expect(await seen()).toEqual(ids([entry]))
   })
+})
+
+test('a file is of the day of the one before where the clock of who writes it is behind', async () => {
+  const entry = entryOf()
+  await submit([entry], { ...app, clock: { ...app.clock, now: () => app.clock.now() + DAY } })
+  await submit([entry, entryOf()])
+  const [first, second] = [(await fileOf(0))!, (await fileOf(1))!]
+  expect(second).toMatchObject({ file_date: first.file_date, file_time: '0000', status: 'exposed' })
+  expect(second.modifier > first.modifier).toBe(true)
+  expect(second.batches[0]!.entry_date > second.file_date).toBe(true)
 })
 
 describe('a file that is not where it should be', () => {

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { type AdvanceClockParts, advanceClock, LATEST } from '../../application/operations/advance-clock.ts'
 import { drain } from '../../application/operations/drain.ts'
+import { ProviderUnavailable } from '../../application/ports/provider.ts'
 import {
   backoff,
   type ProcessManager,
@@ -11,6 +12,7 @@ import {
   work,
 } from '../../application/process-managers/runtime/process-manager.ts'
 import type { ProcessManagerRunner } from '../../application/process-managers/runtime/runner.ts'
+import { throughOutages, waiting } from '../../application/process-managers/through-outages.ts'
 import { isoTime, monthsAfter } from '../../domain/kernel/calendar.ts'
 import { MOST_INSTALLMENTS } from '../../domain/payments/direct-billing-plan.ts'
 import { VirtualClock } from '../../infrastructure/clock/virtual-clock.ts'
@@ -21,6 +23,7 @@ let testDatabase: TestDatabase
 let bench: Workbench
 let runner: ProcessManagerRunner
 const fired: { key: string; at: number }[] = []
+let isAway = true
 let onRing: WorkKind['run'] = async () => ({ outcome: 'done' })
 
 const alarms: ProcessManager = {
@@ -28,6 +31,13 @@ const alarms: ProcessManager = {
   startAt: 'beginning',
   on: [],
   work: {
+    // a bank that is away
+    call: work({ payload: waiting, retry: backoff(2), timeLimitMs: 60_000 }, (item) => {
+      fired.push({ key: item.key, at: bench.clock.now() })
+      return throughOutages(bench, item, async () => {
+        if (isAway) throw new ProviderUnavailable('away', { nothingHappened: true })
+      })
+    }),
     ring: work({ payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }, (item) => {
       fired.push({ key: item.key, at: bench.clock.now() })
       return onRing(item) as Promise<{ outcome: 'done' }>
@@ -37,6 +47,7 @@ const alarms: ProcessManager = {
 
 beforeEach(async () => {
   fired.length = 0
+  isAway = true
   onRing = async () => ({ outcome: 'done' })
   testDatabase = await createTestDatabase()
   bench = await openWorkbench(testDatabase.url)
@@ -48,8 +59,8 @@ afterEach(async () => {
   await testDatabase.drop()
 })
 
-function setAlarm(key: string, dueAt: number): Promise<void> {
-  const alarm = { processManager: 'alarms', kind: 'ring', key, payload: {}, dueAt }
+function setAlarm(key: string, dueAt: number, kind: 'ring' | 'call' = 'ring'): Promise<void> {
+  const alarm = { processManager: 'alarms', kind, key, payload: {}, dueAt }
   const because = { correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
   return storeWork(bench.store, { ...alarm, ...because })
 }
@@ -61,6 +72,7 @@ function partsOf(at: Workbench, positions = runner): AdvanceClockParts {
   return { commands, clock, work, leases, notices, settle, turnMs: 600_000 }
 }
 
+type Fired = (at: number) => { readonly key: string; readonly at: number }
 const context = (): CommandContext => ({
   actor: { type: 'operator', id: 'test' },
   ...{ tenantId: null, environment: null, correlationId: 'advance', commandId: randomUUID() },
@@ -69,6 +81,21 @@ const context = (): CommandContext => ({
 const advance = (by: { seconds: number } | { to: number }) => advanceClock(partsOf(bench), by, context())
 
 describe('advancing the virtual clock', () => {
+  test('what waits for somebody who is away is looked at once after the move, and in time once they are back', async () => {
+    const [start, day, quarter] = [bench.clock.now(), 86_400_000, 15 * 60_000]
+    await setAlarm('bank', start + 10_000, 'call')
+    await setAlarm('noon', start + day / 2)
+    await advance({ to: start + day })
+    await drain(bench.drainParts(runner), 10_000)
+    const [bank, noon] = ['bank', 'noon'].map((key) => (at: number) => ({ key, at })) as [Fired, Fired]
+    const looks = [start + 10_000, start + 10_000, start + day / 2, start + day]
+    const first = [...looks.map(bank), noon(start + day / 2)].sort((a, b) => a.at - b.at)
+    expect(fired.toSorted((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))).toEqual(first)
+    isAway = false
+    await advance({ to: start + 2 * day })
+    expect(fired.slice(first.length)).toEqual([bank(start + day + quarter)])
+  })
+
   test('timers fire in order, each at its own due time, and those they set on the way too', async () => {
     const start = bench.clock.now()
     onRing = async ({ key }) => {

@@ -239,6 +239,30 @@ test('a debit that has ended, although the bank took its entry, is found', async
   expect(await whatDiffers()).toEqual([...before, ['file_differs', leg, carrier_id]])
 })
 
+test('a debit that has ended, although the bank took its batch and would not take another, is found', async () => {
+  const before = await whatDiffers()
+  const [taken, refused, file_id] = [await debited(500), await debited(500), newId()]
+  const { batch_closes_at: closes } = (await app.commands.load(bankDebit, taken)).state!
+  await recordBankFile(app, { file_id, batch_closes_at: closes! }, [taken], { others: [refused] })
+  for (const [index, leg] of [taken, refused].entries()) {
+    const entry = { traceNumber: `02100002000000${index + 1}`, entryDate: '2026-12-02' }
+    await tell(
+      leg,
+      { type: 'Fail', note: 'The policy is cancelled', at: at() },
+      { type: 'PutInFile', ofBatch: closes!, fileId: file_id, ...entry, at: at() },
+    )
+  }
+  const answer = { type: 'Answer', reason: null, reportId: null } as const
+  const commands = [
+    { type: 'RecordExposed' as const, at: at() },
+    { type: 'RecordFetched' as const, at: at() },
+    { ...answer, batchNumber: 1, outcome: 'accepted' as const, at: at() },
+    { ...answer, batchNumber: 2, outcome: 'rejected' as const, at: at() },
+  ]
+  accepted(await app.commands.execute(bankFile, file_id, commands, operatorContext()))
+  expect(await whatDiffers()).toEqual([...before, ['file_differs', taken, carrier_id]])
+})
+
 test('a file that could not be written yet holds up no comparison', async () => {
   const before = await whatDiffers()
   const [file_id, batch_closes_at] = [newId(), now()]

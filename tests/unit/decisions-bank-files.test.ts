@@ -27,7 +27,6 @@ import {
   bankReport,
   PARKED_TOLD,
 } from '../../domain/banking/bank-report.ts'
-import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
 import {
   MicroDepositsInFile,
   MicroDepositsLeftOut,
@@ -35,7 +34,8 @@ import {
   MicroDepositsOrdered,
   microDeposits,
   microDepositsOfBatch,
-} from '../../domain/banking/rail-deposits.ts'
+} from '../../domain/banking/micro-deposits.ts'
+import { PayerAccountCorrected, payerCorrection } from '../../domain/banking/payer-correction.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import { fold } from '../../domain/kernel/decider.ts'
 import { decisions } from '../support/decider-spec.ts'
@@ -245,6 +245,18 @@ decisions(bankFileNumbers, [
   ['begin with the first', [], take(), [taken('2026-11-24', 'A', 1)]],
   ['go on', [taken('2026-11-24', 'A', 1)], take(), [taken('2026-11-24', 'B', 11)]],
   ['begin a day with A', [taken('2026-11-24', 'A', 1)], take('2026-11-25'), [taken('2026-11-25', 'A', 11)]],
+  [
+    'stay with the latest day where a clock is behind',
+    [taken('2026-11-24', 'A', 1), taken('2026-11-25', 'A', 11)],
+    take('2026-11-24'),
+    [taken('2026-11-25', 'B', 21)],
+  ],
+  [
+    'count on from where days went back once',
+    [taken('2026-11-25', 'A', 1), taken('2026-11-24', 'A', 11), taken('2026-11-25', 'A', 21)],
+    take('2026-11-25'),
+    [taken('2026-11-25', 'C', 31)],
+  ],
   ['go from Z to 0', aDay.slice(0, 26), take(), [taken('2026-11-24', '0', 261)]],
   ['end with 9', aDay.slice(0, 35), take(), [taken('2026-11-24', '9', 351)]],
   ['are used up after that', aDay, take(), { kind: 'too_many', code: 'no_file_modifier' }],

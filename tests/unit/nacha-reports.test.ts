@@ -28,7 +28,7 @@ describe('a file of reports', () => {
     ])
   })
 
-  test('may have lost its line breaks, its blanks at the ends of lines, or its filling, or have others', () => {
+  test('may have lost its line breaks, its blanks at the ends of lines, or its filling, or have others, or marks of its end', () => {
     const text = reportFile([returned])
     const { items } = readReport(text)
     for (const form of [
@@ -36,6 +36,9 @@ describe('a file of reports', () => {
       text.replaceAll('\n', '\r\n'),
       text.replace(/ +$/gm, ''),
       reportFile([returned], { filled: false }),
+      `${text}\r\n  \r\n`,
+      ...['\x1a', '\x1a\x1a\r\n', '\r\n\x1a\x1a', '\r\n  \r\n\x1a \r\n'].map((end) => text.trimEnd() + end),
+      `${text.replaceAll('\n', '')}\x1a`,
     ]) {
       expect(readReport(form).items).toEqual(items)
     }
@@ -78,6 +81,12 @@ describe('a file of reports', () => {
     ['that was cut short', lines.slice(0, 8).join('\n'), 'the file ends where'],
     ['that was cut within a record', whole.replaceAll('\n', '').slice(0, 500), 'it was cut short'],
     ['that comes twice in one', whole + whole, 'records follow the file control'],
+    [
+      'that comes twice, each with a mark of its end',
+      `${whole}\x1a\n${whole}\x1a`,
+      'records follow the file',
+    ],
+    ['with such a mark elsewhere', whole.replace('\n', '\x1a\n'), 'line 1: the record has 95 characters'],
     [
       'whose records were reordered',
       [lines[0], lines[2], lines[1], ...lines.slice(3)].join('\n'),
@@ -156,6 +165,9 @@ describe('answers', () => {
   })
 
   const text = answersFile(answers)
+  test.each(['\x1a', '\r\n\x1a\x1a', '\r\n \r\n'])('may end with %j', (end) => {
+    expect(readAnswers(text.trimEnd() + end)).toEqual(readAnswers(text))
+  })
   test.each([
     ['cut short', text.split('\n').slice(0, 2).join('\n'), 'line 2: this should be the end'],
     ['cut within a line', text.slice(0, 100), 'line 2: the line is no JSON'],

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { EventRegistry } from '../../application/event-registry.ts'
 import { AgentCredentialIssued, AgentCredentialRevoked } from '../../domain/access/agent-credential.ts'
 import { BankAccountChanged, BankAccountCreated } from '../../domain/banking/bank-account.ts'
+import { BankCreditMatched, BankCreditUnmatched } from '../../domain/banking/bank-credit.ts'
 import {
   BankDebitGated,
   BankDebitRejected,
@@ -749,6 +750,19 @@ describe('operator alerts', () => {
     const cleared = BankReportCleared.of(data)
     expect(rowsAfter(parked, resolved, cleared)).toMatchObject([{ acknowledged_at: expect.any(String) }])
     expect(rowsAfter(parked, cleared, parked)).toMatchObject([{ acknowledged_at: null }])
+  })
+
+  it('of a credit end when it is matched, and take no note of an id that is not there', () => {
+    const data = { credit_id: id('1'), at: '2026-11-24T17:00:00.000Z' }
+    const unmatched = BankCreditUnmatched.of({ ...data, leg_id: id('2') })
+    const matched = BankCreditMatched.of({ ...data, leg_id: id('2'), confidence: 'high' })
+    const rowsAfter = (...events: readonly DomainEvent[]) =>
+      spec.given({ stream: `bankCredit-${data.credit_id}`, events }).rows().operator_alerts
+    const noted = OperatorAlertAcknowledged.of({ alert_id: id('3'), note: null })
+    expect(rowsAfter(unmatched, noted)).toMatchObject([{ about: { leg_id: id('2') }, acknowledged_at: null }])
+    expect(rowsAfter(unmatched, matched)).toMatchObject([{ acknowledged_at: expect.any(String) }])
+    expect(rowsAfter(unmatched, matched, unmatched)).toMatchObject([{ acknowledged_at: null }])
+    expect(rowsAfter(BankCreditUnmatched.of({ ...data, leg_id: null }), matched)).toEqual([])
   })
 
   it('keep who took note, and when', () => {

@@ -1,6 +1,7 @@
 import { achAccount } from '../../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../../domain/banking/bank-debit.ts'
 import { bankFile } from '../../../domain/banking/bank-file.ts'
+import { microDeposits } from '../../../domain/banking/micro-deposits.ts'
 import { correctionOf, type ReportItem } from '../../../domain/banking/nacha/report.ts'
 import {
   disablesAccount,
@@ -8,7 +9,6 @@ import {
   RETURN_CODE,
 } from '../../../domain/banking/nacha/return-codes.ts'
 import { payerCorrection } from '../../../domain/banking/payer-correction.ts'
-import { microDeposits } from '../../../domain/banking/rail-deposits.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { Application } from '../../application.ts'
@@ -17,9 +17,9 @@ import { within } from '../../command-handling/verbs.ts'
 import { derivedId } from '../../event-registry.ts'
 import { correctAchAccount, disableNumbers } from '../ach-accounts.ts'
 import { correctionIdOf, correctPayerAccount } from '../payer-corrections.ts'
+import type { FileApp } from './file-app.ts'
 import { type ItemOutcome, parked } from './item-outcome.ts'
 import { endDeposits } from './micro-deposits.ts'
-import type { FileApp } from './parts.ts'
 import type { SentEntry, sentEntries } from './sent-entries.ts'
 
 export interface ItemParts {
@@ -35,14 +35,14 @@ export async function applyItem(
   item: ReportItem,
   context: CommandContext,
 ): Promise<ItemOutcome> {
-  if (item.companyId !== parts.app.bankFiles.originator.companyId) {
-    return parked('Its batch is of another company')
-  }
   if (item.kind === 'other') return parked('It is neither a return nor a notification of change')
   const sent = await parts.find(item.originalTrace)
   if (sent.length === 0) return parked('No entry was sent with this trace number')
+  const { companyId: today } = parts.app.bankFiles.originator
+  const ours = sent.filter(({ companyId }) => (companyId ?? today) === item.companyId)
+  if (ours.length === 0) return parked('Its batch is of another company')
   const entry =
-    item.kind === 'change' ? sent[0]! : sent.find(({ amountCents }) => amountCents === item.amountCents)
+    item.kind === 'change' ? ours[0]! : ours.find(({ amountCents }) => amountCents === item.amountCents)
   if (!entry) return parked('The entry with this trace number was sent with another amount')
   await recordSent(parts.app, entry.fileId, context)
   return item.kind === 'change'

@@ -7,7 +7,7 @@ import type { EventOf } from '../../../domain/kernel/event-type.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
-import type { FileApp } from './parts.ts'
+import type { FileApp } from './file-app.ts'
 
 /** What some entries of a file are for, one after the other. */
 export type EntriesChunk = EventOf<typeof BankFileEntriesRecorded>['data']

@@ -8,7 +8,8 @@ import {
 import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
-import { archivedFile, type FileApp } from './parts.ts'
+import type { FileApp } from './file-app.ts'
+import { archivedFile } from './file-references.ts'
 
 /**
  * Brings a file that is recorded to its name in the outbox, and records that. One that is neither beside its place nor in

@@ -3,9 +3,10 @@ import type { Application } from '../../application.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { whileOwned } from '../../ownership/while-owned.ts'
 import type { Leases } from '../../ports/leases.ts'
+import { ProviderUnavailable } from '../../ports/provider.ts'
 import { lookAfterFile } from './expose-files.ts'
+import type { FileApp } from './file-app.ts'
 import { filesLookedAfter } from './list-files.ts'
-import type { FileApp } from './parts.ts'
 import { takeReports } from './take-reports.ts'
 
 /** Until another process may take over, or a look that failed is repeated, in real milliseconds. */
@@ -40,6 +41,9 @@ export async function lookAtFolders(
     // one folder that cannot be used does not hold up the other
     taken = await takeReports(app, context)
   }
+  // also while nothing is looked for in it
+  const [away] = await app.bankFiles.folders.unusable()
+  if (away !== undefined) throw new ProviderUnavailable(`The ${away} of the bank cannot be used`)
   return { taken, ...found }
 }
 

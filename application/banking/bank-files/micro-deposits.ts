@@ -1,12 +1,12 @@
 import { achAccount, awaitsDeposits } from '../../../domain/banking/ach-account.ts'
-import { writtenName } from '../../../domain/banking/nacha/characters.ts'
-import type { DraftEntry } from '../../../domain/banking/nacha/draft.ts'
 import {
   type MicroDepositsCommand,
   microDeposits,
   microDepositsOfBatch,
   type OrderedMicroDeposits,
-} from '../../../domain/banking/rail-deposits.ts'
+} from '../../../domain/banking/micro-deposits.ts'
+import { writtenName } from '../../../domain/banking/nacha/characters.ts'
+import type { DraftEntry } from '../../../domain/banking/nacha/draft.ts'
 import { isRoutingNumber } from '../../../domain/banking/routing-number.ts'
 import { isoTime } from '../../../domain/kernel/calendar.ts'
 import { isRejection } from '../../../domain/kernel/rejection.ts'
@@ -16,7 +16,7 @@ import type { BankAccount, MicroDeposits } from '../../ports/bank-rail.ts'
 import { ProviderRefused } from '../../ports/provider.ts'
 import { amountsOf, endVerification } from '../account-verification.ts'
 import { keptAccount } from '../payer-accounts.ts'
-import type { FileApp } from './parts.ts'
+import type { FileApp } from './file-app.ts'
 
 /** Has two deposits paid with the next file, once. @throws ProviderRefused where no file can hold them. */
 export async function orderMicroDeposits(
@@ -57,14 +57,14 @@ interface DepositsBatch {
 }
 
 /**
- * The deposits that go with a batch, as entries, to the numbers as they are now: those whose verification is under way still.
- * One whose account cannot be read is left out.
+ * The deposits that go with a batch, as two entries of each order, to the numbers as they are now: those whose verification
+ * is under way still. An order whose account cannot be read is left out.
  */
 export async function* orderedDeposits(
   app: FileApp,
   { closesAt, entryDate, recorded }: DepositsBatch,
   context: CommandContext,
-): AsyncGenerator<DraftEntry> {
+): AsyncGenerator<readonly [DraftEntry, DraftEntry]> {
   const { state } = await app.commands.load(microDepositsOfBatch, batchIdOf(isoTime(closesAt)))
   for (const id of state.deposits) {
     const { state: order } = await app.commands.load(microDeposits, id)
@@ -78,9 +78,12 @@ export async function* orderedDeposits(
       await changed(app, id, { type: 'LeaveOut', note: receiver, at: app.clock.now() }, context)
       continue
     }
-    for (const amountCents of amountsOf(app, { verification_id: id })) {
-      yield { ...receiver, kind: 'micro-deposit', id, amountCents, entryDate }
-    }
+    const [one, other] = amountsOf(app, { verification_id: id })
+    const entry = { ...receiver, kind: 'micro-deposit' as const, id, entryDate }
+    yield [
+      { ...entry, amountCents: one },
+      { ...entry, amountCents: other },
+    ]
   }
 }
 

@@ -8,9 +8,10 @@ import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import { applyAnswer } from './apply-answer.ts'
 import { applyItem, type ItemParts } from './apply-item.ts'
+import type { FileApp } from './file-app.ts'
+import { archivedReport } from './file-references.ts'
 import type { ItemOutcome } from './item-outcome.ts'
-import { archivedReport, type FileApp } from './parts.ts'
-import { filesAsOfNow, sentEntries } from './sent-entries.ts'
+import { filesAsOfNow, type Parties, partiesOfFiles, sentEntries } from './sent-entries.ts'
 
 /** Items between two looks at whether the time is up. */
 const AT_ONCE = 32
@@ -33,19 +34,20 @@ export async function readReport(
   if (bytes === null)
     return recorded(app, report, refusedFor('the file is too large to be a report'), context)
   let parsed: Parsed
+  await filesAsOfNow(app)
   try {
-    parsed = parse(app, bytes)
+    parsed = parse(bytes)
+    checkParties(parsed, await partiesOfFiles(app))
   } catch (error) {
     if (!(error instanceof NachaFault)) throw error
     return recorded(app, report, refusedFor(error.message), context)
   }
-  await filesAsOfNow(app)
   const parts: ItemParts = { app, find: sentEntries(app) }
   const outcomes: (readonly [shown: Omit<ParkedItem, 'reason'>, outcome: ItemOutcome])[] = []
   let changes: Promise<unknown> = Promise.resolve()
   /** Changes go one after the other: each puts right what the one before left of an account. */
   const apply = (item: ReportItem | FileAnswer, once: CommandContext): Promise<ItemOutcome> => {
-    if ('outcome' in item) return applyAnswer(app, item, reportId, once)
+    if ('outcome' in item) return applyAnswer(app, item, { reportId, bank: parsed.from }, once)
     if (item.kind !== 'change') return applyItem(parts, item, once)
     const change = changes.then(() => applyItem(parts, item, once))
     changes = change
@@ -100,28 +102,45 @@ async function recorded(
 
 interface Parsed {
   readonly format: 'nacha' | 'answers'
+  /** Whom it is for, as files of returns say. */
+  readonly to: string | null
+  readonly from: string
   readonly items: readonly (ReportItem | FileAnswer)[]
 }
 
-/** @throws NachaFault for what is not whole, and for what another bank sent. */
-function parse({ bankFiles }: Pick<FileApp, 'bankFiles'>, bytes: Uint8Array): Parsed {
-  const { destinationRouting, originId, odfi } = bankFiles.originator
+/** @throws NachaFault for what is not whole. */
+function parse(bytes: Uint8Array): Parsed {
   const encoding = encodingByMark(bytes)
   const text = new TextDecoder(encoding ?? 'utf-8').decode(bytes)
   if (areAnswers(text)) {
     const { bank, answers } = readAnswers(text)
-    if (bank !== destinationRouting) throw new NachaFault(1, 'the answers are of another bank')
-    return { format: 'answers', items: answers }
+    return { format: 'answers', to: null, from: bank, items: answers }
   }
   // without a mark one character for each byte, whatever it is: columns count
   const records = encoding === null ? Buffer.from(bytes).toString('latin1') : text
   const { destination, origin, items } = parseReport(records)
-  const isOurs = (one: string) => one === originId || one === destinationRouting || one.startsWith(odfi)
-  if (!isOurs(destination)) throw new NachaFault(1, 'the file is for somebody else')
-  if (origin.length === 9 && /^\d+$/.test(origin) && !isOurs(origin)) {
+  return { format: 'nacha', to: destination, from: origin, items }
+}
+
+/**
+ * Refuses what another bank sent, or what is for somebody else: whatever is set today, files may have been written for
+ * another bank, and as somebody else.
+ * @throws NachaFault
+ */
+function checkParties({ to, from }: Parsed, parties: readonly Parties[]): void {
+  if (to === null) {
+    if (parties.some(({ destinationRouting }) => from === destinationRouting)) return
+    throw new NachaFault(1, 'the answers are of another bank')
+  }
+  const isOurs = (one: string) =>
+    parties.some(
+      ({ odfi, destinationRouting, originId }) =>
+        one === originId || one === destinationRouting || one.startsWith(odfi),
+    )
+  if (!isOurs(to)) throw new NachaFault(1, 'the file is for somebody else')
+  if (from.length === 9 && /^\d+$/.test(from) && !isOurs(from)) {
     throw new NachaFault(1, 'the file is of another bank')
   }
-  return { format: 'nacha', items }
 }
 
 /** Byte order marks that files may begin with, and what each says of the text behind it. */

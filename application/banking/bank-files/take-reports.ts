@@ -3,7 +3,8 @@ import { isRejection } from '../../../domain/kernel/rejection.ts'
 import type { CommandContext } from '../../command-handling/command-context.ts'
 import { derivedId } from '../../event-registry.ts'
 import { FirstFailure } from '../first-failure.ts'
-import { archivedReport, type FileApp } from './parts.ts'
+import type { FileApp } from './file-app.ts'
+import { archivedReport } from './file-references.ts'
 
 /** The id of a report, by its content. @param sha256 hex. */
 export function reportIdOf(sha256: string): string {

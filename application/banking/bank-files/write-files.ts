@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { type BankFile, bankFile, bankFileNumbers } from '../../../domain/banking/bank-file.ts'
+import { type BankFile, bankFile, bankFileNumbers, nextFileDate } from '../../../domain/banking/bank-file.ts'
 import type { BankFileData } from '../../../domain/banking/bank-file-events.ts'
 import { newYorkDate, newYorkTime, nextBankingDay } from '../../../domain/banking/banking-days.ts'
 import { writtenName } from '../../../domain/banking/nacha/characters.ts'
 import { checkForward } from '../../../domain/banking/nacha/check.ts'
 import {
-  addEntry,
+  addEntries,
   type DraftEntry,
   entriesOf as draftedEntries,
   type FileDraft,
@@ -24,8 +24,9 @@ import type { RailBatch, RailEntry } from '../../ports/bank-rail.ts'
 import { ProviderUnavailable } from '../../ports/provider.ts'
 import { entriesIdOf, entriesOf, recordEntries } from './entries.ts'
 import { exposeFile } from './expose-files.ts'
+import type { FileApp } from './file-app.ts'
+import { archivedFile, fileIdOf } from './file-references.ts'
 import { orderedDeposits } from './micro-deposits.ts'
-import { archivedFile, type FileApp, fileIdOf } from './parts.ts'
 
 /** Characters of the receiver's name. */
 const NAME_WIDTH = 22
@@ -50,20 +51,22 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
     await exposeFile(app, state.file_id, context)
   }
   let draft = newDraft(originator, limits)
-  const put = async (entry: DraftEntry) => {
-    if (addEntry(draft, entry)) return
+  const put = async (...entries: readonly [DraftEntry, ...DraftEntry[]]) => {
+    if (addEntries(draft, entries)) return
     await writeFile(app, { closesAt, part, draft, signal }, context)
     part += 1
     draft = newDraft(originator, limits)
-    if (!addEntry(draft, entry)) throw new Error('An entry does not fit into a file of its own')
+    if (!addEntries(draft, entries)) throw new Error('An entry does not fit into a file of its own')
   }
-  const ofBatch = { closesAt, entryDate: entryDateFrom(app), recorded }
-  for await (const entry of orderedDeposits(app, ofBatch, context)) await put(entry)
+  const entryDate = await entryDateFrom(app)
+  const ofBatch = { closesAt, entryDate, recorded }
+  // both of an order in one file: what is recorded is known by their order
+  for await (const both of orderedDeposits(app, ofBatch, context)) await put(...both)
   for await (const page of batch.entries) {
     signal.throwIfAborted()
     for (const entry of page) {
       if (recorded.has(entry.legId)) continue
-      const drafted = draftOf(entry, entryDateFrom(app))
+      const drafted = draftOf(entry, entryDate)
       if (typeof drafted === 'string') await batch.refuse(entry, drafted)
       else await put(drafted)
     }
@@ -81,8 +84,20 @@ export async function isInFiles({ commands }: Pick<FileApp, 'commands'>, closesA
 }
 
 /** The first day on which what is handed over now can take effect: no entry takes effect on the day it is sent. */
-function entryDateFrom({ clock }: Pick<FileApp, 'clock'>): string {
-  return nextBankingDay(newYorkDate(clock.now()))
+async function entryDateFrom(app: FileApp): Promise<string> {
+  return nextBankingDay(await fileDateFrom(app))
+}
+
+/** The day of a file that is begun now. */
+async function fileDateFrom(app: FileApp): Promise<string> {
+  const { state } = await app.commands.load(bankFileNumbers, numbersIdOf(app))
+  return nextFileDate(state, newYorkDate(app.clock.now()))
+}
+
+/** The stream of the numbers that the originator uses. */
+function numbersIdOf({ bankFiles }: Pick<FileApp, 'bankFiles'>): string {
+  const { odfi, companyId } = bankFiles.originator
+  return derivedId('bank-file-numbers', `${odfi}/${companyId}`)
 }
 
 /** An entry as a file holds it, or why none can. @param earliest where its batch was late, it takes effect later. */
@@ -117,6 +132,7 @@ async function writeFile(
   context: CommandContext,
 ): Promise<void> {
   const { folders, archive, originator } = app.bankFiles
+  const { destinationRouting: destination_routing, originId: origin_id, companyId: company_id } = originator
   const fileId = fileIdOf(closesAt, part)
   const begun = await begin(app, { closesAt, part, count: sequencesOf(draft) }, context)
   const header = { date: begun.file_date, time: begun.file_time, modifier: begun.modifier }
@@ -136,6 +152,7 @@ async function writeFile(
       ...{ entries: totals.entries, debit_cents: totals.debitCents, credit_cents: totals.creditCents },
     })),
     ...{ debit_cents: file.totals.debitCents, credit_cents: file.totals.creditCents },
+    originator: { destination_routing, origin_id, company_id },
     at: isoTime(app.clock.now()),
   }
   const commandId = derivedId(context.commandId, `record/${fileId}/${sha256}`)
@@ -155,27 +172,28 @@ async function begin(
   { closesAt, part, count }: { readonly closesAt: number; readonly part: number; readonly count: number },
   context: CommandContext,
 ): Promise<BankFile> {
-  const { commands, clock, bankFiles } = app
+  const { commands, clock } = app
   const fileId = fileIdOf(closesAt, part)
   const { state: before } = await commands.load(bankFile, fileId)
-  const now = clock.now()
-  const fileDate = newYorkDate(now)
   // the header tells the day on which the file goes
-  if (before && before.count >= count && before.file_date === fileDate) return before
-  const { odfi, companyId } = bankFiles.originator
+  if (before && before.count >= count && before.file_date === (await fileDateFrom(app))) return before
+  const now = clock.now()
+  const today = newYorkDate(now)
   const taken = await commands.execute(
     bankFileNumbers,
-    derivedId('bank-file-numbers', `${odfi}/${companyId}`),
-    { type: 'TakeNumbers', fileId, fileDate, count, at: now },
+    numbersIdOf(app),
+    { type: 'TakeNumbers', fileId, fileDate: today, count, at: now },
     // numbers that are taken and not used are gone: each attempt takes its own
     { ...context, commandId: app.randomness.commandId(), mayRepeat: false },
   )
   // tomorrow there are modifiers again
   if (isRejection(taken)) throw new ProviderUnavailable(taken.message, { nothingHappened: true })
-  const { modifier, first_sequence } = taken.events[0]!.data
+  const { file_date, modifier, first_sequence } = taken.events[0]!.data
   const data = {
-    ...{ file_id: fileId, batch_closes_at: isoTime(closesAt), part, file_date: fileDate },
-    ...{ file_time: newYorkTime(now), modifier, first_sequence, count, at: isoTime(now) },
+    ...{ file_id: fileId, batch_closes_at: isoTime(closesAt), part, file_date },
+    // its day has just begun where this clock is behind
+    ...{ file_time: file_date === today ? newYorkTime(now) : '0000', modifier, first_sequence, count },
+    at: isoTime(now),
   }
   const commandId = derivedId(context.commandId, `begin/${fileId}/${first_sequence}`)
   const begun = await commands.execute(bankFile, fileId, { type: 'Begin', data }, { ...context, commandId })

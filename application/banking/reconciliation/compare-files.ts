@@ -4,10 +4,11 @@ import type { BankDebit } from '../../../domain/banking/bank-debit-state.ts'
 import { bankFile } from '../../../domain/banking/bank-file.ts'
 import type { Application } from '../../application.ts'
 import type { BankFiles } from '../../ports/bank-files.ts'
+import type { ResultOf } from '../../ports/read-database.ts'
 import { ReadModelsLate } from '../../ports/read-models.ts'
 import { type Parameter, statement } from '../../read-models/statement.ts'
 import { type EntriesChunk, entriesOf, traceAt } from '../bank-files/entries.ts'
-import { archivedFile } from '../bank-files/parts.ts'
+import { archivedFile } from '../bank-files/file-references.ts'
 import { described, type Findings } from './findings.ts'
 
 /** Files that are looked up in one go; debits that are looked at together; debits that a query tells of at the most. */
@@ -30,33 +31,62 @@ const FILES = statement('bank-files-recorded', (db, $: Parameter<Recorded>) =>
     .orderBy('seq')
     .limit($('limit')),
 )
+/** Of debits that wait in a file, or have ended although their entries stand in one. */
+const WAITS_OR_ENDED = ['in_file', 'ended'] as const
 interface Misplaced {
   readonly waits: 'in_file'
-  readonly ended: 'ended'
+  readonly places: typeof WAITS_OR_ENDED
   readonly accepted: 'accepted'
   readonly limit: number
 }
+const WHOSE = [
+  ...(['booked_debits.leg_id', 'booked_debits.tenant_id', 'booked_debits.environment'] as const),
+  ...(['booked_debits.carrier_id', 'booked_debits.file_id', 'booked_debits.place'] as const),
+  ...(['booked_debits.entries', 'booked_debits.representments', 'bank_files.answer'] as const),
+] as const
 const MISPLACED = statement('debits-misplaced-in-files', (db, $: Parameter<Misplaced>) =>
   db
     .selectFrom('booked_debits')
     .leftJoin('bank_files', 'bank_files.file_id', 'booked_debits.file_id')
-    .select([
-      ...(['booked_debits.leg_id', 'booked_debits.tenant_id', 'booked_debits.environment'] as const),
-      ...(['booked_debits.carrier_id', 'booked_debits.file_id', 'booked_debits.place'] as const),
-      ...(['booked_debits.entries', 'booked_debits.representments', 'bank_files.answer'] as const),
-    ])
+    .select(WHOSE)
     .where((eb) =>
       eb.or([
         eb('booked_debits.entries', '>', eb(eb.ref('booked_debits.representments'), '+', eb.lit(1))),
+        eb.and([eb('booked_debits.place', '=', $('waits')), eb('bank_files.file_id', 'is', null)]),
+        // its money moves, although it is said to have ended before any did, or to wait
         eb.and([
-          eb('booked_debits.place', '=', $('waits')),
-          eb.or([eb('bank_files.file_id', 'is', null), eb('bank_files.answer', '=', $('accepted'))]),
+          eb('booked_debits.place', '=', ({ fn }) => fn.any($('places'))),
+          eb('bank_files.answer', '=', $('accepted')),
         ]),
-        // its money moves, although it is said to have ended before any did
-        eb.and([eb('booked_debits.place', '=', $('ended')), eb('bank_files.answer', '=', $('accepted'))]),
       ]),
     )
     .limit($('limit')),
+)
+/** Files of which the bank took some batches, with debits that wait or have ended: those of the others have. */
+const PARTLY = statement(
+  'bank-files-taken-in-part',
+  (db, $: Parameter<{ readonly places: typeof WAITS_OR_ENDED; readonly partly: 'partly' }>) =>
+    db
+      .selectFrom('booked_debits')
+      .innerJoin('bank_files', 'bank_files.file_id', 'booked_debits.file_id')
+      .select(['bank_files.file_id', 'bank_files.entries_id'])
+      .distinct()
+      .where('booked_debits.place', '=', ({ fn }) => fn.any($('places')))
+      .where('bank_files.answer', '=', $('partly')),
+)
+interface OfBatch {
+  readonly legs: readonly string[]
+  readonly fileId: string
+  readonly places: typeof WAITS_OR_ENDED
+}
+const MISPLACED_OF = statement('debits-misplaced-in-a-batch', (db, $: Parameter<OfBatch>) =>
+  db
+    .selectFrom('booked_debits')
+    .innerJoin('bank_files', 'bank_files.file_id', 'booked_debits.file_id')
+    .select(WHOSE)
+    .where('booked_debits.leg_id', '=', ({ fn }) => fn.any($('legs')))
+    .where('booked_debits.file_id', '=', $('fileId'))
+    .where('booked_debits.place', '=', ({ fn }) => fn.any($('places'))),
 )
 
 /**
@@ -80,15 +110,39 @@ export async function compareFiles(app: Application, after: string, findings: Fi
     if (page.length < PAGE) break
     last = String(page.at(-1)!.seq)
   }
-  const misplaced = { waits: 'in_file', ended: 'ended', accepted: 'accepted', limit: MOST } as const
-  for (const { place, entries, representments, answer, ...whose } of await read.query(MISPLACED, misplaced)) {
-    findings.add({
-      ...({ what: 'file_differs', ...whose } as const),
-      expected: described({ entries: `at most ${representments + 1}` }),
-      found: described({ entries, place, answer }),
-    })
+  const places = WAITS_OR_ENDED
+  const misplaced = { waits: 'in_file', places, accepted: 'accepted', limit: MOST } as const
+  for (const row of await read.query(MISPLACED, misplaced)) findings.add(differenceOf(row))
+  for (const file of await read.query(PARTLY, { places, partly: 'partly' })) {
+    await compareTaken(app, file, findings)
   }
   return files
+}
+
+type Row = ResultOf<typeof MISPLACED>
+
+function differenceOf({ place, entries, representments, answer, ...whose }: Row) {
+  return {
+    ...({ what: 'file_differs', ...whose } as const),
+    expected: described({ entries: `at most ${representments + 1}` }),
+    found: described({ entries, place, answer }),
+  }
+}
+
+/** The debits of a file that the bank took in part against that: none in what it took waits, or has ended. */
+async function compareTaken(
+  { commands, log, registry, read }: Application,
+  { file_id: fileId, entries_id }: { readonly file_id: string; readonly entries_id: string },
+  findings: Findings,
+): Promise<void> {
+  const { batches } = (await commands.load(bankFile, fileId)).state!
+  const isTaken = (number: number) =>
+    batches.some(({ batch_number, outcome }) => batch_number === number && outcome === 'accepted')
+  for await (const { batch_number, ids: legs } of entriesOf({ log, registry }, entries_id)) {
+    if (!isTaken(batch_number)) continue
+    const rows = await read.query(MISPLACED_OF, { legs, fileId, places: WAITS_OR_ENDED })
+    for (const row of rows) findings.add(differenceOf({ ...row, answer: 'accepted' }))
+  }
 }
 
 /** The entries of a file against the debits that they are of. */

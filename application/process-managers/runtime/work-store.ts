@@ -191,8 +191,11 @@ export interface WorkStore {
     pieces: readonly { readonly key: string; readonly dueAt: number }[],
   ): Promise<void>
 
-  /** When the next work is due after a service-clock time, in service-clock milliseconds; null when none is. */
-  nextDue(after: number): Promise<number | null>
+  /**
+   * When the next work is due after a service-clock time, in service-clock milliseconds; null when none is.
+   * @param awayUntil until when what waits for somebody who is away counts; default: for ever.
+   */
+  nextDue(after: number, awayUntil?: number): Promise<number | null>
   /** @param request.kinds of which work; default all that is there. */
   counts(request: { readonly now: number; readonly kinds?: readonly KindOfWork[] }): Promise<WorkCounts>
   /** Kinds of the work that is there, in whatever state, with how much it is. */

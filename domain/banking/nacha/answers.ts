@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NachaFault } from './read.ts'
+import { linesOf, NachaFault } from './read.ts'
 
 /**
  * What a bank, or whoever carries files to it, answers to files: our own format, since none is common for debits. JSON
@@ -55,8 +55,7 @@ export function areAnswers(text: string): boolean {
  * @throws NachaFault
  */
 export function readAnswers(text: string): AnswersFile {
-  const lines = text.split(/\r?\n/)
-  while (lines.at(-1) === '') lines.pop()
+  const lines = linesOf(text)
   const read = <T>(schema: z.ZodType<T>, index: number, expected: string): T => {
     const parsed = schema.safeParse(json(lines[index] ?? '', index + 1))
     if (parsed.success) return parsed.data

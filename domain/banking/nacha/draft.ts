@@ -107,19 +107,29 @@ export function entriesOf({ batches }: FileDraft): number {
  * @throws RangeError for what no file can hold.
  */
 export function addEntry(draft: FileDraft, entry: DraftEntry): boolean {
-  const { kind, entryDate } = entry
-  const detail = detailOf(entry)
-  const line = untracedEntry(detail)
+  return addEntries(draft, [entry])
+}
+
+/**
+ * Puts entries of one kind and date into a file, all of them or none: no other file holds some of them.
+ * @returns false where the file is full: the entries belong into the next one.
+ * @throws RangeError for what no file can hold.
+ */
+export function addEntries(draft: FileDraft, entries: readonly [DraftEntry, ...DraftEntry[]]): boolean {
+  const [{ kind, entryDate }] = entries
+  const details = entries.map(detailOf)
+  const lines = details.map(untracedEntry)
+  const added = details.map(totalsOf).reduce(plus)
   const key = `${entryDate} ${DESCRIPTIONS[kind]}`
   const batch = draft.batches.get(key) ?? {
     ...{ kind, entryDate, lines: [], ids: [], amounts: [], totals: NO_TOTALS },
   }
-  const inBatch = plus(batch.totals, totalsOf(detail))
-  const inFile = plus(draft.totals, totalsOf(detail))
+  const inBatch = plus(batch.totals, added)
+  const inFile = plus(draft.totals, added)
   if (!fits(draft, inBatch, inFile)) return false
-  batch.lines.push(line)
-  batch.ids.push(entry.id)
-  batch.amounts.push(entry.amountCents)
+  batch.lines.push(...lines)
+  batch.ids.push(...entries.map(({ id }) => id))
+  batch.amounts.push(...entries.map(({ amountCents }) => amountCents))
   batch.totals = inBatch
   draft.totals = inFile
   draft.batches.set(key, batch)

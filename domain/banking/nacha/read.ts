@@ -68,13 +68,25 @@ export interface ReadAddenda {
 
 export type ReadPart = ReadHeader | ReadBatch | ReadEntry
 
+/** ^Z, by which systems that come from DOS mark the end of a file. */
+const END_OF_FILE = '\x1a'
+
+/** The lines of a text. Blank ones at its end are none, and marks of that end stand in none. */
+export function linesOf(text: string): readonly string[] {
+  const lines = text.split(/\r?\n/)
+  while (lines.at(-1)?.replaceAll(END_OF_FILE, '').trim() === '') lines.pop()
+  let last = lines.pop()
+  if (last === undefined) return []
+  while (last.endsWith(END_OF_FILE)) last = last.slice(0, -1)
+  return [...lines, last]
+}
+
 /**
  * The records of a text: one a line, or one after the other without line breaks. Blanks at the end of a line may be missing.
  * @throws NachaFault
  */
 export function recordsOf(text: string): readonly string[] {
-  const lines = text.split(/\r?\n/)
-  while (lines.at(-1) === '') lines.pop()
+  const lines = linesOf(text)
   if (lines.length === 0) throw new NachaFault(0, 'the file is empty')
   const [only] = lines
   if (lines.length === 1 && only!.length > RECORD_LENGTH) {

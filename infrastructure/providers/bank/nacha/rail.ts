@@ -1,5 +1,5 @@
+import type { FileApp } from '../../../../application/banking/bank-files/file-app.ts'
 import { orderMicroDeposits } from '../../../../application/banking/bank-files/micro-deposits.ts'
-import type { FileApp } from '../../../../application/banking/bank-files/parts.ts'
 import { writeFiles } from '../../../../application/banking/bank-files/write-files.ts'
 import type { BankRail, MicroDeposits, RailBatch } from '../../../../application/ports/bank-rail.ts'
 

@@ -1,15 +1,5 @@
 import { isoTime } from '../../../domain/kernel/calendar.ts'
-import type { Application } from '../../application.ts'
 import { derivedId } from '../../event-registry.ts'
-import type { BankFiles } from '../../ports/bank-files.ts'
-
-/** What of the service files are written with. */
-export type FileApp = Pick<
-  Application,
-  'log' | 'registry' | 'commands' | 'clock' | 'vault' | 'personalData' | 'randomness'
-> & {
-  readonly bankFiles: BankFiles
-}
 
 /** The id of a part of a batch. @param closesAt of the batch, epoch milliseconds. */
 export function fileIdOf(closesAt: number, part: number): string {
