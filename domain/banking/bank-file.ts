@@ -272,26 +272,21 @@ export const bankFileEntries: Decider<
 /** The letters and digits that tell files of a day apart, in their order. */
 const MODIFIERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 
+/** Clocks of processes differ: a day is counted for longer than they can. */
+const COUNTED_DAYS = 8
+
 /** The numbers that an originator has used at a bank. */
 export interface BankFileNumbers {
   readonly next_sequence: number
-  /** The latest day of which there is a file. */
-  readonly date: CalendarDate | null
-  /** Modifiers that were used on that day. */
-  readonly used: number
+  /** The latest days of files, at most {@link COUNTED_DAYS}, with how many modifiers each has used. */
+  readonly used: Readonly<Record<CalendarDate, number>>
 }
 export interface TakeNumbersCommand {
   readonly type: 'TakeNumbers'
   readonly fileId: string
-  /** Today, by the clock of whoever asks; where another clock was ahead of it, the numbers are of that one's day. */
   readonly fileDate: CalendarDate
   readonly count: number
   readonly at: number
-}
-
-/** The day of the next file: days of files never go back, whichever clock is asked. @param today in New York. */
-export function nextFileDate({ date }: Pick<BankFileNumbers, 'date'>, today: CalendarDate): CalendarDate {
-  return date === null || date < today ? today : date
 }
 
 export const bankFileNumbers: Decider<
@@ -301,18 +296,14 @@ export const bankFileNumbers: Decider<
 > = {
   category: 'bankFileNumbers',
   events: [BankFileNumbersTaken],
-  initialState: { next_sequence: 1, date: null, used: 0 },
-  sizeOf: () => 128,
-  evolve(state, { data: { file_date, first_sequence, count } }) {
-    const next_sequence = first_sequence + count
-    const date = nextFileDate(state, file_date)
-    // days went back once
-    if (date !== file_date) return { ...state, next_sequence }
-    return { next_sequence, date, used: date === state.date ? state.used + 1 : 1 }
+  initialState: { next_sequence: 1, used: {} },
+  sizeOf: () => 512,
+  evolve({ used: before }, { data: { file_date, first_sequence, count } }) {
+    const days = Object.entries({ ...before, [file_date]: (before[file_date] ?? 0) + 1 }).sort()
+    return { next_sequence: first_sequence + count, used: Object.fromEntries(days.slice(-COUNTED_DAYS)) }
   },
-  decide({ fileId: file_id, fileDate, count, at }, state) {
-    const file_date = nextFileDate(state, fileDate)
-    const modifier = MODIFIERS[file_date === state.date ? state.used : 0]
+  decide({ fileId: file_id, fileDate: file_date, count, at }, state) {
+    const modifier = MODIFIERS[state.used[file_date] ?? 0]
     if (modifier === undefined) {
       const why = `There are ${MODIFIERS.length} files of this day already: no other can be told apart from them`
       return reject('too_many', 'no_file_modifier', why)

@@ -236,16 +236,6 @@ describe('a batch', () => {
   })
 })
 
-test('a file is of the day of the one before where the clock of who writes it is behind', async () => {
-  const entry = entryOf()
-  await submit([entry], { ...app, clock: { ...app.clock, now: () => app.clock.now() + DAY } })
-  await submit([entry, entryOf()])
-  const [first, second] = [(await fileOf(0))!, (await fileOf(1))!]
-  expect(second).toMatchObject({ file_date: first.file_date, file_time: '0000', status: 'exposed' })
-  expect(second.modifier > first.modifier).toBe(true)
-  expect(second.batches[0]!.entry_date > second.file_date).toBe(true)
-})
-
 describe('a file that is not where it should be', () => {
   test('is uncertain, and exposed again or treated as sent by a person only', async () => {
     await submit([entryOf()])

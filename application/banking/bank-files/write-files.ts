@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type BankFile, bankFile, bankFileNumbers, nextFileDate } from '../../../domain/banking/bank-file.ts'
+import { type BankFile, bankFile, bankFileNumbers } from '../../../domain/banking/bank-file.ts'
 import type { BankFileData } from '../../../domain/banking/bank-file-events.ts'
 import { newYorkDate, newYorkTime, nextBankingDay } from '../../../domain/banking/banking-days.ts'
 import { writtenName } from '../../../domain/banking/nacha/characters.ts'
@@ -58,15 +58,14 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
     draft = newDraft(originator, limits)
     if (!addEntries(draft, entries)) throw new Error('An entry does not fit into a file of its own')
   }
-  const entryDate = await entryDateFrom(app)
-  const ofBatch = { closesAt, entryDate, recorded }
+  const ofBatch = { closesAt, entryDate: entryDateFrom(app), recorded }
   // both of an order in one file: what is recorded is known by their order
   for await (const both of orderedDeposits(app, ofBatch, context)) await put(...both)
   for await (const page of batch.entries) {
     signal.throwIfAborted()
     for (const entry of page) {
       if (recorded.has(entry.legId)) continue
-      const drafted = draftOf(entry, entryDate)
+      const drafted = draftOf(entry, entryDateFrom(app))
       if (typeof drafted === 'string') await batch.refuse(entry, drafted)
       else await put(drafted)
     }
@@ -84,20 +83,8 @@ export async function isInFiles({ commands }: Pick<FileApp, 'commands'>, closesA
 }
 
 /** The first day on which what is handed over now can take effect: no entry takes effect on the day it is sent. */
-async function entryDateFrom(app: FileApp): Promise<string> {
-  return nextBankingDay(await fileDateFrom(app))
-}
-
-/** The day of a file that is begun now. */
-async function fileDateFrom(app: FileApp): Promise<string> {
-  const { state } = await app.commands.load(bankFileNumbers, numbersIdOf(app))
-  return nextFileDate(state, newYorkDate(app.clock.now()))
-}
-
-/** The stream of the numbers that the originator uses. */
-function numbersIdOf({ bankFiles }: Pick<FileApp, 'bankFiles'>): string {
-  const { odfi, companyId } = bankFiles.originator
-  return derivedId('bank-file-numbers', `${odfi}/${companyId}`)
+function entryDateFrom({ clock }: Pick<FileApp, 'clock'>): string {
+  return nextBankingDay(newYorkDate(clock.now()))
 }
 
 /** An entry as a file holds it, or why none can. @param earliest where its batch was late, it takes effect later. */
@@ -172,28 +159,27 @@ async function begin(
   { closesAt, part, count }: { readonly closesAt: number; readonly part: number; readonly count: number },
   context: CommandContext,
 ): Promise<BankFile> {
-  const { commands, clock } = app
+  const { commands, clock, bankFiles } = app
   const fileId = fileIdOf(closesAt, part)
   const { state: before } = await commands.load(bankFile, fileId)
-  // the header tells the day on which the file goes
-  if (before && before.count >= count && before.file_date === (await fileDateFrom(app))) return before
   const now = clock.now()
-  const today = newYorkDate(now)
+  const fileDate = newYorkDate(now)
+  // the header tells the day on which the file goes
+  if (before && before.count >= count && before.file_date === fileDate) return before
+  const { odfi, companyId } = bankFiles.originator
   const taken = await commands.execute(
     bankFileNumbers,
-    numbersIdOf(app),
-    { type: 'TakeNumbers', fileId, fileDate: today, count, at: now },
+    derivedId('bank-file-numbers', `${odfi}/${companyId}`),
+    { type: 'TakeNumbers', fileId, fileDate, count, at: now },
     // numbers that are taken and not used are gone: each attempt takes its own
     { ...context, commandId: app.randomness.commandId(), mayRepeat: false },
   )
   // tomorrow there are modifiers again
   if (isRejection(taken)) throw new ProviderUnavailable(taken.message, { nothingHappened: true })
-  const { file_date, modifier, first_sequence } = taken.events[0]!.data
+  const { modifier, first_sequence } = taken.events[0]!.data
   const data = {
-    ...{ file_id: fileId, batch_closes_at: isoTime(closesAt), part, file_date },
-    // its day has just begun where this clock is behind
-    ...{ file_time: file_date === today ? newYorkTime(now) : '0000', modifier, first_sequence, count },
-    at: isoTime(now),
+    ...{ file_id: fileId, batch_closes_at: isoTime(closesAt), part, file_date: fileDate },
+    ...{ file_time: newYorkTime(now), modifier, first_sequence, count, at: isoTime(now) },
   }
   const commandId = derivedId(context.commandId, `begin/${fileId}/${first_sequence}`)
   const begun = await commands.execute(bankFile, fileId, { type: 'Begin', data }, { ...context, commandId })
