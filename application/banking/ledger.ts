@@ -107,7 +107,10 @@ function run(
       eb.ref(isLegacy ? ('transaction_id' as 'leg_id') : 'leg_id').as('id'),
       eb.lit(isLegacy).as('is_legacy'),
     ])
-  const sorted = COLUMNS_OF[orderOf(table, sort)].reduce((query, column) => query.orderBy(column, order), rows)
+  const sorted = COLUMNS_OF[orderOf(table, sort)].reduce(
+    (query, column) => query.orderBy(column, order),
+    rows,
+  )
   return db.selectFrom(sorted.limit($('end')).as('run')).selectAll()
 }
 
