@@ -213,8 +213,8 @@ const places = new Map<string, { host: string; port: string; path: string }>()
 function placeOf(url: string): { host: string; port: string; path: string } {
   let place = places.get(url)
   if (!place) {
-    const { hostname: host, port, pathname: path } = new URL(url)
-    place = { host, port, path }
+    const { hostname: host, port, pathname, search } = new URL(url)
+    place = { host, port, path: pathname + search }
     places.set(url, place)
   }
   return place

@@ -38,6 +38,8 @@ const { metafile } = await build({
   ...options,
   entryPoints: Object.fromEntries(Object.entries(PROGRAMS).filter(([name]) => isBuilt(name))),
   outdir: 'dist',
+  // a running program keeps its source maps in memory: of the sources it needs the names and lines only
+  sourcesContent: false,
   // what only some commands need is loaded by them
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',

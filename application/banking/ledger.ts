@@ -22,8 +22,8 @@ import { STATUS_GROUPS, type Statuses, statusesOf, TRANSACTION_STATUSES } from '
 
 /**
  * The ledger: bank debits and records of the legacy service in one list of millions. A page is read from sorted runs of
- * indexes that the database merges, one for each table; by time of creation one for each status that is asked for, too. It
- * costs what it skips and shows, not what matches.
+ * indexes that the database merges, one for each table; where a table is read by time of creation, one for each status that
+ * is asked for, too. It costs what it skips and shows, not what matches.
  */
 
 /** What the ledger can be sorted by. */
@@ -32,13 +32,19 @@ export type Sort = (typeof SORTS)[number]
 const ORDERS = ['asc', 'desc'] as const
 export type Order = (typeof ORDERS)[number]
 
-/** Columns by which rows stand in order: each table has an index of them, or of the first ones. */
+/** Columns by which rows stand in order. */
 const COLUMNS_OF = {
   created_at: ['created_at', 'seq'],
   amount_cents: ['amount_cents', 'seq'],
   status: ['status', 'created_at', 'seq'],
   effective_date: ['effective_date', 'seq'],
 } as const satisfies Readonly<Record<Sort, readonly string[]>>
+
+/** The order in which a table is read for a sort: it has an index of its columns, or of the first ones. */
+function orderOf(table: Table, sort: Sort): Sort {
+  // a record counts as created at the beginning of the day on which it takes effect
+  return table === 'legacy_collections' && sort === 'effective_date' ? 'created_at' : sort
+}
 
 /** What the ledger is narrowed to; null is everything. */
 export interface LedgerFilter {
@@ -101,7 +107,10 @@ function run(
       eb.ref(isLegacy ? ('transaction_id' as 'leg_id') : 'leg_id').as('id'),
       eb.lit(isLegacy).as('is_legacy'),
     ])
-  const sorted = COLUMNS_OF[sort].reduce((query, column) => query.orderBy(column, order), rows)
+  const sorted = COLUMNS_OF[orderOf(table, sort)].reduce(
+    (query, column) => query.orderBy(column, order),
+    rows,
+  )
   return db.selectFrom(sorted.limit($('end')).as('run')).selectAll()
 }
 
@@ -125,16 +134,11 @@ function pageOf(name: string, sorting: { readonly sort: Sort; readonly order: Or
 
 /** Of each table one run, or one for each of some statuses. */
 function runsOf(sort: Sort, statuses: Statuses | null): readonly Run[] {
-  if (sort !== 'created_at' || statuses === null) {
-    return [
-      { table: 'bank_debits', status: 'all' },
-      { table: 'legacy_collections', status: 'all' },
-    ]
-  }
-  return [
-    ...statuses.debits.map((_, place): Run => ({ table: 'bank_debits', status: `debits${place}` })),
-    ...statuses.legacy.map((_, place): Run => ({ table: 'legacy_collections', status: `legacy${place}` })),
-  ]
+  const runs = (table: Table, word: 'debits' | 'legacy'): readonly Run[] =>
+    statuses === null || orderOf(table, sort) !== 'created_at'
+      ? [{ table, status: 'all' }]
+      : statuses[word].map((_, place) => ({ table, status: `${word}${place}` }))
+  return [...runs('bank_debits', 'debits'), ...runs('legacy_collections', 'legacy')]
 }
 
 function nameOf(sort: Sort, order: Order, runs: readonly Run[]): string {

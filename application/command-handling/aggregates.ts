@@ -49,7 +49,7 @@ const READ_PAGE = 32
 /** Events in which the first append is looked for: what is created in one append has fewer. */
 const FIRST_EVENTS = 8
 /** Of all cached aggregates: a state takes about as much as its events, unless its decider knows better. */
-const CACHE_BYTES = 64 * 1024 * 1024
+const CACHE_BYTES = 48 * 1024 * 1024
 /** Streams without events that are known as such: who probes with invented ids pushes out others of these only. */
 const EMPTY_STREAMS = 10_000
 /** What a cached aggregate takes at the least. */

@@ -35,7 +35,6 @@ export const legacyCollections = table('legacy_collections', {
     ['tenant_id', 'environment', 'created_at'],
     ['tenant_id', 'environment', 'status', 'created_at', 'carrier_id'],
     ['tenant_id', 'environment', 'amount_cents', 'status', 'carrier_id'],
-    ['tenant_id', 'environment', 'effective_date', 'status', 'carrier_id'],
     ['tenant_id', 'environment', 'carrier_id', 'created_at', 'status'],
     ['policy_id'],
     // of an employer, and what a debit of the same amount would collect again

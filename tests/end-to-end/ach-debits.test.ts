@@ -459,6 +459,9 @@ describe('the ledger', () => {
     expect((await found('&sort_by=effective_date&sort_order=asc')).slice(4)).toEqual([
       ...['submitted', 'pending', 'cancelled', 'open'],
     ])
+    expect((await found('&sort_by=effective_date&status=COMPLETED')).toReversed()).toEqual([
+      ...['legacy at_sb', 'legacy sb_remit', 'submitted'],
+    ])
     expect(await found('&sort_by=status&sort_order=asc&from_date=2025-02-01')).toEqual([
       ...['pending', 'cancelled', 'open', 'submitted'],
     ])
