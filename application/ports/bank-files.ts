@@ -33,6 +33,8 @@ export interface BankFolders {
   look(name: string, sha256: string): Promise<FilePlace>
   /** Gives a file that was staged with that content its name, at once, and removes what other attempts have left of it. */
   expose(name: string, sha256: string): Promise<void>
+  /** Removes what was staged of a file: it holds account numbers, and goes nowhere. */
+  withdraw(name: string): Promise<void>
   /** Names of files that have come, in their order; whoever brings one gives it its name when it is whole. */
   incoming(): Promise<readonly string[]>
   /** A file that has come; null: it is gone. */

@@ -287,6 +287,9 @@ describe('a file that is not where it should be', () => {
     expect(await lookAfterFile(app, file_id, operatorContext())).toBe('uncertain')
     const again = { type: 'ExposeAgain', note: null, at: clock.now() } as const
     await app.commands.execute(bankFile, file_id, again, operatorContext())
+    // it is staged, and no more
+    await expect(exposeFile(dyingAt(app, 1, 'after'), file_id, operatorContext())).rejects.toThrow(Crashed)
+    expect(await readdir(outbox)).toHaveLength(1)
     clock.moveTo(startOf(batches[0]!.entry_date))
     await exposeFile(app, file_id, operatorContext())
     expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['uncertain', []])
@@ -382,6 +385,7 @@ function dyingAt(on: FileApp, step: number, at: 'before' | 'after'): FileApp {
         stage: dying((name, sha256, chunks) => folders.stage(name, sha256, chunks)),
         look: (name, sha256) => folders.look(name, sha256),
         expose: dying((name, sha256) => folders.expose(name, sha256)),
+        withdraw: dying((name) => folders.withdraw(name)),
         incoming: () => folders.incoming(),
         read: (name) => folders.read(name),
         take: dying((name) => folders.take(name)),

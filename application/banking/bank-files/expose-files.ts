@@ -29,6 +29,7 @@ export async function exposeFile(app: FileApp, fileId: string, context: CommandC
     }
     // it waited for its folder until the day of its entries: a person decides again
     if (place !== 'exposed' && isTooLate(file, app.clock.now())) {
+      await folders.withdraw(name)
       await recorded(app, file, 'RecordAbsent', context)
       return
     }

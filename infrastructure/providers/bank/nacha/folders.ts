@@ -69,9 +69,13 @@ export class NachaFolders implements BankFolders {
     return this.#inOutbox(async () => {
       // another process that exposes it has been faster
       await rename(this.#hidden(name, sha256), join(this.#outbox, name)).catch(unlessMissing)
-      for (const left of await this.#leftOf(name)) await unlink(left).catch(unlessMissing)
+      await this.#removeStaged(name)
       await syncDirectory(this.#outbox)
     })
+  }
+
+  withdraw(name: string): Promise<void> {
+    return this.#inOutbox(() => this.#removeStaged(name))
   }
 
   incoming(): Promise<readonly string[]> {
@@ -140,13 +144,13 @@ export class NachaFolders implements BankFolders {
     return join(this.#outbox, `.${name}.${what}.tmp`)
   }
 
-  /** What other attempts, and processes that died, have left of a file: it holds account numbers. */
-  async #leftOf(name: string): Promise<readonly string[]> {
+  /** What any attempt, and processes that died, have left of a file: it holds account numbers. */
+  async #removeStaged(name: string): Promise<void> {
     // its id, after the day and the modifier of an attempt
     const id = name.slice(name.lastIndexOf('-') + 1)
     const isOfIt = (one: string) => one.startsWith('.') && one.includes(`-${id}.`) && one.endsWith('.tmp')
-    const names = await readdir(this.#outbox)
-    return names.filter(isOfIt).map((one) => join(this.#outbox, one))
+    const left = (await readdir(this.#outbox)).filter(isOfIt)
+    for (const one of left) await unlink(join(this.#outbox, one)).catch(unlessMissing)
   }
 
   #inOutbox<Result>(run: () => Promise<Result>): Promise<Result> {
