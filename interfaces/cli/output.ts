@@ -21,10 +21,14 @@ const PLAIN = {
 /** Characters of an object that stand on one line of a cell; a longer one has a line for each field. */
 const LINE = 100
 
+/** A line of a table: the library takes quadratic time over longer ones. */
+const TABLE_LINE = /.{1,500}/gsu
+
 /** One resource: its fields one below another. */
 export function resource(data: unknown): Output {
   const table = new Table(PLAIN)
-  for (const [name, value] of Object.entries((data ?? {}) as Json)) table.push({ [name]: cell(value) })
+  for (const [name, value] of Object.entries((data ?? {}) as Json))
+    table.push(...linesOf([name, cell(value)]))
   return { json: data, text: table.length > 0 ? table.toString() : 'nothing' }
 }
 
@@ -36,17 +40,23 @@ export function rows(
   if (data.length === 0) return 'nothing'
   const table = new Table({ ...PLAIN, head: Object.keys(columns) })
   for (const row of data as readonly Json[]) {
-    table.push(
-      Object.values(columns).map((column) =>
-        typeof column !== 'string'
-          ? cell(column(row))
-          : column.endsWith('_cents')
-            ? amount(valueAt(row, column))
-            : cell(valueAt(row, column)),
-      ),
+    const cells = Object.values(columns).map((column) =>
+      typeof column !== 'string'
+        ? cell(column(row))
+        : column.endsWith('_cents')
+          ? amount(valueAt(row, column))
+          : cell(valueAt(row, column)),
     )
+    table.push(...linesOf(cells))
   }
   return table.toString()
+}
+
+/** A row of a table for each line of its cells: for each line of a cell the library measures the whole cell. */
+function linesOf(cells: readonly string[]): string[][] {
+  const columns = cells.map((text) => text.split('\n').flatMap((line) => line.match(TABLE_LINE) ?? ['']))
+  const count = Math.max(...columns.map(({ length }) => length))
+  return Array.from({ length: count }, (_, index) => columns.map((lines) => lines[index] ?? ''))
 }
 
 function valueAt(row: Json, path: string): unknown {
