@@ -8,7 +8,8 @@ function parse(text: string, sliceBytes = 1): ReturnType<typeof parseJson> {
   const bytes = Buffer.from(text)
   const whole = parseJson(bytes)
   const sliced = parseJson(bytes, sliceBytes)
-  if (whole.ok || whole.kind === 'duplicate_key' || whole.kind === 'characters' || whole.kind === 'numbers') expect(sliced).toEqual(whole)
+  if (whole.ok || whole.kind === 'duplicate_key' || whole.kind === 'characters' || whole.kind === 'numbers')
+    expect(sliced).toEqual(whole)
   else expect(sliced).toMatchObject({ ok: false, kind: whole.kind })
   return whole
 }
