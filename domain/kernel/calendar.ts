@@ -38,7 +38,8 @@ export function isoTime(epochMs: number): string {
   return new Date(epochMs).toISOString()
 }
 
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
+// hour 24 is the next day's 0, so that the date as it is written would be another one
+const TIME = /^\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
 
 /** An ISO 8601 time with a zone in epoch milliseconds, or null. */
 export function parseTime(text: string): number | null {

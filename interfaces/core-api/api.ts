@@ -46,7 +46,7 @@ const coreApi: Api = {
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? (value as Readonly<Record<string, unknown>>)
       : {},
-  unreadable: (kind) => (kind === 'characters' ? 'Invalid characters' : 'Invalid JSON'),
+  unreadable: (kind) => (kind === 'characters' || kind === 'numbers' ? `Invalid ${kind}` : 'Invalid JSON'),
   refuse,
   rejected: (rejection) => refusalOf(rejection, ERROR_WORDS),
   writeError: writeCoreError,

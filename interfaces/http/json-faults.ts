@@ -3,8 +3,13 @@
  * builds a path only for the place that it finds.
  */
 
+import { isRounded } from './json-numbers.ts'
+
+/** What a value or key is refused for; `numbers`: reading changes them. */
+export type PlacedFault = 'duplicate_key' | 'characters' | 'numbers'
+
 /** `values`: the body holds more values, or an object in it more members, than may be. */
-export type JsonFault = 'syntax' | 'duplicate_key' | 'depth' | 'encoding' | 'characters' | 'values'
+export type JsonFault = PlacedFault | 'syntax' | 'depth' | 'encoding' | 'values'
 
 /** Ends the parsing of a body. */
 export class Refusal {
@@ -90,9 +95,19 @@ interface OpenLevel {
   step: Step
 }
 
-/** Where the first key stands that an object repeats, in a text that is valid JSON; null when there is none. */
-export function findDuplicate(text: string): Step[] | null {
+/** A fault of a text, and where it stands. */
+interface Found {
+  readonly kind: PlacedFault
+  readonly steps: Step[]
+}
+
+/** Digits of a number and what may stand between them. */
+const NUMBER = /[-+.eE\d]*/y
+
+/** The first key that an object repeats, or number that reading changes, in valid JSON; null when there is none. */
+export function findInText(text: string): Found | null {
   const levels: OpenLevel[] = []
+  const found = (kind: PlacedFault): Found => ({ kind, steps: levels.map(({ step }) => step) })
   for (let at = 0; at < text.length; at += 1) {
     const char = text[at]
     const level = levels.at(-1)
@@ -102,7 +117,7 @@ export function findDuplicate(text: string): Step[] | null {
       if (!level?.keys || !isFollowedByColon(text, at + 1)) continue
       const key = JSON.parse(text.slice(start, at + 1)) as string
       level.step = key
-      if (level.keys.has(key)) return levels.map(({ step }) => step)
+      if (level.keys.has(key)) return found('duplicate_key')
       level.keys.add(key)
     } else if (char === '{') {
       levels.push({ keys: new Set(), step: '' })
@@ -112,6 +127,11 @@ export function findDuplicate(text: string): Step[] | null {
       levels.pop()
     } else if (char === ',' && typeof level?.step === 'number') {
       level.step += 1
+    } else if (char === '-' || (char! >= '0' && char! <= '9')) {
+      NUMBER.lastIndex = at
+      const [number] = NUMBER.exec(text)!
+      if (isRounded(number)) return found('numbers')
+      at += number.length - 1
     }
   }
   return null

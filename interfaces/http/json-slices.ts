@@ -1,5 +1,14 @@
 import { COLON, COMMA, skipSpace, skipSpaceBack } from './json-bytes.ts'
-import { findDuplicate, findKey, findRefused, isRefused, notJson, pathOf, syntaxAt } from './json-faults.ts'
+import {
+  findInText,
+  findKey,
+  findRefused,
+  isRefused,
+  notJson,
+  type PlacedFault,
+  pathOf,
+  syntaxAt,
+} from './json-faults.ts'
 
 type Container = unknown[] | Record<string, unknown>
 
@@ -62,8 +71,10 @@ export class Slices {
   counted = 0
   /** Whether the scan has met escapes in this slice that may stand for refused characters. */
   doubtful = false
-  /** Where the first repeated key or refused character stands. */
-  fault: { readonly kind: 'duplicate_key' | 'characters'; readonly path: string } | null = null
+  /** Whether the scan has met a number in this slice that reading changes. */
+  rounded = false
+  /** Where the first repeated key, refused character or such number stands. */
+  fault: { readonly kind: PlacedFault; readonly path: string } | null = null
   /** Where the first key stands that was left out. */
   leftOut: string | null = null
   #runs: Run[] = []
@@ -229,14 +240,17 @@ export class Slices {
     return value
   }
 
-  /** Ends a slice: looks for the repeated key where not all counted members came out, and for doubtful escapes. */
+  /**
+   * Ends a slice: looks for the repeated key where not all counted members came out, for the number where one was
+   * rounded, and for doubtful escapes.
+   */
   #judge(): void {
-    const isRepeated = this.#parsed !== this.counted
+    const isAtFault = this.#parsed !== this.counted || this.rounded
     for (const run of this.#runs) {
-      if (!isRepeated || this.fault !== null) break
+      if (!isAtFault || this.fault !== null) break
       const text = this.#bytes.toString('utf8', run.from, run.until)
-      const inside = findDuplicate(run.level === null ? text : run.level.isArray ? `[${text}]` : `{${text}}`)
-      if (inside !== null) this.#noteIn(run, 'duplicate_key', inside)
+      const found = findInText(run.level === null ? text : run.level.isArray ? `[${text}]` : `{${text}}`)
+      if (found !== null) this.#noteIn(run, found.kind, found.steps)
     }
     for (const run of this.#runs) {
       if (!this.doubtful || this.fault !== null) break
@@ -247,17 +261,14 @@ export class Slices {
     this.counted = 0
     this.#parsed = 0
     this.doubtful = false
+    this.rounded = false
   }
 
-  #noteIn(run: Run, kind: 'duplicate_key' | 'characters', inside: readonly (string | number)[]): void {
+  #noteIn(run: Run, kind: PlacedFault, inside: readonly (string | number)[]): void {
     this.fault ??= { kind, path: this.#pathIn(run, inside) }
   }
 
-  #note(
-    kind: 'duplicate_key' | 'characters',
-    level: Level | null,
-    inside: readonly (string | number)[],
-  ): void {
+  #note(kind: PlacedFault, level: Level | null, inside: readonly (string | number)[]): void {
     this.fault ??= { kind, path: this.#pathOf(level, inside) }
   }
 

@@ -215,12 +215,16 @@ function byPath(routes: readonly Route[]): Map<string, Route[]> {
   return paths
 }
 
-/** The query parameters of a request; of a repeated one the last counts. */
+/** The query parameters of a request. @throws HttpError 400 for one that is repeated, like a key of a body. */
 export function queryOf(request: express.Request): ReadonlyMap<string, string> {
   const at = request.url.indexOf('?')
-  const sent = new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1))
-  // like texts that are stored: PostgreSQL takes no NUL
-  return new Map([...sent].map(([name, value]) => [name, value.replaceAll('\0', '\ufffd')]))
+  const query = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1))) {
+    if (query.has(name)) throw new HttpError(400, null, `${name.slice(0, 60)} is given more than once`)
+    // like texts that are stored: PostgreSQL takes no NUL
+    query.set(name, value.replaceAll('\0', '\ufffd'))
+  }
+  return query
 }
 
 /** A host that listens. */

@@ -13,6 +13,7 @@ import {
   skipSpaceBack,
 } from './json-bytes.ts'
 import { type JsonFault, notJson, Refusal, syntaxAt } from './json-faults.ts'
+import { beginsNumber, endOfNumber, isRoundedAt } from './json-numbers.ts'
 import { Slices } from './json-slices.ts'
 
 /** Levels of arrays and objects that a body may nest. */
@@ -34,9 +35,9 @@ type ParsedJson =
       readonly kind: JsonFault
       /** One sentence that never quotes values of the body. */
       readonly message: string
-      /** Where, for example `employees[3].first_name`; of duplicate keys and refused characters. */
+      /** Where, for example `employees[3].first_name`; of duplicate keys, refused characters and rounded numbers. */
       readonly path?: string
-      /** What the body reads as nevertheless; of duplicate keys and refused characters. */
+      /** What the body reads as nevertheless; of the same. */
       readonly value?: unknown
     }
 
@@ -46,7 +47,8 @@ const SLICE_BYTES = 32 * 1024
 /**
  * Parses a JSON body and refuses what different readers would read differently, or what cannot be
  * stored: invalid UTF-8, duplicate keys, more than {@link MAX_DEPTH} levels, NUL characters and lone
- * surrogates in strings or keys. Keys named `__proto__` are left out.
+ * surrogates in strings or keys, numbers within the safe integers that reading would change. Keys named `__proto__` are
+ * left out.
  */
 export function parseJson(bytes: Buffer, sliceBytes = SLICE_BYTES): ParsedJson {
   const steps = parseInSlices(bytes, sliceBytes)
@@ -128,6 +130,10 @@ function* scan(bytes: Buffer, sliceBytes: number, slices: Slices): Generator<voi
       if (values > MAX_VALUES) throw tooMany(`${MAX_VALUES} values`)
       if (level.value !== null) sliceStart = at + 1
       level = slices.close(at)
+    } else if (beginsNumber(byte!)) {
+      const end = endOfNumber(bytes, at)
+      slices.rounded ||= isRoundedAt(bytes, at, end)
+      at = end - 1
     }
   }
   if (level !== root) throw notJson(': it ends too early')
@@ -141,5 +147,6 @@ function tooMany(what: string): Refusal {
 function messageOf({ kind, path }: NonNullable<Slices['fault']>): string {
   if (kind === 'duplicate_key') return `The key ${path} stands there twice`
   const where = path === '' ? 'The body' : path
+  if (kind === 'numbers') return `${where} is a number that is not kept as it is written; send fewer digits`
   return `${where} holds a character that is refused (NUL or half of a surrogate pair)`
 }

@@ -64,18 +64,20 @@ export async function idAtBeginning(request: IncomingMessage): Promise<Id> {
   return idOf({ id: memberAtBeginning(await readBeginning(request, ID_WITHIN, ID_WAIT_MS), 'id') })
 }
 
-/** Refuses a body that {@link parseJson} refused; characters of one argument are that argument's fault. */
+/** Refuses a body that {@link parseJson} refused; characters and numbers of one argument are that argument's fault. */
 export function refuseJson(
   response: ServerResponse,
   { kind, message, path = '', value }: Exclude<ReturnType<typeof parseJson>, { ok: true }>,
 ): void {
-  const argument = kind === 'characters' ? /^params\.arguments\.([a-z_]{1,60})/.exec(path)?.[1] : undefined
+  const isOfValue = kind === 'characters' || kind === 'numbers'
+  const argument = isOfValue ? /^params\.arguments\.([a-z_]{1,60})/.exec(path)?.[1] : undefined
   if (argument !== undefined) {
-    refuse(response, new RpcError(INVALID_PARAMS, `${message}: remove it`, { field: argument }), idOf(value))
+    const advice = kind === 'characters' ? `${message}: remove it` : message
+    refuse(response, new RpcError(INVALID_PARAMS, advice, { field: argument }), idOf(value))
   } else if (kind === 'values') {
     refuse(response, new RpcError(INVALID_REQUEST, message, undefined, 413))
   } else {
-    const code = kind === 'characters' ? INVALID_REQUEST : PARSE_ERROR
+    const code = isOfValue ? INVALID_REQUEST : PARSE_ERROR
     refuse(response, new RpcError(code, message, undefined, 400))
   }
 }

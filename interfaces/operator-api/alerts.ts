@@ -23,7 +23,10 @@ const Alert = z
       .describe('How often it happened since the alert is open; some kinds have one open alert for all'),
     status: z.enum(['open', 'acknowledged']),
     acknowledged_at: shownTime().nullable(),
-    acknowledged_by: z.string().nullable(),
+    acknowledged_by: z
+      .string()
+      .nullable()
+      .describe('Who took note or settled it; where it ended by itself, the part of the service that saw so'),
     note: z.string().nullable(),
   })
   .meta({ id: 'Alert' })

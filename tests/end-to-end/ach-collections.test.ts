@@ -55,6 +55,14 @@ test.each([
   ])
 })
 
+test('is refused for an amount that reading would change to one of two decimals', async () => {
+  const body = JSON.stringify(bank.collection(account, bank.entry({ totalInDollars: 0 })))
+  const answer = await collect(body.replace('"totalInDollars":0', '"totalInDollars":1.0000000000000000001'))
+  expect(refusal(answer)).toEqual([
+    ...[400, false, 'Bad Request', expect.stringContaining('policyCollections[0].totalInDollars')],
+  ])
+})
+
 test('takes one entry for each policy and key', async () => {
   const entry = bank.entry()
   for (const other of [

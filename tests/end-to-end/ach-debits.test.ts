@@ -39,6 +39,7 @@ describe('a debit', () => {
     ['effective_date', 'x'],
     ['effective_date', '2026-02-30'],
     ['effective_date', '9999-12-31'],
+    ['effective_date', '2198-12-31T24:00:00Z'],
     ['description', ''],
     ['idempotency_key', ''],
     // the rule of payment links and subscriptions
@@ -49,6 +50,15 @@ describe('a debit', () => {
     const answer = await create(bank.debit(account, { [field]: value }))
     expect(refusal(answer)).toEqual([400, false, 'Bad Request', expect.stringContaining(field)])
   })
+
+  test.each(['1000.0000000000000001', '999999999.9999999999', '12550.00000000000000005'])(
+    'is refused by the name of the amount where reading it would change it: %s',
+    async (amount) => {
+      const body = JSON.stringify({ ...bank.debit(account), amount_cents: 0 })
+      const answer = await create(body.replace('"amount_cents":0', `"amount_cents":${amount}`))
+      expect(refusal(answer)).toEqual([400, false, 'Bad Request', expect.stringMatching(/^amount_cents /)])
+    },
+  )
 
   test.each(['paygo', 'down_payment', 'installment', 'late_payment', 'extra_payment', 'overdue_payment'])(
     'is PENDING, and reads pending, for the purpose %s',
@@ -475,6 +485,11 @@ describe('the ledger', () => {
     }
     for (const query of ['sort_by=x', 'sort_order=x', 'from_date=x', 'employer_id=x', 'page=0']) {
       expect((await other.ask('GET', `/ach/transactions?${query}`)).status).toBe(400)
+    }
+    for (const query of ['limit=1&page=1&limit=2', 'status=PENDING&status=FAILED', 'page=1&page=1']) {
+      const answer = await other.ask('GET', `/ach/transactions?${query}`)
+      const [field] = query.split('=')
+      expect(refusal(answer)).toEqual([400, false, 'Bad Request', `${field} is given more than once`])
     }
     const pages = await Promise.all(
       [1, 2, 3, 4].map((page) => other.shown(`/ach/transactions?limit=2&page=${page}`)),

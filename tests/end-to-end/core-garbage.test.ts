@@ -118,6 +118,7 @@ const CORE_REFUSALS: Readonly<Record<number, readonly string[]>> = {
     'Invalid employee record',
     'Invalid JSON',
     'Invalid characters',
+    'Invalid numbers',
     'Invalid Idempotency-Key',
     'Bad request',
   ],

@@ -257,6 +257,7 @@ describe('a report of the wrong shape', () => {
     ['{"employees":[{"a":1,"a":2}]}', 'Invalid JSON'],
     ['{"employees":[{"a":"\\u0000"}]}', 'Invalid characters'],
     ['{"employees":[{"a":"\\ud800"}]}', 'Invalid characters'],
+    ['{"employees":[{"gross_wages":1234.5600000000000001}]}', 'Invalid numbers'],
   ])('body %j', async (body, error) => {
     const answer = await post(service, '/api/v1/payroll/reports', tenant.clientHeaders, body)
     expect(answer.status).toBe(400)

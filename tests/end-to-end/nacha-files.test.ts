@@ -274,6 +274,15 @@ test('a file that is lost is not sent on the day of its entries: it is rejected,
   const { leg } = await bank.arranged(of)
   await closeUnfetched()
   const [{ file_id, name }] = await ops('GET', '/bank-files?limit=1')
+  const away = join(theirs.outbox, `${name}.part`)
+  await rename(join(theirs.outbox, name), away)
+  expect(await bank.ops('/bank-files/look')).toMatchObject({ uncertain: 1 })
+  await rename(away, join(theirs.outbox, name))
+  await bank.ops('/bank-files/look')
+  // nobody but the look ended it, whoever asked for that
+  expect(await ops('GET', '/alerts?kind=bank_file_uncertain&limit=1')).toMatchObject([
+    { about: { file_id }, status: 'acknowledged', acknowledged_by: 'bank-folders', note: null },
+  ])
   await rm(join(theirs.outbox, name))
   expect(await bank.ops('/bank-files/look')).toMatchObject({ uncertain: 1 })
   const shown = await ops('GET', `/bank-files/${file_id}`)

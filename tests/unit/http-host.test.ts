@@ -194,7 +194,10 @@ describe('a host', () => {
   })
 
   it('reads queries on demand', async () => {
-    expect(await (await fetch(url('/query?a=1&a=2&b=x%20y'))).json()).toEqual({ a: '2', b: 'x y' })
+    expect(await (await fetch(url('/query?a=1&b=x%20y'))).json()).toEqual({ a: '1', b: 'x y' })
+    const repeated = await fetch(url('/query?a=1&b=x&%61=2'))
+    expect(repeated.status).toBe(400)
+    expect(await repeated.json()).toEqual({ error: 'Bad request', message: 'a is given more than once' })
   })
 })
 

@@ -90,6 +90,46 @@ describe('parseJson', () => {
     })
   })
 
+  it.each([
+    ['{"amount_cents":1000.0000000000000001}', 'amount_cents'],
+    ['{"a":[0,{"b":999999999.9999999999}]}', 'a[1].b'],
+    ['{"a":"1.0000000000000001","b" : -1.0000000000000001 }', 'b'],
+    ['[0.1,0.10000000000000001]', '[1]'],
+    ['{"a":1e-400}', 'a'],
+    ['[4e-324]', '[0]'],
+    ['[9007199254740991.4]', '[0]'],
+    ['1.00000000000000005', ''],
+  ])('names where %s holds a number that reading changes', (text, path) => {
+    expect(parse(text)).toMatchObject({ ok: false, kind: 'numbers', path })
+  })
+
+  it.each([
+    ...['0', '-0', '0.0', '-0.0e7', '1.0', '1.10', '1e3', '1E+3', '100e-2', '0.1', '-123.4500', '5e-324'],
+    ...['0.30000000000000004', '1234567.890123456', '9007199254740991', '1.7976931348623157E+308'],
+    ...[
+      '1000.0000000000000000000',
+      '0.0000000000000000000010',
+      '10000000000000000000e-19',
+      '0e99999999999999999999',
+    ],
+    // what is larger is refused by the field that it stands in
+    ...['9007199254740992', '9007199254740993', '100000000000000000000', '12345678901234567890.5', '-1e400'],
+  ])('takes %s', (number) => {
+    for (const text of [`[0,${number} ]`, `{"a":${number}}`, number]) {
+      expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) })
+    }
+  })
+
+  it('looks at a million digits', () => {
+    const zeros = '0'.repeat(1_000_000)
+    for (const text of [`[1.${zeros}]`, `[${zeros.replace('0', '1')}e-1000000]`, `[0.${zeros}e1]`]) {
+      expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) })
+    }
+    for (const text of [`[1.${zeros}1]`, `[0.${zeros}1]`]) {
+      expect(parse(text)).toMatchObject({ ok: false, kind: 'numbers', path: '[0]' })
+    }
+  })
+
   it('leaves __proto__ out, so that copies cannot pick it up', () => {
     const answer = parse(
       '{"row":{"__proto__":{"admin":true,"x":{"y":1}},"constructor":{"prototype":1},"a":1}}',
@@ -212,6 +252,10 @@ describe('a body of many slices', () => {
     const other = '{"a":[{"b":[0,1,{"c":[],"d":2}]}],"e":[1,"\\ud800"],"f":{"\\u0000":[1]}}'
     for (let slice = 1; slice < other.length; slice += 1) {
       expect(parseJson(Buffer.from(other), slice)).toMatchObject({ kind: 'characters', path: 'e[1]' })
+    }
+    const number = '{"a":[{"b":[0,1,{"c":[],"d":2}]}],"e":[1,1.00000000000000001],"f":0}'
+    for (let slice = 1; slice < number.length; slice += 1) {
+      expect(parseJson(Buffer.from(number), slice)).toMatchObject({ kind: 'numbers', path: 'e[1]' })
     }
     const key = '{"a":[0,{"f":1,"\\u0000":[1,2,3]}]}'
     for (let slice = 1; slice < key.length; slice += 1) {

@@ -24,12 +24,14 @@ export interface FolderLook {
 
 /**
  * Looks into both folders: sees what became of what was to be fetched, then takes what has come, which may answer to it.
+ * What is found is nobody's doing, whoever asks for the look.
  * @throws ProviderUnavailable
  */
 export async function lookAtFolders(
   app: Pick<Application, 'read'> & FileApp,
-  context: CommandContext,
+  asked: Omit<CommandContext, 'actor'>,
 ): Promise<FolderLook> {
+  const context: CommandContext = { ...asked, actor: { type: 'system', id: 'bank-folders' } }
   const found = { fetched: 0, uncertain: 0 }
   let taken = 0
   try {
@@ -71,7 +73,7 @@ export async function followFolders(
     async run(_lease, ended, progressed) {
       while (!ended.aborted) {
         await lookAtFolders(app, {
-          ...{ actor: { type: 'system', id: 'bank-folders' }, tenantId: null, environment: null },
+          ...{ tenantId: null, environment: null },
           ...{ correlationId: app.randomness.id(), commandId: app.randomness.commandId() },
         })
         progressed()

@@ -1,0 +1,60 @@
+/** Which numbers of a JSON text a double keeps. */
+
+/** A number of this many characters without an exponent has no more digits than a double keeps. */
+const SHORT = 15
+
+const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** Whether a byte may begin a number. */
+export function beginsNumber(byte: number): boolean {
+  return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d
+}
+
+/** The place after the characters of numbers that stand from `from` on. */
+export function endOfNumber(bytes: Buffer, from: number): number {
+  let at = from
+  while (at < bytes.length && isOfNumber(bytes[at]!)) at += 1
+  return at
+}
+
+/** {@link isRounded} of the number between two places. */
+export function isRoundedAt(bytes: Buffer, from: number, until: number): boolean {
+  if (until - from <= SHORT && !hasExponent(bytes, from, until)) return false
+  return isRounded(bytes.toString('latin1', from, until))
+}
+
+/**
+ * Whether reading a number changes it: it is another decimal than the shortest one of its double. One beyond the safe
+ * integers is not judged here: its field refuses it by name. What is no number is not rounded. Time is linear.
+ */
+export function isRounded(text: string): boolean {
+  const value = Number(text)
+  if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return false
+  const shortest = String(value)
+  return text !== shortest && NUMBER.test(text) && significant(text) !== significant(shortest)
+}
+
+/** The digits of a decimal without zeros at either end, and the power of ten of the last; signs aside. */
+function significant(text: string): string {
+  const [, whole, fraction = '', exponent = 0] = NUMBER.exec(text)!
+  const digits = whole + fraction
+  let [from, until] = [0, digits.length]
+  while (digits[from] === '0') from += 1
+  while (until > from && digits[until - 1] === '0') until -= 1
+  if (from === until) return '0'
+  return `${digits.slice(from, until)}e${Number(exponent) - fraction.length + digits.length - until}`
+}
+
+/** Digits, `+`, `-`, `.`, `E` and `e`. */
+function isOfNumber(byte: number): boolean {
+  return beginsNumber(byte) || byte === 0x2b || byte === 0x2e || isExponent(byte)
+}
+
+function hasExponent(bytes: Buffer, from: number, until: number): boolean {
+  for (let at = from; at < until; at += 1) if (isExponent(bytes[at]!)) return true
+  return false
+}
+
+function isExponent(byte: number): boolean {
+  return byte === 0x45 || byte === 0x65
+}
