@@ -150,7 +150,7 @@ async function firstTransactions(
   try {
     await syncTransactions(app, connection, context)
   } catch (error) {
-    if (!(error instanceof ProviderUnavailable) && !(error instanceof BankLinkRefused)) throw error
+    if (!(error instanceof ProviderUnavailable)) throw error
   }
 }
 

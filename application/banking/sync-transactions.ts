@@ -4,13 +4,13 @@ import {
   BankTransactionsReceived,
   bankTransactions,
 } from '../../domain/banking/bank-transactions.ts'
-import { isCalendarDate, isoTime } from '../../domain/kernel/calendar.ts'
+import { isoTime } from '../../domain/kernel/calendar.ts'
 import { isRejection, type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { readable, within } from '../command-handling/verbs.ts'
 import { derivedId } from '../event-registry.ts'
-import { type BankLink, BankLinkRefused, type LinkedTransaction } from '../ports/bank-link.ts'
+import type { BankLink, LinkedTransaction } from '../ports/bank-link.ts'
 import { ProviderUnavailable } from '../ports/provider.ts'
 import { connectionSubject, sealFields } from '../sealing.ts'
 import { askAbout, textOf } from './bank-links.ts'
@@ -161,10 +161,8 @@ async function store(
   return true
 }
 
-/** @throws BankLinkRefused for what is no transaction. */
 function recordOf(transaction_id: string, one: LinkedTransaction) {
   const { providerId, accountId, date, outCents, currency, pending } = one
-  if (!isCalendarDate(date)) throw new BankLinkRefused('The bank link answered with a date that is none')
   return {
     ...{ transaction_id, bankconnect_transaction_id: providerId, bankconnect_account_id: accountId },
     ...{ date, amount_cents: Math.abs(outCents), currency, pending },

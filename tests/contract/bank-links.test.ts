@@ -119,6 +119,12 @@ describe('what Plaid fails with', () => {
   test.each<PlaidFault>([
     'unreachable',
     'silent',
+    'cut',
+    // no pause is as long as the call may take
+    'slow',
+    { body: '<html>', status: 302 },
+    { body: '{}', status: 400 },
+    { body: '<html>access-production</html>', status: 404 },
     { type: 'API_ERROR', code: 'INTERNAL_SERVER_ERROR', status: 500 },
     { type: 'RATE_LIMIT_EXCEEDED', code: 'ACCOUNTS_LIMIT', status: 429 },
     { type: 'INSTITUTION_ERROR', code: 'INSTITUTION_DOWN' },
@@ -138,8 +144,51 @@ describe('what Plaid fails with', () => {
     await expect(failed).rejects.toMatchObject({ why })
   })
 
-  test('no error holds a key, a token or what Plaid says', async () => {
-    const error = await failing({ type: 'ITEM_ERROR', code: 'ITEM_LOCKED' }).catch((thrown: Error) => thrown)
+  const calls: Readonly<Record<string, (token: string, accountId: string) => Promise<unknown>>> = {
+    '/link/token/create': () => link.createLinkToken({ userId: 'u', clientName: 'Rosen', token: null }),
+    '/item/public_token/exchange': () => link.exchange(plaid.logIn()),
+    '/accounts/get': (token) => link.accounts(token),
+    '/accounts/balance/get': (token) => link.balances(token),
+    '/auth/get': (token, accountId) => link.numbers(token, accountId),
+    '/transactions/sync': (token) => link.transactions(token, null),
+  }
+  const OTHER_TYPES = {
+    ...{ accounts: 'x', item: 5, numbers: null, added: 5, removed: null, modified: {}, has_more: 'no' },
+    ...{ next_cursor: 7, access_token: 5, item_id: {}, link_token: 9 },
+  }
+
+  test.each(Object.keys(calls))('passes: an answer to %s that is none', async (path) => {
+    const { token } = await link.exchange(plaid.logIn())
+    const { accountId } = (await link.accounts(token)).accounts[0]!
+    const other = JSON.stringify(OTHER_TYPES)
+    for (const body of ['', '{"link_token"', '<html>', 'null', '{}', '[]', '"text"', other]) {
+      plaid.fail({ body }, { path: new RegExp(path) })
+      const failed = calls[path]!(token, accountId)
+      expect([body, await failed.catch((error) => error)]).toEqual([body, expect.any(ProviderUnavailable)])
+    }
+    await calls[path]!(token, accountId)
+  })
+
+  test.each([
+    ...[{ amount: null }, { amount: '5.00' }, { amount: 1e300 }, { amount: 2 ** 53 }],
+    ...[{ transaction_id: null }, { account_id: null }, { account_id: 'a\u0000' }, { name: null }],
+    ...[{ pending: 'yes' }, { date: null }, { date: '2026-13-45' }, { iso_currency_code: 840 }],
+  ])('passes: a transaction with %o', async (odd) => {
+    const { token } = await link.exchange(plaid.logIn())
+    plaid.happen('added')
+    plaid.happen('added', odd as never)
+    const field = `added.1.${Object.keys(odd)[0]}`
+    const failed = link.transactions(token, null)
+    await expect(failed).rejects.toThrow(ProviderUnavailable)
+    await expect(failed).rejects.toThrow(`The bank link answered with what cannot be read (${field})`)
+  })
+
+  test.each<PlaidFault>([
+    { type: 'ITEM_ERROR', code: 'ITEM_LOCKED' },
+    { type: 'ITEM_ERROR', code: 'said Plaid' },
+    { body: '{ "accounts": ["access-production"], "item": "said Plaid" }' },
+  ])('no error holds a key, a token or what Plaid says: %o', async (fault) => {
+    const error = await failing(fault).catch((thrown: Error) => thrown)
     const shown = JSON.stringify([error, (error as Error).message, (error as Error).cause ?? null])
     for (const secret of [PLAID_KEYS.secret, PLAID_KEYS.clientId, 'access-production', 'said Plaid']) {
       expect(shown).not.toContain(secret)

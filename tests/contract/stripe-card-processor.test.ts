@@ -249,6 +249,21 @@ describe('what goes wrong at Stripe', () => {
     },
   )
 
+  test.each<StripeFault>([
+    ...(['cut', 'slow'] as const),
+    ...['', '{"id"', '<html>', 'null', '{}', '[]', '"re_1"'].map((body) => ({ body })),
+    ...['{ "object": "refund", "id": 5 }', '{ "object": "other", "id": "re_1" }'].map((body) => ({ body })),
+    ...[302, 400, 503].map((status) => ({ status, body: '{ "object": "product", "id": "prod_1" }' })),
+  ])('is no answer of its own (%o): once it is asked again, for longer it is an outage', async (fault) => {
+    stripe.fail(fault)
+    await processor.refund(refund, 'refund-1')
+    stripe.fail(fault, { times: 10 })
+    await expect(processor.refund(again, 'refund-1')).rejects.toThrow(ProviderUnavailable)
+    stripe.fail(fault, { times: 0 })
+    await processor.refund(again, 'refund-1')
+    expect(stripe.refunds.size).toBe(1)
+  })
+
   test('and was kept under a key is passed by, for whatever is called', async () => {
     stripe.fail(500, { times: 2, path: /customers$/ })
     await expect(newCustomer()).rejects.toThrow(ProviderUnavailable)

@@ -551,6 +551,25 @@ describe('with Plaid', () => {
     expect([used.status, used.body.message]).toEqual([400, expect.stringContaining('public_token')])
   })
 
+  test.each(['{}', 'null', '<html>'])(
+    'an exchange whose answer is %s goes on when it is sent again',
+    async (answer) => {
+      const body = { public_token: plaid.logIn(), user_id: 'u', employer_id: tenant.employerId }
+      plaid.fail({ body: answer }, { path: /exchange/ })
+      expect((await calls.post('/bankconnect/exchange', body)).status).toBe(502)
+      expect((await calls.post('/bankconnect/exchange', body)).status).toBe(201)
+    },
+  )
+
+  test('a transaction that cannot be read holds up the sync, not the exchange', async () => {
+    const public_token = plaid.logIn()
+    plaid.happen('added', { name: null } as never)
+    const { bankconnect_item_id: item_id } = await calls.exchange({ public_token, user_id: 'u' })
+    const refused = await calls.post('/bankconnect/sync-accounts', { item_id })
+    expect([refused.status, refused.body.message]).toEqual([502, expect.stringContaining('added.0.name')])
+    expect(await calls.get(`/bankconnect/transactions?bankconnect_item_id=${item_id}`)).toEqual([])
+  })
+
   test('what a sandbox key asks for never reaches it', async () => {
     const asked = plaid.calls.length
     const { headers } = await newClient(service, tenant.tenantId, { environment: 'sandbox' })

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import type {
   AccountBase,
   AccountsGetResponse,
@@ -22,11 +23,21 @@ type Plain<T> = T extends string
 
 export const PLAID_KEYS = { clientId: 'plaid_client_1', secret: 'plaid_secret_1' } as const
 
-/** What a request runs into: nobody there, no answer, or an error by its type, code and status. */
+/**
+ * What a request runs into: nobody there, no answer, one that breaks off, one that comes byte by byte, another body than
+ * there should be, or an error by its type, code and status.
+ */
 export type PlaidFault =
   | 'unreachable'
   | 'silent'
+  | 'cut'
+  | 'slow'
+  | { readonly body: string; readonly status?: number }
   | { readonly type: string; readonly code: string; readonly status?: number }
+
+/** In all, a slow answer takes two seconds. */
+const BLANKS = 40
+const BETWEEN_BLANKS_MS = 50
 
 interface Item {
   readonly itemId: string
@@ -138,9 +149,17 @@ export class PlaidStandIn {
     const fault = this.#takeFault(path)
     if (fault === 'unreachable') request.socket.destroy()
     if (fault === 'unreachable' || fault === 'silent') return
-    const send = (status: number, body: unknown) => {
-      response.writeHead(status, { 'Content-Type': 'application/json' })
-      response.end(JSON.stringify(body))
+    const send = async (status: number, body: string) => {
+      response.writeHead(status, { 'Content-Type': 'application/json', Location: this.url })
+      if (fault === 'cut') {
+        response.write(body.slice(0, body.length / 2), () => request.socket.destroy())
+        return
+      }
+      for (let blank = 0; fault === 'slow' && blank < BLANKS && !response.destroyed; blank += 1) {
+        response.write(' ')
+        await setTimeout(BETWEEN_BLANKS_MS)
+      }
+      response.end(body)
     }
     try {
       const { headers, method } = request
@@ -155,17 +174,20 @@ export class PlaidStandIn {
       const asked = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
       const call = { path, asked, answer: null as unknown }
       this.calls.push(call)
-      if (fault !== null) throw new Refused(fault.type, fault.code, fault.status)
+      if (fault !== null && typeof fault === 'object') {
+        if ('code' in fault) throw new Refused(fault.type, fault.code, fault.status)
+        return await send(fault.status ?? 200, fault.body)
+      }
       const [required, optional] = FIELDS[path]!
       if (required.some((name) => !(name in asked))) throw new Refused('INVALID_REQUEST', 'MISSING_FIELDS')
       if (Object.keys(asked).some((name) => !required.includes(name) && !optional.includes(name))) {
         throw new Refused('INVALID_REQUEST', 'UNKNOWN_FIELDS')
       }
       call.answer = this.#answer(path, asked)
-      send(200, call.answer)
+      await send(200, JSON.stringify(call.answer))
     } catch (error) {
       if (!(error instanceof Refused)) throw error
-      send(error.status, error.body)
+      await send(error.status, JSON.stringify(error.body))
     }
   }
 

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { STRIPE_API_VERSION } from '../../infrastructure/providers/card/stripe.ts'
 import { serviceTime } from './core.ts'
@@ -15,10 +16,16 @@ import {
 import { StripeObjects } from './stripe-objects.ts'
 
 /**
- * What a request runs into: nobody there, an answer that is lost or never comes, or an error; `broken` is a 500 of what
- * was carried out all the same.
+ * What a request runs into: nobody there, an answer that is lost, never comes, breaks off, comes byte by byte or is none,
+ * or an error; `broken` is a 500 of what was carried out all the same.
  */
-export type StripeFault = 'unreachable' | 'lost' | 'silent' | 500 | 'broken' | 429 | 'declined'
+export type StripeFault =
+  | ('unreachable' | 'lost' | 'silent' | 'cut' | 'slow' | 500 | 'broken' | 429 | 'declined')
+  | { readonly body: string; readonly status?: number }
+
+/** In all, a slow answer takes two seconds. */
+const BLANKS = 40
+const BETWEEN_BLANKS_MS = 50
 
 interface SentRequest {
   readonly method: string
@@ -153,14 +160,30 @@ export class StripeStandIn extends StripeObjects {
     if (fault === 'lost') request.socket.destroy()
     if (fault === 'lost' || fault === 'silent') return
     const own = { 'Content-Type': 'application/json', 'Request-Id': `req_${this.requests.length}` }
+    if (typeof fault === 'object') {
+      response.writeHead(fault?.status ?? status, {
+        ...own,
+        ...headers,
+        ...(fault && { Location: this.url }),
+      })
+      response.end(fault?.body ?? JSON.stringify(body))
+      return
+    }
     response.writeHead(status, { ...own, ...headers })
-    response.end(JSON.stringify(body))
+    for (let blank = 0; fault === 'slow' && blank < BLANKS && !response.destroyed; blank += 1) {
+      response.write(' ')
+      await setTimeout(BETWEEN_BLANKS_MS)
+    }
+    if (fault === 'cut') response.write('{ "id": "', () => request.socket.destroy())
+    else response.end(JSON.stringify(body))
   }
 
   #takeFault(request: IncomingMessage, path: string): StripeFault | null {
     const set = this.#fault
     if (!set?.path.test(path) || (set.method !== null && set.method !== request.method)) return null
-    const isOfNetwork = set.fault === 'unreachable' || set.fault === 'lost' || set.fault === 'silent'
+    const isOfNetwork =
+      typeof set.fault === 'object' ||
+      ['unreachable', 'lost', 'silent', 'cut', 'slow'].includes(String(set.fault))
     // what was answered before is answered again, and not carried out
     if (!isOfNetwork && this.#answered.has(String(request.headers['idempotency-key']))) return null
     set.times -= 1

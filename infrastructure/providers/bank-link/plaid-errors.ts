@@ -1,12 +1,6 @@
+import { z } from 'zod'
 import { BankLinkRefused, type RefusedWhy } from '../../../application/ports/bank-link.ts'
 import { ProviderUnavailable } from '../../../application/ports/provider.ts'
-
-/** What Plaid says of a call that it does not carry out. */
-interface PlaidAnswer {
-  readonly status: number
-  readonly type: string
-  readonly code: string
-}
 
 /** Codes that stand for one thing here; see https://plaid.com/docs/errors/. */
 const WHY: ReadonlyMap<string, RefusedWhy> = new Map<string, RefusedWhy>([
@@ -38,49 +32,37 @@ const PASSING: ReadonlySet<string> = new Set(['API_ERROR', 'RATE_LIMIT_EXCEEDED'
 const OF_KEYS: ReadonlySet<string> = new Set(['INVALID_API_KEYS', 'UNAUTHORIZED_ENVIRONMENT'])
 
 const CODE = /^[A-Z_]{1,80}$/
+const ERROR = z.object({ error_type: z.string(), error_code: z.string() })
+
+/** Plaid refused a call. */
+export class PlaidRefused extends BankLinkRefused {
+  readonly code: string
+
+  constructor(code: string) {
+    super(`The bank link refused (${code})`, WHY.get(code) ?? null)
+    this.code = code
+  }
+}
 
 /**
- * What an error of the SDK means. It holds the keys of this service and Plaid's own words, so that only its code goes on.
- * @returns the error itself when it is none of the SDK's.
+ * What an answer that is no success means: a refusal where Plaid says so itself, as its errors are formed. Its own words may
+ * quote what was sent, so that only its code goes on.
+ * @param status the HTTP status.
  */
-export function plaidRefusal(error: unknown): unknown {
-  if (!isOfSdk(error)) return error
-  const answer = answerOf(error)
-  if (answer === null) {
-    return new ProviderUnavailable('The bank link could not be reached, or did not answer in time')
-  }
-  const { status, type, code } = answer
+export function refusalOf(status: number, body: unknown): PlaidRefused | ProviderUnavailable {
+  const { success, data } = ERROR.safeParse(body)
+  const code = success && CODE.test(data.error_code) ? data.error_code : `HTTP ${status}`
   if (OF_KEYS.has(code)) {
     return new ProviderUnavailable('The bank link does not accept the keys of this service')
   }
-  if (status === 429 || status >= 500 || PASSING.has(type) || code === 'PRODUCT_NOT_READY') {
+  const isRefusal = success && status >= 400 && status < 500 && status !== 429
+  if (!isRefusal || PASSING.has(data.error_type) || code === 'PRODUCT_NOT_READY') {
     return new ProviderUnavailable(`The bank link is busy or failed (${code})`)
   }
-  return new BankLinkRefused(`The bank link refused (${code})`, WHY.get(code) ?? null)
+  return new PlaidRefused(code)
 }
 
-/** The code of an error of Plaid; null for any other. */
-export function plaidCode(error: unknown): string | null {
-  return isOfSdk(error) ? (answerOf(error)?.code ?? null) : null
-}
-
-/** The SDK throws the errors of axios, which it does not hand out. */
-interface SdkError {
-  readonly isAxiosError: true
-  readonly response?: { readonly status: number; readonly data: unknown }
-}
-
-function isOfSdk(error: unknown): error is SdkError {
+/** Whether the SDK threw it, whose errors hold the keys of this service; they are those of axios, which it does not hand out. */
+export function isOfSdk(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'isAxiosError' in error && error.isAxiosError === true
-}
-
-function answerOf({ response }: SdkError): PlaidAnswer | null {
-  if (response === undefined) return null
-  const { error_type, error_code } = (response.data ?? {}) as { error_type?: unknown; error_code?: unknown }
-  const word = (value: unknown) => (typeof value === 'string' && CODE.test(value) ? value : null)
-  return {
-    status: response.status,
-    type: word(error_type) ?? 'unknown',
-    code: word(error_code) ?? `HTTP ${response.status}`,
-  }
 }

@@ -11,6 +11,7 @@ import type {
   ProcessorNotice,
 } from '../../../application/ports/card-processor.ts'
 import { ProviderRefused, ProviderUnavailable } from '../../../application/ports/provider.ts'
+import { stripeHttp } from './stripe-answers.ts'
 import { fixedDay, type StripeCalendar, trialUntilFirst } from './stripe-calendar.ts'
 import { onceUnder } from './stripe-calls.ts'
 import { refusalOf } from './stripe-errors.ts'
@@ -40,7 +41,7 @@ export interface StripeSettings {
   readonly apiBase: string
   readonly webhookSecret: string
   readonly publishableKey: string | null
-  /** Real milliseconds that Stripe may take for an answer, default 10000. */
+  /** Real milliseconds that Stripe may take for a whole answer, default 10000. */
   readonly timeoutMs?: number
   /** Stripe's clock in epoch milliseconds, default that of the machine. */
   readonly now?: () => number
@@ -71,7 +72,7 @@ export class StripeCardProcessor implements CardProcessor {
       apiVersion: STRIPE_API_VERSION,
       ...{ protocol: protocol === 'http:' ? 'http' : 'https', host: hostname },
       ...(port === '' ? {} : { port }),
-      ...{ timeout: timeoutMs, maxNetworkRetries: RETRIES, telemetry: false },
+      ...{ timeout: timeoutMs, maxNetworkRetries: RETRIES, telemetry: false, httpClient: stripeHttp() },
     })
   }
 
