@@ -23,18 +23,24 @@ export function isRoundedAt(bytes: Buffer, from: number, until: number): boolean
   return isRounded(bytes.toString('latin1', from, until))
 }
 
+/** As many digits as programs print of a double. */
+const PRINTED_DIGITS = 17
+
 /**
- * Whether reading a number changes it: it is another decimal than the shortest one of its double. One beyond the safe
- * integers is not judged here: its field refuses it by name. What is no number is not rounded. Time is linear.
+ * Whether reading a number changes it: it is neither the shortest decimal of its double nor that with 17 digits, which some
+ * programs print (`0.10000000000000001`). One beyond the safe integers is not judged here: its field refuses it by name. What
+ * is no number is not rounded. Time is linear.
  */
 export function isRounded(text: string): boolean {
   const value = Number(text)
   if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return false
   const shortest = String(value)
-  return text !== shortest && NUMBER.test(text) && significant(text) !== significant(shortest)
+  if (text === shortest || !NUMBER.test(text)) return false
+  const decimal = significant(text)
+  return ![shortest, value.toPrecision(PRINTED_DIGITS)].some((printed) => significant(printed) === decimal)
 }
 
-/** The digits of a decimal without zeros at either end, and the power of ten of the last; signs aside. */
+/** The digits of a decimal without zeros at either end, and the power of ten of the last, or `0`; signs aside. */
 function significant(text: string): string {
   const [, whole, fraction = '', exponent = 0] = NUMBER.exec(text)!
   const digits = whole + fraction
