@@ -28,7 +28,10 @@ const cents = () =>
     return z.NEVER
   })
 
-const currency = { iso_currency_code: word().nullable(), unofficial_currency_code: word().nullable() }
+/** Absent where it is not known. */
+const orNull = <Type extends z.ZodType>(type: Type) => type.nullish().transform((value) => value ?? null)
+
+const currency = { iso_currency_code: orNull(word()), unofficial_currency_code: orNull(word()) }
 const currencyOf = ({
   iso_currency_code,
   unofficial_currency_code,
@@ -47,9 +50,9 @@ const account = z
   .object({
     account_id: word(),
     name: z.string(),
-    mask: z.string().nullable(),
+    mask: orNull(z.string()),
     type: z.string(),
-    subtype: z.string().nullable(),
+    subtype: orNull(z.string()),
   })
   .transform(({ account_id: accountId, name, mask, type, subtype }): LinkedAccount => {
     const debitable = type === 'depository' ? DEBITABLE.get(subtype) : undefined
@@ -59,7 +62,7 @@ const account = z
 const balance = z
   .object({
     account_id: word(),
-    balances: z.object({ current: cents().nullable(), available: cents().nullable(), ...currency }),
+    balances: z.object({ current: orNull(cents()), available: orNull(cents()), ...currency }),
   })
   .transform(({ account_id: accountId, balances }): LinkedBalance => {
     const { current: currentCents, available: availableCents } = balances
