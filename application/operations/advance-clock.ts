@@ -120,11 +120,11 @@ async function advance(
   if (target === now) return { now }
 
   // what was put off before the move
-  const awayUntil = now + OUTAGE_MS
+  const retriesUntil = now + OUTAGE_MS
   // what is under way may still set timers before the target
   let patience = await settle(parts, SETTLE_MS)
   for (let step = 0; now < target; step += 1) {
-    const due = await parts.work.nextDue(now, awayUntil)
+    const due = await parts.work.nextDue(now, retriesUntil)
     const isStop = due !== null && due <= target
     const to = isStop ? due : target
     const moved = await parts.commands.execute(

@@ -217,12 +217,12 @@ export class PostgresWorkStore implements WorkStore {
     })
   }
 
-  async nextDue(after: number, awayUntil = Number.MAX_SAFE_INTEGER): Promise<number | null> {
+  async nextDue(after: number, retriesUntil = Number.MAX_SAFE_INTEGER): Promise<number | null> {
     const result = await this.#pool.query<{ due_at: string | null }>({
       name: 'work/next-due',
       text: `SELECT min(due_at) AS due_at FROM runtime.work
              WHERE state = 'later' AND due_at > $1 AND (due_at <= $2 OR NOT payload ? 'away_since')`,
-      values: [after, awayUntil],
+      values: [after, retriesUntil],
     })
     const due = result.rows[0]?.due_at
     return due === null || due === undefined ? null : Number(due)

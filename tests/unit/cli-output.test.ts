@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { resource } from '../../interfaces/cli/output.ts'
+import { resource, rows } from '../../interfaces/cli/output.ts'
 
 test('an object that is too long for a line has a line for each field, whatever lies in it', () => {
   const tables = ['payroll_files', 'payroll_row_errors'].map((table) => ({
@@ -14,26 +14,14 @@ test('an object that is too long for a line has a line for each field, whatever 
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThan(130)
 })
 
-test('four times as much is printed in a few times the time', () => {
-  const fields = (count: number) =>
-    Array.from({ length: count }, (_, index) => [`field ${index}`, 'x'.repeat(90)])
-  const listOf = (count: number) => ({
-    list: Array.from({ length: count }, () => Object.fromEntries(fields(8))),
-  })
-  const quickest = (data: unknown) =>
-    Math.min(
-      ...Array.from({ length: 3 }, () => {
-        const start = performance.now()
-        resource(data)
-        return performance.now() - start
-      }),
-    )
-  quickest(listOf(10))
-  expect(quickest(listOf(40)) / quickest(listOf(10))).toBeLessThan(10)
-  // a line of its own for each 500 characters
-  expect(
-    resource({ long: 'y'.repeat(1_200) })
-      .text.match(/y+/g)
-      ?.map(({ length }) => length),
-  ).toEqual([500, 500, 200])
+// the library measures all of a cell for each of its lines
+test('a line of a cell is a row of the table, and one of 500 characters at the most', () => {
+  const text = rows([{ one: 'first\nsecond', other: 'beside' }], { One: 'one', Other: 'other' })
+  expect(text.split('\n').slice(1, -1)).toEqual([
+    '│ One    │ Other  │',
+    '│ first  │ beside │',
+    '│ second │        │',
+  ])
+  const long = resource({ long: 'y'.repeat(1_200) }).text.match(/y+/g)
+  expect(long?.map(({ length }) => length)).toEqual([500, 500, 200])
 })

@@ -193,9 +193,9 @@ export interface WorkStore {
 
   /**
    * When the next work is due after a service-clock time, in service-clock milliseconds; null when none is.
-   * @param awayUntil until when what waits for somebody who is away counts; default: for ever.
+   * @param retriesUntil until when retries count that an outage of a provider put off; default: for ever.
    */
-  nextDue(after: number, awayUntil?: number): Promise<number | null>
+  nextDue(after: number, retriesUntil?: number): Promise<number | null>
   /** @param request.kinds of which work; default all that is there. */
   counts(request: { readonly now: number; readonly kinds?: readonly KindOfWork[] }): Promise<WorkCounts>
   /** Kinds of the work that is there, in whatever state, with how much it is. */
