@@ -295,6 +295,23 @@ describe('a file that is not where it should be', () => {
     expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['uncertain', []])
   })
 
+  test('is not exposed for the first time on the day of its entries either', async () => {
+    const { clock } = app
+    if (!isMovable(clock)) throw new Error('the test moves the clock')
+    const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
+      expose: async () => {
+        throw new Crashed()
+      },
+    })
+    const dying = { ...app, bankFiles: { ...app.bankFiles, folders } }
+    await expect(submit([entryOf()], dying)).rejects.toThrow(Crashed)
+    const { file_id, status, batches } = (await fileOf())!
+    expect([status, (await readdir(outbox)).length]).toEqual(['recorded', 1])
+    clock.moveTo(startOf(batches[0]!.entry_date))
+    await exposeFile(app, file_id, operatorContext())
+    expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['uncertain', []])
+  })
+
   test('is not one that was changed', async () => {
     await submit([entryOf()])
     const { file_id, content } = (await fileOf())!

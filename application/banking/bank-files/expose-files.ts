@@ -13,7 +13,7 @@ import { archivedFile } from './file-references.ts'
 
 /**
  * Brings a file that is recorded to its name in the outbox, and records that. One that is neither beside its place nor in
- * it may be at the bank: it is `uncertain`, and stays away.
+ * it may be at the bank, and one that is too late goes nowhere: it is `uncertain`, and a person decides.
  * @throws ProviderUnavailable
  */
 export async function exposeFile(app: FileApp, fileId: string, context: CommandContext): Promise<void> {
@@ -39,7 +39,10 @@ export async function exposeFile(app: FileApp, fileId: string, context: CommandC
   if (file.status !== 'recorded') return
   const { name, sha256 } = file.content!
   const place = await folders.look(name, sha256)
-  if (place === 'absent') {
+  // who was to expose it died, or its folder was away
+  const isLate = place === 'staged' && isTooLate(file, app.clock.now())
+  if (isLate) await folders.withdraw(name)
+  if (isLate || place === 'absent') {
     await recorded(app, file, 'RecordAbsent', context)
     return
   }

@@ -75,7 +75,10 @@ export class NachaFolders implements BankFolders {
   }
 
   withdraw(name: string): Promise<void> {
-    return this.#inOutbox(() => this.#removeStaged(name))
+    return this.#inOutbox(async () => {
+      await this.#removeStaged(name)
+      await syncDirectory(this.#outbox)
+    })
   }
 
   incoming(): Promise<readonly string[]> {
