@@ -140,3 +140,20 @@ test('one that went with a batch that has closed is not handed over any more, un
   await submitBatch(later, closesAt!, operatorContext(), new AbortController().signal)
   expect([await statusOf(leg), await statusOf(sent)]).toEqual(['failed', 'submitted'])
 })
+
+test('one of an account that an earlier version disabled is not handed over either', async () => {
+  const id = await account()
+  const leg = await debit(id)
+  const { batch_closes_at } = await change(leg, { type: 'Schedule', at: app.clock.now() })
+  const closesAt = Date.parse(batch_closes_at!)
+  const command = { type: 'Disable', returnCode: 'R02', at: app.clock.now() } as const
+  accepted(await app.commands.execute(achAccount, id, command, operatorContext()))
+  found = [{ leg_id: leg, seq: 1 }]
+  const rail = new SimulatedBankRail({ faults: { take: async () => null } })
+  const later = {
+    ...{ ...app, bankRails: { live: rail, sandbox: rail } },
+    clock: { ...app.clock, now: () => closesAt + 60_000 },
+  }
+  await submitBatch(later, closesAt, operatorContext(), new AbortController().signal)
+  expect(await statusOf(leg)).toBe('failed')
+})

@@ -11,6 +11,7 @@ import { bankDebits } from '../../application/process-managers/bank-debits.ts'
 import { bankDebit, processedFrom } from '../../domain/banking/bank-debit.ts'
 import type { BankDebitData } from '../../domain/banking/bank-debit-events.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import { SimulatedBankRail } from '../../infrastructure/providers/bank/simulated.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { expectToldOfOnce, workItem } from '../support/provider-outages.ts'
@@ -20,6 +21,7 @@ import {
   operatorContext,
   type RegistrationProcess,
 } from '../support/registrations.ts'
+import { sessionData } from '../support/session-data.ts'
 import { newId } from '../support/webhooks.ts'
 
 const { signal } = new AbortController()
@@ -138,6 +140,22 @@ test('one whose numbers were disabled is refused at its hand-over, whoever gave 
   await recordDisabled(app, place, await numbersOf(app, state!), 'R10', operatorContext())
   const why = 'Its account is disabled (R10)'
   expect(await refusals()).toEqual([why, why, null])
+})
+
+test('an instalment is refused at its hand-over, too, where an earlier version disabled its plan alone', async () => {
+  const [legId, id] = [newId(), newId()]
+  const plan = { total_installments: 2, down_payment_cents: 0, per_installment_cents: 250 }
+  const data = sessionData(app, id, { amount_cents: 0, plan: { ...plan, last_installment_cents: 250 } })
+  const at = app.clock.now()
+  const change = async (command: Parameters<typeof paymentSession.decide>[0]) =>
+    accepted(await app.commands.execute(paymentSession, id, command, operatorContext()))
+  await change({ type: 'Create', data, checkout: null })
+  const kept = await keepAccount(app, data, account)
+  await change({ type: 'ArrangeDebit', legId: newId(), account: kept, at })
+  const closesAt = await scheduled(legId, true, { source: 'instalment', payment_session_id: id })
+  await change({ type: 'RecordDebitReturned', legId: newId(), returnCode: 'R10', at })
+  await submitBatch(app, closesAt, operatorContext(), signal)
+  expect([handedOver, (await typesOf(legId)).at(-1)]).toEqual([[], 'BankDebitFailed'])
 })
 
 test('a batch whose bank is away for hours is told of once, by its oldest debit, and goes when it is back', async () => {
