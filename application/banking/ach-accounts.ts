@@ -173,7 +173,7 @@ export async function disableNumbers(
 }
 
 /** Disables an account whose numbers are disabled. To be asked once the account has them. */
-async function disableIfNumbersAre(
+export async function disableIfNumbersAre(
   app: Application,
   { ach_account_id, account, ...place }: AchAccount,
   context: CommandContext,

@@ -9,6 +9,7 @@ import { BankAccountCreated, bankAccount } from '../../domain/banking/bank-accou
 import type { Application } from '../application.ts'
 import { RETURNABLE_MS, removeNumbers } from '../banking/account-numbers.ts'
 import { sendMicroDeposits } from '../banking/account-verification.ts'
+import { disableIfNumbersAre } from '../banking/ach-accounts.ts'
 import { choosePrimary, ofAchAccount, ofBankAccount, primaryIdOf } from '../banking/primary-accounts.ts'
 import { backoff, contextOf, on, perform, processManager, work } from './runtime/process-manager.ts'
 import { ofProvider, throughOutages, unlessLate, waiting } from './through-outages.ts'
@@ -26,9 +27,10 @@ export function bankAccounts(app: Application) {
       on(BankAccountCreated, ({ data: { bank_account_id, primary } }) =>
         primary ? [perform('choose-primary', bank_account_id, {})] : [],
       ),
-      on(AchAccountCreated, ({ data: { ach_account_id, is_primary } }) =>
-        is_primary ? [perform('choose-primary', ach_account_id, {})] : [],
-      ),
+      on(AchAccountCreated, ({ data: { ach_account_id, is_primary } }) => [
+        perform('check-numbers', ach_account_id, {}),
+        ...(is_primary ? [perform('choose-primary', ach_account_id, {})] : []),
+      ]),
       on(AchAccountVerificationStarted, ({ data: { ach_account_id, verification_id } }) => [
         perform('send-deposits', verification_id, { ach_account_id }),
       ]),
@@ -41,6 +43,12 @@ export function bankAccounts(app: Application) {
       'choose-primary': work(kind, async (item) => {
         const candidate = await chosenAtCreation(app, item.key)
         if (candidate !== null) await choosePrimary(app, candidate, contextOf(item), true)
+        return { outcome: 'done' }
+      }),
+      // the same of numbers that are disabled
+      'check-numbers': work(kind, async (item) => {
+        const { state } = await app.commands.load(achAccount, item.key)
+        await disableIfNumbersAre(app, state!, contextOf(item))
         return { outcome: 'done' }
       }),
       'send-deposits': work(

@@ -18,7 +18,7 @@ import { type CommandContext, createdId } from '../../application/command-handli
 import { register as registerEmployer } from '../../application/parties/employers.ts'
 import { isMovable } from '../../application/ports/clock.ts'
 import { bankAccounts } from '../../application/process-managers/bank-accounts.ts'
-import type { WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
+import type { ProcessManager, WorkItem } from '../../application/process-managers/runtime/process-manager.ts'
 import { employerSubject } from '../../application/sealing.ts'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankAccount } from '../../domain/banking/bank-account.ts'
@@ -130,6 +130,25 @@ test('an account that is given numbers that are disabled is disabled, a linked o
     const { state } = await app.commands.load(achAccount, ach_account_id)
     expect(state).toMatchObject({ status: 'disabled', return_code: 'R29' })
   }
+})
+
+test('one whose creation died before it was disabled is disabled after that', async () => {
+  const { account } = await create()
+  await recordDisabled(app, { tenant_id: insured.tenantId, environment: 'live' }, [account], 'R29', context())
+  const again = context()
+  const dying = crashingAt(app, { category: 'achAccount', at: 'after' })
+  await expect(createAchAccount(dying, client(), asked(), again)).rejects.toThrow(Crashed)
+  const id = createdId(again, achAccount)
+  expect(await typesOf(id)).toEqual(['Created'])
+  const [stored] = await app.log.readStream(`achAccount-${id}`)
+  const manager: ProcessManager = bankAccounts(app)
+  for (const { type, react } of manager.on) {
+    if (type.name !== stored!.type) continue
+    for (const { kind, key } of react(app.registry.decode(stored!), undefined as never)) {
+      await manager.work[kind]!.run({ ...chooseOf(key), kind })
+    }
+  }
+  expect(await typesOf(id)).toEqual(['Created', 'Disabled'])
 })
 
 test('a correction is for debits from then on', async () => {
