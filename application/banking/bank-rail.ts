@@ -1,4 +1,3 @@
-import { achAccount } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
 import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
@@ -6,6 +5,8 @@ import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { changed } from '../command-handling/verbs.ts'
 import type { RailReport } from '../ports/bank-rail.ts'
+import { debitDisabledBy } from './disabled-numbers.ts'
+import { numbersOf } from './payer-corrections.ts'
 
 /**
  * Records what is reported of a debit. A report that does not fit how the debit stands is refused, and changes nothing; so is
@@ -46,9 +47,7 @@ export async function representDebit(
   context: CommandContext,
 ): Promise<BankDebit | Rejection> {
   const { state } = await app.commands.load(bankDebit, legId)
-  const accountId = state?.bank_account_id ?? null
-  const account = accountId === null ? null : (await app.commands.load(achAccount, accountId)).state
-  if (account?.status === 'disabled') {
+  if (state !== null && (await debitDisabledBy(app, state, await numbersOf(app, state))) !== null) {
     const why = 'The debit cannot be presented again: its account is disabled'
     return reject('conflict', 'ach_account_disabled', why)
   }

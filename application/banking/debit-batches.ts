@@ -1,10 +1,8 @@
-import { achAccount, disabledNote } from '../../domain/banking/ach-account.ts'
+import { disabledNote } from '../../domain/banking/ach-account.ts'
 import { bankDebit } from '../../domain/banking/bank-debit.ts'
-import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import { isoTime } from '../../domain/kernel/calendar.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
-import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
@@ -12,7 +10,7 @@ import { derivedId, UnreadableEvent } from '../event-registry.ts'
 import type { RailBatch, RailEntry } from '../ports/bank-rail.ts'
 import { ReadModelsLate } from '../ports/read-models.ts'
 import { type Parameter, statement } from '../read-models/statement.ts'
-import { disabledBy } from './disabled-numbers.ts'
+import { debitDisabledBy } from './disabled-numbers.ts'
 import { FirstFailure } from './first-failure.ts'
 import { keptAccount } from './payer-accounts.ts'
 import { correctedAccount } from './payer-corrections.ts'
@@ -148,23 +146,10 @@ async function entryOf(app: Application, legId: string, batch: Batch): Promise<R
   const { amount_cents: amountCents, entry_date, representments } = debit
   const known = await correctedAccount(app, debit)
   const account = await keptAccount(app, known)
-  const returnCode =
-    (await disabledBy(app, debit, [debit.account, known])) ?? (await disabledBefore(app, debit))
+  const returnCode = await debitDisabledBy(app, debit, [debit.account, known])
   const unreadable = account === null ? 'Its account cannot be read' : null
   const refusal = returnCode === null ? unreadable : disabledNote({ return_code: returnCode })
   return { legId, amountCents, effectiveDate: entry_date!, account, isRetry: representments > 0, refusal }
-}
-
-/** The return by which an account, or a plan, is disabled: earlier versions recorded it of that alone, and not of its numbers. */
-async function disabledBefore(
-  { commands }: Application,
-  { bank_account_id, source, payment_session_id }: BankDebit,
-): Promise<string | null> {
-  if (bank_account_id !== null) {
-    return (await commands.load(achAccount, bank_account_id)).state?.return_code ?? null
-  }
-  if (source !== 'instalment') return null
-  return (await commands.load(paymentSession, payment_session_id!)).state?.disabled_by ?? null
 }
 
 async function recorded(

@@ -1,7 +1,10 @@
+import { achAccount } from '../../domain/banking/ach-account.ts'
+import type { BankDebit } from '../../domain/banking/bank-debit-state.ts'
 import type { DebitedAccount } from '../../domain/banking/debited-account.ts'
 import { disabledNumbers } from '../../domain/banking/disabled-numbers.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
+import { paymentSession } from '../../domain/payments/payment-session.ts'
 import type { Application } from '../application.ts'
 import type { CommandContext } from '../command-handling/command-context.ts'
 import { within } from '../command-handling/verbs.ts'
@@ -24,6 +27,25 @@ export async function disabledBy(
   const ids = new Set(numbers.map((one) => idOf(place, one)))
   const found = await Promise.all([...ids].map((id) => commands.load(disabledNumbers, id)))
   return found.find(({ state }) => state !== null)?.state?.return_code ?? null
+}
+
+/**
+ * The same for a debit. Earlier versions recorded a return of an account or a plan alone, and not of its numbers.
+ * @param numbers all that are known of it.
+ */
+export async function debitDisabledBy(
+  app: Pick<Application, 'commands'>,
+  debit: BankDebit,
+  numbers: readonly Numbers[],
+): Promise<string | null> {
+  const { bank_account_id, source, payment_session_id } = debit
+  const returnCode = await disabledBy(app, debit, numbers)
+  if (returnCode !== null) return returnCode
+  if (bank_account_id !== null) {
+    return (await app.commands.load(achAccount, bank_account_id)).state?.return_code ?? null
+  }
+  if (source !== 'instalment') return null
+  return (await app.commands.load(paymentSession, payment_session_id!)).state?.disabled_by ?? null
 }
 
 /** Records that nothing is debited from numbers any more, whichever accounts have them. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Application } from '../../application/application.ts'
+import { representDebit } from '../../application/banking/bank-rail.ts'
 import { recordBatchHeldUp, submitBatch } from '../../application/banking/debit-batches.ts'
 import { recordDisabled } from '../../application/banking/disabled-numbers.ts'
 import { keepAccount } from '../../application/banking/payer-accounts.ts'
@@ -237,6 +238,20 @@ test('one that was presented again is not processed at the time of its first ent
   expect((await typesOf(legId)).at(-1)).toBe('BankDebitSubmitted')
   expect(await at(inTime)).toEqual({ outcome: 'done' })
   expect((await typesOf(legId)).at(-1)).toBe('BankDebitProcessed')
+})
+
+test('one that came back for want of money is not presented again once its numbers are disabled', async () => {
+  const legId = newId()
+  const at = await scheduled(legId, true)
+  const came: Parameters<typeof bankDebit.decide>[0][] = [
+    { type: 'Acknowledge', at },
+    { type: 'Return', returnCode: 'R01', at },
+  ]
+  const { state } = accepted(await app.commands.execute(bankDebit, legId, came, operatorContext()))
+  await recordDisabled(app, state!, await numbersOf(app, state!), 'R02', operatorContext())
+  expect(await representDebit(app, legId, null, operatorContext())).toMatchObject({
+    code: 'ach_account_disabled',
+  })
 })
 
 test('what sandbox keys ask for goes to the rail of the sandbox alone', async () => {
