@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { achAccount } from '../../domain/banking/ach-account.ts'
 import {
+  AchAccountCorrected,
   AchAccountCreated,
   AchAccountDeleted,
   AchAccountVerificationStarted,
@@ -15,8 +16,8 @@ import { backoff, contextOf, on, perform, processManager, work } from './runtime
 import { ofProvider, throughOutages, unlessLate, waiting } from './through-outages.ts'
 
 /**
- * What follows from what happens to bank accounts: the deposits by which they are verified, the end of what creations that
- * broke off began, and of numbers that nobody needs any more.
+ * What follows from what happens to bank accounts: the deposits by which they are verified, the end of what creations and
+ * corrections that broke off began, and of numbers that nobody needs any more.
  */
 export function bankAccounts(app: Application) {
   const kind = { payload: z.object({}), retry: backoff(), timeLimitMs: 60_000 }
@@ -31,6 +32,7 @@ export function bankAccounts(app: Application) {
         perform('check-numbers', ach_account_id, {}),
         ...(is_primary ? [perform('choose-primary', ach_account_id, {})] : []),
       ]),
+      on(AchAccountCorrected, ({ data }) => [perform('check-numbers', data.ach_account_id, {})]),
       on(AchAccountVerificationStarted, ({ data: { ach_account_id, verification_id } }) => [
         perform('send-deposits', verification_id, { ach_account_id }),
       ]),
@@ -45,7 +47,7 @@ export function bankAccounts(app: Application) {
         if (candidate !== null) await choosePrimary(app, candidate, contextOf(item), true)
         return { outcome: 'done' }
       }),
-      // the same of numbers that are disabled
+      // whoever gave it numbers that are disabled disables it as well, unless it died
       'check-numbers': work(kind, async (item) => {
         const { state } = await app.commands.load(achAccount, item.key)
         await disableIfNumbersAre(app, state!, contextOf(item))

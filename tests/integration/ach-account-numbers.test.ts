@@ -132,23 +132,37 @@ test('an account that is given numbers that are disabled is disabled, a linked o
   }
 })
 
-test('one whose creation died before it was disabled is disabled after that', async () => {
+/** Does what follows from the last event of an account. */
+async function follow(id: string): Promise<void> {
+  const stored = (await app.log.readStream(`achAccount-${id}`)).at(-1)!
+  const manager: ProcessManager = bankAccounts(app)
+  for (const { type, react } of manager.on) {
+    if (type.name !== stored.type) continue
+    for (const { kind, key } of react(app.registry.decode(stored), undefined as never)) {
+      await manager.work[kind]!.run({ ...chooseOf(key), kind })
+    }
+  }
+}
+
+test('one whose creation or correction died before it was disabled is disabled after that', async () => {
   const { account } = await create()
-  await recordDisabled(app, { tenant_id: insured.tenantId, environment: 'live' }, [account], 'R29', context())
+  const disable = (numbers: typeof account) =>
+    recordDisabled(app, { tenant_id: insured.tenantId, environment: 'live' }, [numbers], 'R29', context())
+  await disable(account)
   const again = context()
   const dying = crashingAt(app, { category: 'achAccount', at: 'after' })
   await expect(createAchAccount(dying, client(), asked(), again)).rejects.toThrow(Crashed)
   const id = createdId(again, achAccount)
   expect(await typesOf(id)).toEqual(['Created'])
-  const [stored] = await app.log.readStream(`achAccount-${id}`)
-  const manager: ProcessManager = bankAccounts(app)
-  for (const { type, react } of manager.on) {
-    if (type.name !== stored!.type) continue
-    for (const { kind, key } of react(app.registry.decode(stored!), undefined as never)) {
-      await manager.work[kind]!.run({ ...chooseOf(key), kind })
-    }
-  }
+  await follow(id)
   expect(await typesOf(id)).toEqual(['Created', 'Disabled'])
+
+  const { ach_account_id: other } = await create({ accountNumber: '5557772' })
+  const correction = { changeCode: 'C01', accountNumber: '5557773' }
+  const corrected = accepted(await correctAchAccount(app, other, correction, context()))
+  await disable(corrected.account)
+  await follow(other)
+  expect((await typesOf(other)).slice(-2)).toEqual(['Corrected', 'Disabled'])
 })
 
 test('a correction is for debits from then on', async () => {
