@@ -106,19 +106,18 @@ export interface FollowerStatus {
 
 /** How followers do, wherever they run. */
 export async function statusOfFollowers(
-  { store, leases }: { store: Pick<WorkStore, 'checkpoints' | 'keysOf'>; leases: Leases },
+  { store, leases }: { store: Pick<WorkStore, 'checkpoints'>; leases: Leases },
   names: readonly string[],
 ): Promise<readonly FollowerStatus[]> {
-  const [checkpoints, holders, parked] = await Promise.all([
+  const [checkpoints, holders] = await Promise.all([
     store.checkpoints(names),
     leases.holders(names.map(leaseOf)),
-    Promise.all(names.map((name) => store.keysOf(name, PARKED_STREAM))),
   ])
-  return names.map((name, index) => {
-    const { position = LOG_START, problem = null } = checkpoints.get(name) ?? {}
+  return names.map((name) => {
+    const { position = LOG_START, problem = null, parkedStreams = 0 } = checkpoints.get(name) ?? {}
     const owner = holders.get(leaseOf(name)) ?? null
     const state = problem !== null ? 'problem' : owner !== null ? 'active' : 'idle'
-    return { name, position, state, problem, owner, parkedStreams: parked[index]!.length }
+    return { name, position, state, problem, owner, parkedStreams }
   })
 }
 

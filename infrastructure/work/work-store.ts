@@ -4,6 +4,7 @@ import {
   CheckpointMoved,
   type ClaimedWork,
   type FailedWork,
+  PARKED_STREAM,
   type WorkChanges,
   type WorkCounts,
   type WorkEnd,
@@ -148,15 +149,18 @@ export class PostgresWorkStore implements WorkStore {
       position: string
       epoch: string
       problem: string | null
+      parked_streams: number
     }>({
       name: 'work/checkpoints',
-      text: 'SELECT name, position, epoch, problem FROM runtime.process_managers WHERE name = ANY($1)',
-      values: [processManagers],
+      text: `SELECT name, position, epoch, problem,
+               (SELECT count(*)::int FROM runtime.work WHERE process_manager = name AND kind = $2) AS parked_streams
+             FROM runtime.process_managers WHERE name = ANY($1)`,
+      values: [processManagers, PARKED_STREAM],
     })
     return new Map(
-      result.rows.map(({ name, position, epoch, problem }) => [
+      result.rows.map(({ name, position, epoch, problem, parked_streams: parkedStreams }) => [
         name,
-        { position: BigInt(position), epoch: Number(epoch), problem },
+        { position: BigInt(position), epoch: Number(epoch), problem, parkedStreams },
       ]),
     )
   }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { statusOfFollowers } from '../../application/following/owned-follower.ts'
 import type { IntegrationPublisher } from '../../application/integration-events/publisher.ts'
 import { discardWork } from '../../application/operations/unknown-work.ts'
 import type { BankFolders } from '../../application/ports/bank-files.ts'
@@ -14,10 +15,11 @@ import {
   perform,
   work,
 } from '../../application/process-managers/runtime/process-manager.ts'
-import type { WorkStore } from '../../application/process-managers/runtime/work-store.ts'
+import { PARKED_STREAM, type WorkStore } from '../../application/process-managers/runtime/work-store.ts'
 import { policy } from '../../domain/policies/policy.ts'
 import { NachaFolders } from '../../infrastructure/providers/bank/nacha/folders.ts'
 import { Metrics } from '../../infrastructure/telemetry/metrics.ts'
+import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
 import { Readiness } from '../../interfaces/readiness.ts'
 import type { Projections } from '../../projections/runtime/projections.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -135,6 +137,24 @@ describe('readiness of a process manager', () => {
       process_managers: [{ name: 'watcher', state: 'idle', owner: null, lag: { events: 0 } }],
     })
   })
+})
+
+test('how process managers do is asked at once, however many there are', async () => {
+  let asked = 0
+  const { pool } = bench.database
+  const query = (...statement: unknown[]) => {
+    asked += 1
+    return Reflect.apply(pool.query, pool, statement)
+  }
+  const store = new PostgresWorkStore({ query } as typeof pool)
+  const names = Array.from({ length: 20 }, (_, n) => `watcher-${n}`)
+  await bench.store.register(names, 0n)
+  const left = { payload: {}, correlationId: 'c', causationId: 'c', tenantId: null, environment: null }
+  const stream = { ...left, processManager: names[1]!, kind: PARKED_STREAM, dueAt: 0 }
+  await storeWork(bench.store, { ...stream, key: 'a' }, { ...stream, key: 'b' })
+  const all = await statusOfFollowers({ store, leases: bench.leases }, names)
+  expect(all.map(({ parkedStreams }) => parkedStreams)).toEqual([0, 2, ...names.slice(2).map(() => 0)])
+  expect(asked).toBe(1)
 })
 
 test('work of a kind that the release does not have is shown, holds nothing up and can be discarded', async () => {

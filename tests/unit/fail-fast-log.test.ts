@@ -85,3 +85,13 @@ test('a log that answers another read is waited for, however long its line', asy
   answerStream[0]!()
   expect(await slow).toEqual([])
 })
+
+test('a server that answers every look too late is not away for ever', async () => {
+  const hung = new Promise<never>(() => undefined)
+  const busy = { head: async () => 7n, readStream: () => hung, close: async () => undefined }
+  const ask = () => new Promise((resolve) => setTimeout(resolve, 40))
+  log = new FailFastLog(busy as unknown as EventLog, { ask, askAfterMs: 5, answerMs: 5 })
+  expect(await failed(log.readStream('hung'))).toBeInstanceOf(EventLogUnavailable)
+  expect(await failed(log.head())).toBeInstanceOf(EventLogUnavailable)
+  await expect.poll(() => failed(log.head())).toBeNull()
+})

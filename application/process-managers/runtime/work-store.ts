@@ -152,10 +152,12 @@ export interface WorkStore {
   advance(processManager: string, from: Checkpoint, to: bigint, changes: WorkChanges): Promise<void>
   /** Notes why a process manager does not get on; that is cleared when it does. */
   setProblem(processManager: string, epoch: number, problem: string): Promise<void>
-  /** Where process managers stand; those that never ran are left out. */
+  /** Where process managers stand, and how many streams are parked; those that never ran are left out. */
   checkpoints(
     processManagers: readonly string[],
-  ): Promise<ReadonlyMap<string, Checkpoint & { readonly problem: string | null }>>
+  ): Promise<
+    ReadonlyMap<string, Checkpoint & { readonly problem: string | null; readonly parkedStreams: number }>
+  >
 
   /**
    * Makes work due whose time has come or whose pause is over, and such whose lease ran out or whose owner is gone.
