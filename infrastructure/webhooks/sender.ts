@@ -10,7 +10,10 @@ import { signedHeaders } from './signed-headers.ts'
 import { formFault } from './target-addresses.ts'
 import { TargetGuard, TargetRefused } from './target-guard.ts'
 
-/** One attempt, from the look-up of the host to the end of the answer, in real milliseconds. */
+/**
+ * One attempt, from the look-up of the host to the end of the answer, in real milliseconds. An answer that goes on then
+ * counts by its status.
+ */
 const ATTEMPT_MS = 10_000
 /** Of an answer's body; what is longer is not waited for. */
 const ANSWER_BYTES = 20 * 1024
@@ -110,10 +113,11 @@ export class HttpsWebhookSender implements WebhookSender {
           ...signedHeaders(wanted),
         },
       })
-      const limit = setTimeout(
-        () => failed(`No whole answer came within ${this.#attemptMs / 1000} seconds`),
-        this.#attemptMs,
-      )
+      const limit = setTimeout(() => {
+        if (statusCode === null) failed(`No answer came within ${this.#attemptMs / 1000} seconds`)
+        else answered()
+        outgoing.destroy()
+      }, this.#attemptMs)
       signal.addEventListener('abort', abort)
       outgoing.on('error', (error) => failed(reasonOf(error)))
       outgoing.on('socket', (socket) => socket.on('data', count))

@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import type { Endpoint } from '../endpoints/endpoint.ts'
+import { isRounded } from '../http/json-numbers.ts'
+import { parseJson } from '../http/strict-json.ts'
 
 /** What commands need of a field's description. */
 interface JsonSchema {
@@ -119,17 +121,18 @@ function listOf({ type }: JsonSchema, text: string): readonly unknown[] {
 }
 
 function json(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new InvalidArgumentError('It takes JSON.')
-  }
+  const parsed = parseJson(Buffer.from(text))
+  if (parsed.ok) return parsed.value
+  const isNone = parsed.kind === 'syntax'
+  throw new InvalidArgumentError(isNone ? 'It takes JSON.' : `It cannot be taken: ${parsed.message}.`)
 }
 
 function number(text: string, isWhole: boolean): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
   if (isWhole && !Number.isSafeInteger(value)) throw new InvalidArgumentError('It takes a whole number.')
   if (!Number.isFinite(value)) throw new InvalidArgumentError('It takes a number.')
+  if (isRounded(text.trim()))
+    throw new InvalidArgumentError('It is not kept as it is written; give fewer digits.')
   return value
 }
 

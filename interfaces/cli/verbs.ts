@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
+import { parseJson } from '../http/strict-json.ts'
 import { CliError, type CliIo } from './io.ts'
 import { OperatorClient, type OperatorOptions, operatorToken } from './operator-client.ts'
 import type { Output } from './output.ts'
@@ -48,17 +49,24 @@ export function seconds(text: string): number {
   return number
 }
 
-/** The JSON object that a file holds, `{}` without one. @throws CliError. */
+/** The JSON object that a file holds, `{}` without one; refused is what the API refuses. @throws CliError. */
 export function jsonFile(file: string | undefined): Readonly<Record<string, unknown>> {
   if (file === undefined) return {}
-  let value: unknown
-  try {
-    value = JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'))
-  } catch (error) {
-    throw new CliError(`${file} cannot be read as JSON: ${(error as Error).message}`)
+  const parsed = parseJson(bytesOf(file))
+  if (!parsed.ok) {
+    throw new CliError(`${file} cannot be taken: ${parsed.message.replace(/^The body/, 'it')}`)
   }
+  const { value } = parsed
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new CliError(`${file} must hold a JSON object`)
   }
   return value as Record<string, unknown>
+}
+
+function bytesOf(file: string): Buffer {
+  try {
+    return readFileSync(file === '-' ? 0 : file)
+  } catch (error) {
+    throw new CliError(`${file} cannot be read: ${(error as Error).message}`)
+  }
 }

@@ -1,5 +1,6 @@
 import { get, request as httpRequest, type OutgoingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { untilRefused } from '../support/rate-limits.ts'
 import { send } from '../support/seed.ts'
 import {
   type RunningService,
@@ -127,9 +128,7 @@ describe('unknown paths and methods', () => {
       portal: strict.portalUrl,
       ops: strict.opsUrl,
     })) {
-      const answers = await Promise.all(
-        Array.from({ length: 200 }, (_, count) => send(`${url}/nothing-${count}`)),
-      )
+      const answers = await untilRefused((n) => send(`${url}/nothing-${n}`))
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 429]))
       const limited = answers.find(({ status }) => status === 429)
       expect([host, Number(limited?.headers.get('retry-after'))]).toEqual([host, 1])

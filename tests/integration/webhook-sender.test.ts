@@ -114,31 +114,35 @@ describe('a delivery', () => {
 })
 
 describe('receivers that hold on', () => {
-  const tooLate = (statusCode: number | null) => ({
-    statusCode,
-    error: 'No whole answer came within 10 seconds',
-  })
+  const tooLate = { statusCode: null, error: 'No answer came within 10 seconds' }
 
-  test('are given ten seconds in all, wherever they fall silent', async () => {
+  test('are given ten seconds in all, wherever they fall silent; an answer counts by its status then', async () => {
     receiver.answerWith('silent')
     const untilTls = await listen(createServer(() => undefined))
     const untilHeaders = await tls((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-'))
-    const dripping = await tls((socket) => {
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n')
-      const drip = setInterval(() => socket.write('.'), 200)
-      socket.on('close', () => clearInterval(drip))
-    })
+    const drippingAfter = (status: string) =>
+      tls((socket) => {
+        socket.write(`HTTP/1.1 ${status}\r\nContent-Length: 100\r\n\r\n`)
+        const drip = setInterval(() => socket.write('.'), 200)
+        socket.on('close', () => clearInterval(drip))
+      })
+    const accepting = await drippingAfter('200 OK')
+    const refusing = await drippingAfter('500 Internal Server Error')
     const hints = await tls((socket) => {
       const hint = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 200)
       socket.on('close', () => clearInterval(hint))
     })
     const started = performance.now()
     const answers = await Promise.all(
-      [receiver.url, untilTls, untilHeaders, dripping, hints].map((url) =>
+      [receiver.url, untilTls, untilHeaders, hints, accepting, refusing].map((url) =>
         sender.post(wanted({ url }), unstopped),
       ),
     )
-    expect(answers).toEqual([tooLate(null), tooLate(null), tooLate(null), tooLate(200), tooLate(null)])
+    expect(answers).toEqual([
+      ...[tooLate, tooLate, tooLate, tooLate],
+      { statusCode: 200, error: null },
+      { statusCode: 500, error: 'It answered 500' },
+    ])
     expect(performance.now() - started).toBeGreaterThan(9_900)
   })
 

@@ -81,6 +81,12 @@ describe('a field of a request', () => {
     ['seconds', '', 'It takes a number.'],
     ['rates', 'CA:1', 'It takes JSON.'],
     ['address', '{', 'It takes JSON.'],
+    [
+      ...['rates', '[{"rate":1000.0000000000000001}]'],
+      'It cannot be taken: [0].rate is a number that is not kept as it is written; send fewer digits.',
+    ],
+    ['address', '{"a":1,"a":2}', 'It cannot be taken: The key a stands there twice.'],
+    ['count', '1000.0000000000000001', 'It is not kept as it is written; give fewer digits.'],
   ] as const)('%s from %j is wrong usage', ([name, given, words]) => {
     expect(() => read(name, given)).toThrow(words)
   })
