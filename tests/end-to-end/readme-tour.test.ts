@@ -39,3 +39,28 @@ test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs b
     await service.stop()
   }
 })
+
+test.skipIf(!canRun)(
+  'the tour in the README ends and says why where no service answers (needs bash and curl)',
+  async ({ onTestFinished }) => {
+    const nobody = `http://127.0.0.1:${await freePort()}`
+    const shell = spawn('bash', ['-c', await tour(nobody, await freePort())], {
+      env: {
+        ...{ PATH: process.env.PATH, HOME: process.env.HOME, OPERATOR_TOKEN: 'op_none' },
+        COMPSTREAM_OPS_URL: nobody,
+        COMPSTREAM_CORE_URL: nobody,
+        COMPSTREAM_PAYMENTS_URL: nobody,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      // a group of its own: where it waits for ever, all that it started ends with it
+      detached: true,
+    })
+    onTestFinished(() => {
+      if (shell.exitCode === null) process.kill(-shell.pid!, 'SIGKILL')
+    })
+    let errors = ''
+    shell.stderr.on('data', (part: Buffer) => (errors += part))
+    await new Promise((resolve) => shell.on('close', resolve))
+    expect(errors).toContain('"error":"Unreachable"')
+  },
+)
