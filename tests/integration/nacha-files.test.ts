@@ -312,6 +312,20 @@ describe('a file that is not where it should be', () => {
     expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['uncertain', []])
   })
 
+  test('leaves no account numbers where it died before its record, and its debits have ended since', async () => {
+    const folders = Object.assign(new NachaFolders({ outboxDir: outbox, inboxDir: inbox }), {
+      stage: async (...args: Parameters<NachaFolders['stage']>) => {
+        await NachaFolders.prototype.stage.apply(folders, args)
+        throw new Crashed()
+      },
+    })
+    const dying = { ...app, bankFiles: { ...app.bankFiles, folders } }
+    await expect(submit([entryOf()], dying)).rejects.toThrow(Crashed)
+    expect([(await fileOf())!.status, (await readdir(outbox)).length]).toEqual(['begun', 1])
+    await submit([])
+    expect([(await fileOf())!.status, await readdir(outbox)]).toEqual(['begun', []])
+  })
+
   test('is not one that was changed', async () => {
     await submit([entryOf()])
     const { file_id, content } = (await fileOf())!

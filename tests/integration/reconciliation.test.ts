@@ -263,6 +263,37 @@ test('a debit that has ended, although the bank took its batch and would not tak
   expect(await whatDiffers()).toEqual([...before, ['file_differs', taken, carrier_id]])
 })
 
+test('a debit that has yet to be told that the bank took its entry is found once the time for that is up', async () => {
+  const before = await whatDiffers()
+  const [leg, refused, file_id] = [await debited(500), await debited(500), newId()]
+  const { batch_closes_at: closes } = (await app.commands.load(bankDebit, leg)).state!
+  await recordBankFile(app, { file_id, batch_closes_at: closes! }, [leg], { others: [refused] })
+  for (const [index, id] of [leg, refused].entries()) {
+    const entry = { traceNumber: `02100002000000${index + 1}`, entryDate: '2026-12-02' }
+    await tell(id, { type: 'PutInFile', ofBatch: closes!, fileId: file_id, ...entry, at: at() })
+  }
+  const later = { ...app, clock: { ...app.clock, now: () => at() + 3_600_000 } }
+  const differsLater = async () =>
+    accepted(await reconcile(later, 'operator', operatorContext())).differences.map(({ leg_id }) => leg_id)
+  const answer = { type: 'Answer', reason: null, reportId: null, outcome: 'accepted' } as const
+  const answered = async (batchNumber: number) => {
+    const commands = [
+      { type: 'RecordExposed' as const, at: at() },
+      { ...answer, batchNumber, at: at() },
+    ]
+    accepted(await app.commands.execute(bankFile, file_id, commands, operatorContext()))
+  }
+  // in part, and as a whole
+  await answered(1)
+  expect(await whatDiffers()).toEqual(before)
+  expect(await differsLater()).toHaveLength(before.length + 1)
+  await answered(2)
+  expect(await whatDiffers()).toEqual(before)
+  expect(await differsLater()).toEqual(expect.arrayContaining([leg, refused]))
+  for (const id of [leg, refused]) await tell(id, { type: 'Acknowledge', ofBatch: closes!, at: at() })
+  expect(await differsLater()).toHaveLength(before.length)
+})
+
 test('a file that could not be written yet holds up no comparison', async () => {
   const before = await whatDiffers()
   const [file_id, batch_closes_at] = [newId(), now()]

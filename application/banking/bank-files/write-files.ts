@@ -71,6 +71,17 @@ export async function writeFiles(app: FileApp, batch: RailBatch): Promise<void> 
     }
   }
   if (draftedEntries(draft) > 0) await writeFile(app, { closesAt, part, draft, signal }, context)
+  else await withdrawBegun(app, fileIdOf(closesAt, part))
+}
+
+/** Removes what whoever died before its record staged of a file that has no entries any more. */
+async function withdrawBegun({ commands, bankFiles }: FileApp, fileId: string): Promise<void> {
+  const { state } = await commands.load(bankFile, fileId)
+  if (state?.status === 'begun') await bankFiles.folders.withdraw(nameOf(state))
+}
+
+function nameOf({ file_date, modifier, file_id }: BankFile): string {
+  return `${file_date.replaceAll('-', '')}-${modifier}-${file_id}.ach`
 }
 
 /**
@@ -125,7 +136,7 @@ async function writeFile(
   const header = { date: begun.file_date, time: begun.file_time, modifier: begun.modifier }
   const file = finishFile(draft, header, begun.first_sequence)
   checkForward(file.lines())
-  const name = `${begun.file_date.replaceAll('-', '')}-${begun.modifier}-${fileId}.ach`
+  const name = nameOf(begun)
   const { sha256, bytes } = summed(file)
   await folders.stage(name, sha256, encoded(file, signal))
   await archive.write(archivedFile(fileId, sha256), encoded(file, signal))
