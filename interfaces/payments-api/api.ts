@@ -14,7 +14,7 @@ import {
   type PartnerHost,
   partnerAccess,
 } from '../endpoints/partner-access.ts'
-import { SMALL_BODY } from '../http/body.ts'
+import { PAGE_BODY, SMALL_BODY } from '../http/body.ts'
 import { HttpError, refusalOf, writeEnvelopeError } from '../http/errors.ts'
 import { limitAddress } from '../http/rate-limit.ts'
 
@@ -79,21 +79,31 @@ export const paymentsApi: Api = {
 
 export const endpoint = endpointsOf<PaymentsHost>(paymentsApi)
 /** What pages ask for in the name of payers. */
-export const publicEndpoint = endpointsOf<PaymentsHost>({ ...paymentsApi, prefixes: ['/public'] })
+export const publicEndpoint = endpointsOf<PaymentsHost>({
+  ...paymentsApi,
+  prefixes: ['/public'],
+  bodyLimit: PAGE_BODY,
+})
 
 /**
  * Whoever has the address of a page. The token in it is the credential: payers share addresses, so an address is limited
- * only for what opens no page.
+ * only for what opens no page, and nothing of it is read.
+ * @param what the page is of.
  */
-export const payer: Access<PaymentsHost, null> = {
-  security: [],
-  errors: { 429: 'Too many requests with one token, or from one address with tokens that are unknown' },
-  async identify({ app, limits }, { request, params, costs }) {
-    const [token = ''] = Object.values(params).map(String)
-    if ((await tenantOfPage(app, 'pay', token)) === null) limitAddress(limits.addresses, request)
-    else await costs.admit(token)
-    return null
-  },
+export function payerOf(what: string): Access<PaymentsHost, null> {
+  return {
+    security: [],
+    errors: { 429: 'Too many requests with one token, or from one address with tokens that are unknown' },
+    async identify({ app, limits }, { request, params, costs }) {
+      const [token = ''] = Object.values(params).map(String)
+      if ((await tenantOfPage(app, 'pay', token)) === null) {
+        limitAddress(limits.addresses, request)
+        throw new HttpError(404, null, `There is no such ${what}`)
+      }
+      await costs.admit(token)
+      return null
+    },
+  }
 }
 
 /** A partner's client whose key opens the payments API. */

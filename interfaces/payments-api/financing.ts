@@ -16,7 +16,7 @@ import { isRejection } from '../../domain/kernel/rejection.ts'
 import { Answer, accepted, Rejected } from '../endpoints/endpoint.ts'
 import { bytes, idOf } from '../endpoints/fields.ts'
 import { HttpError } from '../http/errors.ts'
-import { contextOf, endpoint, keyed, partnerIn, payer, publicEndpoint } from './api.ts'
+import { contextOf, endpoint, keyed, partnerIn, payerOf, publicEndpoint } from './api.ts'
 import {
   type CreatedFinancingSession,
   checkoutRequestOf,
@@ -168,7 +168,7 @@ export const publicFinancingEndpoints = [
     method: 'GET',
     path: '/financing-checkouts/{finance_access_token}',
     summary: 'What the page of a financing session shows; nothing can be paid by it',
-    access: payer,
+    access: payerOf('financing checkout'),
     params: z.object({ finance_access_token: z.string().describe('The token in the address of the page') }),
     answers: { 200: FinancingPageAnswer },
     errors: {

@@ -12,7 +12,7 @@ import { create, created, once, REPEATED } from '../endpoints/creations.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id, idOf, word } from '../endpoints/fields.ts'
 import { listAnswer, page, pageOf, pagination } from '../endpoints/lists.ts'
-import { contextOf, endpoint, keyed, partner, partnerIn, payer, publicEndpoint } from './api.ts'
+import { contextOf, endpoint, keyed, partner, partnerIn, payerOf, publicEndpoint } from './api.ts'
 import {
   CreatedPaymentLink,
   InstallmentPlan,
@@ -205,7 +205,7 @@ export const publicPaymentLinkEndpoints = [
     method: 'GET',
     path: '/payment-links/{payment_link_id}',
     summary: 'What the page of a payment link shows to whoever has its address',
-    access: payer,
+    access: payerOf('payment link'),
     params,
     answers: {
       200: z

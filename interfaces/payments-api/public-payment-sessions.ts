@@ -11,9 +11,10 @@ import {
 import { SESSION_STATUSES } from '../../domain/payments/payment-session-status.ts'
 import { accepted } from '../endpoints/endpoint.ts'
 import { id } from '../endpoints/fields.ts'
-import { type PaymentsHost, payer, publicEndpoint } from './api.ts'
+import { type PaymentsHost, payerOf, publicEndpoint } from './api.ts'
 import { payersAccount, payersAccountRequest } from './payers-account.ts'
 
+const payer = payerOf('payment session')
 const params = z.object({ token: z.string().describe('The token in the address of the page') })
 const NONE = { 404: 'There is no such payment session' } as const
 const CLOSED = { 409: 'It cannot be paid in this way: the message says why' } as const

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { readBody } from '../http/body.ts'
+import { PAGE_BODY, readBody } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
 
-/** What forms of a page send at the most, in bytes. */
-const MOST_BYTES = 16 * 1024
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
 /**
@@ -26,7 +24,7 @@ export async function readForm(request: IncomingMessage): Promise<Readonly<Recor
   if (!FORM.test(request.headers['content-type'] ?? '')) {
     throw new HttpError(415, null, 'This page takes what its own forms send.')
   }
-  const body = await readBody(request, MOST_BYTES)
+  const body = await readBody(request, PAGE_BODY)
   return Object.fromEntries(new URLSearchParams(body.toString('utf8')))
 }
 

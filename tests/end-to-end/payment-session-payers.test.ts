@@ -192,6 +192,28 @@ describe('a page', () => {
     expect((await shown(id)).opened_at).toBe(opened_at)
   })
 
+  test('is read nothing of without its token, and no more than a page sends with it', async () => {
+    const token = tokenOf(await session())
+    const strange = `${token.slice(0, -4)}0000`
+    const posted = async (to: string, path: string, body: string) => {
+      const answer = await post(to, path, body)
+      return [answer.status, answer.body.message]
+    }
+    const padded = (bytes: number) => `{${' '.repeat(bytes - 2)}}`
+    for (const path of ['/checkout', '/bank-debit']) {
+      expect(await posted(strange, path, '{')).toEqual([404, 'There is no such payment session'])
+      expect(await posted(strange, path, padded(1024 * 1024))).toEqual([
+        404,
+        'There is no such payment session',
+      ])
+      expect(await posted(token, path, padded(16 * 1024 + 1))).toEqual([
+        413,
+        'The body is larger than 16 KiB',
+      ])
+    }
+    expect(await posted(token, '/bank-debit', padded(16 * 1024))).toEqual([400, expect.any(String)])
+  })
+
   test('is there for nobody without its token', async () => {
     const { id, url } = await session({ total_installments: 3 })
     const token = tokenOf({ url })
