@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isCalendarDate } from '../kernel/calendar.ts'
+import { holdsInexact } from '../kernel/exact-numbers.ts'
 import { sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
@@ -171,6 +172,7 @@ export function normalizeRow(
   const malformed: RowReason[] = []
   const other: Record<string, unknown> = {}
   const unknown: string[] = []
+  const inexact: string[] = []
   const row: CanonicalRow = { n, name: 'none' }
   const person: Person = {}
 
@@ -213,19 +215,14 @@ export function normalizeRow(
     if (value === undefined || value === null) return
     if (typeof value === 'string') {
       if (value.trim() !== '') person[as] = value.trim()
-    } else if (as === 'first_name' || as === 'last_name') {
-      malformed.push({ field, code: 'not_a_string' })
-      other[key] = value
-    } else if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-      // rounded by whoever read it: two people may have become one
-      malformed.push({ field, code: 'not_a_string' })
-      other[key] = value
-    } else if (as === 'employee_id' && typeof value === 'number') {
+    } else if (as === 'employee_id' && Number.isSafeInteger(value)) {
       person[as] = String(value)
-    } else if (as === 'ssn' && typeof value === 'number' && value >= 0) {
+    } else if (as === 'ssn' && Number.isSafeInteger(value) && Number(value) >= 0) {
       // a number has lost the zeros in front
       person[as] = String(value).padStart(SSN_DIGITS, '0')
     } else {
+      // no text, or a number that was rounded by whoever read it: two people may have become one
+      malformed.push({ field, code: 'not_a_string' })
       other[key] = value
     }
   }
@@ -253,8 +250,12 @@ export function normalizeRow(
   for (const key of Object.keys(raw)) {
     if (known.has(key)) continue
     other[key] = raw[key]
-    if (unknown.length < MAX_UNKNOWN_FIELDS) unknown.push(showValue(key))
+    if (holdsInexact(raw[key])) inexact.push(showValue(key))
+    else if (unknown.length < MAX_UNKNOWN_FIELDS) unknown.push(showValue(key))
   }
+
+  // what is kept must be what was sent
+  for (const field of inexact.slice(0, MAX_UNKNOWN_FIELDS)) malformed.push({ field, code: 'not_a_string' })
 
   const missingFirst = person.first_name === undefined
   const missingLast = person.last_name === undefined

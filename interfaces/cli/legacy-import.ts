@@ -58,13 +58,11 @@ function outcome(data: Imported): Output {
   const { refused_count } = data
   const output = resource(data)
   if (refused_count === 0) return output
-  const lines = refused_count === 1 ? 'line was' : 'lines were'
-  return {
-    ...output,
-    failure: new CliError(
-      `${refused_count} ${lines} refused; correct them in their place, and send the file again.`,
-    ),
-  }
+  const refused =
+    refused_count === 1
+      ? '1 line was refused; correct it in its place'
+      : `${refused_count} lines were refused; correct them in their place`
+  return { ...output, failure: new CliError(`${refused}, and send the file again.`) }
 }
 
 /** Whether the same file may go through in a moment. */

@@ -16,10 +16,13 @@ export class Refusal {
   readonly kind: JsonFault
   /** One sentence that never quotes the body. */
   readonly message: string
+  /** Where, of a number that is too long. */
+  readonly path: string | undefined
 
-  constructor(kind: JsonFault, message: string) {
+  constructor(kind: JsonFault, message: string, path?: string) {
     this.kind = kind
     this.message = message
+    this.path = path
   }
 }
 

@@ -3,6 +3,9 @@
 /** A number of this many characters without an exponent has no more digits than a double keeps. */
 const SHORT = 15
 
+/** Characters that a number may have, far more than any double needs to be written exactly enough. */
+export const MAX_NUMBER_LENGTH = 1_000
+
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /** Whether a byte may begin a number. */
@@ -10,10 +13,11 @@ export function beginsNumber(byte: number): boolean {
   return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d
 }
 
-/** The place after the characters of numbers that stand from `from` on. */
+/** The place after the characters of numbers that stand from `from` on; of too many, that after the first one too much. */
 export function endOfNumber(bytes: Buffer, from: number): number {
+  const limit = Math.min(bytes.length, from + MAX_NUMBER_LENGTH + 1)
   let at = from
-  while (at < bytes.length && isOfNumber(bytes[at]!)) at += 1
+  while (at < limit && isOfNumber(bytes[at]!)) at += 1
   return at
 }
 

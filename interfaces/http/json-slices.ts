@@ -117,6 +117,18 @@ export class Slices {
     return outer
   }
 
+  /** The path of the value that the scan has come to. */
+  pathAt(at: number): string {
+    const around = this.#levels.slice(1, this.#depth + 1)
+    return pathOf(
+      around.map(({ isArray, commas, keyStart, keyEnd }) => {
+        if (isArray) return commas
+        if (keyStart < 0) throw syntaxAt(this.#bytes, at)
+        return this.#read(keyStart, keyEnd, '', '') as string
+      }),
+    )
+  }
+
   /** Takes the rest of the body. @returns its value. */
   end(): unknown {
     const { root } = this

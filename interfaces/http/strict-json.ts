@@ -13,7 +13,7 @@ import {
   skipSpaceBack,
 } from './json-bytes.ts'
 import { type JsonFault, notJson, Refusal, syntaxAt } from './json-faults.ts'
-import { beginsNumber, endOfNumber, isRoundedAt } from './json-numbers.ts'
+import { beginsNumber, endOfNumber, isRoundedAt, MAX_NUMBER_LENGTH } from './json-numbers.ts'
 import { Slices } from './json-slices.ts'
 
 /** Levels of arrays and objects that a body may nest. */
@@ -37,7 +37,7 @@ type ParsedJson =
       readonly message: string
       /** Where, for example `employees[3].first_name`; of duplicate keys, refused characters and rounded numbers. */
       readonly path?: string
-      /** What the body reads as nevertheless; of the same. */
+      /** What the body reads as nevertheless; of the same, but not of a number that is too long to be read. */
       readonly value?: unknown
     }
 
@@ -47,8 +47,8 @@ const SLICE_BYTES = 32 * 1024
 /**
  * Parses a JSON body and refuses what different readers would read differently, or what cannot be
  * stored: invalid UTF-8, duplicate keys, more than {@link MAX_DEPTH} levels, NUL characters and lone
- * surrogates in strings or keys, numbers within the safe integers that reading would change. Keys named `__proto__` are
- * left out.
+ * surrogates in strings or keys, numbers within the safe integers that reading would change, and any of more than
+ * {@link MAX_NUMBER_LENGTH} characters. Keys named `__proto__` are left out.
  */
 export function parseJson(bytes: Buffer, sliceBytes = SLICE_BYTES): ParsedJson {
   const steps = parseInSlices(bytes, sliceBytes)
@@ -74,8 +74,9 @@ export function* parseInSlices(bytes: Buffer, sliceBytes: number): Generator<voi
     if (fault) return { ok: false, ...fault, message: messageOf(fault), value }
     return leftOut === null ? { ok: true, value } : { ok: true, value, leftOut }
   } catch (error) {
-    if (error instanceof Refusal) return { ok: false, kind: error.kind, message: error.message }
-    throw error
+    if (!(error instanceof Refusal)) throw error
+    const { kind, message, path } = error
+    return { ok: false, kind, message, ...(path !== undefined && { path }) }
   }
 }
 
@@ -132,6 +133,8 @@ function* scan(bytes: Buffer, sliceBytes: number, slices: Slices): Generator<voi
       level = slices.close(at)
     } else if (beginsNumber(byte!)) {
       const end = endOfNumber(bytes, at)
+      // before anything reads it: that would hold up others, since no slice ends within a number
+      if (end - at > MAX_NUMBER_LENGTH) throw tooLong(slices.pathAt(at))
       slices.rounded ||= isRoundedAt(bytes, at, end)
       at = end - 1
     }
@@ -144,9 +147,18 @@ function tooMany(what: string): Refusal {
   return new Refusal('values', `The body holds more than ${what}`)
 }
 
+function tooLong(path: string): Refusal {
+  const what = `is a number of more than ${MAX_NUMBER_LENGTH} characters; send fewer digits`
+  return new Refusal('numbers', `${placeOf(path)} ${what}`, path)
+}
+
+function placeOf(path: string): string {
+  return path === '' ? 'The body' : path
+}
+
 function messageOf({ kind, path }: NonNullable<Slices['fault']>): string {
   if (kind === 'duplicate_key') return `The key ${path} stands there twice`
-  const where = path === '' ? 'The body' : path
+  const where = placeOf(path)
   if (kind === 'numbers') return `${where} is a number that is not kept as it is written; send fewer digits`
   return `${where} holds a character that is refused (NUL or half of a surrogate pair)`
 }

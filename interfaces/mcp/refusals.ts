@@ -64,16 +64,21 @@ export async function idAtBeginning(request: IncomingMessage): Promise<Id> {
   return idOf({ id: memberAtBeginning(await readBeginning(request, ID_WITHIN, ID_WAIT_MS), 'id') })
 }
 
-/** Refuses a body that {@link parseJson} refused; characters and numbers of one argument are that argument's fault. */
+/**
+ * Refuses a body that {@link parseJson} refused; characters and numbers of one argument are that argument's fault.
+ * @param bytes the body: of one that was not read to its end, the id stands there nevertheless.
+ */
 export function refuseJson(
   response: ServerResponse,
+  bytes: Buffer,
   { kind, message, path = '', value }: Exclude<ReturnType<typeof parseJson>, { ok: true }>,
 ): void {
   const isOfValue = kind === 'characters' || kind === 'numbers'
   const argument = isOfValue ? /^params\.arguments\.([a-z_]{1,60})/.exec(path)?.[1] : undefined
   if (argument !== undefined) {
     const advice = kind === 'characters' ? `${message}: remove it` : message
-    refuse(response, new RpcError(INVALID_PARAMS, advice, { field: argument }), idOf(value))
+    const request = value ?? { id: memberAtBeginning(bytes.subarray(0, ID_WITHIN), 'id') }
+    refuse(response, new RpcError(INVALID_PARAMS, advice, { field: argument }), idOf(request))
   } else if (kind === 'values') {
     refuse(response, new RpcError(INVALID_REQUEST, message, undefined, 413))
   } else {

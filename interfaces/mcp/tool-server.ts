@@ -132,9 +132,10 @@ export class ToolServer {
     }
 
     requireUtf8(request)
-    const parsed = await parseLargeJson(await readBody(request, LARGE_BODY, costs))
+    const bytes = await readBody(request, LARGE_BODY, costs)
+    const parsed = await parseLargeJson(bytes)
     if (!parsed.ok) {
-      refuseJson(response, parsed)
+      refuseJson(response, bytes, parsed)
       return
     }
     const idempotencyKey = request.headers['idempotency-key'] ?? null

@@ -143,6 +143,20 @@ describe('the envelope', () => {
     expect(Object.keys(body.error)).toEqual(['code', 'message'])
   })
 
+  it('names the argument that holds a number too long to be read, under the id of the call', async () => {
+    const digits = '1'.repeat(200_000)
+    const given = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"rows":[{"rate":0.${digits}}]}}}`
+    expect((await rpc(given)).body).toMatchObject({
+      id: 7,
+      error: {
+        code: -32602,
+        message: expect.stringMatching(/rows\[0\]\.rate is a number of more than 1000 /),
+      },
+    })
+    const { status, body } = await rpc(`{"jsonrpc":"2.0","id":1,"method":"ping","a":${digits}}`)
+    expect([status, body.id, body.error.code]).toEqual([400, null, -32600])
+  })
+
   it('echoes ids, of numbers and strings, in results and errors', async () => {
     const largest = Number.MAX_SAFE_INTEGER
     for (const id of [4711, 0, -3, 1.5, -0.25, 1e-7, largest, -largest, 'a', '']) {

@@ -122,14 +122,47 @@ describe('parseJson', () => {
     }
   })
 
-  it('looks at a million digits', () => {
-    const zeros = '0'.repeat(1_000_000)
-    for (const text of [`[1.${zeros}]`, `[${zeros.replace('0', '1')}e-1000000]`, `[0.${zeros}e1]`]) {
+  it('takes a number of a thousand characters', () => {
+    const zeros = '0'.repeat(998)
+    for (const text of [`[1.${zeros}]`, `[-1${zeros}]`, `{"a":0.${zeros.slice(2)}e1}`]) {
       expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) })
     }
-    for (const text of [`[1.${zeros}1]`, `[0.${zeros}1]`]) {
-      expect(parse(text)).toMatchObject({ ok: false, kind: 'numbers', path: '[0]' })
+    expect(parse(`[0.${zeros.slice(1)}1]`)).toMatchObject({ ok: false, kind: 'numbers', path: '[0]' })
+  })
+
+  it.each([
+    ['zeros', (digits: number) => `0.${'0'.repeat(digits)}1`],
+    ['ones', (digits: number) => `0.${'1'.repeat(digits)}`],
+    ['no fraction', (digits: number) => `-${'7'.repeat(digits)}`],
+    ['an exponent', (digits: number) => `1e${'0'.repeat(digits)}1`],
+  ])('refuses a longer number without reading it: %s', (_what, number) => {
+    const before = '{"id":1,"a":[{"b":[0],"c":"x,"},{"d":[[1,2],"é",{"e" : '
+    const places = { 'a[1].d[2].e': before, '': '', '[0]': '[ ', '[1]': '[0,' }
+    const bodies = Object.entries(places).flatMap(([path, text]) =>
+      [1_000, 1_000_000].map((digits) => [path, Buffer.from(`${text}${number(digits)} `)] as const),
+    )
+    const parsed = vi.spyOn(JSON, 'parse')
+    const converted = vi.spyOn(Buffer.prototype, 'toString')
+    const answers = bodies.map(([path, bytes]) => [path, parseJson(bytes), parseJson(bytes, 1)] as const)
+    const longest = Math.max(
+      ...parsed.mock.calls.map(([text]) => text.length),
+      ...converted.mock.results.map(({ value }) => (value as string).length),
+    )
+    parsed.mockRestore()
+    converted.mockRestore()
+    expect(longest).toBeLessThan(100)
+    for (const [path, ...both] of answers) {
+      const message = `${path || 'The body'} is a number of more than 1000 characters; send fewer digits`
+      for (const answer of both) expect(answer).toEqual({ ok: false, kind: 'numbers', message, path })
     }
+  })
+
+  it('names no place for a long number that stands where a key belongs', () => {
+    const digits = '1'.repeat(2_000)
+    for (const text of [`{${digits}`, `[{"a":1},{${digits}:1}]`]) {
+      expect(parse(text)).toMatchObject({ ok: false, kind: 'syntax' })
+    }
+    expect(parse(`{"\\x":${digits}}`)).toMatchObject({ ok: false, kind: 'syntax' })
   })
 
   it('leaves __proto__ out, so that copies cannot pick it up', () => {
