@@ -129,7 +129,7 @@ export interface components {
             employee_count: number;
             file_name: string;
         };
-        /** @description Other fields are kept. A record that fails the row rules, has values of other types, or a number beyond 2^53 - 1 in other fields, is a red row; one that is larger than 32 KiB is refused */
+        /** @description Other fields are kept. A record that fails the row rules, or has values of other types, is a red row; one that is larger than 32 KiB is refused */
         ReportedEmployee: {
             /** @description The caller's own identifier of the person */
             employee_id?: string;

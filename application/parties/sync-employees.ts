@@ -1,6 +1,5 @@
 import type { ApiClient } from '../../domain/access/api-client.ts'
 import { isCalendarDate } from '../../domain/kernel/calendar.ts'
-import { holdsInexact } from '../../domain/kernel/exact-numbers.ts'
 import type { Environment } from '../../domain/kernel/ids.ts'
 import { type Rejection, reject } from '../../domain/kernel/rejection.ts'
 import {
@@ -116,6 +115,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function isMissing(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+}
+
+/** Numbers beyond the safe integers were rounded when they were read, and those beyond a double read as infinite. */
+function holdsInexact(value: unknown): boolean {
+  if (typeof value === 'number') return !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsInexact)
 }
 
 function shortened(key: string): string {

@@ -39,7 +39,9 @@ export async function validatePayroll(
   const warnings: RowFinding[] = []
   await inTimeSlices(rows, (raw, index) => {
     const row = index + 1
-    const verdict = validateRow(normalizeRow(raw, row, TOOL_ROWS).row, terms)
+    // whose row it is matters to what is stored alone
+    const { row: normalized } = normalizeRow({ ...raw, ssn: null }, row, TOOL_ROWS)
+    const verdict = validateRow(normalized, terms)
     for (const reason of verdict.errors) errors.push(finding(row, reason, terms))
     for (const reason of verdict.warnings) warnings.push(finding(row, reason, terms))
   })

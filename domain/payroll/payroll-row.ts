@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { isCalendarDate } from '../kernel/calendar.ts'
-import { holdsInexact } from '../kernel/exact-numbers.ts'
 import { sealContext, sealed } from '../kernel/sealed.ts'
 
 /**
@@ -172,7 +171,6 @@ export function normalizeRow(
   const malformed: RowReason[] = []
   const other: Record<string, unknown> = {}
   const unknown: string[] = []
-  const inexact: string[] = []
   const row: CanonicalRow = { n, name: 'none' }
   const person: Person = {}
 
@@ -250,12 +248,8 @@ export function normalizeRow(
   for (const key of Object.keys(raw)) {
     if (known.has(key)) continue
     other[key] = raw[key]
-    if (holdsInexact(raw[key])) inexact.push(showValue(key))
-    else if (unknown.length < MAX_UNKNOWN_FIELDS) unknown.push(showValue(key))
+    if (unknown.length < MAX_UNKNOWN_FIELDS) unknown.push(showValue(key))
   }
-
-  // what is kept must be what was sent
-  for (const field of inexact.slice(0, MAX_UNKNOWN_FIELDS)) malformed.push({ field, code: 'not_a_string' })
 
   const missingFirst = person.first_name === undefined
   const missingLast = person.last_name === undefined

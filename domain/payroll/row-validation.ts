@@ -116,13 +116,6 @@ export function resolvedState(row: CanonicalRow, terms: PayrollTerms): string {
 
 /** Fields that may come as numbers as well, as far as these are exact. */
 const IDENTIFIERS: ReadonlySet<string> = new Set(['employee_id', 'ssn'])
-/** Fields that come as texts alone. */
-const TEXTS: ReadonlySet<string> = new Set([
-  'employee_first_name',
-  'employee_last_name',
-  'class_code',
-  'state',
-])
 
 /** A reason in sentences: what is wrong, and what to send instead. */
 export function describeReason(
@@ -139,9 +132,7 @@ export function describeReason(
       return {
         message: IDENTIFIERS.has(field)
           ? `${field} must be a string, or a whole number of at most 2^53 - 1`
-          : TEXTS.has(field)
-            ? `${field} must be a string`
-            : `${field} holds a number beyond 2^53 - 1, which is not kept exactly`,
+          : `${field} must be a string`,
         suggestion:
           field === 'class_code'
             ? 'Send the class code as a string, for example "8810"'

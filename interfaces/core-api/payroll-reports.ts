@@ -51,8 +51,8 @@ const Employee = z
   .meta({
     id: 'ReportedEmployee',
     description:
-      'Other fields are kept. A record that fails the row rules, has values of other types, or a number beyond ' +
-      '2^53 - 1 in other fields, is a red row; one that is larger than 32 KiB is refused',
+      'Other fields are kept. A record that fails the row rules, or has values of other types, is a red row; ' +
+      'one that is larger than 32 KiB is refused',
     [TOLERANT]: true,
   })
 

@@ -284,6 +284,9 @@ describe('validate_payroll_submission', () => {
       { row: 2, field: 'state', message: expect.stringMatching(/ZZ.*CA.*NV/) },
     ])
     expect(JSON.stringify(result)).not.toContain('garbage')
+    const otherwise = [{ of: 1 }, true, 2 ** 60].map((ssn) => payrollRow({ ssn }))
+    const { result: ignoring } = await call('validate_payroll_submission', submission({ rows: otherwise }))
+    expect(ignoring.validation).toMatchObject({ valid: true, errors: [], warnings: [] })
     expect(await head()).toBe(before)
     const { error } = await call('get_submission_status', { submission_id: result.submission_id })
     expect(error).toMatchObject({ code: -32602, data: { field: 'submission_id' } })

@@ -79,18 +79,6 @@ test('a report tells persons apart whose numbers JSON rounds to one, and erases 
   }
 })
 
-test('a number that JSON rounds is refused by name in fields that no rule knows, too', async () => {
-  const given = { custom_id: '#9007199254740993', nested: { of: ['#9007199254740993'] }, exact: 7 }
-  const body = withNumbers(reportBody(tenant, { employees: [employeeRecord(given), employeeRecord({})] }))
-  const answer = await post(service, '/api/v1/payroll/reports', tenant.clientHeaders, body)
-  expect(answer.status).toBe(202)
-  const { result } = await callTool(service, tenant.apiKey, 'get_validation_errors', {
-    file_id: answer.body.file_id,
-  })
-  const errors = (result as { errors: { reasons: { field: string }[] }[] }).errors
-  expect(errors.map(({ reasons }) => reasons.map(({ field }) => field))).toEqual([['custom_id', 'nested']])
-})
-
 test('a push does, too', async () => {
   const connection = await operate(service, 'POST', '/inbound-connections', {
     tenant_id: tenant.tenantId,
