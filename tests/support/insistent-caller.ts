@@ -121,6 +121,8 @@ async function attempt(
     return cause?.code ?? name
   }
   const { status } = response
+  // of the connection, before there is a request: it came in part while the process stood still
+  if (status === 408) return String(status)
   expectDescribed(method, url, { status, headers: response.headers, text: answer })
   const body = JSON.parse(answer)
   if (isAnswer(status, body)) return { status, body }
