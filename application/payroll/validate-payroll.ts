@@ -28,7 +28,7 @@ export interface ValidationResult {
 
 /**
  * A dry run: holds rows against a policy's terms by the rules that phase 1 of a real submission
- * applies. It stores nothing and reads nothing.
+ * applies, but for `ssn`, which it ignores. It stores nothing and reads nothing.
  */
 export async function validatePayroll(
   app: Pick<Application, 'randomness'>,

@@ -79,7 +79,7 @@ export type BankFileCommand =
 
 /** It may be found fetched; while it is exposed again, too, where its folder was away. */
 const FETCHABLE: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain', 'repeating'])
-/** It may be found nowhere, or, while it is exposed again, come too late for that. */
+/** It may be found nowhere, or come too late to be exposed. */
 const MISSABLE: ReadonlySet<BankFileStatus> = new Set(['recorded', 'exposed', 'repeating'])
 /** What an answer tells more of: the bank has it. */
 export const HAD_BY_WHO_ANSWERS: ReadonlySet<BankFileStatus> = new Set(['exposed', 'uncertain'])

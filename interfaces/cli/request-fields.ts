@@ -124,7 +124,9 @@ function json(text: string): unknown {
   const parsed = parseJson(Buffer.from(text))
   if (parsed.ok) return parsed.value
   const isNone = parsed.kind === 'syntax'
-  throw new InvalidArgumentError(isNone ? 'It takes JSON.' : `It cannot be taken: ${parsed.message}.`)
+  throw new InvalidArgumentError(
+    isNone ? 'It takes JSON.' : `It cannot be taken: ${parsed.message.replace(/^The body/, 'it')}.`,
+  )
 }
 
 function number(text: string, isWhole: boolean): number {

@@ -8,8 +8,6 @@ import type { JsonFault } from './json-faults.ts'
 export const LARGE_BODY = 10 * 1024 * 1024
 /** Largest body of every other host, in bytes. */
 export const SMALL_BODY = 1024 * 1024
-/** Largest body that pages send in the name of payers, in bytes. */
-export const PAGE_BODY = 16 * 1024
 
 /** The caller went away while its body was being read: there is nobody to answer. */
 export class CallerGone extends Error {

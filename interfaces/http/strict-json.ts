@@ -134,13 +134,22 @@ function* scan(bytes: Buffer, sliceBytes: number, slices: Slices): Generator<voi
     } else if (beginsNumber(byte!)) {
       const end = endOfNumber(bytes, at)
       // before anything reads it: that would hold up others, since no slice ends within a number
-      if (end - at > MAX_NUMBER_LENGTH) throw tooLong(slices.pathAt(at))
+      if (end - at > MAX_NUMBER_LENGTH) {
+        throw isValueAt(bytes, at, level.isArray) ? tooLong(slices.pathAt(at)) : syntaxAt(bytes, at)
+      }
       slices.rounded ||= isRoundedAt(bytes, at, end)
       at = end - 1
     }
   }
   if (level !== root) throw notJson(': it ends too early')
   return slices.end()
+}
+
+/** Whether a value may begin at a place, by what stands before it. */
+function isValueAt(bytes: Buffer, at: number, isInArray: boolean): boolean {
+  const end = skipSpaceBack(bytes, 0, at)
+  const before = bytes[end - 1]
+  return end === 0 || before === COLON || before === OPEN_BRACKET || (before === COMMA && isInArray)
 }
 
 function tooMany(what: string): Refusal {

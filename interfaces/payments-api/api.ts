@@ -14,7 +14,7 @@ import {
   type PartnerHost,
   partnerAccess,
 } from '../endpoints/partner-access.ts'
-import { PAGE_BODY, SMALL_BODY } from '../http/body.ts'
+import { SMALL_BODY } from '../http/body.ts'
 import { HttpError, refusalOf, writeEnvelopeError } from '../http/errors.ts'
 import { limitAddress } from '../http/rate-limit.ts'
 
@@ -79,11 +79,7 @@ export const paymentsApi: Api = {
 
 export const endpoint = endpointsOf<PaymentsHost>(paymentsApi)
 /** What pages ask for in the name of payers. */
-export const publicEndpoint = endpointsOf<PaymentsHost>({
-  ...paymentsApi,
-  prefixes: ['/public'],
-  bodyLimit: PAGE_BODY,
-})
+export const publicEndpoint = endpointsOf<PaymentsHost>({ ...paymentsApi, prefixes: ['/public'] })
 
 /**
  * Whoever has the address of a page. The token in it is the credential: payers share addresses, so an address is limited

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { PAGE_BODY, readBody } from '../http/body.ts'
+import { readBody } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
 
+/** What forms of a page send at the most, in bytes. */
+const MOST_BYTES = 16 * 1024
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
 /**
@@ -24,7 +26,7 @@ export async function readForm(request: IncomingMessage): Promise<Readonly<Recor
   if (!FORM.test(request.headers['content-type'] ?? '')) {
     throw new HttpError(415, null, 'This page takes what its own forms send.')
   }
-  const body = await readBody(request, PAGE_BODY)
+  const body = await readBody(request, MOST_BYTES)
   return Object.fromEntries(new URLSearchParams(body.toString('utf8')))
 }
 

@@ -157,9 +157,15 @@ describe('parseJson', () => {
     }
   })
 
-  it('names no place for a long number that stands where a key belongs', () => {
+  it('names no place for a long number that stands where no value belongs', () => {
     const digits = '1'.repeat(2_000)
-    for (const text of [`{${digits}`, `[{"a":1},{${digits}:1}]`]) {
+    for (const text of [
+      `{${digits}`,
+      `[{"a":1},{${digits}:1}]`,
+      `{"a":1, ${digits}`,
+      `{} ${digits}`,
+      `[1 ${digits}]`,
+    ]) {
       expect(parse(text)).toMatchObject({ ok: false, kind: 'syntax' })
     }
     expect(parse(`{"\\x":${digits}}`)).toMatchObject({ ok: false, kind: 'syntax' })

@@ -62,6 +62,12 @@ const MISPLACED = statement('debits-misplaced-in-files', (db, $: Parameter<Mispl
         ]),
       ]),
     )
+    // those that a bank's answer is being told to are looked at last: they must not crowd out the others
+    .orderBy(
+      (eb) => eb('booked_debits.entries', '>', eb(eb.ref('booked_debits.representments'), '+', eb.lit(1))),
+      'desc',
+    )
+    .orderBy((eb) => eb('booked_debits.place', '=', $('waits')))
     .limit($('limit')),
 )
 /** Files of which the bank took some batches, with debits that wait or have ended: those of the others have. */
