@@ -5,6 +5,7 @@ import type { ServiceSecrets } from '../infrastructure/installation/data-directo
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 import type { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { createCoreApp } from './core-api/app.ts'
+import { FailureLog } from './failure-log.ts'
 import { Admission } from './http/admission.ts'
 import type { RefusedOperator } from './http/bearer.ts'
 import { rateLimits } from './http/rate-limit.ts'
@@ -43,15 +44,11 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
   const { operatorToken } = secrets
 
   const admission = new Admission({ onRefused: () => metrics.refused() })
+  const failures = new FailureLog(logger)
   const common = (name: HostName): SharedSettings => ({
     admission,
     newRequestId: () => app.randomness.id(),
-    onFailure: (error, request) =>
-      logger.error(
-        'request failed',
-        { interface: name, request_id: request.id, method: request.method },
-        error,
-      ),
+    onFailure: (error, request) => failures.report(name, request, error),
     onAnswer: (method, route, status, ms) => metrics.request(name, method, route, status, ms),
   })
   const onRefusedOperator =

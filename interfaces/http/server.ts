@@ -34,6 +34,13 @@ export interface Route {
  */
 export type Guard = (request: IncomingMessage, response: ServerResponse) => 'pass' | 'answered'
 
+/** What is told of a request that failed; never its address, which may hold the token of a page. */
+export interface FailedRequest {
+  /** Its `X-Request-Id`. */
+  readonly id: string
+  readonly method: string
+}
+
 export interface HostSettings {
   readonly routes: readonly Route[]
   /** Guards of the paths at and below `path`. */
@@ -52,8 +59,8 @@ export interface HostSettings {
   readonly writeError: ErrorWriter
   /** A new id for a request that brings none. */
   readonly newRequestId: () => string
-  /** Told of every failure that nobody expected, before the answer 500. */
-  readonly onFailure: (error: unknown, request: { id: string; method: string; path: string }) => void
+  /** Told of every failure that is not the request's, before the answer: 503 of what is away or late, else 500. */
+  readonly onFailure: (error: unknown, request: FailedRequest) => void
   /**
    * Told of every answer: method, route path, status, real milliseconds. Where there is no such path or method the
    * path is `(none)`, and a method that HTTP does not define is `OTHER`: the words form a small fixed set.
@@ -111,17 +118,13 @@ export function createHost(settings: HostSettings): express.Express {
       writeError(response, error.status, error.error, error.message, error.details)
       return
     }
+    onFailure(error, { id: requestIdOf(response), method: request.method })
     const passing = unavailability(error)
-    if (passing && !response.headersSent) {
+    if (response.headersSent) response.destroy()
+    else if (passing) {
       response.setHeader('Retry-After', passing.retryAfter)
       writeError(response, 503, null, passing.message)
-      return
-    }
-    // the route, as a path may hold the token of a page
-    const path = (response.locals.route as string | undefined) ?? '(none)'
-    onFailure(error, { id: requestIdOf(response), method: request.method, path })
-    if (response.headersSent) response.destroy()
-    else writeError(response, 500, null, 'The service failed to handle the request')
+    } else writeError(response, 500, null, 'The service failed to handle the request')
   }
 
   for (const { path, guard } of settings.guards ?? []) {

@@ -14,14 +14,18 @@ export interface Unavailability {
   readonly retryAfter: number
   /** For the caller; tells nothing of servers and addresses. */
   readonly message: string
+  /** What is away or late, for the log alone. */
+  readonly because: Error
 }
 
 /** What a failure means when it is not about the request, null for all others; adapters tell them apart. */
 export function unavailability(error: unknown): Unavailability | null {
-  if (error instanceof ReadModelsLate) return { retryAfter: LATE_READ_MODELS, message: error.message }
+  if (error instanceof ReadModelsLate)
+    return { retryAfter: LATE_READ_MODELS, message: error.message, because: error }
   // the command handler tried again as often as it does: nothing was stored
   if (error instanceof WrongExpectedRevision) {
-    return { retryAfter: CONTENDED, message: `Others change the same thing; try again in ${CONTENDED} s` }
+    const message = `Others change the same thing; try again in ${CONTENDED} s`
+    return { retryAfter: CONTENDED, message, because: error }
   }
   const away = awayIn(error)
   if (!away) return null
@@ -30,7 +34,7 @@ export function unavailability(error: unknown): Unavailability | null {
   // nobody is told to try again what a person has to mend first
   const advice =
     retryAfter < UNTIL_MENDED_S ? `try again in ${retryAfter} s` : 'an operator has to mend it first'
-  return { retryAfter, message: `${silent}; ${advice}` }
+  return { retryAfter, message: `${silent}; ${advice}`, because: away }
 }
 
 /** @param depth of errors that name another one as their cause. */

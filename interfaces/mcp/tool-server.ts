@@ -11,6 +11,7 @@ import { Costs } from '../http/costs.ts'
 import { HttpError } from '../http/errors.ts'
 import { sendJsonPieces } from '../http/long-json.ts'
 import { limitAddress, type RateLimits } from '../http/rate-limit.ts'
+import type { HostSettings } from '../http/server.ts'
 import { parseLargeJson } from '../http/strict-json.ts'
 import { unavailability } from '../http/unavailable.ts'
 import { checkArguments, jsonSchemaOf } from './arguments.ts'
@@ -68,7 +69,7 @@ export interface ToolServerSettings {
   /** `serverInfo.name`. */
   readonly serverName: string
   readonly limits: RateLimits
-  readonly onFailure: (error: unknown, request: { id: string; method: string; path: string }) => void
+  readonly onFailure: HostSettings['onFailure']
 }
 
 const toolsByName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -103,6 +104,7 @@ export class ToolServer {
         refuse(response, asRpcError(error))
         return
       }
+      this.#report(error, requestIdOf(response))
       const passing = unavailability(error)
       if (passing) {
         // 503 only where the id cannot be told, so that no client waits for an answer
@@ -110,7 +112,6 @@ export class ToolServer {
         refuse(response, unavailable(passing, id === null ? 503 : 200), id)
         return
       }
-      this.#report(error, requestIdOf(response))
       refuse(response, internalError(500))
     }
   }
@@ -200,10 +201,10 @@ export class ToolServer {
       if (error instanceof HttpError) {
         return { answer: failure(message.id, asRpcError(error)), status: error.status }
       }
-      const passing = unavailability(error)
-      if (passing) return { answer: failure(message.id, unavailable(passing)), status: 200 }
       this.#report(error, incoming.requestId)
-      return { answer: failure(message.id, internalError()), status: 200 }
+      const passing = unavailability(error)
+      const refusal = passing ? unavailable(passing) : internalError()
+      return { answer: failure(message.id, refusal), status: 200 }
     }
   }
 
@@ -259,7 +260,7 @@ export class ToolServer {
   }
 
   #report(error: unknown, requestId: string): void {
-    this.#settings.onFailure(error, { id: requestId, method: 'POST', path: '/mcp' })
+    this.#settings.onFailure(error, { id: requestId, method: 'POST' })
   }
 }
 

@@ -91,6 +91,13 @@ function expectUnavailable(
   })
 }
 
+/** The log names what was away, in fewer lines than there were requests. */
+function expectWhy(name: string): void {
+  const lines = service.output.filter((line) => line.includes('"request not served"'))
+  expect(lines.filter((line) => line.includes(`"class":"${name}"`))).not.toEqual([])
+  expect(lines.length).toBeLessThan(10)
+}
+
 async function isWell(): Promise<boolean> {
   const answers = [await status(service, tenant, UNKNOWN_FILE), await ops('/employers'), await call('c-2')]
   return (
@@ -132,6 +139,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
           expectUnavailable(await askAll(), true)
           // now that it is known to be away
           for (let again = 0; again < 3; again += 1) expectUnavailable(await askAll(), true)
+          expectWhy('EventLogUnavailable')
           expect((await send(`${service.opsUrl}/healthz`)).status).toBe(200)
           expect(
             (await sendRpc(service, 'mcp_unknown', { jsonrpc: '2.0', id: 1, method: 'ping' })).status,
@@ -176,6 +184,7 @@ describe('a service whose PostgreSQL is away', () => {
           (await sendRpc(service, tenant.apiKey, { jsonrpc: '2.0', id: 1, method: 'ping' })).body.error,
       )
       for (let again = 0; again < 3; again += 1) expectUnavailable(await askAll(), false)
+      expectWhy('DatabaseUnavailable')
     } finally {
       await proxy.restore()
     }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { EventLogUnavailable, WrongExpectedRevision } from '../../application/ports/event-log.ts'
 import { ReadModelsLate } from '../../application/ports/read-models.ts'
+import { ServiceUnavailable } from '../../application/ports/unavailable.ts'
 import { DatabaseUnavailable, orUnavailable } from '../../infrastructure/database/connection.ts'
 import { unavailability } from '../../interfaces/http/unavailable.ts'
 
@@ -31,6 +32,7 @@ describe('a failure that passes by itself', () => {
     expect(unavailability(error)).toEqual({
       retryAfter: 2,
       message: expect.not.stringMatching(/10\.0\.0\.7/),
+      because: expect.any(ServiceUnavailable),
     })
   })
 
@@ -45,6 +47,7 @@ describe('a failure that passes by itself', () => {
     expect(unavailability(new WrongExpectedRevision('policy-1', 18))).toEqual({
       retryAfter: 1,
       message: expect.stringMatching(/try again/),
+      because: expect.any(WrongExpectedRevision),
     })
   })
 
@@ -52,6 +55,7 @@ describe('a failure that passes by itself', () => {
     expect(unavailability(new ReadModelsLate())).toEqual({
       retryAfter: 5,
       message: expect.stringMatching(/ask again/),
+      because: expect.any(ReadModelsLate),
     })
   })
 })
