@@ -3,9 +3,9 @@ import { defineConfig } from 'vitest/config'
 /** Limits for what hangs, not expectations: a busy machine may take many times as long as a quiet one. */
 const shared = {
   pool: 'forks',
-  testTimeout: 180_000,
-  hookTimeout: 240_000,
-  expect: { poll: { timeout: 90_000, interval: 20 } },
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
+  expect: { poll: { timeout: 240_000, interval: 20 } },
   // a worker loads a module once, not once for each file
   isolate: false,
 } as const

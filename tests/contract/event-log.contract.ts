@@ -50,7 +50,7 @@ export async function follow(
   done: (events: readonly StoredEvent[], page: LogPage) => boolean,
 ): Promise<{ events: StoredEvent[]; pages: LogPage[] }> {
   const { after = LOG_START, pageSize = 100, types } = options
-  const limit = AbortSignal.timeout(90_000)
+  const limit = AbortSignal.timeout(240_000)
   const events: StoredEvent[] = []
   const pages: LogPage[] = []
   for await (const page of log.subscribe({ after, pageSize, signal: limit, ...(types ? { types } : {}) })) {
@@ -487,7 +487,7 @@ export function eventLogContract(name: string, create: () => Promise<LogUnderTes
             for (let n = 0; n < total; n += 1) await current().append(aStream(), -1, someEvents(1))
           })()
           const events: StoredEvent[] = []
-          const signal = AbortSignal.timeout(90_000)
+          const signal = AbortSignal.timeout(240_000)
           for await (const page of current().subscribe({ after, pageSize: 7, signal })) {
             events.push(...page.events)
             await new Promise((resolve) => setImmediate(resolve))

@@ -329,7 +329,7 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       const after = await writer.head()
       await Promise.all(Array.from({ length: 50 }, () => writer.append(aStream(), -1, someEvents(40))))
       const reader = await openLog()
-      const signal = AbortSignal.timeout(90_000)
+      const signal = AbortSignal.timeout(240_000)
       const delivered: StoredEvent[] = []
       let grown = false
       for await (const page of reader.subscribe({ after, pageSize: 20, signal })) {

@@ -414,7 +414,7 @@ describe('event log in PostgreSQL', () => {
         const before = acknowledged.length
         killed += await terminate(n % 2 ? 'compstream%' : 'compstream event log writer')
         // the next one when appends have gone through again
-        await vi.waitUntil(() => acknowledged.length > before + 10, { timeout: 90_000, interval: 1 })
+        await vi.waitUntil(() => acknowledged.length > before + 10, { timeout: 240_000, interval: 1 })
       }
       running = false
       await Promise.all(lanes)
@@ -669,7 +669,7 @@ describe('event log in PostgreSQL', () => {
     test('does not claim to know everything once it has lost its connection', async () => {
       const log = await openLog({ isExclusive: true })
       await terminate('compstream event log writer')
-      await vi.waitUntil(() => !log.isExclusive, { timeout: 90_000 })
+      await vi.waitUntil(() => !log.isExclusive, { timeout: 240_000 })
       const stream = aStream()
       await log.append(stream, -1, [anEvent()])
       expect(log.isExclusive).toBe(false)

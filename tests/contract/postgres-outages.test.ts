@@ -48,6 +48,6 @@ async function crash(url: string): Promise<void> {
       await next?.end()
       return next !== null
     },
-    { timeout: 90_000, interval: 50 },
+    { timeout: 240_000, interval: 50 },
   )
 }

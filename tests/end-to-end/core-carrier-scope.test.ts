@@ -156,7 +156,7 @@ describe('an employee sync', () => {
     }
   })
 
-  test('is not refused for a policy that cannot be seen yet', { timeout: 60_000 }, async () => {
+  test('is not refused for a policy that cannot be seen yet', async () => {
     const employer = await seedEmployer(service, { tenantId: tenant.tenantId })
     await operate(service, 'POST', '/projections/policies/pause')
     await seedPolicy(service, { ...employer, carrierId: secondCarrier })

@@ -87,7 +87,7 @@ test('a retried sync goes on where the first attempt died', async () => {
   const first = sync().catch(() => null)
   await vi.waitFor(
     async () => expect(await allEvents(service, 'EmployeeChangesRecorded')).not.toHaveLength(0),
-    { timeout: 90_000, interval: 5 },
+    { timeout: 240_000, interval: 5 },
   )
   await service.kill()
   const lost = await first

@@ -35,7 +35,7 @@ beforeAll(async () => {
   file = (await report(service, tenant, { employees: [employeeRecord()] })).body.file_id
   direct = new pg.Client(database.url)
   await direct.connect()
-}, 120_000)
+})
 afterAll(async () => {
   proxy?.comeBack()
   await direct?.end()
@@ -93,7 +93,7 @@ test('a database that vanishes from the network leaves no request without an ans
   expect((await report(service, tenant, { employees: [employeeRecord()] })).status).toBeLessThan(300)
   await operate(service, 'POST', '/drain')
   expect(await operate(service, 'POST', '/audit/verify')).toMatchObject({ verified: true })
-}, 180_000)
+})
 
 test.skipIf((await findEventStore()) === null)(
   'an overview of projections does not wait as long as work in the background while the log in EventStoreDB answers',
@@ -124,5 +124,4 @@ test.skipIf((await findEventStore()) === null)(
       await Promise.all([ownProxy.close(), own.drop(), eventStore.stop()])
     }
   },
-  180_000,
 )

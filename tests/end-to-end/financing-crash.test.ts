@@ -52,7 +52,7 @@ const fault = (mode: string, times = 1) =>
 const streams = async (type: string) => (await allEvents(service, type)).map(({ stream }) => stream)
 const has = (type: string, before: number) =>
   vi.waitFor(async () => expect(await streams(type)).toHaveLength(before + 1), {
-    timeout: 90_000,
+    timeout: 240_000,
     interval: 20,
   })
 
@@ -67,7 +67,7 @@ test('a request that is killed while it is sent is on hold, and never sent again
   // another embedded service starts without the hold; where processes share a database it stands until it is cleared
   await fault('hold', 0)
   const status = async () => (await quote(body)).body.data.status
-  await vi.waitFor(async () => expect(await status()).toBe('on_hold'), { timeout: 90_000, interval: 50 })
+  await vi.waitFor(async () => expect(await status()).toBe('on_hold'), { timeout: 240_000, interval: 50 })
   await operate(service, 'POST', '/drain')
   const { session_id, status: held } = (await quote(body)).body.data
   expect(held).toBe('on_hold')

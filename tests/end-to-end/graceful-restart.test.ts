@@ -29,7 +29,7 @@ beforeAll(async () => {
   }
   service = await startProcess({ dataDir, env })
   tenant = await seedTenant(service)
-}, 120_000)
+})
 afterAll(async () => {
   await service?.stop({ keepData: true })
   await database?.drop()
@@ -70,4 +70,4 @@ test('clients that keep their connections get an answer to every request that re
   })
   agent.destroy()
   expect([...outcomes.keys()]).toEqual(['404'])
-}, 120_000)
+})

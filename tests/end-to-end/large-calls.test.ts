@@ -21,7 +21,7 @@ beforeAll(async () => {
   service = await startService({ env: { RATE_LIMIT_RPS: '100' } })
   const class_codes = Array.from({ length: 120 }, (_, index) => String(1000 + index))
   seeded = await seedTenant(service, { policy: { class_codes, rates: [] } })
-}, 120_000)
+})
 afterAll(() => service?.stop())
 
 /** Sends the head of a request and the beginning of its body, and keeps the connection. */

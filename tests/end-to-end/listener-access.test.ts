@@ -17,7 +17,7 @@ let strict: RunningService
 beforeAll(async () => {
   service = await sharedService()
   strict = await startService({ env: { RATE_LIMIT_RPS: '5', PROBE_ALLOW_CIDRS: '10.0.0.0/8' } })
-}, 120_000)
+})
 afterAll(async () => {
   await strict?.stop()
 })

@@ -66,7 +66,7 @@ describe.skipIf(browserPath === null)('a page in a real browser (needs chromium)
     pages = await servePages(outputFiles[0]!.text, apps)
     service = await startService({ env: { MCP_ALLOWED_ORIGINS: `http://app.test:${pages.port}` } })
     seeded = await seedTenant(service)
-  }, 120_000)
+  })
   afterAll(async () => {
     await service?.stop()
     await pages?.close()

@@ -61,7 +61,7 @@ it('charges a credential for rows: other calls wait until they are paid for', as
     waits = await sendRpc(service, apiKey, ping)
     return Number(waits.headers.get('retry-after'))
   }
-  await expect.poll(retryAfter, { interval: 250, timeout: 60_000 }).toBeGreaterThan(5)
+  await expect.poll(retryAfter, { interval: 250 }).toBeGreaterThan(5)
   expectLimited(waits)
   expect((await large).body.result).toBeDefined()
 })

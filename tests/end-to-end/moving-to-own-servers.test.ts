@@ -162,7 +162,7 @@ beforeAll(async () => {
   register = await registerOf(service)
   log = await contentOf(service)
   expect(await service.stop({ keepData: true })).toBe(0)
-}, 180_000)
+})
 
 function registerOf(service: RunningService): Promise<unknown> {
   const path = `/employers/${story.tenant.employerId}/register?limit=200&reveal=true`
@@ -260,9 +260,7 @@ const targets = [
 ] as const
 
 describe.each(targets)("from the embedded default to %s of one's own", (_, servers) => {
-  test('one command carries everything over, under another master key, and the old place is refused', {
-    timeout: 180_000,
-  }, async () => {
+  test('one command carries everything over, under another master key, and the old place is refused', async () => {
     const from = await embedded()
     const env = { ...(await servers()), MASTER_KEY: newKey(), OPERATOR_TOKEN: newKey() }
     const run = await move(from, env)
@@ -289,9 +287,7 @@ describe.each(targets)("from the embedded default to %s of one's own", (_, serve
 describe('a target', () => {
   const [, servers] = targets[0]
 
-  test('without a master key is refused before anything is written', {
-    timeout: 60_000,
-  }, async () => {
+  test('without a master key is refused before anything is written', async () => {
     const from = await embedded()
     const env = await servers()
     const run = await move(from, env)
@@ -304,9 +300,7 @@ describe('a target', () => {
     expect(await startOn({}, from).then((service) => service.stop({ keepData: true }))).toBe(0)
   })
 
-  test('with the keys of another installation is refused, and keeps them', {
-    timeout: 60_000,
-  }, async () => {
+  test('with the keys of another installation is refused, and keeps them', async () => {
     const from = await embedded()
     const env = { ...(await servers()), MASTER_KEY: newKey(), OPERATOR_TOKEN: newKey() }
     await (await startOn(env)).stop({ keepData: true })
@@ -317,7 +311,7 @@ describe('a target', () => {
   })
 })
 
-test('back to the embedded server, and forth again', { timeout: 240_000 }, async () => {
+test('back to the embedded server, and forth again', async () => {
   const from = await embedded()
   const env = { DATABASE_URL: await emptyDatabase(), MASTER_KEY: newKey(), OPERATOR_TOKEN: newKey() }
   expect((await move(from, env)).code).toBe(0)
@@ -341,9 +335,7 @@ test('back to the embedded server, and forth again', { timeout: 240_000 }, async
 })
 
 describe.skipIf(!hasEventStore)('a full log in EventStoreDB', () => {
-  test('is refused on an empty database, given or embedded, and its database can follow later', {
-    timeout: 180_000,
-  }, async () => {
+  test('is refused on an empty database, given or embedded, and its database can follow later', async () => {
     const from = await embedded()
     const eventStore = { EVENTSTORE_URL: await emptyEventStore() }
     const masterKey = (await readFile(join(from, 'master-key'), 'utf8')).trim()

@@ -54,7 +54,7 @@ describe.skipIf(nginxPath === null)('nginx before two api processes (needs nginx
     port = await freePort()
     nginx = await startNginx(directory, port, apis)
     await until(async () => (await ask('GET', CORE, '/nothing').catch(() => null))?.status === 404)
-  }, 120_000)
+  })
   afterAll(async () => {
     if (nginx && nginx.exitCode === null) {
       const exited = new Promise((resolve) => nginx.once('exit', resolve))
@@ -142,7 +142,7 @@ describe.skipIf(nginxPath === null)('nginx before two api processes (needs nginx
       }
     })
     expect([...seen.keys()].sort()).toEqual(['ping 200', 'status 404'])
-  }, 120_000)
+  })
 })
 
 async function freePort(): Promise<number> {

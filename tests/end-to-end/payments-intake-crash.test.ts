@@ -44,7 +44,7 @@ test('an intake that is killed between its employer and its policy is finished b
     () => null,
   )
   await vi.waitFor(async () => expect(await employers()).toHaveLength(before.length + 1), {
-    timeout: 90_000,
+    timeout: 240_000,
     interval: 10,
   })
   await restart()

@@ -101,7 +101,7 @@ function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         )
         expect(body.checks.process_manager_lag['payroll-pipeline'].events).toBeGreaterThan(0)
       }
-    }, 60_000)
+    })
 
     test('a worker takes the process managers and the work that waited for it', async () => {
       const payroll = largePayroll(1_200, 2)

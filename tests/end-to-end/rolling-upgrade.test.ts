@@ -86,7 +86,7 @@ test('processes restarted one after another on a new release lose, double and re
   })
 
   await everythingIsThere(apis[0]!, tenant, [...answers.values()])
-}, 180_000)
+})
 
 test('an installation that was stopped as a whole goes on with a new release', async () => {
   const roles = ['projector', 'worker', 'api']
@@ -105,7 +105,7 @@ test('an installation that was stopped as a whole goes on with a new release', a
   const after = await Promise.all(roles.map((role) => start(role, resolve('.'))))
   for (const rows of [1, LARGE]) answers.push(await reportOf(after[2]!, rows))
   await everythingIsThere(after[2]!, tenant, answers)
-}, 180_000)
+})
 
 test('a process of the older release leaves read models alone that a newer one has built', async () => {
   const newer = await buildNewer()
@@ -150,7 +150,7 @@ test('a process of the older release leaves read models alone that a newer one h
     const all = await operate(service, 'GET', `/employers?tenant_id=${tenant.tenantId}`)
     return all.map((one: { legal_name: string }) => one.legal_name)
   }
-}, 240_000)
+})
 
 async function headOf(service: RunningService): Promise<number> {
   return (await operate(service, 'GET', '/projections'))[0].head

@@ -217,7 +217,7 @@ describe.skipIf(!possible)('EventStoreDB and PostgreSQL', () => {
     expect(people.rows.length).toBeGreaterThan(5)
     await expectStory(restored, { ...story, register: expect.anything() })
     await continueStory(restored, story)
-  }, 240_000)
+  })
 
   test('with a log older than the database are refused, and go on with an empty database and the keys', async () => {
     const directory = await temporary()
@@ -249,5 +249,5 @@ describe.skipIf(!possible)('EventStoreDB and PostgreSQL', () => {
     await operate(again, 'POST', '/drain')
     await expectStory(again, story)
     await continueStory(again, story)
-  }, 240_000)
+  })
 })

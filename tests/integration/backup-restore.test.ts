@@ -83,53 +83,45 @@ describe.each([
     await copy?.drop()
   })
 
-  test.skipIf(!possible)(
-    'serves what it served, and goes on',
-    async () => {
-      const send = async () => expect((await report(service!, story.tenant)).status).toBe(202)
-      const restore = await underLoad(3, send, async (more) => {
-        await more(5)
-        const backup = await method.backUp(original.url)
-        await more(5)
-        return backup
-      })
-      const whole = await storedLog(service!)
+  test.skipIf(!possible)('serves what it served, and goes on', async () => {
+    const send = async () => expect((await report(service!, story.tenant)).status).toBe(202)
+    const restore = await underLoad(3, send, async (more) => {
+      await more(5)
+      const backup = await method.backUp(original.url)
+      await more(5)
+      return backup
+    })
+    const whole = await storedLog(service!)
 
-      await restore(copy.url)
-      restored = await given(copy.url)
-      const log = await storedLog(restored)
-      expect(log.length).toBeGreaterThan(story.log.length)
-      expect(log.length).toBeLessThan(whole.length)
-      expect(log).toEqual(whole.slice(0, log.length))
-      await expectStory(restored, story)
-      await continueStory(restored, story)
-    },
-    120_000,
-  )
+    await restore(copy.url)
+    restored = await given(copy.url)
+    const log = await storedLog(restored)
+    expect(log.length).toBeGreaterThan(story.log.length)
+    expect(log.length).toBeLessThan(whole.length)
+    expect(log).toEqual(whole.slice(0, log.length))
+    await expectStory(restored, story)
+    await continueStory(restored, story)
+  })
 
-  test.skipIf(!possible)(
-    'is refused with another master key, before anything is served',
-    async () => {
-      await restored!.stop()
-      const before = await withClient(copy.url, (client) =>
-        client.query('SELECT count(*) FROM event_log.events'),
-      )
-      const other = randomBytes(32).toString('base64')
-      const refusal = await given(copy.url, other).then(
-        () => 'it started',
-        (error: Error) => error.message,
-      )
-      expect(refusal).toMatch(/^The service ended with code 1:\n/)
-      expect(refusal).toContain('MASTER_KEY does not contain the key')
-      const after = await withClient(copy.url, (client) =>
-        client.query('SELECT count(*) FROM event_log.events'),
-      )
-      expect(after.rows).toEqual(before.rows)
-      restored = await given(copy.url, `${other},${MASTER_KEY}`)
-      await expectStory(restored, story)
-    },
-    120_000,
-  )
+  test.skipIf(!possible)('is refused with another master key, before anything is served', async () => {
+    await restored!.stop()
+    const before = await withClient(copy.url, (client) =>
+      client.query('SELECT count(*) FROM event_log.events'),
+    )
+    const other = randomBytes(32).toString('base64')
+    const refusal = await given(copy.url, other).then(
+      () => 'it started',
+      (error: Error) => error.message,
+    )
+    expect(refusal).toMatch(/^The service ended with code 1:\n/)
+    expect(refusal).toContain('MASTER_KEY does not contain the key')
+    const after = await withClient(copy.url, (client) =>
+      client.query('SELECT count(*) FROM event_log.events'),
+    )
+    expect(after.rows).toEqual(before.rows)
+    restored = await given(copy.url, `${other},${MASTER_KEY}`)
+    await expectStory(restored, story)
+  })
 })
 
 describe('a data directory copied while the service is stopped', () => {

@@ -19,7 +19,7 @@ const proxies: HoldingProxy[] = []
 afterEach(async () => {
   for (const proxy of proxies.splice(0)) proxy.comeBack()
   for (const work of cleanups.splice(0)) await work()
-}, 60_000)
+})
 
 /** A database, and the way to it, which can vanish. */
 async function overNetwork() {

@@ -56,7 +56,7 @@ async function query(url: string, text: string): Promise<readonly Record<string,
   }
 }
 
-async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 90_000): Promise<void> {
+async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 240_000): Promise<void> {
   const deadline = Date.now() + timeoutMs
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error('the condition was not met in time')

@@ -39,7 +39,7 @@ beforeEach(async () => {
     ),
   )
   log = await openPostgresEventLog({ database })
-}, 60_000)
+})
 afterEach(async () => {
   await log?.close()
   await database?.close()

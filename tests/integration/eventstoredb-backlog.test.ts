@@ -23,13 +23,13 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
     beforeAll(async () => {
       server = await startEventStore()
       log = await openEventStoreEventLog({ url: server.url, patienceMs: PATIENCE_MS })
-    }, 60_000)
+    })
     afterAll(async () => {
       server?.thaw()
       await log?.close()
       await server?.stop()
       await Promise.all(proxies.map((proxy) => proxy.close()))
-    }, 60_000)
+    })
 
     /** Sends them while the server is frozen, and lets it go on when all have been given up. @returns what it got. */
     async function sentWhileFrozen(
@@ -81,14 +81,14 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
       expect(stored.map(({ stream }) => stream)).toEqual(
         stored.map((_, n) => `Small-${String(n).padStart(5, '0')}`),
       )
-    }, 60_000)
+    })
 
     test('are bounded in bytes', async () => {
       const data = JSON.stringify('x'.repeat(400 * 1024))
       const stored = await sentWhileFrozen('Large', 60, data)
       expect(stored.length).toBeGreaterThan(1)
       expect(stored.length * data.length).toBeLessThanOrEqual(8 * 1024 * 1024)
-    }, 60_000)
+    })
 
     test('and a start is refused when all nodes of a cluster have vanished', async () => {
       const nodes = await Promise.all([1, 2, 3].map(() => startHoldingProxy(1)))
@@ -98,6 +98,6 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
       await expect(openEventStoreEventLog({ url: `esdb://${hosts}?tls=false` })).rejects.toBeInstanceOf(
         ServiceUnavailable,
       )
-    }, 60_000)
+    })
   },
 )

@@ -61,7 +61,7 @@ const lanes = projection({
 })
 
 const LANES = 10
-const LIMIT_MS = 90_000
+const LIMIT_MS = 240_000
 const source = await findEventStore()
 
 describe.skipIf(!source || source.kind === 'given')(

@@ -311,7 +311,7 @@ describe('a failed attempt', () => {
     await isClaimed
     const look = vi.spyOn(two.log, 'readStream')
     const second = runClaimed(two, request, register(two))
-    await vi.waitFor(() => expect(look).toHaveBeenCalled(), 90_000)
+    await vi.waitFor(() => expect(look).toHaveBeenCalled(), 240_000)
     refuse()
     expect(await first).toEqual(refusal)
     expect(await second).toMatchObject({ replayed: false, status: 201 })
@@ -389,7 +389,7 @@ describe('two processes', () => {
     // it looks at the key before and for its claim; again and again means that it polls
     await vi.waitFor(() => {
       expect(looks.reduce((count, { mock }) => count + mock.calls.length, 0)).toBeGreaterThan(4)
-    }, 90_000)
+    }, 240_000)
     release()
     const [a, b] = [succeeded(await first), succeeded(await second)]
     expect(b.body).toEqual(a.body)

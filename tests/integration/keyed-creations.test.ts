@@ -187,7 +187,7 @@ describe('a creation with a key', () => {
           },
         ).catch((error: Error) => error.message)
       const sent = Array.from({ length: 50 }, send)
-      await vi.waitFor(() => expect(runs).toBe(1), 90_000)
+      await vi.waitFor(() => expect(runs).toBe(1), 240_000)
       const other = createOnce(
         one.app,
         { ...call, key, requestHash: await requestHash('other') },

@@ -53,7 +53,7 @@ function traffic(writer: ProjectionProcess, readers: readonly ProjectionProcess[
     while (going) {
       const position = await writer.append(`${written % 50}`, paid(`${written % 50}`, 1))
       written += 1
-      if (!(await writer.projections.reached(['accounts'], position, { timeoutMs: 90_000 }))) {
+      if (!(await writer.projections.reached(['accounts'], position, { timeoutMs: 240_000 }))) {
         failures.push(`a write was not readable: ${JSON.stringify(await writer.status())}`)
       }
     }

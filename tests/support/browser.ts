@@ -9,7 +9,7 @@ import { findProgram } from './find-server.ts'
 /** Path of the browser, null where there is none. */
 export const browserPath = await findProgram(['chromium', 'chromium-browser', 'google-chrome'])
 
-const PATIENCE_MS = 25_000
+const PATIENCE_MS = 120_000
 
 /** Pages of a test, under any host name of the browser's own. */
 export interface Pages {

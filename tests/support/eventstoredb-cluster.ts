@@ -22,7 +22,7 @@ interface Member {
   readonly httpEndPointPort: number
 }
 
-const LIMIT_MS = 60_000
+const LIMIT_MS = 240_000
 /** How long the others may take to choose among them, in milliseconds. */
 const RESIGN_MS = 8_000
 

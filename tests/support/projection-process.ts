@@ -190,13 +190,13 @@ export async function openProcess(
         }
       }
     },
-    async caughtUp(timeoutMs = 90_000) {
+    async caughtUp(timeoutMs = 240_000) {
       const head = await log.head()
       if (!(await projections.reached([projection.name], head, { timeoutMs }))) {
         throw new Error(`not caught up: ${JSON.stringify(await status())}`)
       }
     },
-    async until(what, timeoutMs = 90_000) {
+    async until(what, timeoutMs = 240_000) {
       await expect.poll(async () => what(await status()), { timeout: timeoutMs, interval: 10 }).toBe(true)
       return status()
     },

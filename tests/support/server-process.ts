@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 
 /** Below those that systems give to connections. */
 const SERVER_PORTS = [12_000, 32_000] as const
-const READY_LIMIT_MS = 120_000
+const READY_LIMIT_MS = 240_000
 /**
  * For EventStoreDB. On few cores a .NET server makes a thread each half second when it lacks some, and answers nobody for
  * seconds after its start.

@@ -60,7 +60,7 @@ export interface Receiver {
   stop(): Promise<void>
 }
 
-const LIMIT_MS = 60_000
+const LIMIT_MS = 240_000
 
 /** @param options.certificate default one of the tests' authority. @param options.port default a free one. */
 export async function startReceiver(

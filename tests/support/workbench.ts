@@ -112,7 +112,7 @@ export async function openWorkbench(
       await runner.start()
       return runner
     },
-    drain: (runner, timeoutMs = 90_000) => drain(drainParts(runner), timeoutMs),
+    drain: (runner, timeoutMs = 240_000) => drain(drainParts(runner), timeoutMs),
     drainParts,
     async close() {
       await Promise.all(runners.map((runner) => runner.stop()))
@@ -134,7 +134,7 @@ export async function storeWork(store: WorkStore, ...work: readonly WorkToStore[
 }
 
 /** Waits for a condition, for at most some real milliseconds. @throws when it is not met. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 90_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 240_000): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error('the condition was not met in time')
