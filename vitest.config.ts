@@ -47,6 +47,9 @@ const OWN_INSTALLATION = [
   endToEnd('image'),
 ]
 
+/** Compare how long calls take with others of the same run: for which nothing else may want the machine. */
+const ALONE = [endToEnd('one-caller-among-others')]
+
 /** Have events refused or held back at the worst moment, which nothing but a trigger in PostgreSQL can. */
 const ON_TRIGGERS = ['retry-after-lost-answer', 'payment-session-crash'].map(endToEnd)
 
@@ -81,9 +84,21 @@ const onPostgresAndNats = {
     name: 'postgres-nats',
     env: { TEST_INSTALLATION: 'postgres-nats' },
     include: END_TO_END,
-    exclude: OWN_INSTALLATION,
+    exclude: [...OWN_INSTALLATION, ...ALONE],
   },
 }
+
+/** One after another, once all others have ended. */
+const alone = ['embedded', 'postgres-nats', 'eventstoredb-nats'].map((installation) => ({
+  test: {
+    ...onServers,
+    name: `${installation}-alone`,
+    env: { TEST_INSTALLATION: installation },
+    include: ALONE,
+    maxWorkers: 1,
+    sequence: { groupOrder: 1 },
+  },
+}))
 
 /**
  * `unit` needs no server. `database` is everything else on the default installation; the others are the same suites on
@@ -111,10 +126,10 @@ export default defineConfig({
           ...onServers,
           name: 'database',
           include: ['tests/**/*.test.ts'],
-          exclude: ['tests/{unit,properties}/**'],
+          exclude: ['tests/{unit,properties}/**', ...ALONE],
         },
       },
-      ...(process.env.TEST_LONG ? [onPostgresAndNats] : []),
+      ...(process.env.TEST_LONG ? [onPostgresAndNats, ...alone] : []),
       {
         test: {
           ...onServers,
@@ -124,7 +139,7 @@ export default defineConfig({
             ...[...END_TO_END, 'tests/integration/**/*.test.ts'],
             ...['concurrency', 'instalments-kill'].map((name) => `tests/chaos/${name}.test.ts`),
           ],
-          exclude: [...OWN_INSTALLATION, ...ON_TRIGGERS, ...WITHOUT_LOG],
+          exclude: [...OWN_INSTALLATION, ...ALONE, ...ON_TRIGGERS, ...WITHOUT_LOG],
         },
       },
     ],

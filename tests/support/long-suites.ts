@@ -79,7 +79,6 @@ const LONG: readonly Part[] = [
   // integration/moved-database and copy-events move what it moves, pairing refuses what does not belong together
   { file: 'end-to-end/moving-to-own-servers' },
   { file: 'end-to-end/nginx-restarts' },
-  { file: 'end-to-end/one-caller-among-others' },
   // leases stand in PostgreSQL on both engines; chaos/many-processes takes over on EventStoreDB
   { file: 'end-to-end/roles', names: /^roles on EventStoreDB$/ },
   { file: 'end-to-end/roles-fencing', names: / on EventStoreDB$/ },
