@@ -14,7 +14,7 @@ export interface FailingLog extends LogUnderTest {
   readonly outages: readonly { readonly name: string; readonly happen: () => Promise<void> }[]
 }
 
-const LIMIT_MS = 240_000
+const LIMIT_MS = 600_000
 
 /**
  * What every event log adapter must do when its server goes away and comes back. The adapters' patience must be longer

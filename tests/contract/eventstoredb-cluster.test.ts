@@ -16,7 +16,7 @@ if (source?.kind === 'program') {
       open() {
         opened += 1
         const url = opened <= 2 ? `esdb://${cluster.nodes.join(',')}` : `esdb+discover://${cluster.nodes[0]}`
-        return openEventStoreEventLog({ url: `${url}?tls=false`, patienceMs: 40_000 })
+        return openEventStoreEventLog({ url: `${url}?tls=false`, patienceMs: 240_000 })
       },
       remove: () => cluster.stop(),
       outages: [

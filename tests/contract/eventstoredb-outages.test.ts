@@ -14,7 +14,7 @@ if (source?.kind === 'program' || source?.kind === 'container') {
     const server = await startEventStore({ keepsData: true })
     const { url } = server
     return {
-      open: () => openEventStoreEventLog({ url, patienceMs: 40_000 }),
+      open: () => openEventStoreEventLog({ url, patienceMs: 240_000 }),
       remove: () => server.stop(),
       outages: [
         { name: 'killed', happen: () => server.kill().then(server.restart) },

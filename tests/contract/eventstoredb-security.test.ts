@@ -55,7 +55,7 @@ describe.skipIf(path === null)('EventStoreDB with TLS and users (needs the progr
   afterAll(() => server?.stop())
 
   async function openLog(url: string): Promise<EventLog> {
-    const log = await openEventStoreEventLog({ url, patienceMs: 40_000 })
+    const log = await openEventStoreEventLog({ url, patienceMs: 240_000 })
     logs.push(log)
     return log
   }

@@ -20,7 +20,7 @@ outageContract('PostgreSQL', ['killed'], async () => {
     async open() {
       const database = await openDatabase({ url })
       databases.push(database)
-      return openPostgresEventLog({ database, patienceMs: 40_000 })
+      return openPostgresEventLog({ database, patienceMs: 240_000 })
     },
     async remove() {
       for (const database of databases) await database.close()

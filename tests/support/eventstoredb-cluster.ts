@@ -54,11 +54,18 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
     const own = seen.find(({ httpEndPointPort }) => httpEndPointPort === port)
     return /^(Leader|Follower)$/.test(own?.state ?? '') && seen.some(({ state }) => state === 'Leader')
   }
+  let isStopped = false
+  /** A node that has to take back what the others never got ends itself for that, to be started anew. */
+  const keepUp = (port: number) => {
+    const node = processes.get(port)!
+    if (!isStopped && !node.isRunning()) node.start(() => isPart(port)).catch(() => undefined)
+  }
   const leader = async (except?: number, limitMs = LIMIT_MS): Promise<number> => {
     const deadline = performance.now() + limitMs
     while (performance.now() < deadline) {
       for (const port of ports) {
         if (port === except) continue
+        keepUp(port)
         const own = (await members(port)).find(({ httpEndPointPort }) => httpEndPointPort === port)
         if (own?.state === 'Leader') return port
       }
@@ -66,23 +73,23 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
     }
     throw new Error('the cluster has no leader')
   }
-  /** A node that has to take back what the others never got ends itself for that, to be started anew. */
   const back = async (port: number) => {
-    const node = processes.get(port)!
     const deadline = performance.now() + LIMIT_MS
     while (performance.now() < deadline) {
-      if (!node.isRunning()) await node.start(() => isPart(port)).catch(() => undefined)
-      if (node.isRunning() && (await isPart(port))) return
+      keepUp(port)
+      if (await isPart(port)) return
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     throw new Error('a node does not come back')
   }
+  const allBack = () => Promise.all(ports.map(back))
   const stop = async () => {
+    isStopped = true
     await Promise.all([...processes.values()].map((node) => node.kill()))
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   try {
-    await Promise.all(ports.map(back))
+    await allBack()
   } catch (error) {
     await stop()
     throw error
@@ -94,9 +101,10 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
       const node = processes.get(old)!
       await node.kill()
       await leader(old)
-      await back(old)
+      await allBack()
     },
     async resignLeader() {
+      await allBack()
       const old = await leader()
       const post = async (port: number, what: string) => {
         const answer = await fetch(`http://127.0.0.1:${port}/admin/node/${what}`, { method: 'POST' })
@@ -109,7 +117,7 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
         await post(old, 'resign')
         next = await leader(old, RESIGN_MS).catch((error) => (attempt < 5 ? null : Promise.reject(error)))
       }
-      await back(old)
+      await allBack()
     },
     stop,
   }
