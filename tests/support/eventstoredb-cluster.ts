@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { vi } from 'vitest'
 import { addressOf, PLAIN_NODE } from './eventstoredb.ts'
 import { freePort, type ServerProcess, serverProcess } from './server-process.ts'
 
@@ -42,12 +43,11 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
       ]),
     )
   }
-  /** How a node sees the cluster; empty when it does not answer. */
+  /** How a node sees the cluster; empty when it does not answer, or breaks off, or is not yet ready to. */
   const members = (port: number): Promise<readonly Member[]> =>
-    fetch(`http://127.0.0.1:${port}/gossip`).then(
-      async (answer) => ((await answer.json()) as { members: readonly Member[] }).members,
-      () => [],
-    )
+    fetch(`http://127.0.0.1:${port}/gossip`)
+      .then(async (answer) => ((await answer.json()) as { members: readonly Member[] }).members)
+      .catch(() => [])
   /** Whether a node knows of a leader and follows it, or leads. */
   const isPart = async (port: number) => {
     const seen = (await members(port)).filter(({ isAlive }) => isAlive)
@@ -60,28 +60,23 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
     const node = processes.get(port)!
     if (!isStopped && !node.isRunning()) node.start(() => isPart(port)).catch(() => undefined)
   }
-  const leader = async (except?: number, limitMs = LIMIT_MS): Promise<number> => {
-    const deadline = performance.now() + limitMs
-    while (performance.now() < deadline) {
+  const until = <T>(look: () => Promise<T>, timeout = LIMIT_MS) =>
+    vi.waitUntil(look, { timeout, interval: 50 })
+  const leader = (except?: number, limitMs = LIMIT_MS) =>
+    until(async () => {
       for (const port of ports) {
         if (port === except) continue
         keepUp(port)
         const own = (await members(port)).find(({ httpEndPointPort }) => httpEndPointPort === port)
         if (own?.state === 'Leader') return port
       }
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    throw new Error('the cluster has no leader')
-  }
-  const back = async (port: number) => {
-    const deadline = performance.now() + LIMIT_MS
-    while (performance.now() < deadline) {
+      return null
+    }, limitMs)
+  const back = (port: number) =>
+    until(() => {
       keepUp(port)
-      if (await isPart(port)) return
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    throw new Error('a node does not come back')
-  }
+      return isPart(port)
+    })
   const allBack = () => Promise.all(ports.map(back))
   const stop = async () => {
     isStopped = true
@@ -106,16 +101,20 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
     async resignLeader() {
       await allBack()
       const old = await leader()
-      const post = async (port: number, what: string) => {
-        const answer = await fetch(`http://127.0.0.1:${port}/admin/node/${what}`, { method: 'POST' })
-        if (!answer.ok) throw new Error(`a node does not take ${what}: ${answer.status}`)
-      }
+      const post = (port: number, what: string) =>
+        until(() => {
+          keepUp(port)
+          return fetch(`http://127.0.0.1:${port}/admin/node/${what}`, { method: 'POST' }).then(
+            ({ ok }) => ok,
+            () => false,
+          )
+        })
       // or it may be chosen again
       for (const port of ports) await post(port, `priority/${port === old ? -10 : 0}`)
       // on a busy machine the others may be too slow to take over, and it goes on to lead
       for (let attempt = 0, next: number | null = null; next === null; attempt += 1) {
         await post(old, 'resign')
-        next = await leader(old, RESIGN_MS).catch((error) => (attempt < 5 ? null : Promise.reject(error)))
+        next = await leader(old, RESIGN_MS).catch((error) => (attempt < 20 ? null : Promise.reject(error)))
       }
       await allBack()
     },

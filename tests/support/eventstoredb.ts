@@ -130,8 +130,7 @@ async function startContainer(): Promise<EventStoreServer> {
 
 /** Whether the server leads, and so takes appends. */
 function leads(gossip: string): Promise<boolean> {
-  return fetch(gossip).then(
-    async (answer) => /"state":\s*"Leader"/.test(await answer.text()),
-    () => false,
-  )
+  return fetch(gossip)
+    .then(async (answer) => /"state":\s*"Leader"/.test(await answer.text()))
+    .catch(() => false)
 }
