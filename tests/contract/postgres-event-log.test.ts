@@ -459,6 +459,36 @@ describe('event log in PostgreSQL', () => {
       }
     })
 
+    test('what was given up before there was a connection is not sent once there is one', async () => {
+      const database = await openDatabase({ url: testDatabase.url })
+      cleanup(() => database.close())
+      let connections = 0
+      let letThrough: () => void = () => undefined
+      let held: Promise<void> | undefined
+      const connect: Database['connect'] = async (options) => {
+        connections += 1
+        const client = await database.connect(options)
+        await held
+        return client
+      }
+      const log = await openPostgresEventLog({ database: { ...database, connect }, patienceMs: 500 })
+      cleanup(() => log.close())
+      await untilAnswered(() => log.append(aStream(), -1, [anEvent()]))
+      held = new Promise((resolve) => {
+        letThrough = resolve
+      })
+      cleanup(async () => letThrough())
+      const before = connections
+      await terminate('compstream event log writer')
+      await expect.poll(() => connections).toBeGreaterThan(before)
+      const [stream, other] = [aStream(), aStream()]
+      const givenUp = log.append(stream, -1, [anEvent()])
+      await expect(givenUp).rejects.toThrow(/it was not sent$/)
+      letThrough()
+      await untilAnswered(() => log.append(other, -1, [anEvent()]))
+      expect(await untilAnswered(() => log.readStream(stream))).toEqual([])
+    })
+
     test('when the database stays away, appends and reads end with one clear error', async () => {
       const log = await openLog({ patienceMs: 500 })
       await untilAnswered(() => log.append(aStream(), -1, [anEvent()]))

@@ -224,7 +224,6 @@ export class Appender {
     const batch = this.#next
     if (batch.size === 0) return undefined
     this.#next = new Batch()
-    for (const append of batch.appends) if (append.sent === 'no') append.sent = 'once'
     const sentAt = performance.now()
     const outcome = this.#send(batch).catch((error: Error) => error)
     // hashing and encoding take their time: the request leaves first
@@ -234,6 +233,9 @@ export class Appender {
 
   async #send(batch: Batch): Promise<BatchResult> {
     const client = this.#session.connected ?? (await this.#session.client())
+    // as in #launch, after the time that a connection took
+    if (batch.appends.some(({ isGivenUp }) => isGivenUp)) throw notSent()
+    for (const append of batch.appends) if (append.sent === 'no') append.sent = 'once'
     // nobody listens where nobody else may write
     const writer = this.#session.isExclusive ? null : this.#session.id
     return batch.insert(client, writer)
@@ -269,8 +271,7 @@ export class Appender {
   #takeBack({ appends }: Batch, error: Error): void {
     const isLost = isConnectionLoss(error)
     for (const append of appends) {
-      if (isLost) append.sent = 'before'
-      else if (append.sent === 'once') append.sent = 'no'
+      if (append.sent === 'once') append.sent = isLost ? 'before' : 'no'
     }
     if (isLost && this.#closed) {
       this.#putBack(...appends)
