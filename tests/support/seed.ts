@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expectDescribed } from './descriptions.ts'
 
 /** The addresses and the token that seeding needs of a running service. */
@@ -81,7 +82,13 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Calls the operator API and returns `data`. @throws Error when it refuses. */
+/** How long a read is repeated that the service says to come back for, in milliseconds. */
+const READ_PATIENCE_MS = 240_000
+
+/**
+ * Calls the operator API and returns `data`; a read comes back when it is told to, as a busy service does.
+ * @throws Error when it refuses.
+ */
 export async function operate(
   service: SeedableService,
   method: string,
@@ -89,11 +96,19 @@ export async function operate(
   // a busy machine may take longer than the service waits unless it is told
   body: unknown = path === '/drain' ? { timeout_seconds: 150 } : undefined,
 ): Promise<ReturnType<typeof JSON.parse>> {
-  const answer = await send(`${service.opsUrl}/ops/v1${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${service.operatorToken}` },
-    ...(body === undefined ? {} : { body }),
-  })
+  const ask = () =>
+    send(`${service.opsUrl}/ops/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${service.operatorToken}` },
+      ...(body === undefined ? {} : { body }),
+    })
+  let answer = await ask()
+  for (const deadline = performance.now() + READ_PATIENCE_MS; performance.now() < deadline; ) {
+    const seconds = answer.headers.get('retry-after')
+    if (method !== 'GET' || answer.status !== 503 || seconds === null) break
+    await delay(Number(seconds) * 1000)
+    answer = await ask()
+  }
   if (answer.body?.ok === true) return answer.body.data
   const said = answer.status >= 500 ? await lastWarnings(service) : []
   throw new Error([`${method} ${path}: ${answer.status} ${answer.text}`, ...said].join('\n'))
