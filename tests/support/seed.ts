@@ -82,36 +82,58 @@ function parsed(text: string): unknown {
   }
 }
 
-/** How long a read is repeated that the service says to come back for, in milliseconds. */
-const READ_PATIENCE_MS = 240_000
-
-/**
- * Calls the operator API and returns `data`; a read comes back when it is told to, as a busy service does.
- * @throws Error when it refuses.
- */
-export async function operate(
+/** Calls the operator API and returns `data`; a read comes back when it is told to. @throws Error when it refuses. */
+export function operate(
   service: SeedableService,
   method: string,
   path: string,
   // a busy machine may take longer than the service waits unless it is told
   body: unknown = path === '/drain' ? { timeout_seconds: 150 } : undefined,
 ): Promise<ReturnType<typeof JSON.parse>> {
-  const ask = () =>
+  return call(service, method, path, body, method === 'GET' ? untilServed : once)
+}
+
+/** Creates something; comes back when it is told to, as nothing tells a seed from another one. */
+function create(
+  service: SeedableService,
+  path: string,
+  body: unknown,
+): Promise<ReturnType<typeof JSON.parse>> {
+  return call(service, 'POST', path, body, untilServed)
+}
+
+async function call(
+  service: SeedableService,
+  method: string,
+  path: string,
+  body: unknown,
+  asking: (ask: () => Promise<Answer>) => Promise<Answer>,
+): Promise<ReturnType<typeof JSON.parse>> {
+  const answer = await asking(() =>
     send(`${service.opsUrl}/ops/v1${path}`, {
       method,
       headers: { Authorization: `Bearer ${service.operatorToken}` },
       ...(body === undefined ? {} : { body }),
-    })
-  let answer = await ask()
-  for (const deadline = performance.now() + READ_PATIENCE_MS; performance.now() < deadline; ) {
-    const seconds = answer.headers.get('retry-after')
-    if (method !== 'GET' || answer.status !== 503 || seconds === null) break
-    await delay(Number(seconds) * 1000)
-    answer = await ask()
-  }
+    }),
+  )
   if (answer.body?.ok === true) return answer.body.data
   const said = answer.status >= 500 ? await lastWarnings(service) : []
   throw new Error([`${method} ${path}: ${answer.status} ${answer.text}`, ...said].join('\n'))
+}
+
+const once = (ask: () => Promise<Answer>) => ask()
+
+/** How long what a busy service does not serve is asked for again, in milliseconds. */
+const PATIENCE_MS = 240_000
+
+/** Comes back when it is told to. */
+async function untilServed(ask: () => Promise<Answer>): Promise<Answer> {
+  for (const deadline = performance.now() + PATIENCE_MS; ; ) {
+    const answer = await ask()
+    const seconds = answer.headers.get('retry-after')
+    if (answer.status !== 503 || seconds === null || performance.now() > deadline) return answer
+    await delay(Number(seconds) * 1000)
+  }
 }
 
 const WARNING = /"level":"(warn|error)"/
@@ -157,36 +179,31 @@ export function policyDefaults(): Record<string, unknown> {
 /** Creates a tenant, carrier, payroll company, employer, policy, API client and agent credential. */
 export async function seedTenant(service: SeedableService, options: SeedOptions = {}): Promise<SeededTenant> {
   const environment = options.environment ?? 'live'
-  const { tenant_id: tenantId } = await operate(service, 'POST', '/tenants', {
+  const { tenant_id: tenantId } = await create(service, '/tenants', {
     name: 'Seeded Tenant',
     ...options.tenant,
   })
   const carrierName = String(options.carrier?.name ?? 'Seeded Mutual')
-  const { carrier_id: carrierId } = await operate(service, 'POST', '/carriers', {
+  const { carrier_id: carrierId } = await create(service, '/carriers', {
     tenant_id: tenantId,
     name: carrierName,
     settlement_type: null,
     ...options.carrier,
   })
-  const { payroll_company_id: payrollCompanyId } = await operate(service, 'POST', '/payroll-companies', {
+  const { payroll_company_id: payrollCompanyId } = await create(service, '/payroll-companies', {
     tenant_id: tenantId,
     name: 'Seeded Payroll',
     ...options.payrollCompany,
   })
   const employer = await seedEmployer(service, { tenantId, payrollCompanyId, environment }, options.employer)
   const policy = await seedPolicy(service, { employerId: employer.employerId, carrierId }, options.policy)
-  const { client_id: clientId, client_secret: clientSecret } = await operate(
-    service,
-    'POST',
-    '/api-clients',
-    {
-      tenant_id: tenantId,
-      name: 'Seeded Client',
-      environment,
-      products: ['all'],
-      ...options.apiClient,
-    },
-  )
+  const { client_id: clientId, client_secret: clientSecret } = await create(service, '/api-clients', {
+    tenant_id: tenantId,
+    name: 'Seeded Client',
+    environment,
+    products: ['all'],
+    ...options.apiClient,
+  })
   const agent = await seedAgent(service, {
     entity_type: 'payroll_company',
     entity_id: payrollCompanyId,
@@ -222,7 +239,7 @@ export async function seedEmployer(
     payroll_company_ids: owner.payrollCompanyId === undefined ? [] : [owner.payrollCompanyId],
     ...overrides,
   }
-  const { employer_id: employerId } = await operate(service, 'POST', '/employers', employer)
+  const { employer_id: employerId } = await create(service, '/employers', employer)
   return { employerId, employerName: employer.legal_name, fein: employer.fein }
 }
 
@@ -232,7 +249,7 @@ export async function seedPolicy(
   owner: { employerId: string; carrierId: string },
   overrides: Record<string, unknown> = {},
 ): Promise<Pick<SeededTenant, 'policyId' | 'policyNumber'>> {
-  const { policy_id: policyId, policy_number: policyNumber } = await operate(service, 'POST', '/policies', {
+  const { policy_id: policyId, policy_number: policyNumber } = await create(service, '/policies', {
     employer_id: owner.employerId,
     carrier_id: owner.carrierId,
     ...policyDefaults(),
