@@ -462,31 +462,46 @@ describe('event log in PostgreSQL', () => {
     test('what was given up before there was a connection is not sent once there is one', async () => {
       const database = await openDatabase({ url: testDatabase.url })
       cleanup(() => database.close())
-      let connections = 0
+      let fail: () => void = () => undefined
       let letThrough: () => void = () => undefined
-      let held: Promise<void> | undefined
+      const failed = new Promise<void>((_resolve, reject) => {
+        fail = () => reject(new DatabaseUnavailable('the event log', 'it is refused'))
+      })
+      failed.catch(() => undefined)
+      const through = new Promise<void>((resolve) => {
+        letThrough = resolve
+      })
+      let connections = 0
+      // the second one fails, and those after it wait
       const connect: Database['connect'] = async (options) => {
-        connections += 1
         const client = await database.connect(options)
-        await held
+        if (options.purpose !== 'event log writer') return client
+        connections += 1
+        if (connections === 2) await failed.finally(() => client.end())
+        if (connections > 2) await through
         return client
       }
       const log = await openPostgresEventLog({ database: { ...database, connect }, patienceMs: 500 })
       cleanup(() => log.close())
-      await untilAnswered(() => log.append(aStream(), -1, [anEvent()]))
-      held = new Promise((resolve) => {
-        letThrough = resolve
+      cleanup(async () => {
+        fail()
+        letThrough()
       })
-      cleanup(async () => letThrough())
-      const before = connections
+      await untilAnswered(() => log.append(aStream(), -1, [anEvent()]))
       await terminate('compstream event log writer')
-      await expect.poll(() => connections).toBeGreaterThan(before)
+      await expect.poll(() => connections).toBe(2)
       const [stream, other] = [aStream(), aStream()]
       const givenUp = log.append(stream, -1, [anEvent()])
+      // the event loop turns, and what is ready leaves
+      await new Promise(setImmediate)
+      await new Promise(setImmediate)
+      fail()
       await expect(givenUp).rejects.toThrow(/it was not sent$/)
+      await expect.poll(() => connections).toBe(3)
       letThrough()
       await untilAnswered(() => log.append(other, -1, [anEvent()]))
       expect(await untilAnswered(() => log.readStream(stream))).toEqual([])
+      expect(await log.readStream(other)).toHaveLength(1)
     })
 
     test('when the database stays away, appends and reads end with one clear error', async () => {

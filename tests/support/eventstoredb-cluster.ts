@@ -46,7 +46,7 @@ export async function startCluster(path: string): Promise<EventStoreCluster> {
   /** How a node sees the cluster; empty when it does not answer, or breaks off, or is not yet ready to. */
   const members = (port: number): Promise<readonly Member[]> =>
     fetch(`http://127.0.0.1:${port}/gossip`)
-      .then(async (answer) => ((await answer.json()) as { members: readonly Member[] }).members)
+      .then(async (answer) => ((await answer.json()) as { members?: readonly Member[] }).members ?? [])
       .catch(() => [])
   /** Whether a node knows of a leader and follows it, or leads. */
   const isPart = async (port: number) => {

@@ -93,7 +93,7 @@ export function operate(
   return call(service, method, path, body, method === 'GET' ? untilServed : once)
 }
 
-/** Creates something; comes back when it is told to, as nothing tells a seed from another one. */
+/** Creates something; comes back when it is told to, as what was not served has hardly ever been stored. */
 function create(
   service: SeedableService,
   path: string,
@@ -263,11 +263,13 @@ export async function seedAgent(
   service: SeedableService,
   body: Record<string, unknown>,
 ): Promise<Pick<SeededTenant, 'credentialId' | 'apiKey'>> {
-  const answer = await send(`${service.mcpUrl}/api/v1/agents`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${service.operatorToken}` },
-    body: { agent_name: 'Seeded Agent', sandbox: false, created_by: 'tests', ...body },
-  })
+  const answer = await untilServed(() =>
+    send(`${service.mcpUrl}/api/v1/agents`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${service.operatorToken}` },
+      body: { agent_name: 'Seeded Agent', sandbox: false, created_by: 'tests', ...body },
+    }),
+  )
   if (answer.status !== 201) throw new Error(`POST /api/v1/agents: ${answer.status} ${answer.text}`)
   return { credentialId: answer.body.credential_id, apiKey: answer.body.api_key }
 }

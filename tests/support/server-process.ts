@@ -60,11 +60,13 @@ export function serverProcess(
       child = started
       running.add(started)
       const deadline = performance.now() + READY_LIMIT_MS
-      while (started.exitCode === null && performance.now() < deadline) {
+      const hasEnded = () => started.exitCode !== null || started.signalCode !== null
+      while (!hasEnded() && performance.now() < deadline) {
         if (await ready()) return
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
-      await end('SIGKILL')
+      // or it was started anew meanwhile
+      if (child === started) await end('SIGKILL')
       throw new Error(`${path} did not become ready (exit code ${started.exitCode})`)
     },
     isRunning: () => child?.exitCode === null && child.signalCode === null,

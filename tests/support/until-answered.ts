@@ -7,6 +7,7 @@ export async function untilAnswered<T>(attempt: () => Promise<T>): Promise<T> {
       return await attempt()
     } catch (error) {
       if (!(error instanceof ServiceUnavailable) || performance.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, 5))
     }
   }
 }

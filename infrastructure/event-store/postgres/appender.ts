@@ -192,6 +192,11 @@ export class Appender {
       const limit = setTimeout(() => this.#session.cut(), this.#patienceMs)
       const result = await outcome
       clearTimeout(limit)
+      if (!result) {
+        this.#putBack(...batch.appends)
+        flight = this.#launch()
+        continue
+      }
       if (result instanceof Error) {
         failures += 1
         this.#takeBack(batch, result)
@@ -231,10 +236,10 @@ export class Appender {
     return { batch, sentAt, outcome }
   }
 
-  async #send(batch: Batch): Promise<BatchResult> {
+  /** @returns undefined, with nothing sent, when an append of it was given up while there was no connection. */
+  async #send(batch: Batch): Promise<BatchResult | undefined> {
     const client = this.#session.connected ?? (await this.#session.client())
-    // as in #launch, after the time that a connection took
-    if (batch.appends.some(({ isGivenUp }) => isGivenUp)) throw notSent()
+    if (batch.appends.some(({ isGivenUp }) => isGivenUp)) return undefined
     for (const append of batch.appends) if (append.sent === 'no') append.sent = 'once'
     // nobody listens where nobody else may write
     const writer = this.#session.isExclusive ? null : this.#session.id
@@ -329,8 +334,8 @@ interface Flight {
   readonly batch: Batch
   /** On the clock of `performance.now()`. */
   readonly sentAt: number
-  /** What became of it, or why it failed. */
-  readonly outcome: Promise<BatchResult | Error>
+  /** What became of it, or why it failed; undefined: it was not sent. */
+  readonly outcome: Promise<BatchResult | Error | undefined>
 }
 
 /** Somebody who does not take the lock was faster. */
