@@ -8,7 +8,7 @@ import { allEvents } from '../support/core.ts'
 import { checkout, checkoutBody, play } from '../support/financing.ts'
 import { type MailServer, startMailServer } from '../support/mail-server.ts'
 import { enableCheckout } from '../support/payment-sessions.ts'
-import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
+import { operate, type SeededTenant, seedTenant, untilServed } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 
 let dataDir: string
@@ -40,13 +40,7 @@ const restart = async () => {
   await start()
 }
 /** What has just started may say that it is busy. */
-const quote = async (body: unknown) => {
-  for (;;) {
-    const answer = await checkout(service, tenant, body)
-    if (answer.status !== 503 || answer.headers.get('retry-after') === null) return answer
-    await delay(100)
-  }
-}
+const quote = (body: unknown) => untilServed(() => checkout(service, tenant, body))
 const fault = (mode: string, times = 1) =>
   operate(service, 'POST', '/faults', { point: 'financing', mode, times })
 const streams = async (type: string) => (await allEvents(service, type)).map(({ stream }) => stream)

@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expectDescribed } from './descriptions.ts'
 
@@ -83,57 +83,48 @@ function parsed(text: string): unknown {
 }
 
 /** Calls the operator API and returns `data`; a read comes back when it is told to. @throws Error when it refuses. */
-export function operate(
+export async function operate(
   service: SeedableService,
   method: string,
   path: string,
   // a busy machine may take longer than the service waits unless it is told
   body: unknown = path === '/drain' ? { timeout_seconds: 150 } : undefined,
+  headers: Record<string, string> = {},
 ): Promise<ReturnType<typeof JSON.parse>> {
-  return call(service, method, path, body, method === 'GET' ? untilServed : once)
-}
-
-/** Creates something; comes back when it is told to, as what was not served has hardly ever been stored. */
-function create(
-  service: SeedableService,
-  path: string,
-  body: unknown,
-): Promise<ReturnType<typeof JSON.parse>> {
-  return call(service, 'POST', path, body, untilServed)
-}
-
-async function call(
-  service: SeedableService,
-  method: string,
-  path: string,
-  body: unknown,
-  asking: (ask: () => Promise<Answer>) => Promise<Answer>,
-): Promise<ReturnType<typeof JSON.parse>> {
-  const answer = await asking(() =>
+  const ask = () =>
     send(`${service.opsUrl}/ops/v1${path}`, {
       method,
-      headers: { Authorization: `Bearer ${service.operatorToken}` },
+      headers: { Authorization: `Bearer ${service.operatorToken}`, ...headers },
       ...(body === undefined ? {} : { body }),
-    }),
-  )
+    })
+  const isRepeatable = method === 'GET' || KEY in headers
+  const answer = await (isRepeatable ? untilServed(ask) : ask())
   if (answer.body?.ok === true) return answer.body.data
   const said = answer.status >= 500 ? await lastWarnings(service) : []
   throw new Error([`${method} ${path}: ${answer.status} ${answer.text}`, ...said].join('\n'))
 }
 
-const once = (ask: () => Promise<Answer>) => ask()
-
+const KEY = 'Idempotency-Key'
 /** How long what a busy service does not serve is asked for again, in milliseconds. */
 const PATIENCE_MS = 240_000
 
-/** Comes back when it is told to. */
-async function untilServed(ask: () => Promise<Answer>): Promise<Answer> {
+/** Asks again when it is told to, with `Retry-After`; of what can be repeated. */
+export async function untilServed(ask: () => Promise<Answer>): Promise<Answer> {
   for (const deadline = performance.now() + PATIENCE_MS; ; ) {
     const answer = await ask()
     const seconds = answer.headers.get('retry-after')
     if (answer.status !== 503 || seconds === null || performance.now() > deadline) return answer
     await delay(Number(seconds) * 1000)
   }
+}
+
+/** Creates something through the operator API, once however often that is asked for. */
+function create(
+  service: SeedableService,
+  path: string,
+  body: unknown,
+): Promise<ReturnType<typeof JSON.parse>> {
+  return operate(service, 'POST', path, body, { [KEY]: randomUUID() })
 }
 
 const WARNING = /"level":"(warn|error)"/
@@ -263,10 +254,11 @@ export async function seedAgent(
   service: SeedableService,
   body: Record<string, unknown>,
 ): Promise<Pick<SeededTenant, 'credentialId' | 'apiKey'>> {
+  const headers = { Authorization: `Bearer ${service.operatorToken}`, [KEY]: randomUUID() }
   const answer = await untilServed(() =>
     send(`${service.mcpUrl}/api/v1/agents`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${service.operatorToken}` },
+      headers,
       body: { agent_name: 'Seeded Agent', sandbox: false, created_by: 'tests', ...body },
     }),
   )

@@ -80,7 +80,7 @@ export class Appender {
   /**
    * @param revision of the stream's last event, -1 for a new stream.
    * @param bytes size of data and metadata.
-   * @throws WrongExpectedRevision, or DatabaseUnavailable when the outcome is unknown.
+   * @throws WrongExpectedRevision, or DatabaseUnavailable when it was not sent in its time or its outcome is unknown.
    */
   append(
     stream: string,
