@@ -68,6 +68,25 @@ module.exports = {
       to: outside('infrastructure', 'application', 'domain', 'projections/runtime'),
     },
     {
+      name: 'clients-of-servers-are-loaded-where-used',
+      comment: 'A start without EventStoreDB or NATS does not load their clients, which are large.',
+      severity: 'error',
+      from: { path: '^interfaces/[^/]+[.]ts$', pathNot: '^interfaces/nats-messaging[.]ts$' },
+      to: {
+        path: '^(infrastructure/(event-store/eventstoredb|messaging/nats)/|interfaces/nats-messaging[.]ts$)',
+        pathNot: '/errors[.]ts$',
+        dependencyTypesNot: ['dynamic-import', 'type-only'],
+      },
+    },
+    {
+      name: 'errors-of-servers-need-no-client',
+      severity: 'error',
+      from: {
+        path: '^infrastructure/(event-store/eventstoredb/(errors|connection-string)|messaging/nats/errors)[.]ts$',
+      },
+      to: { path: '^node_modules/(@eventstore|nats)/' },
+    },
+    {
       name: 'client-stands-alone',
       comment: 'What partners install is the client alone: it has no dependencies but node.',
       severity: 'error',

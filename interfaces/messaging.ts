@@ -1,39 +1,39 @@
+import type { IntegrationEventChannel } from '../application/ports/integration-events.ts'
+import type { Notices } from '../application/ports/notices.ts'
+import type { WorkQueue } from '../application/ports/work-queue.ts'
 import type { Config } from '../infrastructure/config/config.ts'
 import type { Database } from '../infrastructure/database/database.ts'
-import { isKnownServer, rememberServers } from '../infrastructure/installation/known-servers.ts'
-import { Nats, NatsUnavailable, natsAddresses } from '../infrastructure/messaging/nats/connection.ts'
+import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
+import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
 
+/** How processes hear of each other, and others of them. */
+export interface Messaging {
+  readonly notices: Notices
+  readonly queue: WorkQueue
+  /** Null where there is no NATS. */
+  readonly integrationEvents: IntegrationEventChannel | null
+  /** The connection to NATS; null where there is none. */
+  readonly nats: { readonly connected: boolean } | null
+  close(): Promise<void>
+}
+
 /**
- * Connects to NATS where it is configured; null where it is not. A server that this database has known is away for a
- * while, and connected to later; one that nobody ever reached is a wrong setting.
+ * Connects to NATS where it is configured; else a process hears of itself alone.
  * @throws NatsUnavailable when it refuses, or does not answer and is not known.
  */
-export async function openNats(
-  config: Pick<Config, 'natsUrls'>,
+export async function openMessaging(
+  { natsUrls }: Pick<Config, 'natsUrls'>,
   pool: Database['pool'],
   logger: Logger,
-): Promise<Nats | null> {
-  const { natsUrls: urls } = config
-  if (urls === null) return null
-  const log = {
-    info: (text: string) => logger.info('nats', { text }),
-    warn: (text: string) => logger.warn('nats', { text }),
+): Promise<Messaging> {
+  if (natsUrls === null) {
+    return {
+      ...{ notices: new InProcessNotices(), queue: new InProcessWorkQueue() },
+      ...{ integrationEvents: null, nats: null, close: async () => undefined },
+    }
   }
-  let nats: Nats
-  try {
-    nats = await Nats.open(urls, log)
-  } catch (error) {
-    const isAway = error instanceof NatsUnavailable && error.isAway
-    if (isAway && (await isKnownServer(pool, natsAddresses(urls)))) return Nats.openLater(urls, log)
-    throw error
-  }
-  try {
-    // that one of a list was reached says nothing about the others
-    await rememberServers(pool, [nats.address])
-    return nats
-  } catch (error) {
-    await nats.close()
-    throw error
-  }
+  // its client is loaded where it is used
+  const { openNatsMessaging } = await import('./nats-messaging.ts')
+  return openNatsMessaging(natsUrls, pool, logger)
 }

@@ -37,11 +37,6 @@ import { FailFastLog } from '../infrastructure/event-store/fail-fast.ts'
 import { prepareDataDirectory } from '../infrastructure/installation/data-directory.ts'
 import { findLogTooShort } from '../infrastructure/installation/log-pairing.ts'
 import { pairWithLog } from '../infrastructure/installation/pairing.ts'
-import { InProcessNotices } from '../infrastructure/messaging/in-process/notices.ts'
-import { InProcessWorkQueue } from '../infrastructure/messaging/in-process/work-queue.ts'
-import { JetStreamIntegrationEvents } from '../infrastructure/messaging/nats/integration-events.ts'
-import { NatsNotices } from '../infrastructure/messaging/nats/notices.ts'
-import { JetStreamWorkQueue } from '../infrastructure/messaging/nats/work-queue.ts'
 import { GuardedWeb } from '../infrastructure/outside-web/guarded-web.ts'
 import { HeldLeases, PostgresLeaseStore } from '../infrastructure/ownership/leases.ts'
 import { openOwnerSession } from '../infrastructure/ownership/owner-session.ts'
@@ -69,7 +64,7 @@ import { cardProcessors } from './card-processors.ts'
 import { type Addresses, createHosts, type HostName, listenOnAll, portalHosts } from './hosts.ts'
 import type { Listener } from './http/server.ts'
 import { watchLog } from './log-watch.ts'
-import { openNats } from './messaging.ts'
+import { openMessaging } from './messaging.ts'
 import { Readiness } from './readiness.ts'
 import { logEngineOf, openEventLog, openStorage } from './storage.ts'
 
@@ -120,11 +115,11 @@ async function compose(
   closers.push(() => storage.close())
   const { database } = storage
   const { pool, background } = database
-  const nats = await openNats(config, background, logger)
-  if (nats) closers.push(() => nats.close())
+  const messaging = await openMessaging(config, background, logger)
+  closers.push(() => messaging.close())
+  const { notices, nats } = messaging
   const metrics = new Metrics()
   const registry = new EventRegistry(aggregates)
-  const notices = nats ? new NatsNotices(nats) : new InProcessNotices()
 
   const log = await openEventLog(config, database, logger, (events, ms) => metrics.append(events, ms))
   // who waits for an answer does not wait for a log that is away; work in the background does
@@ -218,7 +213,7 @@ async function compose(
       store: workStore,
       leases,
       notices,
-      queue: nats ? new JetStreamWorkQueue(nats) : new InProcessWorkQueue(),
+      queue: messaging.queue,
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
       onEnded: (processManager, outcome) => metrics.worked(processManager, outcome),
     },
@@ -238,10 +233,10 @@ async function compose(
     ],
   )
   const integrationEvents =
-    nats &&
+    messaging.integrationEvents &&
     new IntegrationPublisher({
       ...{ log, registry, commands, leases, store: workStore },
-      channel: new JetStreamIntegrationEvents(nats),
+      channel: messaging.integrationEvents,
       published: (type) => metrics.integrationEvent(type),
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
     })

@@ -3,7 +3,6 @@ import type { Config } from '../infrastructure/config/config.ts'
 import { type Database, type DatabaseLog, openDatabase } from '../infrastructure/database/database.ts'
 import { migrate } from '../infrastructure/database/migrate.ts'
 import { startEmbeddedPostgres } from '../infrastructure/embedded-postgres/embedded-postgres.ts'
-import { openEventStoreEventLog } from '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { openPostgresEventLog } from '../infrastructure/event-store/postgres/postgres-event-log.ts'
 import type { LogEngine } from '../infrastructure/installation/log-pairing.ts'
 import type { Logger } from '../infrastructure/telemetry/logger.ts'
@@ -54,7 +53,7 @@ export function logEngineOf(config: Pick<Config, 'eventStoreUrl'>): LogEngine {
  * @param onAppend told of every stored batch: how many events, and the milliseconds that it took.
  * @throws EventStoreUnavailable, DatabaseUnavailable with one clear line.
  */
-export function openEventLog(
+export async function openEventLog(
   config: Pick<Config, 'eventStoreUrl' | 'databaseUrl'>,
   database: Database,
   logger: Logger,
@@ -65,6 +64,10 @@ export function openEventLog(
     const isExclusive = config.databaseUrl === null
     return openPostgresEventLog({ database, log: asText(logger, 'database'), isExclusive, onAppend })
   }
+  // loading the client takes a start half a second
+  const { openEventStoreEventLog } = await import(
+    '../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
+  )
   return openEventStoreEventLog({ url: config.eventStoreUrl, log: asText(logger, 'event log'), onAppend })
 }
 

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type EventData, NO_STREAM, NotLeaderError, WrongExpectedVersionError } from '@eventstore/db-client'
 import { type Connection, connect } from './client.ts'
-import { EventStoreRefused, EventStoreUnavailable, failureOf, StreamTampered } from './errors.ts'
+import { failureOf } from './client-errors.ts'
+import { EventStoreRefused, EventStoreUnavailable, StreamTampered } from './errors.ts'
 
 /** How long the server may take over an append before its outcome counts as unknown, in milliseconds. */
 const APPEND_LIMIT_MS = 8_000

@@ -1,6 +1,7 @@
 import { EventStoreDBClient } from '@eventstore/db-client'
+import { oneLine } from './client-errors.ts'
 import { readConnectionString } from './connection-string.ts'
-import { EventStoreRefused, oneLine } from './errors.ts'
+import { EventStoreRefused } from './errors.ts'
 
 let opened = 0
 

@@ -14,7 +14,7 @@ import { Gathered } from '../gathered.ts'
 import { Appender } from './appender.ts'
 import { type SharedAppends, shareAppends } from './appends.ts'
 import { type Connection, connect } from './client.ts'
-import { failureOf, oneLine } from './errors.ts'
+import { failureOf, oneLine } from './client-errors.ts'
 import { Live, type LiveLog } from './live.ts'
 import { earlier, LogReader, later } from './log-reader.ts'
 

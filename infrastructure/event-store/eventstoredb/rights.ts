@@ -1,6 +1,7 @@
 import { jsonEvent } from '@eventstore/db-client'
 import { connect } from './client.ts'
-import { EventStoreUnavailable, oneLine } from './errors.ts'
+import { oneLine } from './client-errors.ts'
+import { EventStoreUnavailable } from './errors.ts'
 
 const ADMINS = '$admins'
 
