@@ -2,8 +2,8 @@ import type { Decider } from '../../domain/kernel/decider.ts'
 import type { DomainEvent } from '../../domain/kernel/event-type.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
 import type { Application } from '../application.ts'
-import { APPEND_BYTES } from '../event-registry.ts'
 import { WrongExpectedRevision } from '../ports/event-log.ts'
+import { nextTurn } from '../time-slices.ts'
 import type { CommandContext } from './command-context.ts'
 import { decideAll, type Loaded } from './command-handler.ts'
 
@@ -15,17 +15,11 @@ export interface Upload {
   readonly failed?: object | null
 }
 
-/** A chunk and the command that records it. */
-export interface UploadChunk<Command> {
-  readonly command: Command
-  /** JSON bytes of its event, about. */
-  readonly bytes: number
-}
-
 /**
- * Appends what was received and its chunks, a few per append, going on where another attempt of the same request ended,
+ * Appends what was received and its chunks, one per append, going on where another attempt of the same request ended,
  * also one that runs at the same time. Returns when all chunks are stored or the upload has failed.
  * @param receive the command that opens the stream and announces as many chunks as there are.
+ * @param chunks the commands that record them.
  * @throws Error when an earlier attempt announced another number of chunks and some are missing still;
  *   WrongExpectedRevision when it is to be begun by a request with a key, and is there already.
  */
@@ -34,7 +28,7 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
   decider: Decider<State, Command, Event>,
   id: string,
   receive: Command,
-  chunks: readonly UploadChunk<Command>[],
+  chunks: readonly Command[],
   context: CommandContext,
 ): Promise<Loaded<State> & { readonly position: bigint }> {
   let at: Loaded<State> & { readonly position: bigint } = {
@@ -50,17 +44,13 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
         `The upload ${id} was announced with ${received.chunk_count} chunks and goes on with ${chunks.length}`,
       )
     }
-    const commands = received ? [] : [receive]
-    let bytes = 0
-    for (const chunk of chunks.slice(first)) {
-      if (bytes > 0 && bytes + chunk.bytes > APPEND_BYTES) break
-      commands.push(chunk.command)
-      bytes += chunk.bytes
-    }
+    const commands = [...(received ? [] : [receive]), ...chunks.slice(first, first + 1)]
     const decided = decideAll(decider, commands, at.state)
     if (isRejection(decided)) throw new Error(decided.message)
     // whoever asks again for the same would ask for ever
     if (decided.events.length === 0) throw new Error(`The upload ${id} has nothing left to store`)
+    // encoding a chunk takes a slice's time: several uploads do so one after the other
+    await nextTurn()
     try {
       at = await app.commands.appendAt(decider, id, at, decided.events, context)
     } catch (error) {

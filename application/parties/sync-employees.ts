@@ -14,7 +14,7 @@ import { employerOfClient } from '../access/client-scope.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Reads } from '../command-handling/command-handler.ts'
-import { type UploadChunk, uploadChunks } from '../command-handling/upload-chunks.ts'
+import { uploadChunks } from '../command-handling/upload-chunks.ts'
 import { derivedId } from '../event-registry.ts'
 import { isRowTooLarge, MAX_ROW_BYTES } from '../row-size.ts'
 import { personSubject, sealFields } from '../sealing.ts'
@@ -199,13 +199,13 @@ async function chunksOf(
   app: Application,
   sync: EmployeeChanges,
   fileId: string,
-): Promise<UploadChunk<EmployeeSyncCommand>[]> {
-  const chunks: UploadChunk<EmployeeSyncCommand>[] = []
+): Promise<EmployeeSyncCommand[]> {
+  const chunks: EmployeeSyncCommand[] = []
   let plain: Plain[] = []
   let bytes = 0
   const close = async () => {
     const changes = await sealChunk(app, sync.employerId, fileId, chunks.length, plain)
-    chunks.push({ command: { type: 'RecordChanges', changes }, bytes })
+    chunks.push({ type: 'RecordChanges', changes })
     plain = []
     bytes = 0
   }

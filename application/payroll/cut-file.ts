@@ -17,7 +17,6 @@ import type { Policy } from '../../domain/policies/policy.ts'
 import type { Application } from '../application.ts'
 import { type CommandContext, createdId } from '../command-handling/command-context.ts'
 import type { Loaded } from '../command-handling/command-handler.ts'
-import type { UploadChunk } from '../command-handling/upload-chunks.ts'
 import { derivedId } from '../event-registry.ts'
 import { personSubject, sealFields } from '../sealing.ts'
 import { inTimeSlices, mapInTimeSlices } from '../time-slices.ts'
@@ -48,7 +47,7 @@ type Command<Type> = Extract<PayrollFileCommand, { readonly type: Type }>
 export interface CutFile {
   readonly fileId: string
   readonly received: Command<'Receive'>
-  readonly chunks: readonly UploadChunk<Command<'RecordRows'>>[]
+  readonly chunks: readonly Command<'RecordRows'>[]
   /** How many files of the same submission were given up before this one. */
   readonly givenUp: number
 }
@@ -123,12 +122,12 @@ async function chunksOf(
   app: Application,
   submission: PayrollSubmission,
   fileId: string,
-): Promise<UploadChunk<Command<'RecordRows'>>[]> {
-  const chunks: UploadChunk<Command<'RecordRows'>>[] = []
+): Promise<Command<'RecordRows'>[]> {
+  const chunks: Command<'RecordRows'>[] = []
   let chunk: CanonicalRow[] = []
   let bytes = 0
   const close = () => {
-    chunks.push({ command: { type: 'RecordRows', rows: chunk }, bytes })
+    chunks.push({ type: 'RecordRows', rows: chunk })
     chunk = []
     bytes = 0
   }

@@ -118,13 +118,13 @@ function wholeFile(
   held: boolean,
 ): readonly PayrollFileCommand[] {
   const { data } = received
-  const { rows } = chunk!.command
+  const { rows } = chunk!
   if (fault === null && !held) {
     const debitAccountId = account?.ach_account_id ?? null
     const how = { policyRevision: policy.revision, debitAccountId, ...phaseTerms(policy.state) }
     return [{ type: 'ReceiveAndProcess', data, rows, ...how }]
   }
-  const start: readonly PayrollFileCommand[] = [received, chunk!.command]
+  const start: readonly PayrollFileCommand[] = [received, chunk!]
   return fault === null
     ? start
     : [...start, { type: 'Fail', stage: 'file_creation', error: pipelineFault(fault) }]

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
-import { type UploadChunk, uploadChunks } from '../../application/command-handling/upload-chunks.ts'
+import { uploadChunks } from '../../application/command-handling/upload-chunks.ts'
 import { type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { newId, policyTerms, received, row } from '../support/payroll.ts'
@@ -24,15 +24,12 @@ const contextOf = (commandId: string): CommandContext => ({
   ...{ tenantId: null, environment: 'live', correlationId: 'the-upload', commandId },
 })
 
-/** Uploads so many chunks of one row; each is said to fill half an append. */
+/** Uploads so many chunks of one row. */
 function upload(id: string, commandId: string, count: number) {
   const { data } = received(id, { rows: count, chunks: count }, policyTerms())
   const chunks = Array.from(
     { length: count },
-    (_, index): UploadChunk<PayrollFileCommand> => ({
-      command: { type: 'RecordRows', rows: [row({}, index + 1)] },
-      bytes: 400 * 1024,
-    }),
+    (_, index): PayrollFileCommand => ({ type: 'RecordRows', rows: [row({}, index + 1)] }),
   )
   return uploadChunks(bench, payrollFile, id, { type: 'Receive', data }, chunks, contextOf(commandId))
 }
@@ -49,14 +46,14 @@ function dyingAfter(appends: number): { [Symbol.dispose](): void } {
   return { [Symbol.dispose]: () => spy.mockRestore() }
 }
 
-test('chunks are stored a few per append, and a second attempt goes on where the first died', async () => {
+test('chunks are stored one per append, and a second attempt goes on where the first died', async () => {
   const id = newId()
   const commandId = randomUUID()
   {
     using _dying = dyingAfter(2)
     await expect(upload(id, commandId, 7)).rejects.toThrow('died')
   }
-  expect((await bench.commands.load(payrollFile, id)).state.chunks_recorded).toBe(4)
+  expect((await bench.commands.load(payrollFile, id)).state.chunks_recorded).toBe(2)
   for (const _again of [1, 2]) {
     const { state, revision } = await upload(id, commandId, 7)
     expect([state.chunks_recorded, state.rows_recorded, revision]).toEqual([7, 7, 7])
@@ -71,7 +68,7 @@ test.each([3, 9])('an upload of 7 chunks does not go on with %i', async (count) 
     await expect(upload(id, commandId, 7)).rejects.toThrow('died')
   }
   await expect(upload(id, commandId, count)).rejects.toThrow('announced with 7 chunks')
-  expect((await bench.commands.load(payrollFile, id)).state.chunks_recorded).toBe(4)
+  expect((await bench.commands.load(payrollFile, id)).state.chunks_recorded).toBe(2)
 })
 
 test('an upload that was given up takes no more chunks', async () => {
@@ -84,5 +81,5 @@ test('an upload that was given up takes no more chunks', async () => {
   const fail = { type: 'Fail', stage: 'file_creation', error: 'given up' } as const
   await bench.commands.execute(payrollFile, id, fail, contextOf(randomUUID()))
   const { state } = await upload(id, commandId, 7)
-  expect([state.failed?.error, state.chunks_recorded]).toEqual(['given up', 2])
+  expect([state.failed?.error, state.chunks_recorded]).toEqual(['given up', 1])
 })
