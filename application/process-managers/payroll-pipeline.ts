@@ -1,4 +1,3 @@
-import { setImmediate as othersTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { fold, streamOf } from '../../domain/kernel/decider.ts'
 import { isRejection } from '../../domain/kernel/rejection.ts'
@@ -34,6 +33,7 @@ import {
 } from '../payroll/pipeline-steps.ts'
 import { EventLogUnavailable, WrongExpectedRevision } from '../ports/event-log.ts'
 import { isAway } from '../ports/unavailable.ts'
+import { nextTurn } from '../time-slices.ts'
 import {
   backoff,
   cancel,
@@ -215,7 +215,7 @@ async function workOnChunks(
     state = fold(payrollFile, decided, state)
     if (state.failed) break
     // a chunk takes milliseconds: requests get their turn in between
-    await othersTurn()
+    await nextTurn()
   }
   item.signal.throwIfAborted()
   return append(parts, item, file, `${step}/${chunk}`, events)
