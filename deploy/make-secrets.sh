@@ -13,15 +13,19 @@ random_hex() {
   od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'
 }
 
+# make NAME LENGTH VALUE: a value of any other length was made without a program that this needs
 make() {
   if [ -e "$directory/$1" ]; then
     echo "$directory/$1 exists"
+  elif [ ${#3} -ne "$2" ]; then
+    echo "$directory/$1 was not made: head, od, tr or base64 is missing" >&2
+    exit 1
   else
-    printf '%s\n' "$2" >"$directory/$1"
+    printf '%s\n' "$3" >"$directory/$1"
     echo "$directory/$1 made"
   fi
 }
 
-make master-key "$(head -c 32 /dev/urandom | base64)"
-make operator-token "op_$(random_hex 32)"
-make postgres-password "$(random_hex 24)"
+make master-key 44 "$(head -c 32 /dev/urandom | base64)"
+make operator-token 67 "op_$(random_hex 32)"
+make postgres-password 48 "$(random_hex 24)"

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -54,6 +54,24 @@ describe('make-secrets.sh', () => {
     const before = await contents()
     await run(join(root, 'deploy/make-secrets.sh'), [secrets])
     expect(await contents()).toEqual(before)
+  })
+
+  test.each(['head', 'od', 'tr', 'base64'])('writes no weak secret without %s', async (missing) => {
+    const directory = await mkdtemp(join(tmpdir(), 'compstream-deployment-'))
+    const programs = join(directory, 'bin')
+    await mkdir(programs)
+    for (const program of ['sh', 'mkdir', 'chmod', 'head', 'od', 'tr', 'base64']) {
+      if (program === missing) continue
+      const { stdout } = await run('sh', ['-c', `command -v ${program}`])
+      await symlink(stdout.trim(), join(programs, program))
+    }
+    const made = join(directory, 'secrets')
+    const making = run(join(root, 'deploy/make-secrets.sh'), [made], { env: { PATH: programs } })
+    await expect(making).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('was not made') })
+    for (const name of await readdir(made)) {
+      expect(await readFile(join(made, name), 'utf8')).toHaveLength(name === 'master-key' ? 45 : 68)
+    }
+    await rm(directory, { recursive: true })
   })
 })
 
