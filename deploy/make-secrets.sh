@@ -13,12 +13,12 @@ random_hex() {
   od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'
 }
 
-# make NAME LENGTH VALUE: a value of any other length was made without a program that this needs
+# make NAME LENGTH VALUE: a value of another length means that a program it is made with is missing or failed
 make() {
-  if [ -e "$directory/$1" ]; then
+  if [ -s "$directory/$1" ]; then
     echo "$directory/$1 exists"
   elif [ ${#3} -ne "$2" ]; then
-    echo "$directory/$1 was not made: head, od, tr or base64 is missing" >&2
+    echo "$directory/$1 was not made: head, od, tr or base64 is missing or failed" >&2
     exit 1
   else
     printf '%s\n' "$3" >"$directory/$1"
