@@ -6,9 +6,6 @@ import { hashOf } from './hash-chain.ts'
 import type { EventToAppend, StoredEvent } from './ports/event-log.ts'
 import { SafeError } from './safe-error.ts'
 
-/** Bytes of event data in one append of several; leaves room for metadata below the log's limit. */
-export const APPEND_BYTES = 800 * 1024
-
 /** Who caused an event. */
 export interface Actor {
   readonly type: 'api_client' | 'agent' | 'inbound_connection' | 'operator' | 'payer' | 'system'

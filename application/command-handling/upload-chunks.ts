@@ -44,13 +44,13 @@ export async function uploadChunks<State extends Upload, Command, Event extends 
         `The upload ${id} was announced with ${received.chunk_count} chunks and goes on with ${chunks.length}`,
       )
     }
-    const commands = [...(received ? [] : [receive]), ...chunks.slice(first, first + 1)]
-    const decided = decideAll(decider, commands, at.state)
+    const chunk = chunks.slice(first, first + 1)
+    const decided = decideAll(decider, received ? chunk : [receive, ...chunk], at.state)
     if (isRejection(decided)) throw new Error(decided.message)
     // whoever asks again for the same would ask for ever
     if (decided.events.length === 0) throw new Error(`The upload ${id} has nothing left to store`)
-    // encoding a chunk takes a slice's time: several uploads do so one after the other
-    await nextTurn()
+    // encoding a chunk holds the event loop, longest for EventStoreDB: of all large uploads, one does so per turn
+    if (chunks.length > 1) await nextTurn()
     try {
       at = await app.commands.appendAt(decider, id, at, decided.events, context)
     } catch (error) {

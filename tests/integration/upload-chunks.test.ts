@@ -83,3 +83,22 @@ test('an upload that was given up takes no more chunks', async () => {
   const { state } = await upload(id, commandId, 7)
   expect([state.failed?.error, state.chunks_recorded]).toEqual(['given up', 1])
 })
+
+test('of several uploads at once, one stores a chunk per turn of the event loop', async () => {
+  let turn = 0
+  let next = setImmediate(function count() {
+    turn += 1
+    next = setImmediate(count)
+  })
+  const turns: number[] = []
+  const append = bench.log.append.bind(bench.log)
+  const spy = vi.spyOn(bench.log, 'append').mockImplementation((...args) => {
+    turns.push(turn)
+    return append(...args)
+  })
+  await Promise.all(Array.from({ length: 5 }, () => upload(newId(), randomUUID(), 3)))
+  clearImmediate(next)
+  spy.mockRestore()
+  expect(turns).toHaveLength(15)
+  expect(new Set(turns).size).toBe(15)
+})
