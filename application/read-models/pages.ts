@@ -138,6 +138,8 @@ export async function loadPage<Scope, State, Command, Event extends DomainEvent>
   page: PageRequest,
 ): Promise<ListPage<State>> {
   const { items, total } = await readPage(app, list, scope, page)
-  const loaded = await Promise.all(items.map(({ id }) => app.commands.load(aggregate, id)))
+  const ids = items.map(({ id }) => id)
+  const read = await app.commands.preload(aggregate, ids)
+  const loaded = await Promise.all(ids.map((id) => read.get(id) ?? app.commands.load(aggregate, id)))
   return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
 }

@@ -66,6 +66,31 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
     return log
   }
 
+  describe('who asks for hundreds of streams holds up nobody who asks for one', () => {
+    const hundreds = Array.from({ length: 400 }, aStream)
+
+    test('of their revisions', async () => {
+      const log = await openLog()
+      let answered = 0
+      const asked = hundreds.map((stream) => log.revision(stream).then(() => (answered += 1)))
+      while (answered === 0) await new Promise(setImmediate)
+      await log.revision(aStream())
+      expect(answered).toBeLessThan(200)
+      await Promise.all(asked)
+    })
+
+    test('of their events', async () => {
+      const log = await openLog()
+      let isAnswered = false
+      const asked = log.readStreams(hundreds, { maxCount: 1 }).then(() => {
+        isAnswered = true
+      })
+      for (let n = 0; n < 10; n += 1) await log.readStream(aStream())
+      expect(isAnswered).toBe(false)
+      await asked
+    })
+  })
+
   test('tells of every stored append, and of nothing else', async () => {
     const told: [number, number][] = []
     const log = await openLog({ onAppend: (events, ms) => void told.push([events, ms]) })

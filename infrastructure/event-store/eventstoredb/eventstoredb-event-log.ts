@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import pLimit from 'p-limit'
 import {
   type AppendResult,
   type EventLog,
@@ -23,6 +24,8 @@ const OPENING_PATIENCE_MS = 3_000
 /** The last events of the log, so many, are counted; how far they are apart tells how many stand before them. */
 const SAMPLE = 200
 const SAMPLE_LASTS_MS = 1_000
+/** Of many streams that are asked for together: the server must get to what others ask meanwhile. */
+const READ_AT_ONCE = 16
 
 /** How the log is opened. */
 export interface EventStoreEventLogOptions {
@@ -144,7 +147,7 @@ export class EventStoreEventLog implements EventLog {
     options: { maxCount: number },
   ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
     const read = async (stream: string) => [stream, await this.readStream(stream, options)] as const
-    const found = await Promise.all([...new Set(streams)].map(read))
+    const found = await pLimit(READ_AT_ONCE).map(new Set(streams), read)
     return new Map(found.filter(([, events]) => events.length > 0))
   }
 
@@ -190,7 +193,9 @@ export class EventStoreEventLog implements EventLog {
 
   /** Each for itself: one stream that cannot be read, or takes long, is no other's concern. */
   async #lastRevisions(streams: readonly string[]): Promise<ReadonlyMap<string, Promise<number>>> {
-    return new Map([...new Set(streams)].map((stream) => [stream, this.#lastRevision(stream)]))
+    const limit = pLimit(READ_AT_ONCE)
+    const read = (stream: string) => limit(() => this.#lastRevision(stream))
+    return new Map([...new Set(streams)].map((stream) => [stream, read(stream)]))
   }
 
   async #lastRevision(stream: string): Promise<number> {
