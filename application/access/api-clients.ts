@@ -97,8 +97,8 @@ export function deactivate(
 async function outOfScope(app: Application, input: NewApiClient): Promise<Rejection | null> {
   const { tenantId, environment, carrierIds, employerIds } = input
   const [carriers, employers] = await Promise.all([
-    Promise.all(listed(carrierIds).map((id) => app.commands.load(carrier, id))),
-    Promise.all(listed(employerIds).map((id) => app.commands.load(employer, id))),
+    app.commands.loadAll(carrier, listed(carrierIds)),
+    app.commands.loadAll(employer, listed(employerIds)),
   ])
   const noCarrier = carriers.findIndex(({ state }) => state?.tenant_id !== tenantId)
   if (noCarrier >= 0) {

@@ -25,7 +25,7 @@ export async function disabledBy(
   numbers: readonly Numbers[],
 ): Promise<string | null> {
   const ids = new Set(numbers.map((one) => idOf(place, one)))
-  const found = await Promise.all([...ids].map((id) => commands.load(disabledNumbers, id)))
+  const found = await commands.loadAll(disabledNumbers, [...ids])
   return found.find(({ state }) => state !== null)?.state?.return_code ?? null
 }
 

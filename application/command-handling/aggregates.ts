@@ -8,7 +8,6 @@ import {
 } from '../event-registry.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import { RecentlyUsed } from '../recently-used.ts'
-import { TimeSlice } from '../time-slices.ts'
 import { RecentCommands } from './recent-commands.ts'
 
 /** An aggregate as loaded: its folded state and the revision of its last event, -1 when it has none. */
@@ -47,6 +46,7 @@ export interface Reads {
 const NOTHING = { commands: RecentCommands.NONE, bytes: 0 } as const
 /** Events read at once: a page of the largest events stays within a few MiB. */
 const READ_PAGE = 32
+const LOADED_AT_ONCE = 16
 /** Events in which the first append is looked for: what is created in one append has fewer. */
 const FIRST_EVENTS = 8
 /** Of all cached aggregates: a state takes about as much as its events, unless its decider knows better. */
@@ -98,6 +98,19 @@ export class Aggregates {
     return this.readOn(decider, stream, cached)
   }
 
+  /** {@link load} for several, a few at a time: the log must get to what others ask meanwhile. In the order of the ids. */
+  async loadAll<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    ids: readonly string[],
+  ): Promise<readonly Kept<State>[]> {
+    const loaded: Kept<State>[] = []
+    for (let from = 0; from < ids.length; from += LOADED_AT_ONCE) {
+      const few = ids.slice(from, from + LOADED_AT_ONCE)
+      loaded.push(...(await Promise.all(few.map((id) => this.load(decider, id)))))
+    }
+    return loaded
+  }
+
   /**
    * Reads aggregates of short streams that are not cached by one look, for who loads all of them at once then. What cannot
    * be read is left to that.
@@ -112,10 +125,7 @@ export class Aggregates {
     for (const stream of missing.keys()) if (this.cached(stream)) missing.delete(stream)
     if (missing.size === 0) return read
     const found = await this.#log.readStreams([...missing.keys()], { maxCount: READ_PAGE })
-    const slice = new TimeSlice()
     for (const [stream, stored] of found) {
-      const pause = slice.over()
-      if (pause) await pause
       // there may be more of it
       if (stored.length >= READ_PAGE) continue
       let { commands } = NOTHING

@@ -89,6 +89,14 @@ export class CommandHandler {
     return this.#aggregates.load(decider, id)
   }
 
+  /** @see Aggregates.loadAll */
+  loadAll<State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    ids: readonly string[],
+  ): Promise<readonly Loaded<State>[]> {
+    return this.#aggregates.loadAll(decider, ids)
+  }
+
   /** @see Aggregates.preload */
   preload<State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,

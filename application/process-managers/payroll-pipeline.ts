@@ -52,8 +52,8 @@ const PAYROLL_PIPELINE = 'payroll-pipeline'
 export const UPLOAD_TIMEOUT_MS = 60_000
 /** Chunks that are read, worked on and stored together. */
 const CHUNKS_AT_ONCE = 8
-/** Bytes of what came out of them that are stored together: encoding an append holds the event loop. */
-const APPEND_BYTES = 256 * 1024
+/** Bytes of what came out of them that are stored together; leaves room for metadata below the log's limit. */
+const APPEND_BYTES = 800 * 1024
 /** Tries after which a file that keeps hitting technical errors fails. */
 const TRIES = 10
 /** Real time after which a file that takes longer lets the next one have its slot, in milliseconds. */

@@ -139,7 +139,6 @@ export async function loadPage<Scope, State, Command, Event extends DomainEvent>
 ): Promise<ListPage<State>> {
   const { items, total } = await readPage(app, list, scope, page)
   const ids = items.map(({ id }) => id)
-  const read = await app.commands.preload(aggregate, ids)
-  const loaded = await Promise.all(ids.map((id) => read.get(id) ?? app.commands.load(aggregate, id)))
+  const loaded = await app.commands.loadAll(aggregate, ids)
   return { items: loaded.map(({ state }) => state).filter((state) => state !== null), total }
 }

@@ -72,11 +72,13 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
     test('of their revisions', async () => {
       const log = await openLog()
       let answered = 0
-      const asked = hundreds.map((stream) => log.revision(stream).then(() => (answered += 1)))
-      while (answered === 0) await new Promise(setImmediate)
+      const asked = Promise.all(hundreds.map((stream) => log.revision(stream).then(() => (answered += 1))))
+      // some of them have been asked for
+      await Promise.race([asked, log.revision(hundreds[0]!)])
       await log.revision(aStream())
-      expect(answered).toBeLessThan(200)
-      await Promise.all(asked)
+      const answeredBefore = answered
+      await asked
+      expect(answeredBefore).toBeLessThan(200)
     })
 
     test('of their events', async () => {
@@ -85,9 +87,10 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
       const asked = log.readStreams(hundreds, { maxCount: 1 }).then(() => {
         isAnswered = true
       })
-      for (let n = 0; n < 10; n += 1) await log.readStream(aStream())
-      expect(isAnswered).toBe(false)
+      for (let n = 0; n < 3; n += 1) await log.readStream(aStream())
+      const wasAnswered = isAnswered
       await asked
+      expect(wasAnswered).toBe(false)
     })
   })
 
@@ -192,15 +195,20 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
         const stream = aStream()
         const [first, second] = someEvents(2)
         await untilAnswered(() => log.append(stream, -1, [first!]))
+        const hundreds = Array.from({ length: 200 }, aStream)
         server.freeze()
         try {
-          await Promise.all([
+          const [one, ...others] = await Promise.all([
+            refusalTime(() => log.readStream(stream)),
+            refusalTime(() => log.readStreams(hundreds, { maxCount: 1 })),
+            ...hundreds.map((name) => refusalTime(() => log.revision(name))),
             refusalTime(() => log.append(stream, 0, [second!])),
             refusalTime(() => log.append(stream, 1, [anEvent()])),
             refusalTime(() => log.append(aStream(), -1, [anEvent()])),
-            refusalTime(() => log.readStream(stream)),
             refusalTime(() => log.head()),
           ])
+          // though they are read a few at a time
+          expect(Math.max(...others)).toBeLessThan(2 * one!)
         } finally {
           server.thaw()
         }

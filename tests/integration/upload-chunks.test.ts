@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'
 import { uploadChunks } from '../../application/command-handling/upload-chunks.ts'
 import { type PayrollFileCommand, payrollFile } from '../../domain/payroll/payroll-file.ts'
@@ -96,9 +96,11 @@ test('of several uploads at once, one stores a chunk per turn of the event loop'
     turns.push(turn)
     return append(...args)
   })
+  onTestFinished(() => {
+    clearImmediate(next)
+    spy.mockRestore()
+  })
   await Promise.all(Array.from({ length: 5 }, () => upload(newId(), randomUUID(), 3)))
-  clearImmediate(next)
-  spy.mockRestore()
   expect(turns).toHaveLength(15)
   expect(new Set(turns).size).toBe(15)
 })

@@ -17,7 +17,7 @@ import { type SharedAppends, shareAppends } from './appends.ts'
 import { type Connection, connect } from './client.ts'
 import { failureOf, oneLine } from './client-errors.ts'
 import { Live, type LiveLog } from './live.ts'
-import { earlier, LogReader, later } from './log-reader.ts'
+import { earlier, type InTurn, LogReader, later } from './log-reader.ts'
 
 const PATIENCE_MS = 10_000
 const OPENING_PATIENCE_MS = 3_000
@@ -26,6 +26,8 @@ const SAMPLE = 200
 const SAMPLE_LASTS_MS = 1_000
 /** Of many streams that are asked for together: the server must get to what others ask meanwhile. */
 const READ_AT_ONCE = 16
+
+type ReadOptions = NonNullable<Parameters<EventLog['readStream']>[1]>
 
 /** How the log is opened. */
 export interface EventStoreEventLogOptions {
@@ -126,28 +128,17 @@ export class EventStoreEventLog implements EventLog {
     return result
   }
 
-  async readStream(
-    stream: string,
-    options: { from?: number; maxCount?: number; direction?: 'forwards' | 'backwards' } = {},
-  ): Promise<readonly StoredEvent[]> {
-    const backwards = options.direction === 'backwards'
-    const events = await this.#reader.stream(stream, {
-      from: options.from ?? (backwards ? 'end' : 0),
-      maxCount: options.maxCount ?? 1000,
-      backwards,
-    })
-    // whoever reads a stream is often about to append to it
-    const last = events.at(backwards ? 0 : -1)
-    if (last) this.#appender.learn(last)
-    return events
+  readStream(stream: string, options: ReadOptions = {}): Promise<readonly StoredEvent[]> {
+    return this.#readStream(stream, options)
   }
 
   async readStreams(
     streams: readonly string[],
     options: { maxCount: number },
   ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
-    const read = async (stream: string) => [stream, await this.readStream(stream, options)] as const
-    const found = await pLimit(READ_AT_ONCE).map(new Set(streams), read)
+    const inTurn = pLimit(READ_AT_ONCE)
+    const read = async (stream: string) => [stream, await this.#readStream(stream, options, inTurn)] as const
+    const found = await Promise.all([...new Set(streams)].map(read))
     return new Map(found.filter(([, events]) => events.length > 0))
   }
 
@@ -191,15 +182,25 @@ export class EventStoreEventLog implements EventLog {
     return this.#closed
   }
 
-  /** Each for itself: one stream that cannot be read, or takes long, is no other's concern. */
-  async #lastRevisions(streams: readonly string[]): Promise<ReadonlyMap<string, Promise<number>>> {
-    const limit = pLimit(READ_AT_ONCE)
-    const read = (stream: string) => limit(() => this.#lastRevision(stream))
-    return new Map([...new Set(streams)].map((stream) => [stream, read(stream)]))
+  async #readStream(stream: string, options: ReadOptions, inTurn?: InTurn): Promise<readonly StoredEvent[]> {
+    const backwards = options.direction === 'backwards'
+    const from = options.from ?? (backwards ? 'end' : 0)
+    const maxCount = options.maxCount ?? 1000
+    const events = await this.#reader.stream(stream, { from, maxCount, backwards }, inTurn)
+    // whoever reads a stream is often about to append to it
+    const last = events.at(backwards ? 0 : -1)
+    if (last) this.#appender.learn(last)
+    return events
   }
 
-  async #lastRevision(stream: string): Promise<number> {
-    const last = await this.#reader.last(stream)
+  /** Each for itself: one stream that cannot be read is no other's concern. */
+  async #lastRevisions(streams: readonly string[]): Promise<ReadonlyMap<string, Promise<number>>> {
+    const inTurn = pLimit(READ_AT_ONCE)
+    return new Map([...new Set(streams)].map((stream) => [stream, this.#lastRevision(stream, inTurn)]))
+  }
+
+  async #lastRevision(stream: string, inTurn: InTurn): Promise<number> {
+    const last = await this.#reader.last(stream, inTurn)
     if (last) this.#appender.learn(last)
     return last?.revision ?? -1
   }

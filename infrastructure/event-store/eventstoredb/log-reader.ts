@@ -33,6 +33,10 @@ const LOOKED_AT_ONCE = 100
 const NO_TYPE = 'no event at all'
 const PASSED_AT_ONCE = 1_000
 
+/** Has a read made when it is its turn among those that belong together. */
+export type InTurn = <T>(read: () => Promise<T>) => Promise<T>
+const atOnce: InTurn = (read) => read()
+
 interface PageOptions {
   readonly after: bigint
   readonly maxCount: number
@@ -69,6 +73,7 @@ export class LogReader {
   stream(
     stream: string,
     options: { from: number | 'end'; maxCount: number; backwards?: boolean },
+    inTurn = atOnce,
   ): Promise<StoredEvent[]> {
     const { from, maxCount, backwards = false } = options
     if (maxCount <= 0) return Promise.resolve([])
@@ -85,12 +90,12 @@ export class LogReader {
         if (error instanceof StreamNotFoundError) return []
         throw error
       }
-    })
+    }, inTurn)
   }
 
   /** The last event of a stream. */
-  async last(stream: string): Promise<StoredEvent | undefined> {
-    return (await this.stream(stream, { from: 'end', maxCount: 1, backwards: true }))[0]
+  async last(stream: string, inTurn = atOnce): Promise<StoredEvent | undefined> {
+    return (await this.stream(stream, { from: 'end', maxCount: 1, backwards: true }, inTurn))[0]
   }
 
   /** Position of the last event. */
@@ -260,9 +265,12 @@ export class LogReader {
   }
 
   /** @throws EventStoreUnavailable when it does not work for too long. */
-  #again<T>(read: () => Promise<T>): Promise<T> {
+  #again<T>(read: () => Promise<T>, inTurn = atOnce): Promise<T> {
+    const deadline = performance.now() + this.#patienceMs
     const attempt = async () => {
       try {
+        // it may have waited long for its turn
+        if (this.#closing.aborted || performance.now() > deadline) throw new Error('no answer')
         const isComplete = await this.#completeness.confirmed()
         const found = await read()
         if (isComplete()) return found
@@ -271,7 +279,9 @@ export class LogReader {
         throw error instanceof UnknownPosition ? error : failureOf(this.#connection.target, error)
       }
     }
-    return retried(attempt, { mayPass: passes, patienceMs: this.#patienceMs, signal: this.#closing })
+    return retried(() => inTurn(attempt), {
+      ...{ mayPass: passes, patienceMs: this.#patienceMs, signal: this.#closing },
+    })
   }
 }
 
