@@ -96,7 +96,7 @@ async function judgeAll(
   let recorded = Promise.resolve()
   for await (const legs of pages(read, PAGE)) {
     // while the page before is recorded
-    const debits = await loadAll(app, legs)
+    const debits = await loadReadable(app, legs)
     run.unreadable += legs.length - debits.length
     const waiting = debits.filter((debit) => debit.status === status)
     const facts = await inquire(waiting.filter(isGated))
@@ -111,7 +111,10 @@ async function judgeAll(
 }
 
 /** Debits as they stand, without those that cannot be read. */
-async function loadAll({ commands }: Application, legs: readonly string[]): Promise<readonly BankDebit[]> {
+async function loadReadable(
+  { commands }: Application,
+  legs: readonly string[],
+): Promise<readonly BankDebit[]> {
   const read = await commands.preload(bankDebit, legs)
   const load = async (legId: string) => {
     try {

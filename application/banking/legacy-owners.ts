@@ -62,20 +62,19 @@ export class LegacyOwners {
       if (policy_id !== null && !this.#policies.get(policy_id)) policies.add(policy_id)
       if (carrier_id !== null && !this.#carriers.get(carrier_id)) carriers.add(carrier_id)
     }
-    await Promise.all([
-      ...[...employers].map(async (id) => {
-        const { state } = await commands.load(employer, id)
-        if (state) this.#employers.set(id, { tenant_id: state.tenant_id, environment: state.environment })
-      }),
-      ...[...policies].map(async (id) => {
-        const { state } = await commands.load(policy, id)
-        if (state) this.#policies.set(id, { employer_id: state.employer_id, carrier_id: state.carrier_id })
-      }),
-      ...[...carriers].map(async (id) => {
-        const { state } = await commands.load(carrier, id)
-        if (state) this.#carriers.set(id, state.tenant_id)
-      }),
-    ])
+    for (const { state } of await commands.loadAll(employer, [...employers])) {
+      if (!state) continue
+      const { employer_id, tenant_id, environment } = state
+      this.#employers.set(employer_id, { tenant_id, environment })
+    }
+    for (const { state } of await commands.loadAll(policy, [...policies])) {
+      if (!state) continue
+      const { policy_id, employer_id, carrier_id } = state
+      this.#policies.set(policy_id, { employer_id, carrier_id })
+    }
+    for (const { state } of await commands.loadAll(carrier, [...carriers])) {
+      if (state) this.#carriers.set(state.carrier_id, state.tenant_id)
+    }
   }
 
   #owned<Row extends LegacyRecord>(record: Row): OwnedRecord<Row> | Rejection {

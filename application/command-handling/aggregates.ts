@@ -46,6 +46,7 @@ export interface Reads {
 const NOTHING = { commands: RecentCommands.NONE, bytes: 0 } as const
 /** Events read at once: a page of the largest events stays within a few MiB. */
 const READ_PAGE = 32
+/** Aggregates of many that are loaded at once. */
 const LOADED_AT_ONCE = 16
 /** Events in which the first append is looked for: what is created in one append has fewer. */
 const FIRST_EVENTS = 8

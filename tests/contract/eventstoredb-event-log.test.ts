@@ -94,6 +94,17 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
     })
   })
 
+  test('a log that is closed makes none of the reads that wait for their turn', async () => {
+    const log = await openLog()
+    const asked = Promise.allSettled(Array.from({ length: 400 }, () => log.revision(aStream())))
+    await log.revision(aStream())
+    await log.close()
+    const refused = (await asked).filter(({ status }) => status === 'rejected')
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { reason } of refused as PromiseRejectedResult[])
+      expect(reason).toBeInstanceOf(EventStoreUnavailable)
+  })
+
   test('tells of every stored append, and of nothing else', async () => {
     const told: [number, number][] = []
     const log = await openLog({ onAppend: (events, ms) => void told.push([events, ms]) })

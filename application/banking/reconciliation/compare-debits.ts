@@ -138,9 +138,8 @@ async function hold(app: Application, legs: readonly string[], findings: Finding
 }
 
 async function compareRows({ commands, read }: Application, legs: readonly string[]) {
-  const debits = await Promise.all(
-    legs.map(async (leg) => [leg, (await commands.load(bankDebit, leg)).state] as const),
-  )
+  const loaded = await commands.loadAll(bankDebit, legs)
+  const debits = legs.map((leg, index) => [leg, loaded[index]!.state] as const)
   const ledger = new Map((await read.query(LEDGER, { legs })).map((row) => [row.leg_id, row]))
   const booked = new Map((await read.query(BOOKED, { legs })).map((row) => [row.leg_id, row]))
   return debits.map(([leg_id, debit]) => {

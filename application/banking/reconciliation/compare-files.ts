@@ -185,8 +185,8 @@ async function compareEntries(
     if (chunk.kind === 'micro-deposit') continue
     for (let from = 0; from < chunk.ids.length; from += AT_ONCE) {
       const legs = chunk.ids.slice(from, from + AT_ONCE)
-      const debits = await Promise.all(legs.map(async (leg) => (await commands.load(bankDebit, leg)).state))
-      for (const [index, debit] of debits.entries()) {
+      const debits = await commands.loadAll(bankDebit, legs)
+      for (const [index, { state: debit }] of debits.entries()) {
         const cents = chunk.amounts_cents[from + index]!
         if (debit && debit.amount_cents === cents && isOf(debit, chunk)) continue
         const { tenant_id, environment, carrier_id } = debit ?? {}

@@ -18,7 +18,7 @@ import { retried } from '../retry.ts'
 import type { Appends } from './appends.ts'
 import type { Connection } from './client.ts'
 import { failureOf, mayBeUnknownPosition } from './client-errors.ts'
-import { passes } from './errors.ts'
+import { EventStoreUnavailable, passes } from './errors.ts'
 import { type IsComplete, ReadCompleteness } from './read-completeness.ts'
 import { storedEvent } from './stored-texts.ts'
 import { placeOf, Subscription } from './subscription.ts'
@@ -35,7 +35,7 @@ const PASSED_AT_ONCE = 1_000
 
 /** Has a read made when it is its turn among those that belong together. */
 export type InTurn = <T>(read: () => Promise<T>) => Promise<T>
-const atOnce: InTurn = (read) => read()
+const rightAway: InTurn = (read) => read()
 
 interface PageOptions {
   readonly after: bigint
@@ -73,7 +73,7 @@ export class LogReader {
   stream(
     stream: string,
     options: { from: number | 'end'; maxCount: number; backwards?: boolean },
-    inTurn = atOnce,
+    inTurn = rightAway,
   ): Promise<StoredEvent[]> {
     const { from, maxCount, backwards = false } = options
     if (maxCount <= 0) return Promise.resolve([])
@@ -94,7 +94,7 @@ export class LogReader {
   }
 
   /** The last event of a stream. */
-  async last(stream: string, inTurn = atOnce): Promise<StoredEvent | undefined> {
+  async last(stream: string, inTurn = rightAway): Promise<StoredEvent | undefined> {
     return (await this.stream(stream, { from: 'end', maxCount: 1, backwards: true }, inTurn))[0]
   }
 
@@ -265,18 +265,18 @@ export class LogReader {
   }
 
   /** @throws EventStoreUnavailable when it does not work for too long. */
-  #again<T>(read: () => Promise<T>, inTurn = atOnce): Promise<T> {
-    const deadline = performance.now() + this.#patienceMs
+  #again<T>(read: () => Promise<T>, inTurn = rightAway): Promise<T> {
+    const { target } = this.#connection
     const attempt = async () => {
+      // it may have waited for its turn
+      if (this.#closing.aborted) throw new EventStoreUnavailable(target, 'the event log is closed')
       try {
-        // it may have waited long for its turn
-        if (this.#closing.aborted || performance.now() > deadline) throw new Error('no answer')
         const isComplete = await this.#completeness.confirmed()
         const found = await read()
         if (isComplete()) return found
         throw connectionLost()
       } catch (error) {
-        throw error instanceof UnknownPosition ? error : failureOf(this.#connection.target, error)
+        throw error instanceof UnknownPosition ? error : failureOf(target, error)
       }
     }
     return retried(() => inTurn(attempt), {
