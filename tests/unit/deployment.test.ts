@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -54,6 +54,14 @@ describe('make-secrets.sh', () => {
     const before = await contents()
     await run(join(root, 'deploy/make-secrets.sh'), [secrets])
     expect(await contents()).toEqual(before)
+  })
+
+  test('makes anew what an earlier attempt left empty', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'compstream-deployment-'))
+    onTestFinished(() => rm(directory, { recursive: true }))
+    await writeFile(join(directory, 'master-key'), '')
+    await run(join(root, 'deploy/make-secrets.sh'), [directory])
+    expect(await readFile(join(directory, 'master-key'), 'utf8')).toMatch(/^[\w+/]{43}=\n$/)
   })
 
   test.each([
