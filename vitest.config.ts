@@ -51,7 +51,9 @@ const OWN_INSTALLATION = [
 const ALONE = [endToEnd('one-caller-among-others')]
 
 /** Have events refused or held back at the worst moment, which nothing but a trigger in PostgreSQL can. */
-const ON_TRIGGERS = ['retry-after-lost-answer', 'payment-session-crash'].map(endToEnd)
+const ON_TRIGGERS = ['retry-after-lost-answer', 'payment-session-crash', 'ach-collections-crash'].map(
+  endToEnd,
+)
 
 /** Integration suites of what stands in PostgreSQL whatever holds the log, or that start what they need themselves. */
 const WITHOUT_LOG = [
