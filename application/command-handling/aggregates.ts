@@ -8,6 +8,7 @@ import {
 } from '../event-registry.ts'
 import type { EventLog, StoredEvent } from '../ports/event-log.ts'
 import { RecentlyUsed } from '../recently-used.ts'
+import { TimeSlice } from '../time-slices.ts'
 import { RecentCommands } from './recent-commands.ts'
 
 /** An aggregate as loaded: its folded state and the revision of its last event, -1 when it has none. */
@@ -126,7 +127,10 @@ export class Aggregates {
     for (const stream of missing.keys()) if (this.cached(stream)) missing.delete(stream)
     if (missing.size === 0) return read
     const found = await this.#log.readStreams([...missing.keys()], { maxCount: READ_PAGE })
+    const slice = new TimeSlice()
     for (const [stream, stored] of found) {
+      const pause = slice.over()
+      if (pause) await pause
       // there may be more of it
       if (stored.length >= READ_PAGE) continue
       let { commands } = NOTHING

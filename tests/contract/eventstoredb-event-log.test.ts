@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { binaryEvent, EventStoreDBClient, jsonEvent, START } from '@eventstore/db-client'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { splitHash, verifyEvent } from '../../application/hash-chain.ts'
 import {
   type EventLog,
@@ -96,13 +96,19 @@ describe.skipIf(!source || source.kind === 'given')('event log in EventStoreDB',
 
   test('a log that is closed makes none of the reads that wait for their turn', async () => {
     const log = await openLog()
+    const first = log.revision(aStream())
     const asked = Promise.allSettled(Array.from({ length: 400 }, () => log.revision(aStream())))
-    await log.revision(aStream())
+    await first
     await log.close()
+    const read = vi.spyOn(EventStoreDBClient.prototype, 'readStream')
+    const followed = vi.spyOn(EventStoreDBClient.prototype, 'subscribeToAll')
+    onTestFinished(() => void vi.restoreAllMocks())
     const refused = (await asked).filter(({ status }) => status === 'rejected')
     expect(refused.length).toBeGreaterThan(0)
     for (const { reason } of refused as PromiseRejectedResult[])
       expect(reason).toBeInstanceOf(EventStoreUnavailable)
+    expect(read).not.toHaveBeenCalled()
+    expect(followed).not.toHaveBeenCalled()
   })
 
   test('tells of every stored append, and of nothing else', async () => {

@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import pLimit from 'p-limit'
 import {
   type AppendResult,
   type EventLog,
@@ -16,19 +15,15 @@ import { Appender } from './appender.ts'
 import { type SharedAppends, shareAppends } from './appends.ts'
 import { type Connection, connect } from './client.ts'
 import { failureOf, oneLine } from './client-errors.ts'
-import { EventStoreUnavailable } from './errors.ts'
 import { Live, type LiveLog } from './live.ts'
-import { earlier, type InTurn, LogReader, later } from './log-reader.ts'
+import { earlier, LogReader, later } from './log-reader.ts'
+import { type InTurn, readsInTurn } from './reads-in-turn.ts'
 
 const PATIENCE_MS = 10_000
 const OPENING_PATIENCE_MS = 3_000
 /** The last events of the log, so many, are counted; how far they are apart tells how many stand before them. */
 const SAMPLE = 200
 const SAMPLE_LASTS_MS = 1_000
-/** Of many streams that are asked for together: the server must get to what others ask meanwhile. */
-const READ_AT_ONCE = 16
-/** How long one of them waits for its turn, in milliseconds; less than a silent server is waited for. */
-const TURN_LIMIT_MS = 8_000
 
 type ReadOptions = NonNullable<Parameters<EventLog['readStream']>[1]>
 
@@ -139,7 +134,7 @@ export class EventStoreEventLog implements EventLog {
     streams: readonly string[],
     options: { maxCount: number },
   ): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
-    const inTurn = this.#fewAtOnce()
+    const inTurn = readsInTurn()
     const read = async (stream: string) => [stream, await this.#readStream(stream, options, inTurn)] as const
     const found = await Promise.all([...new Set(streams)].map(read))
     return new Map(found.filter(([, events]) => events.length > 0))
@@ -196,21 +191,9 @@ export class EventStoreEventLog implements EventLog {
     return events
   }
 
-  /** Has reads made that belong together. */
-  #fewAtOnce(): InTurn {
-    const limit = pLimit(READ_AT_ONCE)
-    return (read) => {
-      const asked = performance.now()
-      return limit(() => {
-        if (performance.now() - asked <= TURN_LIMIT_MS) return read()
-        throw new EventStoreUnavailable(this.#connection.target, 'no answer to the reads before this one')
-      })
-    }
-  }
-
   /** Each for itself: one stream that cannot be read is no other's concern. */
   async #lastRevisions(streams: readonly string[]): Promise<ReadonlyMap<string, Promise<number>>> {
-    const inTurn = this.#fewAtOnce()
+    const inTurn = readsInTurn()
     return new Map([...new Set(streams)].map((stream) => [stream, this.#lastRevision(stream, inTurn)]))
   }
 

@@ -20,6 +20,7 @@ import type { Connection } from './client.ts'
 import { failureOf, mayBeUnknownPosition } from './client-errors.ts'
 import { EventStoreUnavailable, passes } from './errors.ts'
 import { type IsComplete, ReadCompleteness } from './read-completeness.ts'
+import { type InTurn, rightAway } from './reads-in-turn.ts'
 import { storedEvent } from './stored-texts.ts'
 import { placeOf, Subscription } from './subscription.ts'
 
@@ -32,10 +33,6 @@ const LOOKED_AT_ONCE = 100
 /** A name that no event type can have: the server tells of checkpoints only. */
 const NO_TYPE = 'no event at all'
 const PASSED_AT_ONCE = 1_000
-
-/** Has a read made when it is its turn among those that belong together. */
-export type InTurn = <T>(read: () => Promise<T>) => Promise<T>
-const rightAway: InTurn = (read) => read()
 
 interface PageOptions {
   readonly after: bigint
@@ -73,7 +70,7 @@ export class LogReader {
   stream(
     stream: string,
     options: { from: number | 'end'; maxCount: number; backwards?: boolean },
-    inTurn = rightAway,
+    inTurn: InTurn = rightAway,
   ): Promise<StoredEvent[]> {
     const { from, maxCount, backwards = false } = options
     if (maxCount <= 0) return Promise.resolve([])
@@ -94,7 +91,7 @@ export class LogReader {
   }
 
   /** The last event of a stream. */
-  async last(stream: string, inTurn = rightAway): Promise<StoredEvent | undefined> {
+  async last(stream: string, inTurn: InTurn = rightAway): Promise<StoredEvent | undefined> {
     return (await this.stream(stream, { from: 'end', maxCount: 1, backwards: true }, inTurn))[0]
   }
 
@@ -265,7 +262,7 @@ export class LogReader {
   }
 
   /** @throws EventStoreUnavailable when it does not work for too long. */
-  #again<T>(read: () => Promise<T>, inTurn = rightAway): Promise<T> {
+  #again<T>(read: () => Promise<T>, inTurn: InTurn = rightAway): Promise<T> {
     const { target } = this.#connection
     const attempt = async () => {
       // it may have waited for its turn
