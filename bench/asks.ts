@@ -77,8 +77,12 @@ function reportsTo(
 ): Pick<Asks, 'report' | 'keyedReport' | 'newPeople' | 'largerReport'> {
   const report: Report = {
     kind: 'report',
-    ...{ url, headers, people, who: { fein, policyNumber } },
-    ...{ employees: 3, keyed: false },
+    url,
+    headers,
+    people,
+    who: { fein, policyNumber },
+    employees: 3,
+    keyed: false,
   }
   return {
     report,
@@ -112,12 +116,17 @@ function toolCall({ employerId, policyId }: Pick<Participants, 'employerId' | 'p
   const rows = [0, 1, 2].map((n) => {
     const { first_name, last_name, class_code, state, gross_wages } = employee(n, 0)
     return {
-      ...{ employee_first_name: first_name, employee_last_name: last_name },
-      ...{ class_code, state, gross_wages },
+      employee_first_name: first_name,
+      employee_last_name: last_name,
+      class_code,
+      state,
+      gross_wages,
     }
   })
   return JSON.stringify({
-    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
     params: {
       name: 'validate_payroll_submission',
       arguments: { employer_id: employerId, policy_id: policyId, rows },

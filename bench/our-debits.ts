@@ -52,7 +52,10 @@ export async function storePendingDebits(url: string, count: number, sent: Sent)
   const commands = new CommandHandler(log, new EventRegistry(aggregates), { kind: 'virtual', now: () => at })
   const context = (commandId: string): CommandContext => ({
     actor: { type: 'operator', id: 'bench' },
-    ...{ tenantId: tenant_id, environment: 'live', correlationId: 'bench', commandId },
+    tenantId: tenant_id,
+    environment: 'live',
+    correlationId: 'bench',
+    commandId,
   })
   const execute = async <State, Command extends { readonly type: string }, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
@@ -63,36 +66,66 @@ export async function storePendingDebits(url: string, count: number, sent: Sent)
     if (isRejection(outcome)) throw new Error(outcome.message)
   }
   const whose = (employer: number, policyOf = 2) => ({
-    ...{ tenant_id, environment: 'live' as const, carrier_id },
-    ...{ employer_id: idOf(1, employer), policy_id: idOf(policyOf, employer) },
+    tenant_id,
+    environment: 'live' as const,
+    carrier_id,
+    employer_id: idOf(1, employer),
+    policy_id: idOf(policyOf, employer),
   })
   const today = utcDate(at)
   const debit = (leg_id: string, data: Partial<BankDebitData<'BankDebitCreated'>>) => ({
     type: 'Create' as const,
     data: {
-      ...{ leg_id, ...whose(0), source: 'api' as const, payment_session_id: null, installment_number: null },
-      ...{ collection_id: null, file_id: null, check_date: null, period: null, amount_cents: USUAL_CENTS },
-      ...{ payment_purpose: 'paygo' as const, description: 'Premium', bank_account_id: idOf(9, 0) },
+      leg_id,
+      ...whose(0),
+      source: 'api' as const,
+      payment_session_id: null,
+      installment_number: null,
+      collection_id: null,
+      file_id: null,
+      check_date: null,
+      period: null,
+      amount_cents: USUAL_CENTS,
+      payment_purpose: 'paygo' as const,
+      description: 'Premium',
+      bank_account_id: idOf(9, 0),
       account: {
-        ...{ account_ref: 'ach-account/bench', fingerprint: idOf(9, 0) },
-        ...{ account_last4: '6789', account_type: 'checking' as const },
+        account_ref: 'ach-account/bench',
+        fingerprint: idOf(9, 0),
+        account_last4: '6789',
+        account_type: 'checking' as const,
       },
-      ...{ effective_date: today, metadata: {}, settlement_type: null, cancellation_deadline: null },
-      ...{ ingested_at: isoTime(at), created_at: isoTime(at) },
+      effective_date: today,
+      metadata: {},
+      settlement_type: null,
+      cancellation_deadline: null,
+      ingested_at: isoTime(at),
+      created_at: isoTime(at),
       ...data,
     },
   })
   try {
     await throughput(EMPLOYERS, AT_ONCE, async (n) => {
       const terms = {
-        ...{ class_codes: ['8810'], states: ['CA'], locations: [], rates: [], fees: [] },
-        ...{ payroll_frequency: 'WEEKLY', annual_premium_cents: null, overtime_exclusion: false },
+        class_codes: ['8810'],
+        states: ['CA'],
+        locations: [],
+        rates: [],
+        fees: [],
+        payroll_frequency: 'WEEKLY',
+        annual_premium_cents: null,
+        overtime_exclusion: false,
       }
       const issue = (policyOf: number, billing_type: 'PAY_AS_YOU_GO' | 'DIRECT_BILLING') => ({
         type: 'Issue' as const,
         data: {
-          ...{ ...whose(n, policyOf), ...terms, billing_type, policy_number: idOf(policyOf, n) },
-          ...{ status: 'active' as const, effective_date: '2020-01-01', expiration_date: '2099-12-31' },
+          ...whose(n, policyOf),
+          ...terms,
+          billing_type,
+          policy_number: idOf(policyOf, n),
+          status: 'active' as const,
+          effective_date: '2020-01-01',
+          expiration_date: '2099-12-31',
         },
       })
       await execute(policy, idOf(2, n), issue(2, 'PAY_AS_YOU_GO'))
@@ -101,9 +134,18 @@ export async function storePendingDebits(url: string, count: number, sent: Sent)
       await execute(bankDebit, idOf(4, n), [created, { type: 'Schedule', at }, { type: 'Acknowledge', at }])
       const { employer_id } = whose(n)
       const record = {
-        ...{ transaction_id: idOf(5, n), tenant_id, environment: 'live' as const, employer_id },
-        ...{ carrier_id, policy_id: null, period_start: today, period_end: today, premium_cents: 1_234 },
-        ...{ status: 'sb_remit' as const, import: null, recorded_at: isoTime(at) },
+        transaction_id: idOf(5, n),
+        tenant_id,
+        environment: 'live' as const,
+        employer_id,
+        carrier_id,
+        policy_id: null,
+        period_start: today,
+        period_end: today,
+        premium_cents: 1_234,
+        status: 'sb_remit' as const,
+        import: null,
+        recorded_at: isoTime(at),
       }
       await execute(legacyCollection, idOf(5, n), { type: 'Record' as const, data: record })
     })
@@ -122,8 +164,11 @@ export async function storePendingDebits(url: string, count: number, sent: Sent)
     })
     const stopped = count / STOPPED_OF
     return {
-      ...{ scheduled: count - 4 * stopped, failed: stopped, legacy_collected: stopped },
-      ...{ cancelled: stopped, quarantined: stopped },
+      scheduled: count - 4 * stopped,
+      failed: stopped,
+      legacy_collected: stopped,
+      cancelled: stopped,
+      quarantined: stopped,
     }
   } finally {
     await close()

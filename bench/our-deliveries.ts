@@ -31,13 +31,12 @@ const LOOK_AGAIN_MS = 50
 
 /** What one event tells. */
 export const PAYLOAD = {
-  ...{
-    subscription_id: 'a'.repeat(24),
-    payment_id: 'b'.repeat(24),
-    installment_number: 3,
-    amount_cents: 125_000,
-  },
-  ...{ currency: 'usd' as const, paid_at: '2026-08-14T16:20:31.402Z' },
+  subscription_id: 'a'.repeat(24),
+  payment_id: 'b'.repeat(24),
+  installment_number: 3,
+  amount_cents: 125_000,
+  currency: 'usd' as const,
+  paid_at: '2026-08-14T16:20:31.402Z',
 } as const
 
 /** A sender to this machine. @param isPlain without TLS. */
@@ -70,7 +69,10 @@ export async function openOurDeliveries(
   const own = newTenant()
   const contextOf = (tenantId: string) => ({
     actor: { type: 'operator', id: 'bench' } as const,
-    ...{ tenantId, environment: 'live' as const, correlationId: 'bench', commandId: randomUUID() },
+    tenantId,
+    environment: 'live' as const,
+    correlationId: 'bench',
+    commandId: randomUUID(),
   })
   const store = new PostgresWorkStore(database.background, database.leases)
   const notices = new InProcessNotices()
@@ -82,8 +84,11 @@ export async function openOurDeliveries(
     { ...parts, store, leases, queue: new InProcessWorkQueue(), report: () => undefined },
     [
       webhookDeliveries({
-        ...{ ...parts, work: store, heard: new Metrics({ process: false }).webhooks },
-        ...{ records: new PostgresDeliveryRecords(database.background), sender: benchSender(isPlain) },
+        ...parts,
+        work: store,
+        heard: new Metrics({ process: false }).webhooks,
+        records: new PostgresDeliveryRecords(database.background),
+        sender: benchSender(isPlain),
       }),
     ],
   )
@@ -98,9 +103,16 @@ export async function openOurDeliveries(
         targets.map((target) => ({
           type: 'Register' as const,
           data: {
-            ...{ subscription_id: randomBytes(12).toString('hex'), tenant_id: tenantId, environment: 'live' },
-            ...{ client_id: 'bench', url: target, events: ['installment.paid'], secret_ref: 'bench', at: 0 },
-            ...{ carrier_ids: 'all', employer_ids: 'all' },
+            subscription_id: randomBytes(12).toString('hex'),
+            tenant_id: tenantId,
+            environment: 'live',
+            client_id: 'bench',
+            url: target,
+            events: ['installment.paid'],
+            secret_ref: 'bench',
+            at: 0,
+            carrier_ids: 'all',
+            employer_ids: 'all',
           },
         })),
         contextOf(tenantId),
@@ -112,7 +124,11 @@ export async function openOurDeliveries(
       raiseWebhookEvent(
         { commands },
         {
-          ...{ type: 'installment.paid', tenantId, environment: 'live', carrierId: null, employerId: null },
+          type: 'installment.paid',
+          tenantId,
+          environment: 'live',
+          carrierId: null,
+          employerId: null,
           payload: PAYLOAD,
         },
         contextOf(tenantId),

@@ -45,24 +45,44 @@ export async function storeArrangedPlans(url: string, count: number, sold: Sold)
   const commands = new CommandHandler(log, new EventRegistry(aggregates), { kind: 'virtual', now: () => at })
   const context = {
     actor: { type: 'operator', id: 'bench' } as const,
-    ...{ tenantId: tenant_id, environment: 'live' as const, correlationId: 'bench' },
+    tenantId: tenant_id,
+    environment: 'live' as const,
+    correlationId: 'bench',
   }
   const plan = sessionPlan(TOTAL_CENTS, 0, 1)
   try {
     await throughput(count, AT_ONCE, async (n) => {
       const payment_session_id = n.toString(16).padStart(24, '0')
       const data: PaymentSessionData<'PaymentSessionCreated'> = {
-        ...{ payment_session_id, tenant_id, environment: 'live', employer_id, carrier_id, policy_id },
-        ...{ mode: 'link', amount_cents: 0, premium_cents: TOTAL_CENTS, fee_cents: 0 },
+        payment_session_id,
+        tenant_id,
+        environment: 'live',
+        employer_id,
+        carrier_id,
+        policy_id,
+        mode: 'link',
+        amount_cents: 0,
+        premium_cents: TOTAL_CENTS,
+        fee_cents: 0,
         line_items: [{ label: 'Premium', amount_cents: TOTAL_CENTS }],
-        ...{ plan, description: 'Policy 2026', single_use: true },
+        plan,
+        description: 'Policy 2026',
+        single_use: true,
         customer: { name: sealed, email: sealed, phone: null },
-        ...{ config_version: 1, token_hash: 'f'.repeat(64), token_prefix: 'bench000', host_is_custom: false },
-        ...{ replaces: null, created_by: null, created_at: isoTime(at), expires_at: isoTime(at + DAY_MS) },
+        config_version: 1,
+        token_hash: 'f'.repeat(64),
+        token_prefix: 'bench000',
+        host_is_custom: false,
+        replaces: null,
+        created_by: null,
+        created_at: isoTime(at),
+        expires_at: isoTime(at + DAY_MS),
       }
       const account = {
-        ...{ account_ref: `payer-account/${payment_session_id}`, fingerprint: payment_session_id },
-        ...{ account_last4: '6789', account_type: 'checking' as const },
+        account_ref: `payer-account/${payment_session_id}`,
+        fingerprint: payment_session_id,
+        account_last4: '6789',
+        account_type: 'checking' as const,
       }
       const outcome = await commands.execute(
         paymentSession,

@@ -10,12 +10,25 @@ const CARRIERS = [0.6, 0.095, 0.005]
 
 /** Statuses with their shares; the last one has what is left. */
 const DEBIT_STATUSES = {
-  ...{ pending: 0.01, Scheduled: 0.03, submitted: 0.05, returned: 0.03, failed: 0.04, cancelled: 0.02 },
-  ...{ quarantined: 0.005, legacy_collected: 0.005, processed: 0.81 },
+  pending: 0.01,
+  Scheduled: 0.03,
+  submitted: 0.05,
+  returned: 0.03,
+  failed: 0.04,
+  cancelled: 0.02,
+  quarantined: 0.005,
+  legacy_collected: 0.005,
+  processed: 0.81,
 }
 const LEGACY_STATUSES = {
-  ...{ pending: 0.005, at_sb: 0.01, file_transmitted: 0.01, legacy_collected: 0.05, returned: 0.04 },
-  ...{ failed: 0.02, canceled: 0.01, sb_remit: 0.855 },
+  pending: 0.005,
+  at_sb: 0.01,
+  file_transmitted: 0.01,
+  legacy_collected: 0.05,
+  returned: 0.04,
+  failed: 0.02,
+  canceled: 0.01,
+  sb_remit: 0.855,
 }
 
 /** Ids of what rows name, by number. */

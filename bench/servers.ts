@@ -200,7 +200,10 @@ export async function seedParticipants({ ops, mcp }: ServiceAddresses): Promise<
   })
   const clientOf = async (product: string) => {
     const client = await operator('api-clients', {
-      ...{ tenant_id, name: 'Bench client', environment: 'live', products: [product] },
+      tenant_id,
+      name: 'Bench client',
+      environment: 'live',
+      products: [product],
     })
     return { 'x-client-id': client.client_id!, 'x-client-secret': client.client_secret! }
   }

@@ -92,8 +92,12 @@ export async function ourDeliveries(
 /** Signs and posts one body, as ours does. @throws Error when it is not accepted. */
 export async function post(sender: ReturnType<typeof benchSender>, url: string): Promise<void> {
   const request: WebhookRequest = {
-    ...{ url, secret: SECRET, eventId: randomBytes(12).toString('hex'), eventType: 'installment.paid' },
-    ...{ body: JSON.stringify(PAYLOAD), timestamp: Date.now() },
+    url,
+    secret: SECRET,
+    eventId: randomBytes(12).toString('hex'),
+    eventType: 'installment.paid',
+    body: JSON.stringify(PAYLOAD),
+    timestamp: Date.now(),
   }
   const { error } = await sender.post(request, new AbortController().signal)
   if (error !== null) throw new Error(error)

@@ -132,14 +132,18 @@ export function asyncApi(version: string): AsyncApi {
   const webhooks = add(WEBHOOK_EVENT_TYPES, (name) => {
     const type = name as WebhookEventType
     return {
-      ...{ name, summary: WEBHOOKS[type], contentType: 'application/json' },
+      name,
+      summary: WEBHOOKS[type],
+      contentType: 'application/json',
       headers: reference('components/schemas', 'DeliveryHeaders'),
       payload: schemas.of(WEBHOOK_EVENTS[type], 'output'),
       examples: [{ payload: samplePayload(type, EXAMPLE_TIME) }],
     }
   })
   const facts = add(Object.keys(INTEGRATION_EVENTS), (name) => ({
-    ...{ name, summary: FACTS[name as IntegrationEventWord], contentType: 'application/json' },
+    name,
+    summary: FACTS[name as IntegrationEventWord],
+    contentType: 'application/json',
     payload: factSchema(name, INTEGRATION_EVENTS[name as IntegrationEventWord], schemas),
   }))
   return {

@@ -31,11 +31,18 @@ export async function bankRails(
   const bankFiles: BankFiles = {
     folders: new NachaFolders({ outboxDir, inboxDir }),
     archive: new EncryptedBankArchive(parts.pool, parts.vault),
-    ...{ originator, limits: LIMITS },
+    originator,
+    limits: LIMITS,
   }
   const { log, registry, commands, clock, vault, personalData, randomness } = parts
   const live = new NachaBankRail({
-    ...{ log, registry, commands, clock, vault, personalData, randomness },
+    log,
+    registry,
+    commands,
+    clock,
+    vault,
+    personalData,
+    randomness,
     bankFiles,
   })
   return { bankRails: { live, sandbox: simulated }, bankFiles }

@@ -67,7 +67,9 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
       'mcp',
       createMcpApp(app, {
         ...common('mcp'),
-        ...{ operatorToken, host, rateLimitRps },
+        operatorToken,
+        host,
+        rateLimitRps,
         serverName: config.serverName,
         publicUrl: config.urls.mcp,
         allowedOrigins: config.allowedOrigins,
@@ -79,7 +81,8 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
       'payments',
       createPaymentsApp(app, {
         ...common('payments'),
-        ...{ rateLimitRps, publicUrl: config.urls.payments },
+        rateLimitRps,
+        publicUrl: config.urls.payments,
         portalUrl: () => (config.hasPortal ? (config.urls.portal ?? addresses.portal ?? null) : null),
       }),
     )
@@ -99,7 +102,8 @@ export function createHosts(parts: Parts): ReadonlyMap<HostName, express.Express
     'ops',
     createOperatorApp(app, operator, {
       ...common('ops'),
-      ...{ operatorToken, host },
+      operatorToken,
+      host,
       limits: rateLimits(rateLimitRps),
       probeRanges: config.probeRanges,
       onRefusedOperator: onRefusedOperator('ops'),

@@ -29,8 +29,11 @@ export async function openMessaging(
 ): Promise<Messaging> {
   if (natsUrls === null) {
     return {
-      ...{ notices: new InProcessNotices(), queue: new InProcessWorkQueue() },
-      ...{ integrationEvents: null, nats: null, close: async () => undefined },
+      notices: new InProcessNotices(),
+      queue: new InProcessWorkQueue(),
+      integrationEvents: null,
+      nats: null,
+      close: async () => undefined,
     }
   }
   // its client is loaded where it is used

@@ -14,7 +14,9 @@ import type { Logger } from '../infrastructure/telemetry/logger.ts'
 export async function openNatsMessaging(urls: readonly string[], pool: Database['pool'], logger: Logger) {
   const nats = await openNats(urls, pool, logger)
   return {
-    ...{ nats, notices: new NatsNotices(nats), queue: new JetStreamWorkQueue(nats) },
+    nats,
+    notices: new NatsNotices(nats),
+    queue: new JetStreamWorkQueue(nats),
     integrationEvents: new JetStreamIntegrationEvents(nats),
     close: () => nats.close(),
   }

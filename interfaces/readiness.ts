@@ -161,7 +161,8 @@ export class Readiness {
       counts,
       unknown: unknown.map(({ processManager, kind, count }) => ({
         process_manager: processManager,
-        ...{ kind, count },
+        kind,
+        count,
       })),
       failed: failed.map((work) => ({
         process_manager: work.processManager,

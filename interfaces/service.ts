@@ -129,7 +129,11 @@ async function compose(
   })
   closers.push(() => failFast.close())
   await pairWithLog({
-    ...{ pool: background, log, registry, masterKeys: secrets.masterKeys, engine: logEngineOf(config) },
+    pool: background,
+    log,
+    registry,
+    masterKeys: secrets.masterKeys,
+    engine: logEngineOf(config),
     setting: config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL',
   })
   const logWatch = watchLog(() => findLogTooShort(background, log))
@@ -193,7 +197,14 @@ async function compose(
     outsideWeb: new GuardedWeb(config.webhookTargets),
     ...(await cardProcessors(config, { faults, personalData }, addresses)),
     ...(await bankRails(config, {
-      ...{ log, registry, commands, clock, vault, personalData, randomness, faults },
+      log,
+      registry,
+      commands,
+      clock,
+      vault,
+      personalData,
+      randomness,
+      faults,
       pool: background,
     })),
     webhooks: {
@@ -227,7 +238,11 @@ async function compose(
       debitCollections(patient),
       financingSessions(patient),
       webhookDeliveries({
-        ...{ ...patient, records, work: workStore, notices, heard: metrics.webhooks },
+        ...patient,
+        records,
+        work: workStore,
+        notices,
+        heard: metrics.webhooks,
         sender: app.webhooks.sender,
       }),
     ],
@@ -235,7 +250,11 @@ async function compose(
   const integrationEvents =
     messaging.integrationEvents &&
     new IntegrationPublisher({
-      ...{ log, registry, commands, leases, store: workStore },
+      log,
+      registry,
+      commands,
+      leases,
+      store: workStore,
       channel: messaging.integrationEvents,
       published: (type) => metrics.integrationEvent(type),
       report: (what, fields) => logger.warn(what.replaceAll('_', ' '), { text: JSON.stringify(fields) }),
@@ -304,7 +323,13 @@ async function compose(
   }
   const kinds = [...runner.kinds, ...(integrationEvents ? [UNPUBLISHED_STREAM] : [])]
   const readiness = new Readiness({
-    ...{ log: failFast, projections, runner, work: workStore, kinds, clock, nats },
+    log: failFast,
+    projections,
+    runner,
+    work: workStore,
+    kinds,
+    clock,
+    nats,
     integrationEvents,
     bankFolders: files?.folders ?? null,
     openAlerts: () => openAlerts(patient),
@@ -312,7 +337,12 @@ async function compose(
   metrics.refreshOnRead(() => readiness.measure(metrics))
 
   const hosts = createHosts({
-    ...{ config, app, secrets, logger, metrics, addresses },
+    config,
+    app,
+    secrets,
+    logger,
+    metrics,
+    addresses,
     operator: {
       patientLog: log,
       outbox,

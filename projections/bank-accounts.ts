@@ -42,10 +42,17 @@ export const bankAccounts = projection({
       apply({ data, position }, { bank_accounts }) {
         const { bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id } = data
         bank_accounts.put({
-          ...{ bank_account_id, tenant_id, environment, user_id, employer_id, carrier_id },
+          bank_account_id,
+          tenant_id,
+          environment,
+          user_id,
+          employer_id,
+          carrier_id,
           client_id: data.client_id ?? null,
-          ...{ connection_type: data.connection_type, status: 'active' },
-          ...{ owner: ownerOf(data), seq: position },
+          connection_type: data.connection_type,
+          status: 'active',
+          owner: ownerOf(data),
+          seq: position,
         })
       },
     }),
@@ -80,11 +87,17 @@ export const bankAccounts = projection({
       apply({ data, position }, { ach_accounts }) {
         const { ach_account_id, tenant_id, environment, owner_type, owner_id, bank_account_id } = data
         ach_accounts.put({
-          ...{ ach_account_id, tenant_id, environment, owner_type, owner_id, bank_account_id },
+          ach_account_id,
+          tenant_id,
+          environment,
+          owner_type,
+          owner_id,
+          bank_account_id,
           employer_id: owner_type === 'employer' ? owner_id : null,
           carrier_id: owner_type === 'carrier' ? owner_id : null,
           connection_type: data.connection_type,
-          ...{ status: data.verified ? 'active' : 'unverified', seq: position },
+          status: data.verified ? 'active' : 'unverified',
+          seq: position,
           fingerprint: data.account.fingerprint,
         })
       },

@@ -23,9 +23,14 @@ export const bankConnections = projection({
       apply({ data, position }, { bank_connections }) {
         const { connection_id, tenant_id, environment, employer_id, carrier_id } = data
         bank_connections.put({
-          ...{ connection_id, tenant_id, environment, employer_id, carrier_id },
+          connection_id,
+          tenant_id,
+          environment,
+          employer_id,
+          carrier_id,
           client_id: data.client_id ?? null,
-          ...{ status: 'active', seq: position },
+          status: 'active',
+          seq: position,
         })
       },
     }),
@@ -54,10 +59,21 @@ export const bankTransactions = projection({
         for (const [index, one] of data.changed.entries()) {
           const { transaction_id, bankconnect_account_id: account_id, date, amount_cents } = one
           bank_transactions.put({
-            ...{ transaction_id, connection_id, tenant_id, environment, employer_id, carrier_id },
+            transaction_id,
+            connection_id,
+            tenant_id,
+            environment,
+            employer_id,
+            carrier_id,
             client_id: data.client_id ?? null,
-            ...{ item_id, account_id, date, amount_cents, direction: one.direction },
-            ...{ currency: one.currency, pending: one.pending, description: one.description },
+            item_id,
+            account_id,
+            date,
+            amount_cents,
+            direction: one.direction,
+            currency: one.currency,
+            pending: one.pending,
+            description: one.description,
             description_field: descriptionField(chunk, index),
           })
         }

@@ -46,11 +46,30 @@ export const bankDebits = projection({
         const { payment_purpose, description, metadata, amount_cents, created_at } = data
         const { effective_date } = data
         bank_debits.put({
-          ...{ leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, source },
-          ...{ payment_session_id, installment_number, collection_id, file_id, bank_account_id },
-          ...{ account_last4: data.account.account_last4, payment_purpose, description, metadata },
-          ...{ status: 'pending', amount_cents, asked_date: effective_date, effective_date, seq: position },
-          ...{ awaits_credit: data.settlement_type === 'fbo', created_at, updated_at: created_at },
+          leg_id,
+          tenant_id,
+          environment,
+          employer_id,
+          carrier_id,
+          policy_id,
+          source,
+          payment_session_id,
+          installment_number,
+          collection_id,
+          file_id,
+          bank_account_id,
+          account_last4: data.account.account_last4,
+          payment_purpose,
+          description,
+          metadata,
+          status: 'pending',
+          amount_cents,
+          asked_date: effective_date,
+          effective_date,
+          seq: position,
+          awaits_credit: data.settlement_type === 'fbo',
+          created_at,
+          updated_at: created_at,
         })
       },
     }),
@@ -122,7 +141,10 @@ export const bankDebits = projection({
       reads: ofLeg,
       apply: ({ data: { leg_id, return_code, at } }, { bank_debits }) =>
         bank_debits.change([leg_id], {
-          ...{ status: 'returned', return_code, awaits_credit: false, updated_at: at },
+          status: 'returned',
+          return_code,
+          awaits_credit: false,
+          updated_at: at,
         }),
     }),
     on(BankDebitRepresented, {
@@ -130,8 +152,10 @@ export const bankDebits = projection({
       apply({ data }, { bank_debits }) {
         const { leg_id, batch_closes_at, effective_date, settlement_type, at } = data
         const again = {
-          ...{ batch_closes_at, ...entryOn(effective_date, bank_debits.get(leg_id)) },
-          ...{ return_code: null, awaits_credit: settlement_type === 'fbo' },
+          batch_closes_at,
+          ...entryOn(effective_date, bank_debits.get(leg_id)),
+          return_code: null,
+          awaits_credit: settlement_type === 'fbo',
         }
         bank_debits.change([leg_id], { status: 'Scheduled', ...again, updated_at: at })
       },

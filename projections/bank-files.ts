@@ -33,9 +33,20 @@ export const bankFiles = projection({
     on(BankFileBegun, {
       apply({ data: { file_id, batch_closes_at, at }, position }, { bank_files }) {
         bank_files.put({
-          ...{ file_id, batch_closes_at, recorded_at: at, seq: position, status: 'begun', answer: 'none' },
-          ...{ entries_id: '', name: '', outcomes: {}, first_trace: '', last_trace: '', odfi: '' },
-          ...{ debit_cents: 0, credit_cents: 0 },
+          file_id,
+          batch_closes_at,
+          recorded_at: at,
+          seq: position,
+          status: 'begun',
+          answer: 'none',
+          entries_id: '',
+          name: '',
+          outcomes: {},
+          first_trace: '',
+          last_trace: '',
+          odfi: '',
+          debit_cents: 0,
+          credit_cents: 0,
         })
       },
     }),
@@ -45,9 +56,18 @@ export const bankFiles = projection({
         const { file_id, entries_id, name, first_trace, last_trace, debit_cents, credit_cents, at } = data
         const outcomes = Object.fromEntries(data.batches.map(({ batch_number }) => [batch_number, null]))
         bank_files.change([file_id], {
-          ...{ entries_id, name, first_trace, last_trace, debit_cents, credit_cents, outcomes },
-          ...{ odfi: first_trace.slice(0, 8), ...data.originator },
-          ...{ status: 'recorded', recorded_at: at, seq: position },
+          entries_id,
+          name,
+          first_trace,
+          last_trace,
+          debit_cents,
+          credit_cents,
+          outcomes,
+          odfi: first_trace.slice(0, 8),
+          ...data.originator,
+          status: 'recorded',
+          recorded_at: at,
+          seq: position,
         })
       },
     }),
@@ -73,7 +93,8 @@ export const bankFiles = projection({
         const outcomes = { ...before.outcomes, ...Object.fromEntries(batch_numbers.map((n) => [n, outcome])) }
         const isWhole = Object.values(outcomes).every((one) => one === outcome)
         bank_files.change([file_id], {
-          ...{ outcomes, answer: isWhole ? outcome : 'partly' },
+          outcomes,
+          answer: isWhole ? outcome : 'partly',
           // who answers has it, however it was fetched
           ...(HAD_BY_WHO_ANSWERS.has(before.status) && { status: 'sent' as const }),
         })

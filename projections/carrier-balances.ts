@@ -81,8 +81,17 @@ export const carrierBalances = projection({
         const { leg_id, tenant_id, environment, carrier_id, amount_cents, settlement_type } = event.data
         const { place, postings } = bookDebit(event, null)
         booked_debits.put({
-          ...{ leg_id, tenant_id, environment, carrier_id, amount_cents, settlement_type, place },
-          ...{ is_matched: false, entries: 0, representments: 0, seq: event.position },
+          leg_id,
+          tenant_id,
+          environment,
+          carrier_id,
+          amount_cents,
+          settlement_type,
+          place,
+          is_matched: false,
+          entries: 0,
+          representments: 0,
+          seq: event.position,
         })
         post(carrier_balances, event.data, postings, event)
       },
@@ -113,7 +122,11 @@ export const carrierBalances = projection({
       apply(event, { carrier_balances, booked_credits }) {
         const { credit_id, tenant_id, carrier_id, amount_cents, bank_date, reference } = event.data
         booked_credits.put({
-          ...{ credit_id, tenant_id, carrier_id, amount_cents, bank_date },
+          credit_id,
+          tenant_id,
+          carrier_id,
+          amount_cents,
+          bank_date,
           named_id: reference !== null && isId(reference) ? reference : null,
           seq: event.position,
         })

@@ -54,9 +54,20 @@ export const legacyCollections = projection({
         const { status, premium_cents: amount_cents, period_start, period_end } = data
         const created_at = datedAt(period_end)
         legacy_collections.put({
-          ...{ transaction_id, tenant_id, environment, employer_id, carrier_id, policy_id },
-          ...{ status, amount_cents, period_start, period_end, effective_date: period_end },
-          ...{ created_at, updated_at: created_at, seq: position * BigInt(CHUNK_ROWS) },
+          transaction_id,
+          tenant_id,
+          environment,
+          employer_id,
+          carrier_id,
+          policy_id,
+          status,
+          amount_cents,
+          period_start,
+          period_end,
+          effective_date: period_end,
+          created_at,
+          updated_at: created_at,
+          seq: position * BigInt(CHUNK_ROWS),
         })
       },
     }),

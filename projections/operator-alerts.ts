@@ -24,8 +24,15 @@ export const operatorAlerts = projection({
             return
           }
           operator_alerts.put({
-            ...{ alert_id, kind, tenant_id, environment, about, times, count: 1 },
-            ...{ raised_at: recorded_at, seq: event.position },
+            alert_id,
+            kind,
+            tenant_id,
+            environment,
+            about,
+            times,
+            count: 1,
+            raised_at: recorded_at,
+            seq: event.position,
           })
         },
       }),
@@ -39,7 +46,9 @@ export const operatorAlerts = projection({
             if (operator_alerts.get(alert_id)?.acknowledged_at !== null) return
             const { actor, recorded_at } = event.metadata
             operator_alerts.change([alert_id], {
-              ...{ acknowledged_at: recorded_at, acknowledged_by: actor.id, note: null },
+              acknowledged_at: recorded_at,
+              acknowledged_by: actor.id,
+              note: null,
             })
           },
         }),

@@ -21,8 +21,15 @@ export const paymentLinks = projection({
       apply({ data, position }, { payment_links }) {
         const { payment_link_id, tenant_id, environment, employer_id, carrier_id, expires_at } = data
         payment_links.put({
-          ...{ payment_link_id, tenant_id, environment, employer_id, carrier_id, expires_at },
-          ...{ status: 'created', open: true, seq: position },
+          payment_link_id,
+          tenant_id,
+          environment,
+          employer_id,
+          carrier_id,
+          expires_at,
+          status: 'created',
+          open: true,
+          seq: position,
         })
       },
     }),

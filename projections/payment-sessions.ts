@@ -28,8 +28,16 @@ export const paymentSessions = projection({
         const { payment_session_id, tenant_id, environment, employer_id, carrier_id, policy_id, expires_at } =
           data
         payment_sessions.put({
-          ...{ payment_session_id, tenant_id, environment, employer_id, carrier_id, policy_id, expires_at },
-          ...{ status: 'pending', open: true, seq: position },
+          payment_session_id,
+          tenant_id,
+          environment,
+          employer_id,
+          carrier_id,
+          policy_id,
+          expires_at,
+          status: 'pending',
+          open: true,
+          seq: position,
         })
       },
     }),

@@ -12,7 +12,12 @@ export const reconciliations = projection({
       apply({ data, position }, { reconciliations }) {
         const { reconciliation_id, trigger, through_position, difference_count, at } = data
         reconciliations.put({
-          ...{ reconciliation_id, trigger, through_position, difference_count, at, seq: position },
+          reconciliation_id,
+          trigger,
+          through_position,
+          difference_count,
+          at,
+          seq: position,
         })
       },
     }),

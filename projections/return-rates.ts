@@ -18,8 +18,13 @@ function count(days: FoldedTable<typeof debitDays>, event: OfDay, counted: reado
   const before = days.get(tenant_id, environment, day)
   const after = (name: Counted) => (before?.[name] ?? 0) + (counted.includes(name) ? 1 : 0)
   days.put({
-    ...{ tenant_id, environment, day, entries: after('entries'), unauthorized: after('unauthorized') },
-    ...{ administrative: after('administrative'), overall: after('overall') },
+    tenant_id,
+    environment,
+    day,
+    entries: after('entries'),
+    unauthorized: after('unauthorized'),
+    administrative: after('administrative'),
+    overall: after('overall'),
   })
 }
 

@@ -26,8 +26,15 @@ export const subscriptions = projection({
       apply({ data, position }, { subscriptions }) {
         const { subscription_id, tenant_id, environment, employer_id, carrier_id, policy_id } = data
         subscriptions.put({
-          ...{ subscription_id, tenant_id, environment, employer_id, carrier_id, policy_id },
-          ...{ status: statusAtStart(data), status_at: null, seq: position },
+          subscription_id,
+          tenant_id,
+          environment,
+          employer_id,
+          carrier_id,
+          policy_id,
+          status: statusAtStart(data),
+          status_at: null,
+          seq: position,
         })
       },
     }),

@@ -202,7 +202,10 @@ function readable(app: Application, stored: StoredEvent): Displayed {
     const metadata = foreignMetadata(stored)
     const { schema_version: version } = metadata
     return {
-      ...{ ...stored, data: MASK, metadata, schema: z.unknown() },
+      ...stored,
+      data: MASK,
+      metadata,
+      schema: z.unknown(),
       version: typeof version === 'number' ? version : null,
     }
   }

@@ -108,7 +108,8 @@ function report(
 ): AuditReport {
   return {
     verified: problem === null,
-    ...{ events, streams },
+    events,
+    streams,
     up_to: String(upTo),
     last_hash: last?.hash || null,
     head: String(head),

@@ -136,7 +136,8 @@ async function areTaken(
   if (numbers === null) return false
   try {
     await app.bankRails[account.environment].sendMicroDeposits({
-      ...{ depositsId: verification.verification_id, achAccountId: account.ach_account_id },
+      depositsId: verification.verification_id,
+      achAccountId: account.ach_account_id,
       account: numbers,
     })
     return true

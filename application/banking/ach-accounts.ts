@@ -69,11 +69,18 @@ export async function createAchAccount(
   const ach_account_id = createdId(context, achAccount)
   const numbers = { holderName, routingNumber, accountNumber, accountType, bankName }
   const data: AchAccountData<'AchAccountCreated'> = {
-    ...{ ach_account_id, tenant_id, environment, owner_type: ownerType, owner_id: ownerId },
+    ach_account_id,
+    tenant_id,
+    environment,
+    owner_type: ownerType,
+    owner_id: ownerId,
     account: await keepAchAccount(app, { achAccountId: ach_account_id, ownerId }, numbers),
-    ...{ routing_last4, ...names, is_primary: input.isPrimary },
+    routing_last4,
+    ...names,
+    is_primary: input.isPrimary,
     connection_type: linked === null ? 'manual' : 'bankconnect',
-    ...{ bank_account_id: linked?.bankAccountId ?? null, verified: linked !== null },
+    bank_account_id: linked?.bankAccountId ?? null,
+    verified: linked !== null,
     created_at: isoTime(app.clock.now()),
   }
   const command = { type: 'Create', data } as const

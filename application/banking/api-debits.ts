@@ -56,9 +56,19 @@ export async function createApiDebit(
   const created = await createAccountDebit(
     app,
     {
-      ...{ leg_id: legId, tenant_id, environment, ...debit, bank_account_id: account!.ach_account_id },
-      ...{ source: 'api', payment_session_id: null, installment_number: null, collection_id: null },
-      ...{ file_id: null, check_date: null, period: null, cancellation_deadline: null },
+      leg_id: legId,
+      tenant_id,
+      environment,
+      ...debit,
+      bank_account_id: account!.ach_account_id,
+      source: 'api',
+      payment_session_id: null,
+      installment_number: null,
+      collection_id: null,
+      file_id: null,
+      check_date: null,
+      period: null,
+      cancellation_deadline: null,
     },
     within(context, client),
   )

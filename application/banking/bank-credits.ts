@@ -47,8 +47,13 @@ export async function receiveCredit(
   const credit_id = derivedId(carrierId, `bank-credit/${bankTransactionId}`)
   const { tenant_id } = owner
   const data = {
-    ...{ credit_id, tenant_id, carrier_id: carrierId, bank_transaction_id: bankTransactionId },
-    ...{ bank_date: bankDate, amount_cents: amountCents, reference },
+    credit_id,
+    tenant_id,
+    carrier_id: carrierId,
+    bank_transaction_id: bankTransactionId,
+    bank_date: bankDate,
+    amount_cents: amountCents,
+    reference,
     received_at: isoTime(app.clock.now()),
   }
   const command = { type: 'Receive', data } as const
@@ -135,7 +140,8 @@ async function isTakenBy(
 ): Promise<boolean> {
   const command = {
     ...({ type: 'Match', matchId: derivedId(credit.credit_id, legId), confidence } as const),
-    ...{ bankTransactionId: credit.bank_transaction_id, bankDate: credit.bank_date },
+    bankTransactionId: credit.bank_transaction_id,
+    bankDate: credit.bank_date,
     at: app.clock.now(),
   }
   const { state } = await app.commands.load(bankDebit, legId)
@@ -170,8 +176,13 @@ async function matchOf(app: Application, credit: BankCredit): Promise<Choice> {
   await debitsAsOfNow(app)
   const { from, to } = effectiveDatesOf(bank_date)
   const found = await app.read.query(CANDIDATES, {
-    ...{ carrierId: carrier_id, amountCents: amount_cents, environment, from, to },
-    ...{ statuses: ['submitted', 'processed'], limit: 2 },
+    carrierId: carrier_id,
+    amountCents: amount_cents,
+    environment,
+    from,
+    to,
+    statuses: ['submitted', 'processed'],
+    limit: 2,
   })
   const [oldest, ...others] = found
   if (!oldest) return { match: null, named: null }

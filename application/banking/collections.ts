@@ -88,10 +88,23 @@ export async function createDebitsOf(
       const created = await createAccountDebit(
         app,
         {
-          ...{ leg_id, tenant_id, environment, employer_id, bank_account_id, collection_id, ...entry },
-          ...{ source: 'collection', payment_purpose: 'paygo', effective_date: null, metadata: {} },
-          ...{ payment_session_id: null, installment_number: null, file_id: null },
-          ...{ check_date: null, period: null, cancellation_deadline: null },
+          leg_id,
+          tenant_id,
+          environment,
+          employer_id,
+          bank_account_id,
+          collection_id,
+          ...entry,
+          source: 'collection',
+          payment_purpose: 'paygo',
+          effective_date: null,
+          metadata: {},
+          payment_session_id: null,
+          installment_number: null,
+          file_id: null,
+          check_date: null,
+          period: null,
+          cancellation_deadline: null,
           ingested_at: collection.accepted_at,
         },
         context,
@@ -135,8 +148,15 @@ async function examine(
     const { policy_id, carrier_id } = policies[index]!
     const sent = { key, field: `policyCollections[${index}].idempotencyKey` }
     return namedDebit(app.personalData, client, sent, {
-      ...{ employer_id, carrier_id, policy_id, bank_account_id: bankAccountId, amount_cents: amountCents },
-      ...{ payment_purpose: 'paygo', description, effective_date: null, metadata: {} },
+      employer_id,
+      carrier_id,
+      policy_id,
+      bank_account_id: bankAccountId,
+      amount_cents: amountCents,
+      payment_purpose: 'paygo',
+      description,
+      effective_date: null,
+      metadata: {},
     })
   })
   const standings = await Promise.all(named.map((one) => standingOf(app, one)))
@@ -158,7 +178,10 @@ async function examine(
   if (disabled) return disabled
   return {
     accepting: {
-      ...{ collection_id, tenant_id, environment, employer_id },
+      collection_id,
+      tenant_id,
+      environment,
+      employer_id,
       bank_account_id: account?.ach_account_id ?? debits[0]!.bank_account_id!,
       entries: asked.entries.map(({ amountCents: amount_cents, description }, index) => {
         const { policy_id, carrier_id } = policies[index]!

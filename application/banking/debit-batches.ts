@@ -75,7 +75,8 @@ async function submitTo(
   if (rail.kind === 'simulated' && (await oldestOf(app, batch)) === null) return
   const failure = new FirstFailure()
   await rail.submit({
-    ...{ ...handedOver, entries: entriesOf(app, batch, failure) },
+    ...handedOver,
+    entries: entriesOf(app, batch, failure),
     async refuse({ legId, account }, note) {
       const at = app.clock.now()
       const command =

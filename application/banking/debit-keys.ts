@@ -61,7 +61,9 @@ export function namedDebit(
     Object.entries(asked.metadata).sort(([a], [b]) => (a < b ? -1 : 1)),
   ])
   return {
-    ...{ key, field, transactionId: derivedId(key, bankDebit.category) },
+    key,
+    field,
+    transactionId: derivedId(key, bankDebit.category),
     content: personalData.fingerprint('debit_content', `${key}|${text}`),
     place: { tenant_id, environment },
   }

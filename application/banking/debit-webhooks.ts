@@ -39,12 +39,13 @@ export function clearedPayload(
     ...ownerOf(debit),
     type: 'payment.debit_cleared',
     payload: {
-      ...{
-        ...debitOf(debit),
-        payment_session_id: debit.payment_session_id!,
-        settlement_source: 'bank' as const,
-      },
-      ...{ bank_date, matched_cents: debit.amount_cents, confidence, matcher_version },
+      ...debitOf(debit),
+      payment_session_id: debit.payment_session_id!,
+      settlement_source: 'bank' as const,
+      bank_date,
+      matched_cents: debit.amount_cents,
+      confidence,
+      matcher_version,
     },
   }
 }
@@ -58,8 +59,10 @@ export function settledPayload(
     ...ownerOf(debit),
     type: 'payment.debit_settled',
     payload: {
-      ...{ ...debitOf(debit), payment_session_id: debit.payment_session_id! },
-      ...{ settlement_source: 'processor' as const, settled_at: `${settled_on}T12:00:00.000Z` },
+      ...debitOf(debit),
+      payment_session_id: debit.payment_session_id!,
+      settlement_source: 'processor' as const,
+      settled_at: `${settled_on}T12:00:00.000Z`,
       ...(processor_status === null ? {} : { processor_status }),
     },
   }
@@ -98,7 +101,12 @@ function debitOf(debit: BankDebit) {
   const { payment_session_id, leg_id, amount_cents, employer_id, policy_id, carrier_id, description } = debit
   return {
     ...(payment_session_id === null ? {} : { payment_session_id }),
-    ...{ leg_id, amount_cents, currency: 'usd' as const, employer_id, policy_id, carrier_id },
+    leg_id,
+    amount_cents,
+    currency: 'usd' as const,
+    employer_id,
+    policy_id,
+    carrier_id,
     ...(description === null ? {} : { description }),
   }
 }

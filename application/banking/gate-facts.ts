@@ -71,8 +71,10 @@ export function gateInquiry(app: Application, runId: string): GateInquiry {
       const billed = policies.get(debit.policy_id)
       if (!billed) continue
       facts.set(debit, {
-        ...{ policy: billed, isCollectedByLegacy: isCollected.has(debit.leg_id) },
-        ...{ forwardCutoff: app.forwardCutoff, recent: recent.get(debit.employer_id)! },
+        policy: billed,
+        isCollectedByLegacy: isCollected.has(debit.leg_id),
+        forwardCutoff: app.forwardCutoff,
+        recent: recent.get(debit.employer_id)!,
       })
     }
     return facts

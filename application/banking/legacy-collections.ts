@@ -34,8 +34,12 @@ export async function recordLegacyCollection(
   const { tenantId: tenant_id, environment, record } = owned!
   const transaction_id = createdId(context, legacyCollection)
   const data = {
-    ...{ transaction_id, tenant_id, environment, ...record },
-    ...{ import: null, recorded_at: isoTime(app.clock.now()) },
+    transaction_id,
+    tenant_id,
+    environment,
+    ...record,
+    import: null,
+    recorded_at: isoTime(app.clock.now()),
   }
   const scoped = within(context, { tenant_id, environment })
   const outcome = await app.commands.create(
@@ -126,11 +130,17 @@ export function legacyHistoryOf(record: LegacyCollection): readonly LegacyHistor
   const first = changes[0]?.from ?? record.status
   return [
     {
-      ...{ at: datedAt(period_end), from_status: null, to_status: first, reason: null },
+      at: datedAt(period_end),
+      from_status: null,
+      to_status: first,
+      reason: null,
       note: `As the legacy service had it; taken over at ${recorded_at}`,
     },
     ...changes.map(({ at, from, to }) => ({
-      ...{ at, from_status: from, to_status: to, reason: null },
+      at,
+      from_status: from,
+      to_status: to,
+      reason: null,
       note: to === 'returned' ? `Returned by the bank (${return_code})` : 'Acknowledged by the bank',
     })),
   ]

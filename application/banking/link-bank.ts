@@ -71,8 +71,16 @@ export async function exchange(
   const connection_id = connectionIdOf(app, client, item.itemId)
   const at = app.clock.now()
   const data = {
-    ...{ connection_id, tenant_id, environment, user_id, employer_id, carrier_id, client_id },
-    ...{ provider: app.bankLinks[environment].kind, item_id: item.itemId, linked_at: isoTime(at) },
+    connection_id,
+    tenant_id,
+    environment,
+    user_id,
+    employer_id,
+    carrier_id,
+    client_id,
+    provider: app.bankLinks[environment].kind,
+    item_id: item.itemId,
+    linked_at: isoTime(at),
   }
   // claims the item before anything of it is anybody's: whoever repeats what broke off after that goes on with it
   const link = { type: 'Link', data } as const

@@ -50,7 +50,11 @@ export async function createLinkedAchAccount(
     app,
     client,
     {
-      ...{ ownerType, ownerId, nickname, isPrimary, ...numbers },
+      ownerType,
+      ownerId,
+      nickname,
+      isPrimary,
+      ...numbers,
       bankName: connection.institution_name ?? state!.bank_name,
       linked: { bankAccountId: isTaken ? null : bank_account_id },
     },

@@ -98,11 +98,27 @@ async function raise(
   const created = await createDebit(
     app,
     {
-      ...{ leg_id: payrollLegOf(fileId, policy_id), tenant_id, environment, employer_id, policy_id },
-      ...{ carrier_id: terms!.carrier_id, source: 'payroll_file', file_id: fileId, check_date, period },
-      ...{ payment_session_id: null, installment_number: null, collection_id: null },
-      ...{ amount_cents: amountCents, payment_purpose: 'paygo', description: descriptionOf(period) },
-      ...{ bank_account_id: achAccountId, account: from!.account, effective_date, metadata: {}, ingested_at },
+      leg_id: payrollLegOf(fileId, policy_id),
+      tenant_id,
+      environment,
+      employer_id,
+      policy_id,
+      carrier_id: terms!.carrier_id,
+      source: 'payroll_file',
+      file_id: fileId,
+      check_date,
+      period,
+      payment_session_id: null,
+      installment_number: null,
+      collection_id: null,
+      amount_cents: amountCents,
+      payment_purpose: 'paygo',
+      description: descriptionOf(period),
+      bank_account_id: achAccountId,
+      account: from!.account,
+      effective_date,
+      metadata: {},
+      ingested_at,
       cancellation_deadline: ending ? null : isoTime(closesAt),
     },
     context,
@@ -209,9 +225,14 @@ async function firstAcceptance(app: Application, fileId: string, period: PayPeri
   const file = (await read.query(FILE, { fileId }))[0]!
   if (period === null) return file.created_at
   const wanted = {
-    ...{ employerId: file.employer_id, policyId: file.policy_id!, limit: ALIKE_AT_ONCE },
-    ...{ start: period.start, end: period.end, rowCount: file.row_count },
-    ...{ wagesCents: file.total_auditable_wages_cents, premiumCents: file.total_premium_cents },
+    employerId: file.employer_id,
+    policyId: file.policy_id!,
+    limit: ALIKE_AT_ONCE,
+    start: period.start,
+    end: period.end,
+    rowCount: file.row_count,
+    wagesCents: file.total_auditable_wages_cents,
+    premiumCents: file.total_premium_cents,
   }
   // the same wages week by week make many that are alike but for the period in their rows
   for (let after = '0'; ; ) {

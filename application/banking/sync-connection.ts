@@ -72,7 +72,10 @@ export async function keepAccounts(
 /** The command that records which accounts an item has. */
 export function findAccounts({ institutionName, accounts }: FoundAccounts, at: number) {
   const found = accounts.map(({ bankconnect_account_id, bank_account_id, type, mask }) => ({
-    ...{ bankconnect_account_id, bank_account_id, type, mask },
+    bankconnect_account_id,
+    bank_account_id,
+    type,
+    mask,
   }))
   return { type: 'FindAccounts', institutionName, accounts: found, at } as const
 }

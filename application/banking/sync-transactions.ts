@@ -146,9 +146,12 @@ async function store(
         app.personalData,
         BankTransactionsReceived,
         {
-          ...{ ...owner, chunk: known.chunks + index, received_at },
+          ...owner,
+          chunk: known.chunks + index,
+          received_at,
           changed: rows.slice(index * PER_CHUNK, (index + 1) * PER_CHUNK),
-          ...{ removed: isLast ? [...gone] : [], cursor: isLast ? cursor : null },
+          removed: isLast ? [...gone] : [],
+          cursor: isLast ? cursor : null,
         },
         () => connectionSubject(app.personalData, connection),
       )
@@ -164,8 +167,13 @@ async function store(
 function recordOf(transaction_id: string, one: LinkedTransaction) {
   const { providerId, accountId, date, outCents, currency, pending } = one
   return {
-    ...{ transaction_id, bankconnect_transaction_id: providerId, bankconnect_account_id: accountId },
-    ...{ date, amount_cents: Math.abs(outCents), currency, pending },
+    transaction_id,
+    bankconnect_transaction_id: providerId,
+    bankconnect_account_id: accountId,
+    date,
+    amount_cents: Math.abs(outCents),
+    currency,
+    pending,
     direction: outCents < 0 ? ('credit' as const) : ('debit' as const),
     description: textOf(one.description, LONGEST_DESCRIPTION),
   }

@@ -36,8 +36,10 @@ export async function historyOf(
       state = bankDebit.evolve(before, event)
       entries.push({
         at: event.type === 'BankDebitCreated' ? event.data.created_at : event.data.at,
-        ...{ from_status: before?.status ?? null, to_status: state!.status },
-        ...{ reason: event.type === 'BankDebitGated' ? event.data.reason : null, note: noteOf(event) },
+        from_status: before?.status ?? null,
+        to_status: state!.status,
+        reason: event.type === 'BankDebitGated' ? event.data.reason : null,
+        note: noteOf(event),
       })
     }
     if (page.length < PAGE) return entries

@@ -37,7 +37,9 @@ export async function agreementOf(
   }
   const asked = {
     ...(await financedBy(app, session)),
-    ...{ quote, providerRequestId: request!.provider_request_id!, at: now },
+    quote,
+    providerRequestId: request!.provider_request_id!,
+    at: now,
   }
   const pdf = await app.financing.agreement(asked, signal)
   const after = (await app.commands.load(financingSession, financing_session_id)).state!

@@ -48,7 +48,9 @@ export async function financingPage(app: Application, session: FinancingSession)
     id: session.financing_session_id,
     seller: { display_name, logo_url, accent_color, support_email },
     currency: 'usd' as const,
-    ...{ amount_cents, line_items, description },
+    amount_cents,
+    line_items,
+    description,
     finance: { ...showFinancingStatus(app, session), expires_at },
     refusal: inactive ?? closed ?? refuseSetup(financing),
   }

@@ -75,7 +75,9 @@ export async function inviteOnce(
   const scoped = within(context, session)
   const dataSubject = employerSubject(app.personalData, employer_id)
   const draft = {
-    ...{ financing_session_id: id, to, to_fingerprint: recipientFingerprint(app, to) },
+    financing_session_id: id,
+    to,
+    to_fingerprint: recipientFingerprint(app, to),
     page_address: addressOf(host),
   }
   const invitation = await sealFields(app.personalData, FinancingInvitationBegun, draft, () => dataSubject)
@@ -92,7 +94,10 @@ export async function inviteOnce(
   const { settings } = checkout
   const status = await app.messages
     .send({
-      ...{ channel: 'email', to, from: senderOf(settings), dataSubject },
+      channel: 'email',
+      to,
+      from: senderOf(settings),
+      dataSubject,
       ...letter(settings.display_name!, settings.support_email!, amount_cents, host.urlOf(token)),
       key: `financing-session-${id}`,
     })

@@ -29,7 +29,11 @@ export function simulatedQuotes(
     const installment_cents = Math.floor(owed / installments)
     return {
       quote_key: `q_${hash('sha256', `${sessionId}/quote/${index}`, 'hex').slice(0, 24)}`,
-      ...{ down_payment_cents, financed_cents, finance_charge_cents, installments, installment_cents },
+      down_payment_cents,
+      financed_cents,
+      finance_charge_cents,
+      installments,
+      installment_cents,
       last_installment_cents: owed - installment_cents * (installments - 1),
     }
   })

@@ -79,7 +79,9 @@ export async function financedBy(
   ).data as readonly [{ readonly insured: Insured }]
   const { policy_number } = (await commands.load(policy, policy_id)).state!
   return {
-    ...{ sessionId: financing_session_id, amountCents: amount_cents, insured },
+    sessionId: financing_session_id,
+    amountCents: amount_cents,
+    insured,
     policyNumber: policy_number,
   }
 }

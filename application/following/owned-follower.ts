@@ -50,7 +50,12 @@ export class OwnedFollower {
   run(stopping: AbortSignal): Promise<void> {
     const { name, leases, store, pauseMs, longestPauseMs, mayOwn, failed } = this.#followed
     return whileOwned({
-      ...{ leases, name: leaseOf(name), stopping, pauseMs, longestPauseMs, ...(mayOwn && { mayOwn }) },
+      leases,
+      name: leaseOf(name),
+      stopping,
+      pauseMs,
+      longestPauseMs,
+      ...(mayOwn && { mayOwn }),
       run: async (lease, ended, progressed) => {
         try {
           await this.#follow(lease, ended, progressed)

@@ -89,7 +89,11 @@ export class ParkingFollower {
     const { name, log, types, pageSize, checkpointMs, store, stored, taken } = followed
     const { from, epoch } = owned
     this.#follower = new Follower({
-      ...{ log, types, pageSize, from, checkpointMs: () => checkpointMs },
+      log,
+      types,
+      pageSize,
+      from,
+      checkpointMs: () => checkpointMs,
       take: ({ events }) => this.#take(events),
       store: async (position, to) => {
         const changes = this.#changes
@@ -134,7 +138,8 @@ export class ParkingFollower {
     const { store, leases, name } = this.#followed
     await store.makeDue(ALWAYS_DUE, leases.owner)
     const claims = await store.claim({
-      ...{ owner: leases.owner, leaseMs: PARKED.leaseMs },
+      owner: leases.owner,
+      leaseMs: PARKED.leaseMs,
       kinds: [{ processManager: name, kind: PARKED_STREAM, slots: PARKED.atOnce }],
     })
     for (const [index, claim] of claims.entries()) {

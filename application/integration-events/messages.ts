@@ -162,9 +162,16 @@ const SOURCES: readonly Source[] = [
     return {
       type: 'payroll.file_completed',
       data: {
-        ...{ file_id, employer_id, policy_id, policy_number, row_count },
-        ...{ green_rows: validation.green, red_rows: validation.red },
-        ...{ auditable_cents: wages.auditable_cents, premium_cents: premium.premium_cents, period },
+        file_id,
+        employer_id,
+        policy_id,
+        policy_number,
+        row_count,
+        green_rows: validation.green,
+        red_rows: validation.red,
+        auditable_cents: wages.auditable_cents,
+        premium_cents: premium.premium_cents,
+        period,
       },
     }
   }),
@@ -181,9 +188,16 @@ const SOURCES: readonly Source[] = [
     return {
       type: 'payroll.file_completed',
       data: {
-        ...{ file_id, employer_id, policy_id, policy_number, row_count },
-        ...{ green_rows: validated.green, red_rows: validated.red },
-        ...{ auditable_cents: wages.cents, premium_cents: premium.cents, period },
+        file_id,
+        employer_id,
+        policy_id,
+        policy_number,
+        row_count,
+        green_rows: validated.green,
+        red_rows: validated.red,
+        auditable_cents: wages.cents,
+        premium_cents: premium.cents,
+        period,
       },
     }
   }),
@@ -216,8 +230,15 @@ export async function integrationEventOf(
   // strict: a field that is not in the schema must never get out
   const data = INTEGRATION_EVENTS[type].parse(told.data)
   const text = JSON.stringify({
-    ...{ id: event.eventId, type, version: 1, position: String(event.position), occurred_at: recorded_at },
-    ...{ environment, tenant_id, correlation_id, data },
+    id: event.eventId,
+    type,
+    version: 1,
+    position: String(event.position),
+    occurred_at: recorded_at,
+    environment,
+    tenant_id,
+    correlation_id,
+    data,
   })
   return { id: event.eventId, type, environment, tenantId: tenant_id, text }
 }

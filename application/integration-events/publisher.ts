@@ -74,9 +74,15 @@ export class IntegrationPublisher {
     this.#parts = parts
     const { log, leases, store, channel, report } = parts
     this.#follower = new OwnedFollower({
-      ...{ name: INTEGRATION_EVENTS_NAME, log, leases, store, types: INTEGRATION_SOURCES },
-      ...{ pageSize: PAGE, checkpointMs: CHECKPOINT_MS },
-      ...{ pauseMs: RETRY_MS.first, longestPauseMs: RETRY_MS.most },
+      name: INTEGRATION_EVENTS_NAME,
+      log,
+      leases,
+      store,
+      types: INTEGRATION_SOURCES,
+      pageSize: PAGE,
+      checkpointMs: CHECKPOINT_MS,
+      pauseMs: RETRY_MS.first,
+      longestPauseMs: RETRY_MS.most,
       // the lease is for a process that can publish
       mayOwn: async () => {
         await channel.available(this.#stopping.signal)

@@ -90,11 +90,18 @@ export async function createSession(
   if (refusal) return refusal
   const { employer, carrier, policy } = named
   const details = {
-    ...{ tenant_id: client.tenant_id, environment: client.environment },
-    ...{ employer_id: employer.employer_id, carrier_id: carrier.carrier_id, policy_id: policy.policy_id },
-    ...{ ...amounts, mode: input.mode, description: input.description, customer: input.customer },
+    tenant_id: client.tenant_id,
+    environment: client.environment,
+    employer_id: employer.employer_id,
+    carrier_id: carrier.carrier_id,
+    policy_id: policy.policy_id,
+    ...amounts,
+    mode: input.mode,
+    description: input.description,
+    customer: input.customer,
     single_use: input.singleUse ?? checkout.settings.single_use,
-    ...{ created_by: input.createdBy, replaces: null },
+    created_by: input.createdBy,
+    replaces: null,
   }
   const id = createdId(context, paymentSession)
   const { ttlMinutes, invitations } = input

@@ -49,7 +49,10 @@ export async function invite(
       app.personalData,
       PaymentSessionInvited,
       {
-        ...{ payment_session_id, channel, to, reason },
+        payment_session_id,
+        channel,
+        to,
+        reason,
         status: reason === null ? ('sent' as const) : ('failed' as const),
         at: isoTime(app.clock.now()),
       },

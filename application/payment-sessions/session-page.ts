@@ -21,7 +21,8 @@ export function contextOfPayer(
 ): CommandContext {
   return {
     actor: { type: 'payer', id: 'payer' },
-    ...{ tenantId: null, environment: null },
+    tenantId: null,
+    environment: null,
     correlationId: requestId,
     commandId: randomness.commandId(),
   }
@@ -105,7 +106,8 @@ function planOf(session: PaymentSession) {
     total_cents: session.premium_cents + session.fee_cents,
     ...plan,
     installments: schedule(plan, Date.parse(session.created_at)).map(({ number, amount_cents, dueAt }) => ({
-      ...{ number, amount_cents },
+      number,
+      amount_cents,
       due_at: isoTime(dueAt),
     })),
   }

@@ -17,7 +17,10 @@ export function completedPayload(
     payload: {
       payment_id,
       ...chargeOf(session),
-      ...{ amount_cents, amount_paid_cents: amount_cents, metadata: {}, paid_at },
+      amount_cents,
+      amount_paid_cents: amount_cents,
+      metadata: {},
+      paid_at,
       ...(late ? { late_payment: true } : {}),
     },
   }
@@ -46,9 +49,16 @@ function chargeOf(session: PaymentSession) {
   const { payment_session_id, policy_id, employer_id, carrier_id, amount_cents } = session
   const { premium_cents, fee_cents } = session
   return {
-    ...{ payment_session_id, policy_id, employer_id, carrier_id, amount_cents, currency: 'usd' as const },
-    ...{ premium_cents, fee_cents },
+    payment_session_id,
+    policy_id,
+    employer_id,
+    carrier_id,
+    amount_cents,
+    currency: 'usd' as const,
+    premium_cents,
+    fee_cents,
     ...(fee_cents > 0 ? { fee_source: 'partner' as const } : {}),
-    ...{ payment_type: 'ONE_TIME' as const, payment_context: 'one_time_payment' },
+    payment_type: 'ONE_TIME' as const,
+    payment_context: 'one_time_payment',
   }
 }

@@ -39,7 +39,10 @@ export async function completeLink(
   const command = {
     type: 'Pay',
     paymentId: derivedId(linkId, 'payment'),
-    ...{ processorPaymentId, paymentMethodId, amountCents, at },
+    processorPaymentId,
+    paymentMethodId,
+    amountCents,
+    at,
     now: app.clock.now(),
   } as const
   const outcome = await app.commands.execute(paymentLink, linkId, command, scoped)

@@ -103,7 +103,9 @@ export async function createLink(
     app.personalData,
     PaymentLinkCreated,
     {
-      ...{ payment_link_id, tenant_id, environment },
+      payment_link_id,
+      tenant_id,
+      environment,
       employer_id: employer.employer_id,
       carrier_id: carrier.carrier_id,
       policy_id: policy.policy_id,

@@ -46,7 +46,8 @@ export async function deliverLink(
   try {
     await app.messages.send({
       key: `payment-link-${linkId}-${channel}`,
-      ...{ channel, to },
+      channel,
+      to,
       from: channel === 'email' ? senderOf(settings) : null,
       subject: channel === 'email' ? `${seller}: ${describeContext(link.payment_context)}` : null,
       text: channel === 'email' ? emailOf(link, seller, customer.name) : textOf(link, seller),

@@ -13,7 +13,8 @@ export function completedPayload(link: PaymentLink): NewWebhookEvent<'payment.co
       payment_id,
       ...charge(link),
       // what was collected, though the processor took another amount than was asked for
-      ...{ amount_cents, amount_paid_cents: amount_cents },
+      amount_cents,
+      amount_paid_cents: amount_cents,
       paid_at,
       ...(late && { late_payment: true }),
     },
@@ -40,9 +41,11 @@ export function refundedPayload(
     payload: {
       payment_id: link.payment!.payment_id,
       payment_link_id: link.payment_link_id,
-      ...{ amount_cents, refunded_cents },
+      amount_cents,
+      refunded_cents,
       ...(reason !== null && { reason }),
-      ...{ currency: 'usd', refunded_at },
+      currency: 'usd',
+      refunded_at,
     },
   }
 }
@@ -55,11 +58,18 @@ function charge(link: PaymentLink) {
   const { payment_link_id, processor_payment_link_id, policy_id, employer_id, carrier_id } = link
   const { premium_cents, fee_cents, metadata, payment_type, payment_context } = link
   return {
-    ...{ payment_link_id, processor_payment_link_id, policy_id, employer_id, carrier_id },
+    payment_link_id,
+    processor_payment_link_id,
+    policy_id,
+    employer_id,
+    carrier_id,
     amount_cents: linkAmountCents(link),
     currency: 'usd' as const,
-    ...{ premium_cents, fee_cents },
+    premium_cents,
+    fee_cents,
     ...(fee_cents > 0 && { fee_source: 'partner' as const }),
-    ...{ metadata, payment_type, payment_context },
+    metadata,
+    payment_type,
+    payment_context,
   }
 }

@@ -38,8 +38,12 @@ export async function followNotices(
   stopping: AbortSignal,
 ): Promise<void> {
   await whileOwned({
-    ...{ leases, name: `processor-notices/${sender.kind}`, stopping, failed },
-    ...{ pauseMs: PAUSE_MS, longestPauseMs: LOOK_EVERY_MS },
+    leases,
+    name: `processor-notices/${sender.kind}`,
+    stopping,
+    failed,
+    pauseMs: PAUSE_MS,
+    longestPauseMs: LOOK_EVERY_MS,
     async run(_lease, ended, progressed) {
       const pause = (ms: number) => delay(ms, null, { signal: ended }).catch(() => undefined)
       let since = (await app.commands.load(processorNotices, sender.kind)).state.until ?? 0
@@ -94,7 +98,9 @@ export async function catchUp(
   const of = { environment: 'live', processor: sender.kind } as const
   const context: CommandContext = {
     actor: { type: 'system', id: 'card-processor' },
-    ...{ tenantId: null, environment: null, correlationId: app.randomness.id() },
+    tenantId: null,
+    environment: null,
+    correlationId: app.randomness.id(),
     commandId: app.randomness.commandId(),
   }
   let done = since

@@ -79,8 +79,13 @@ export async function startPlanSubscription(
   const calendar = { source: 'plan' as const, anchor_at: isoTime(anchorOf(paidAt, app.clock.now())), charges }
   const { processorSubscriptionId } = await asked.createSubscription(
     {
-      ...{ subscriptionId, customerId, amountCents, paymentMethodId, isPayersMethod: true },
-      ...{ firstChargeAt: dueAt(calendar, 1), charges },
+      subscriptionId,
+      customerId,
+      amountCents,
+      paymentMethodId,
+      isPayersMethod: true,
+      firstChargeAt: dueAt(calendar, 1),
+      charges,
       chargeDay: new Date(calendar.anchor_at).getUTCDate(),
     },
     // what is asked for under one key is the same
@@ -88,11 +93,21 @@ export async function startPlanSubscription(
   )
   const data = {
     ...calendar,
-    ...{ subscription_id: subscriptionId, tenant_id: tenantId, environment, link_id: linkId },
-    ...{ employer_id: plan.employerId, carrier_id: plan.carrierId, policy_id: plan.policyId },
-    ...{ processor, customer_id: customerId, payment_method_id: paymentMethodId },
-    ...{ processor_subscription_id: processorSubscriptionId, amount_cents: amountCents },
-    ...{ first_charge_paid: false, metadata: { ...plan.metadata }, started_at: isoTime(app.clock.now()) },
+    subscription_id: subscriptionId,
+    tenant_id: tenantId,
+    environment,
+    link_id: linkId,
+    employer_id: plan.employerId,
+    carrier_id: plan.carrierId,
+    policy_id: plan.policyId,
+    processor,
+    customer_id: customerId,
+    payment_method_id: paymentMethodId,
+    processor_subscription_id: processorSubscriptionId,
+    amount_cents: amountCents,
+    first_charge_paid: false,
+    metadata: { ...plan.metadata },
+    started_at: isoTime(app.clock.now()),
   }
   const outcome = await app.commands.execute(
     subscription,

@@ -68,7 +68,11 @@ export async function playSession(
       ? await completeSession(
           app,
           {
-            ...{ sessionId, checkoutId, amountCents, at, isToBeTaken: true },
+            sessionId,
+            checkoutId,
+            amountCents,
+            at,
+            isToBeTaken: true,
             processorPaymentId: `pi_sim_${derivedId(checkoutId, 'processor-payment')}`,
           },
           context,
@@ -115,7 +119,10 @@ async function playLink(
     return refusal ?? { kind: 'payment_link', alreadyPaid: false }
   }
   const paid = {
-    ...{ linkId, paymentMethodId: PAYERS_METHOD, amountCents: null, at },
+    linkId,
+    paymentMethodId: PAYERS_METHOD,
+    amountCents: null,
+    at,
     processorPaymentId: `pi_sim_${derivedId(linkId, 'processor-payment')}`,
   }
   const outcome = await completeLink(app, paid, context)

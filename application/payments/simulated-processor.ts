@@ -111,7 +111,10 @@ async function charge(
 ): Promise<Subscription | Rejection> {
   const { subscription_id: subscriptionId, amount_cents: amountCents } = state
   const told = {
-    ...{ subscriptionId, amountCents, dueAt: dueAt(state, number), at: app.clock.now() },
+    subscriptionId,
+    amountCents,
+    dueAt: dueAt(state, number),
+    at: app.clock.now(),
     processorPaymentId: `ch_sim_${derivedId(subscriptionId, `processor-charge/${number}`)}`,
   }
   const after = await tellSubscription(

@@ -53,8 +53,13 @@ export async function startSubscription(
   const { amountCents, paymentMethodId, metadata } = input
   const subscriptionId = createdId(context, subscription)
   const asked = {
-    ...{ subscriptionId, customerId: found.customerId, amountCents, paymentMethodId },
-    ...{ isPayersMethod: false, firstChargeAt: null, charges: null },
+    subscriptionId,
+    customerId: found.customerId,
+    amountCents,
+    paymentMethodId,
+    isPayersMethod: false,
+    firstChargeAt: null,
+    charges: null,
   }
   const processor = app.processors[environment]
   const made = await unlessRefused(
@@ -64,14 +69,23 @@ export async function startSubscription(
   if (isRejection(made)) return made
   const now = isoTime(app.clock.now())
   const data = {
-    ...{ subscription_id: subscriptionId, tenant_id, environment },
-    ...{ employer_id: input.employerId, carrier_id: found.carrierId, policy_id: input.policyId },
-    ...{ source: 'api' as const, link_id: null },
+    subscription_id: subscriptionId,
+    tenant_id,
+    environment,
+    employer_id: input.employerId,
+    carrier_id: found.carrierId,
+    policy_id: input.policyId,
+    source: 'api' as const,
+    link_id: null,
     processor: processor.kind,
-    ...{ customer_id: found.customerId, payment_method_id: paymentMethodId },
+    customer_id: found.customerId,
+    payment_method_id: paymentMethodId,
     processor_subscription_id: made.processorSubscriptionId,
-    ...{ amount_cents: amountCents, charges: null, anchor_at: now },
-    ...{ first_charge_paid: made.status === 'active', started_at: now },
+    amount_cents: amountCents,
+    charges: null,
+    anchor_at: now,
+    first_charge_paid: made.status === 'active',
+    started_at: now,
     metadata: withOwnPairs(metadata, tenant_id),
   }
   const scoped = within(context, { tenant_id, environment })

@@ -137,7 +137,10 @@ export function takenReport({ state, keyedRequest }: Creation<PayrollFile>): Tak
   const { file_id, employer_id, policy_id, policy_number, chunk_count } = state.received!
   if (chunk_count > 1) return null
   return {
-    ...{ fileId: file_id, employerId: employer_id, policyId: policy_id, policyNumber: policy_number },
+    fileId: file_id,
+    employerId: employer_id,
+    policyId: policy_id,
+    policyNumber: policy_number,
     employerName: keyedRequest?.answer?.business_name ?? '',
     ...resultOf(state, 'complete'),
   }

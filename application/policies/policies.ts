@@ -115,7 +115,9 @@ async function issuingOf(app: Application, input: NewPolicy, context: CommandCon
       ? policyNumberReservation(app.personalData, tenant_id, environment, input.policyNumber)
       : null,
     holder: {
-      ...{ decider: policy, creates: 'Issue', id: createdId(context, policy) },
+      decider: policy,
+      creates: 'Issue',
+      id: createdId(context, policy),
       hasLost: (holder: Policy) => hasLostNumber(holder, app.clock.now()),
     },
     scoped: within(context, insured),

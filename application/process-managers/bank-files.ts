@@ -60,7 +60,10 @@ export function bankFiles(app: Application) {
         {
           ...kind,
           payload: BankFileAnswered.schema.pick({
-            ...{ file_id: true, batch_numbers: true, outcome: true, reason: true },
+            file_id: true,
+            batch_numbers: true,
+            outcome: true,
+            reason: true,
           }),
         },
         async (item) => {

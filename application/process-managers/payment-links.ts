@@ -185,8 +185,13 @@ async function startPlan(app: Application, item: WorkItem): Promise<void> {
     await app.commands.execute(paymentLink, linkId, command, within(contextOf(item), link))
   }
   const plan = {
-    ...{ linkId, tenantId: link.tenant_id, environment: link.environment, processor: link.processor },
-    ...{ employerId: link.employer_id, carrierId: link.carrier_id, policyId: link.policy_id },
+    linkId,
+    tenantId: link.tenant_id,
+    environment: link.environment,
+    processor: link.processor,
+    employerId: link.employer_id,
+    carrierId: link.carrier_id,
+    policyId: link.policy_id,
     amountCents: installment_plan.per_installment_cents,
     charges: installment_plan.total_installments - down_payment_months!,
     paidAt: Date.parse(payment!.paid_at),

@@ -137,12 +137,11 @@ export function subscriptions(app: Application) {
           const { subscription_id, number, amount_cents, at, is_paid } = item.payload
           const { state } = await app.commands.load(subscription, subscription_id)
           const common = {
-            ...{
-              subscription_id,
-              payment_id: paymentId(subscription_id, number),
-              installment_number: number,
-            },
-            ...{ amount_cents, currency: 'usd' as const },
+            subscription_id,
+            payment_id: paymentId(subscription_id, number),
+            installment_number: number,
+            amount_cents,
+            currency: 'usd' as const,
           }
           const whose = ownerOf(state!)
           await (is_paid
@@ -206,8 +205,14 @@ async function tell(
 ): Promise<void> {
   const { subscription_id, employer_id, policy_id, carrier_id, amount_cents, status, metadata } = state
   const payload = {
-    ...{ subscription_id, employer_id, policy_id, carrier_id, amount_cents },
-    ...{ currency: 'usd' as const, status, metadata },
+    subscription_id,
+    employer_id,
+    policy_id,
+    carrier_id,
+    amount_cents,
+    currency: 'usd' as const,
+    status,
+    metadata,
   }
   await raiseWebhookEvent(app, { type, ...ownerOf(state), payload }, contextOf(item))
 }

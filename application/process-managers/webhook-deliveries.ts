@@ -151,7 +151,9 @@ async function freeze(
     receiving.map(({ _id: subscriptionId, url }) => ({
       host: new URL(url).host,
       deliveryId: derivedId(data.event_id, subscriptionId),
-      ...{ eventId: data.event_id, subscriptionId, createdAt: Date.parse(metadata.recorded_at) },
+      eventId: data.event_id,
+      subscriptionId,
+      createdAt: Date.parse(metadata.recorded_at),
     })),
   )
   await records.add(

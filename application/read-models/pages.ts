@@ -60,7 +60,8 @@ export function keyScope({
   employer_ids,
 }: Pick<ApiClient, 'tenant_id' | 'environment' | 'carrier_ids' | 'employer_ids'>): KeyScope {
   return {
-    ...{ tenantId: tenant_id, environment },
+    tenantId: tenant_id,
+    environment,
     carrierIds: carrier_ids === 'all' ? null : carrier_ids,
     employerIds: employer_ids === 'all' ? null : employer_ids,
   }

@@ -63,7 +63,9 @@ export async function deliver(parts: DeliveryParts, item: WorkItem<Payload>): Pr
   const isAccepted = answer.error === null
   item.freeKey(isAccepted)
   parts.heard.attempted({
-    ...{ isFirst: delivery.attempts === 0, isAccepted, sinceRaisedMs: now - delivery.createdAt },
+    isFirst: delivery.attempts === 0,
+    isAccepted,
+    sinceRaisedMs: now - delivery.createdAt,
   })
   const next = isAccepted ? null : afterFailure(delivery, clock.now(), spread(parts, delivery))
   const failures = await records.record(resultOf(delivery, { answer, next, revision, at: now }))
@@ -121,8 +123,14 @@ function resultOf(
   const attempt = attempts + 1
   const health = next === null ? 'success' : attempt === IMMEDIATE_ATTEMPTS ? 'failure' : null
   return {
-    ...{ deliveryId, subscriptionId, attempt, at, revision, ...answer },
-    ...{ status: next?.status ?? 'delivered', rung: next?.rung ?? delivery.rung },
+    deliveryId,
+    subscriptionId,
+    attempt,
+    at,
+    revision,
+    ...answer,
+    status: next?.status ?? 'delivered',
+    rung: next?.rung ?? delivery.rung,
     nextAttemptAt: next?.at ?? null,
     counts: isLive(delivery) ? health : null,
   }

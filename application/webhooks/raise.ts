@@ -32,8 +32,12 @@ export async function raiseWebhookEvent<Type extends WebhookEventType>(
 ): Promise<string> {
   const event_id = createdId(context, webhookEvent)
   const data = {
-    ...{ event_id, tenant_id: tenantId, environment, event_type: type },
-    ...{ carrier_id: carrierId, employer_id: employerId },
+    event_id,
+    tenant_id: tenantId,
+    environment,
+    event_type: type,
+    carrier_id: carrierId,
+    employer_id: employerId,
     payload: WEBHOOK_EVENTS[type].parse(payload) as Record<string, unknown>,
   }
   const owned = { ...context, tenantId, environment }

@@ -95,8 +95,16 @@ export async function register(
   const outcome = await execute(app, caller, context, {
     type: 'Register',
     data: {
-      ...{ subscription_id, tenant_id, environment, client_id, url: input.url, events: [...input.events] },
-      ...{ secret_ref, carrier_ids, employer_ids, at: app.clock.now() },
+      subscription_id,
+      tenant_id,
+      environment,
+      client_id,
+      url: input.url,
+      events: [...input.events],
+      secret_ref,
+      carrier_ids,
+      employer_ids,
+      at: app.clock.now(),
     },
   })
   const subscription = outcomeOf(outcome, subscription_id)
@@ -129,7 +137,8 @@ export async function change(
     caller,
     context,
     {
-      ...{ type: 'Change', ...verb },
+      type: 'Change',
+      ...verb,
       ...(to.url !== null && { url: to.url }),
       ...(to.events !== null && { events: to.events }),
     },
@@ -221,8 +230,15 @@ export async function test(
   const request = { url, secret, eventId, eventType, body, timestamp: at }
   const answer = await app.webhooks.sender.post(request, signal)
   await app.webhooks.deliveries.recordTest({
-    ...{ deliveryId: app.randomness.id(), subscriptionId: id, tenantId, environment },
-    ...{ eventId, eventType, body, at, answer },
+    deliveryId: app.randomness.id(),
+    subscriptionId: id,
+    tenantId,
+    environment,
+    eventId,
+    eventType,
+    body,
+    at,
+    answer,
   })
   return { eventId, eventType, url, answer }
 }

@@ -30,7 +30,11 @@ export async function measureDebitBatch(server: BenchServer, effort: Effort): Pr
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
   const url = await server.createDatabase(`debits_${randomBytes(4).toString('hex')}`)
   const settings = {
-    ...{ DATA_DIR: dataDir, DATABASE_URL: url, CLOCK: 'virtual', NODE_ENV: 'test', LOG_LEVEL: 'info' },
+    DATA_DIR: dataDir,
+    DATABASE_URL: url,
+    CLOCK: 'virtual',
+    NODE_ENV: 'test',
+    LOG_LEVEL: 'info',
     MASTER_KEY: randomBytes(32).toString('base64'),
   }
   let service = await startService(settings)
@@ -63,12 +67,17 @@ export async function measureDebitBatch(server: BenchServer, effort: Effort): Pr
     const mib = (bytes: number) => bytes / 2 ** 20
     return [
       {
-        ...{ work: `${work} into their batch`, unit: 's', ours: [{ value: seconds }], peer: null },
+        work: `${work} into their batch`,
+        unit: 's',
+        ours: [{ value: seconds }],
+        peer: null,
         target: { kind: 'below', value: LIMIT_S },
         note: `${processor} s of processor time in the service; ${settled.toFixed(1)} s until all is at rest`,
       },
       {
-        ...{ work: `${work}: resident size at the highest`, unit: 'MiB', peer: null },
+        work: `${work}: resident size at the highest`,
+        unit: 'MiB',
+        peer: null,
         ours: [{ value: mib((await memoryOf(pid)).peak) }],
         target: { kind: 'below', value: 450 },
         note: `${mib(before).toFixed(0)} MiB before`,
@@ -94,7 +103,8 @@ async function ask(
   body?: object,
 ): Promise<Readonly<Record<string, unknown>>> {
   const response = await fetch(`${ready.ops}/ops/v1/${path}`, {
-    ...{ method, headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' } },
+    method,
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const { data } = (await response.json()) as { data?: Record<string, unknown> }

@@ -52,22 +52,18 @@ export async function measureInstalments(server: BenchServer, effort: Effort): P
 function rowsOf(work: string, { seconds, busy, resident }: Minted): Row[] {
   return [
     {
-      ...{
-        work,
-        unit: 's',
-        ours: [{ value: seconds }],
-        peer: null,
-        target: { kind: 'below', value: LIMIT_S },
-      },
+      work,
+      unit: 's',
+      ours: [{ value: seconds }],
+      peer: null,
+      target: { kind: 'below', value: LIMIT_S },
       note: `${busy.toFixed(1)} s of processor time in the service`,
     },
     {
-      ...{
-        work: `${work}: resident size at the highest`,
-        unit: 'MiB',
-        ours: [{ value: resident }],
-        peer: null,
-      },
+      work: `${work}: resident size at the highest`,
+      unit: 'MiB',
+      ours: [{ value: resident }],
+      peer: null,
       target: { kind: 'below', value: LIMIT_MIB },
     },
   ]
@@ -77,7 +73,11 @@ async function mint(server: BenchServer, count: number, kills: number): Promise<
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
   const url = await server.createDatabase(`instalments_${randomBytes(4).toString('hex')}`)
   const settings = {
-    ...{ DATA_DIR: dataDir, DATABASE_URL: url, CLOCK: 'virtual', NODE_ENV: 'test', LOG_LEVEL: 'info' },
+    DATA_DIR: dataDir,
+    DATABASE_URL: url,
+    CLOCK: 'virtual',
+    NODE_ENV: 'test',
+    LOG_LEVEL: 'info',
     MASTER_KEY: randomBytes(32).toString('base64'),
   }
   let service = await startService(settings)
@@ -87,7 +87,9 @@ async function mint(server: BenchServer, count: number, kills: number): Promise<
     const { now } = await ask(service, 'GET', 'clock')
     await service.stop()
     const dueAt = await storeArrangedPlans(url, count, {
-      ...{ ...participants, tenantId: carrier.tenant_id!, at: Date.parse(now!) },
+      ...participants,
+      tenantId: carrier.tenant_id!,
+      at: Date.parse(now!),
     })
     service = await startService(settings)
     await drained(service, url)
@@ -141,7 +143,8 @@ async function ask(
   body?: object,
 ): Promise<Readonly<Record<string, string | undefined>>> {
   const response = await fetch(`${ready.ops}/ops/v1/${path}`, {
-    ...{ method, headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' } },
+    method,
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const { data } = (await response.json()) as { data?: Record<string, string> }

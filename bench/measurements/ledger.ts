@@ -90,7 +90,10 @@ export async function measureLedger(server: BenchServer, effort: Effort): Promis
         ours.push({ value: p99, p50 })
       }
       measured.push({
-        ...{ work: `ledger of ${rows.toLocaleString('en-US')}: ${name}, p99`, unit: 'ms', ours, peer: null },
+        work: `ledger of ${rows.toLocaleString('en-US')}: ${name}, p99`,
+        unit: 'ms',
+        ours,
+        peer: null,
         target: { kind: 'below', value: matching > MANY ? LIMIT_OF_MANY_MS : LIMIT_MS },
         note: `${matching.toLocaleString('en-US')} match`,
       })

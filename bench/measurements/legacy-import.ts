@@ -53,22 +53,26 @@ export async function measureLegacyImport(server: BenchServer, effort: Effort): 
       `${Math.round(count / seconds).toLocaleString('en-US')} rows per second`
     return [
       {
-        ...{ work, unit: 's', ours: [{ value: first.seconds }], peer: null },
+        work,
+        unit: 's',
+        ours: [{ value: first.seconds }],
+        peer: null,
         target: { kind: 'below', value: count / LEAST_PER_SECOND },
         note: `${perSecond(first)}, ${busy.toFixed(1)} s of processor time in the service`,
       },
       {
-        ...{ work: `${work}: again`, unit: 's', ours: [{ value: again.seconds }], peer: null },
+        work: `${work}: again`,
+        unit: 's',
+        ours: [{ value: again.seconds }],
+        peer: null,
         target: { kind: 'none' },
         note: perSecond(again),
       },
       {
-        ...{
-          work: `${work}: resident size at the highest`,
-          unit: 'MiB',
-          ours: [{ value: resident }],
-          peer: null,
-        },
+        work: `${work}: resident size at the highest`,
+        unit: 'MiB',
+        ours: [{ value: resident }],
+        peer: null,
         target: { kind: 'below', value: LIMIT_MIB },
       },
     ]

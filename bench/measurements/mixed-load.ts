@@ -34,7 +34,9 @@ export async function measureMixedLoad(_server: BenchServer, effort: Effort): Pr
         ...[report, status, keyedReport, status, report],
         ...[status, newPeople, status, toolCall, largerReport],
       ],
-      ...{ connections: CONNECTIONS, warmUp: 0, length: { seconds } },
+      connections: CONNECTIONS,
+      warmUp: 0,
+      length: { seconds },
     }).finally(() => {
       isOver = true
     })
@@ -50,12 +52,17 @@ export async function measureMixedLoad(_server: BenchServer, effort: Effort): Pr
     const work = `resident size after ${seconds / 60} minutes of mixed load, ${CONNECTIONS} connections`
     return [
       {
-        ...{ work, unit: 'MiB', ours: late, peer: null },
+        work,
+        unit: 'MiB',
+        ours: late,
+        peer: null,
         target: isLong ? { kind: 'below', value: 450 } : { kind: 'none' },
         note: `${Math.round(Math.min(...sizes))} MiB at the start, ${Math.round(Math.max(...sizes))} at the highest, ${Math.round(rate)} requests/s`,
       },
       {
-        ...{ work: `${work}: its growth`, unit: 'MiB', ours: late },
+        work: `${work}: its growth`,
+        unit: 'MiB',
+        ours: late,
         peer: { name: 'in the second fifth of the time', rounds: early },
         target: isLong ? { kind: 'at most', ratio: 1.1 } : { kind: 'none' },
       },

@@ -41,11 +41,16 @@ export async function measurePayerPage(server: BenchServer, effort: Effort): Pro
     const name = 'bare Express, the same bytes after one indexed read'
     return [
       {
-        ...{ work, unit: 'per second', ours, peer: { name, rounds: theirs } },
+        work,
+        unit: 'per second',
+        ours,
+        peer: { name, rounds: theirs },
         target: { kind: 'at least', ratio: 0.6, unit: 'percent' },
       },
       {
-        ...{ work: `${work}, p99`, unit: 'ms', ours: slowest(ours) },
+        work: `${work}, p99`,
+        unit: 'ms',
+        ours: slowest(ours),
         peer: { name, rounds: slowest(theirs) },
         target: { kind: 'at most', ratio: 2 },
       },
@@ -73,13 +78,22 @@ async function newSession(
   }
   const operator = { Authorization: `Bearer ${OPERATOR_TOKEN}` }
   await ask('PUT', `${ops}/ops/v1/tenants/${tenantId}/checkout`, operator, {
-    ...{ enabled: true, display_name: 'Bench Premium Pay', support_email: 'help@bench.example' },
-    ...{ sender_name: 'Bench', sender_email: 'billing@bench.example', accent_color: '#0b7a75' },
-    ...{ link_format: '/pay/{token}', link_ttl_minutes: 1_440 },
+    enabled: true,
+    display_name: 'Bench Premium Pay',
+    support_email: 'help@bench.example',
+    sender_name: 'Bench',
+    sender_email: 'billing@bench.example',
+    accent_color: '#0b7a75',
+    link_format: '/pay/{token}',
+    link_ttl_minutes: 1_440,
   })
   const { url } = await ask('POST', `${payments}/api/v1/payment-sessions`, partnerHeaders, {
-    ...{ employer_id: employerId, carrier_id: carrierId, policy_id: policyId },
-    ...{ premium_cents: 125_000, fee_cents: 1_500, description: 'Workers’ compensation, first quarter' },
+    employer_id: employerId,
+    carrier_id: carrierId,
+    policy_id: policyId,
+    premium_cents: 125_000,
+    fee_cents: 1_500,
+    description: 'Workers’ compensation, first quarter',
     fee_breakdown: [
       { label: 'Filing fee', amount_cents: 1_000 },
       { label: 'Service fee', amount_cents: 500 },

@@ -22,13 +22,13 @@ export async function measurePaymentLinks(server: BenchServer, effort: Effort): 
   try {
     const { employerId, carrierId, policyId, partnerHeaders } = await seedParticipants(service.ready)
     const body = JSON.stringify({
-      ...{ employer_id: employerId, carrier_id: carrierId, policy_id: policyId },
-      ...{
-        premium_cents: 125_000,
-        fee_cents: 500,
-        payment_type: 'ONE_TIME',
-        payment_context: 'full_payment',
-      },
+      employer_id: employerId,
+      carrier_id: carrierId,
+      policy_id: policyId,
+      premium_cents: 125_000,
+      fee_cents: 500,
+      payment_type: 'ONE_TIME',
+      payment_context: 'full_payment',
       customer: { name: 'Bench Builders LLC', email: 'office@bench.example' },
       delivery: { email: false, sms: false },
       metadata: { quote: 'Q-1001' },
@@ -40,7 +40,9 @@ export async function measurePaymentLinks(server: BenchServer, effort: Effort): 
     })
     return [
       {
-        ...{ work: 'payment link created', unit: 'per second', ours },
+        work: 'payment link created',
+        unit: 'per second',
+        ours,
         peer: { name: 'bare Express, one insert', rounds: theirs },
         target: { kind: 'at least', ratio: 0.5, unit: 'percent' },
       },

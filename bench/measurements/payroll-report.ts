@@ -61,13 +61,16 @@ export async function measurePayrollReport(server: BenchServer, effort: Effort):
     return [
       {
         work: `report of ${count.toLocaleString('en-US')} rows, POST to phase 3 complete`,
-        ...{ unit: 's', ours: figures.ours },
+        unit: 's',
+        ours: figures.ours,
         peer: { name: 'COPY of the rows into one table', rounds: figures.copy },
         target: { kind: 'below', value: 1 },
       },
       {
         work: `its memory: highest resident size above that after a report of 500 rows`,
-        ...{ unit: 'MiB', ours: growth, peer: null },
+        unit: 'MiB',
+        ours: growth,
+        peer: null,
         target: { kind: 'below', value: 150 },
         note: `${Math.round(before / 2 ** 20)} MiB before, ${Math.round(after / 2 ** 20)} MiB after ${growth.length} reports`,
       },

@@ -27,7 +27,10 @@ export async function measureStarting(_server: BenchServer, effort: Effort): Pro
     }
   }
   const row = (work: string, ours: readonly Figure[], limit: number): Row => ({
-    ...{ work, unit: 's', ours, peer: null },
+    work,
+    unit: 's',
+    ours,
+    peer: null,
     target: { kind: 'below', value: limit },
   })
   return [

@@ -19,7 +19,9 @@ export async function measureTwoWriters(server: BenchServer, effort: Effort): Pr
   const table = await createPlainTable(url)
   const specs = (of: string | null): WriterSpec[] =>
     Array.from({ length: PROCESSES }, (_, index) => ({
-      ...{ url, table: of, index },
+      url,
+      table: of,
+      index,
       atOnce: AT_ONCE / PROCESSES,
     }))
   const ours = await startWriters(specs(null))

@@ -66,8 +66,12 @@ async function wakeUps(server: BenchServer, effort: Effort, natsUrl: string): Pr
     })
     const runner = new ProcessManagerRunner(
       {
-        ...{ log, registry: new EventRegistry(aggregates), clock: systemClock, store },
-        ...{ queue: hear, notices: new InProcessNotices() },
+        log,
+        registry: new EventRegistry(aggregates),
+        clock: systemClock,
+        store,
+        queue: hear,
+        notices: new InProcessNotices(),
         leases: new HeldLeases(new PostgresLeaseStore(database.pool), {
           owner: randomBytes(8).toString('hex'),
         }),

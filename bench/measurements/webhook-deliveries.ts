@@ -34,7 +34,9 @@ export const measureHttp = withReceivers(async (server, receivers, effort) => {
   })
   return [
     {
-      ...{ work: 'webhooks raised and delivered to one receiver over http', unit: 'per second', ours },
+      work: 'webhooks raised and delivered to one receiver over http',
+      unit: 'per second',
+      ours,
       peer: { name: 'graphile-worker or pg-boss, the faster', rounds: fasterOf(graphile, boss) },
       target: { kind: 'at least', ratio: 1.2, unit: 'times' },
     },
@@ -83,7 +85,9 @@ export const measureSilent = withReceivers(async (server, receivers, effort) => 
   return [
     {
       work: `the same to ${hosts.length} hosts of ${TENANTS} tenants, with ${silent.length} silent ones beside them`,
-      ...{ unit: 'per second', ours: beside, peer: { name: 'without the silent ones', rounds: alone } },
+      unit: 'per second',
+      ours: beside,
+      peer: { name: 'without the silent ones', rounds: alone },
       target: { kind: 'at least', ratio: 0.8, unit: 'percent' },
     },
   ]
@@ -96,8 +100,11 @@ export const measureLatency = withReceivers(async (server, receivers, effort) =>
   })
   return [
     {
-      ...{ work: `commit of an event to its first post, ${RATE} events per second, p50`, unit: 'ms', ours },
-      ...{ peer: null, target: { kind: 'below', value: 50 } },
+      work: `commit of an event to its first post, ${RATE} events per second, p50`,
+      unit: 'ms',
+      ours,
+      peer: null,
+      target: { kind: 'below', value: 50 },
     },
   ]
 })
@@ -117,7 +124,9 @@ async function graphileWorker(server: BenchServer, receivers: ReceiverProcess, s
   const sender = benchSender(true)
   const runner = await run({
     connectionString: await newDatabase(server, 'graphile'),
-    ...{ concurrency: AT_ONCE, maxPoolSize: 20, noHandleSignals: true },
+    concurrency: AT_ONCE,
+    maxPoolSize: 20,
+    noHandleSignals: true,
     taskList: { deliver: () => post(sender, `${receivers.http}/ok`) },
     logger: new Logger(() => () => undefined),
   })

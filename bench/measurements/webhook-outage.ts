@@ -67,7 +67,9 @@ export async function measureOutage(server: BenchServer, effort: Effort): Promis
         work:
           `${count(deliveries)} deliveries over ${count(subscriptions)} subscriptions through an outage of an hour, ` +
           'all sent: growth of the resident size',
-        ...{ unit: 'MiB', ours: late, peer: { name: 'in the second fifth of the time', rounds: early } },
+        unit: 'MiB',
+        ours: late,
+        peer: { name: 'in the second fifth of the time', rounds: early },
         target: { kind: 'at most', ratio: 1.1 },
         note: `${count(attempts)} attempts in ${Math.round(seconds)} s; ${Math.round(Math.max(...sizes))} MiB at the highest`,
       },
@@ -96,7 +98,8 @@ async function survive(url: string, receivers: ReceiverProcess, tenants: number)
   const raisedAt = Date.now()
   let now = raisedAt
   const deliveries = await openOurDeliveries(url, {
-    ...{ isPlain: true, clock: { kind: 'virtual', now: () => now } },
+    isPlain: true,
+    clock: { kind: 'virtual', now: () => now },
   })
   const { hosts } = receivers
   const ids = Array.from({ length: tenants }, newTenant)

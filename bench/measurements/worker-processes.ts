@@ -111,7 +111,8 @@ async function openFleet(given: Readonly<Record<string, string>>): Promise<Fleet
     DATA_DIR: dataDir,
     MASTER_KEY: randomBytes(32).toString('base64'),
     // faults, with which the backlog is held back, are for the virtual clock alone
-    ...{ CLOCK: 'virtual', NODE_ENV: '' },
+    CLOCK: 'virtual',
+    NODE_ENV: '',
     ...given,
   }
   const front = await startService({ ...env, ROLES: 'api,projector' })
@@ -166,8 +167,12 @@ async function isWorkDone(addresses: ServiceAddresses): Promise<boolean> {
 async function submit({ core }: ServiceAddresses, who: Participants, file: number): Promise<void> {
   // people who were reported before: their keys are there, and what is measured is the pipeline
   const employees = Array.from({ length: ROWS_PER_FILE }, (_, n) => ({
-    ...{ employee_id: `worker-${n}`, first_name: `First${n % 97}`, last_name: `Last${n % 1009}` },
-    ...{ class_code: '8810', state: 'CA', gross_wages: 1500 + ((n + file) % 4000) / 4 },
+    employee_id: `worker-${n}`,
+    first_name: `First${n % 97}`,
+    last_name: `Last${n % 1009}`,
+    class_code: '8810',
+    state: 'CA',
+    gross_wages: 1500 + ((n + file) % 4000) / 4,
   }))
   const response = await fetch(`${core}/api/v1/payroll/reports`, {
     method: 'POST',

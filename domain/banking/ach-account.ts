@@ -104,8 +104,12 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       const { verified, account, created_at } = event.data
       return {
         ...event.data,
-        ...{ status: verified ? 'active' : 'unverified', verification: null, return_code: null },
-        ...{ account_refs: [account.account_ref], updated_at: created_at, deleted_at: null },
+        status: verified ? 'active' : 'unverified',
+        verification: null,
+        return_code: null,
+        account_refs: [account.account_ref],
+        updated_at: created_at,
+        deleted_at: null,
       }
     }
     const known = state!
@@ -134,7 +138,9 @@ export const achAccount: Decider<AchAccount | null, AchAccountCommand, AchAccoun
       }
       case 'AchAccountVerified':
         return {
-          ...{ ...before, status: 'active', verified: true },
+          ...before,
+          status: 'active',
+          verified: true,
           ...(event.data.verification_id === null
             ? {}
             : { verification: verification({ state: 'verified' }) }),

@@ -71,8 +71,13 @@ export const BankDebitCreated = eventType({
   upcasters: {
     // the first version knew sessions and their instalments only
     1: (raw) => ({
-      ...{ collection_id: null, file_id: null, check_date: null, period: null },
-      ...{ bank_account_id: null, effective_date: null, metadata: {} },
+      collection_id: null,
+      file_id: null,
+      check_date: null,
+      period: null,
+      bank_account_id: null,
+      effective_date: null,
+      metadata: {},
       ...(raw as object),
       ingested_at: (raw as { created_at: string }).created_at,
     }),

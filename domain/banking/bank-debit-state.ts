@@ -55,8 +55,15 @@ export interface BankDebit extends BankDebitData<'BankDebitCreated'> {
 /** A debit that was just created. */
 const BEGUN = {
   ...({ status: 'pending', reason: null, is_released: false, is_left_out: false, held_up: [] } as const),
-  ...{ batch_closes_at: null, entry_date: null, first_entry_date: null, in_file: null, representments: 0 },
-  ...{ settlement: null, match: null, matched_with: [], return_code: null },
+  batch_closes_at: null,
+  entry_date: null,
+  first_entry_date: null,
+  in_file: null,
+  representments: 0,
+  settlement: null,
+  match: null,
+  matched_with: [],
+  return_code: null,
 }
 
 /** What a debit is after an event. */
@@ -111,8 +118,14 @@ export function evolve(state: BankDebit | null, event: BankDebitEvent): BankDebi
       const { batch_closes_at, effective_date: entry_date, representment } = event.data
       const nothing = { settlement: null, match: null, return_code: null, in_file: null }
       return {
-        ...{ ...before, ...nothing, status: 'Scheduled', batch_closes_at, entry_date },
-        ...{ is_left_out: false, held_up: [], representments: representment },
+        ...before,
+        ...nothing,
+        status: 'Scheduled',
+        batch_closes_at,
+        entry_date,
+        is_left_out: false,
+        held_up: [],
+        representments: representment,
       }
     }
   }

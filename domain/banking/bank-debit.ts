@@ -271,8 +271,13 @@ function represent(
   }
   return [
     BankDebitRepresented.of({
-      ...{ leg_id, representment: representments + 1, batch_closes_at: isoTime(closesAt) },
-      ...{ effective_date: entryDate, settlement_type: state.settlement_type, note, at: isoTime(at) },
+      leg_id,
+      representment: representments + 1,
+      batch_closes_at: isoTime(closesAt),
+      effective_date: entryDate,
+      settlement_type: state.settlement_type,
+      note,
+      at: isoTime(at),
     }),
   ]
 }
@@ -288,8 +293,11 @@ function report(
   const settled_on = settles ? (transmissionDate ?? effectiveDate ?? utcDate(at)) : null
   return [
     BankDebitReported.of({
-      ...{ leg_id: state.leg_id, processor_status: processorStatus },
-      ...{ transmission_date: transmissionDate, effective_date: effectiveDate, settled_on },
+      leg_id: state.leg_id,
+      processor_status: processorStatus,
+      transmission_date: transmissionDate,
+      effective_date: effectiveDate,
+      settled_on,
       at: isoTime(at),
     }),
   ]
@@ -305,8 +313,13 @@ function match(
   if (state.match !== null && confidence !== 'high') return doesNotFit(state, 'matched')
   return [
     BankDebitMatched.of({
-      ...{ leg_id: state.leg_id, match_id: matchId, bank_transaction_id: bankTransactionId },
-      ...{ bank_date: bankDate, confidence, matcher_version: MATCHER_VERSION, at: isoTime(at) },
+      leg_id: state.leg_id,
+      match_id: matchId,
+      bank_transaction_id: bankTransactionId,
+      bank_date: bankDate,
+      confidence,
+      matcher_version: MATCHER_VERSION,
+      at: isoTime(at),
     }),
   ]
 }

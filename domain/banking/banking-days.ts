@@ -18,7 +18,11 @@ const THURSDAY = 4
 
 const newYork = new Intl.DateTimeFormat('en-CA', {
   timeZone: NEW_YORK,
-  ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', hourCycle: 'h23' },
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+  hour: '2-digit',
+  hourCycle: 'h23',
 })
 
 /** True when banks work on a day. */

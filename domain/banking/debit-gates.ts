@@ -26,7 +26,8 @@ const POLICY_INACTIVE: Stop = { gate: 'billing', status: 'failed', reason: 'poli
 const COLLECTED_BEFORE: Stop = { gate: 'legacy', status: 'legacy_collected', reason: 'legacy_collected' }
 const BEFORE_CUTOFF: Stop = { gate: 'cutoff', status: 'cancelled', reason: 'before_forward_cutoff' }
 const UNUSUAL_AMOUNT: Stop = {
-  ...{ gate: 'anomaly', status: 'quarantined' },
+  gate: 'anomaly',
+  status: 'quarantined',
   reason: 'amount_anomaly_above_100pct_of_recent_average',
 }
 

@@ -77,7 +77,11 @@ export const legacyImport: Decider<LegacyImport, StoreRows, LegacyImportEvent> =
     const fresh = rows.filter((row) => standingOf(state, row) === 'fresh')
     if (fresh.length === 0) return [] satisfies readonly LegacyImportEvent[] | Rejection
     const imported = LegacyCollectionsImported.of({
-      ...{ import_id, tenant_id, environment, rows: fresh, at: isoTime(at) },
+      import_id,
+      tenant_id,
+      environment,
+      rows: fresh,
+      at: isoTime(at),
     })
     return state.begun ? [imported] : [LegacyImportBegun.of({ import_id, name, at: isoTime(at) }), imported]
   },
@@ -128,7 +132,11 @@ export function recordOf(chunk: ImportedChunk, line: number): RecordedLegacyColl
   const { line: _line, ...fields } = row
   const { import_id, tenant_id, environment, at } = chunk
   return {
-    ...{ transaction_id: importedId(import_id, line), tenant_id, environment, ...fields },
-    ...{ import: { import_id, line }, recorded_at: at },
+    transaction_id: importedId(import_id, line),
+    tenant_id,
+    environment,
+    ...fields,
+    import: { import_id, line },
+    recorded_at: at,
   }
 }

@@ -167,8 +167,14 @@ export const financingSession: Decider<
       case 'FinancingRequested': {
         const { request_fingerprint, insured, requested_at: updated_at } = event.data
         const request: FinancingRequest = {
-          ...{ request_fingerprint, insured, status: 'pending', attempts: 0, is_sending: false },
-          ...{ provider_request_id: null, hold_reason: null, quotes: [] },
+          request_fingerprint,
+          insured,
+          status: 'pending',
+          attempts: 0,
+          is_sending: false,
+          provider_request_id: null,
+          hold_reason: null,
+          quotes: [],
         }
         return { ...before, request, updated_at }
       }

@@ -127,8 +127,13 @@ export const checkoutSettings: Decider<Checkout, CheckoutSettingsCommand, Checko
   category: 'checkoutSettings',
   events,
   initialState: {
-    ...{ settings: DEFAULT_CHECKOUT, config_version: 0, web_address_proof: null, unproven_since: null },
-    ...{ page_patterns: [], logo_id: null, logo_problem: null },
+    settings: DEFAULT_CHECKOUT,
+    config_version: 0,
+    web_address_proof: null,
+    unproven_since: null,
+    page_patterns: [],
+    logo_id: null,
+    logo_problem: null,
   },
   evolve(state, event) {
     switch (event.type) {
@@ -146,7 +151,9 @@ export const checkoutSettings: Decider<Checkout, CheckoutSettingsCommand, Checko
         const isSame = isSameAddress(settings, state.settings)
         const isSameLogo = settings.logo_url === state.settings.logo_url
         return {
-          ...{ settings, config_version, page_patterns: patternsAfter(state, settings) },
+          settings,
+          config_version,
+          page_patterns: patternsAfter(state, settings),
           web_address_proof: isSame ? state.web_address_proof : null,
           unproven_since: isSame ? state.unproven_since : null,
           ...(isSameLogo ? { logo_id, logo_problem } : { logo_id: null, logo_problem: null }),

@@ -114,7 +114,10 @@ export function requestRefund(
   }
   return [
     PaymentLinkRefundRequested.of({
-      ...{ payment_link_id, refund_id, amount_cents: amountCents ?? left, reason },
+      payment_link_id,
+      refund_id,
+      amount_cents: amountCents ?? left,
+      reason,
       requested_at: isoTime(at),
     }),
   ]
@@ -143,7 +146,10 @@ export function settleRefund(
   const { amount_cents, reason } = refund
   return [
     PaymentLinkRefunded.of({
-      ...{ payment_link_id, refund_id, amount_cents, reason },
+      payment_link_id,
+      refund_id,
+      amount_cents,
+      reason,
       refunded_cents: refundedCents(state) + amount_cents,
       processor_refund_id,
       refunded_at: isoTime(at),

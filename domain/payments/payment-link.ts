@@ -259,8 +259,12 @@ function pay(
     }
     return [
       PaymentLinkPaid.of({
-        ...{ payment_link_id, payment_id: paymentId, amount_cents, paid_at },
-        ...{ processor_payment_id: processorPaymentId, payment_method_id: paymentMethodId },
+        payment_link_id,
+        payment_id: paymentId,
+        amount_cents,
+        paid_at,
+        processor_payment_id: processorPaymentId,
+        payment_method_id: paymentMethodId,
         late: !isOpen(statusAt(state, now)),
         simulated: processorPaymentId === null,
       }),

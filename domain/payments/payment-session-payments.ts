@@ -152,8 +152,12 @@ function pay(
     return reject('conflict', 'checkout_closed', 'The checkout was closed: nobody can pay by it any more')
   }
   const payment = {
-    ...{ payment_session_id, payment_id, checkout_id: checkoutId },
-    ...{ processor_payment_id: processorPaymentId, amount_cents: amountCents, paid_at: isoTime(at) },
+    payment_session_id,
+    payment_id,
+    checkout_id: checkoutId,
+    processor_payment_id: processorPaymentId,
+    amount_cents: amountCents,
+    paid_at: isoTime(at),
   }
   const differed =
     amountCents === asked_cents ? [] : [PaymentSessionAmountDiffered.of({ ...payment, asked_cents })]

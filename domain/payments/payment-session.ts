@@ -137,7 +137,9 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         return confirmed(before, event.data)
       case 'PaymentSessionPlanStopped':
         return {
-          ...{ ...before, plan_stopped: true, disabled_by: event.data.disabled_by ?? null },
+          ...before,
+          plan_stopped: true,
+          disabled_by: event.data.disabled_by ?? null,
           updated_at: event.data.at,
         }
       case 'PaymentSessionCancelled': {
@@ -217,7 +219,9 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         const reason = isDownPayment ? 'down_payment_returned' : 'account_disabled'
         return [
           PaymentSessionPlanStopped.of({
-            ...{ payment_session_id, reason, ...(disabled_by && { disabled_by }) },
+            payment_session_id,
+            reason,
+            ...(disabled_by && { disabled_by }),
             at: isoTime(at),
           }),
         ]
@@ -241,7 +245,9 @@ export const paymentSession: Decider<PaymentSession | null, PaymentSessionComman
         if (refusal) return refusal
         if (openCheckouts(state).length > 0) return checkoutsOpen()
         const replaced = PaymentSessionReplaced.of({
-          ...{ payment_session_id, replaced_by, replaced_at: isoTime(at) },
+          payment_session_id,
+          replaced_by,
+          replaced_at: isoTime(at),
         })
         // one whose time is over stays expired, whether or not that was recorded
         const isOver = isAwaited(state.status) && sessionStatusAt(state, at) === 'expired'
@@ -310,16 +316,21 @@ function begun(data: DataOf<'PaymentSessionCreated'>): PaymentSession {
   return {
     ...data,
     status: 'pending',
-    ...{ invitations: [], checkouts: [], payments: [], minted: [], confirmed_by: [] },
-    ...{
-      debit: null,
-      plan_stopped: false,
-      disabled_by: null,
-      held_up: [],
-      paid_late: false,
-      replaced_by: null,
-    },
-    ...{ last_failed_at: null, opened_at: null, paid_at: null, cancelled_at: null },
+    invitations: [],
+    checkouts: [],
+    payments: [],
+    minted: [],
+    confirmed_by: [],
+    debit: null,
+    plan_stopped: false,
+    disabled_by: null,
+    held_up: [],
+    paid_late: false,
+    replaced_by: null,
+    last_failed_at: null,
+    opened_at: null,
+    paid_at: null,
+    cancelled_at: null,
     updated_at: data.created_at,
   }
 }

@@ -213,8 +213,11 @@ function failed(
 function toldAs({ processorPaymentId, amountCents, at }: ToldCharge, state: Subscription, number: number) {
   const { subscription_id } = state
   return {
-    ...{ subscription_id, number, processor_payment_id: processorPaymentId },
-    ...{ amount_cents: amountCents, at: isoTime(at) },
+    subscription_id,
+    number,
+    processor_payment_id: processorPaymentId,
+    amount_cents: amountCents,
+    at: isoTime(at),
   }
 }
 
@@ -233,8 +236,13 @@ function started(data: z.output<typeof SubscriptionStarted.schema>): Subscriptio
   const { first_charge_paid, started_at: at, amount_cents } = data
   return {
     ...data,
-    ...{ status: statusAtStart(data), status_at: null },
-    ...{ updated_at: at, cancellation: null, held_up: [], ended: null, paid_again: [] },
+    status: statusAtStart(data),
+    status_at: null,
+    updated_at: at,
+    cancellation: null,
+    held_up: [],
+    ended: null,
+    paid_again: [],
     tried: first_charge_paid
       ? [{ number: 1, paid: { at, amount_cents, processor_payment_id: null }, failures: [] }]
       : [],

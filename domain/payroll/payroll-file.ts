@@ -270,9 +270,15 @@ function completedFile(
   const { employer_id, policy_id, policy_number, row_count, period } = received!
   const premium_cents = premium.cents + lastPremiumCents
   return {
-    ...{ employer_id, policy_id, policy_number, row_count },
-    ...{ green_rows: validated.green, red_rows: validated.red },
-    ...{ auditable_cents: wages.cents, premium_cents, period },
+    employer_id,
+    policy_id,
+    policy_number,
+    row_count,
+    green_rows: validated.green,
+    red_rows: validated.red,
+    auditable_cents: wages.cents,
+    premium_cents,
+    period,
     ...debited(premium_cents, debitAccountId),
   }
 }

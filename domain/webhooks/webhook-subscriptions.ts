@@ -262,7 +262,8 @@ export const webhookSubscriptions: Decider<
     const { registrations } = state
     if (event.type === 'WebhookSubscriptionRegistered') {
       return {
-        ...{ revision, registrations: counted(registrations, event.data.at) },
+        revision,
+        registrations: counted(registrations, event.data.at),
         subscriptions: [...state.subscriptions, registered(event.data)],
       }
     }
@@ -274,7 +275,8 @@ export const webhookSubscriptions: Decider<
     const change = changeBy(event, revision)
     const counts = event.type !== 'WebhookSubscriptionDisabled'
     return {
-      ...{ revision, registrations },
+      revision,
+      registrations,
       subscriptions: state.subscriptions.map((one) =>
         one._id === subscription_id
           ? { ...one, ...change, ...(counts && { changes: counted(one.changes, at) }), updated_at: at }
@@ -329,8 +331,17 @@ export const webhookSubscriptions: Decider<
 function registered(data: z.output<typeof WebhookSubscriptionRegistered.schema>): WebhookSubscription {
   const { subscription_id: _id, client_id, url, events, secret_ref, carrier_ids, employer_ids, at } = data
   return {
-    ...{ _id, client_id, url, events, status: 'active', secret_ref, scope: { carrier_ids, employer_ids } },
-    ...{ created_at: at, updated_at: at, enabled_revision: -1, changes: NEVER },
+    _id,
+    client_id,
+    url,
+    events,
+    status: 'active',
+    secret_ref,
+    scope: { carrier_ids, employer_ids },
+    created_at: at,
+    updated_at: at,
+    enabled_revision: -1,
+    changes: NEVER,
   }
 }
 

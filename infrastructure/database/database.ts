@@ -211,7 +211,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     },
     listen: async (channel, handler) => {
       const stop = await listen({
-        ...{ channel, handler, log },
+        channel,
+        handler,
+        log,
         connect: (onLost) => connect({ purpose: 'listener', onLost }),
       })
       listeners.add(stop)

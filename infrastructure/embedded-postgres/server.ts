@@ -126,7 +126,10 @@ export async function launch(
     )
   }
   return {
-    ...{ port, exited, recentLines, stop },
+    port,
+    exited,
+    recentLines,
+    stop,
     async ready() {
       const deadline = Date.now() + READY_TIMEOUT_MS
       while (!hasEnded && Date.now() < deadline) {

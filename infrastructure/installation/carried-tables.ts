@@ -33,8 +33,13 @@ const TABLES: readonly CarriedTable[] = [
     carry: (row) =>
       row.state === 'leased' || row.state === 'held'
         ? {
-            ...{ ...row, state: row.again === 't' ? 'later' : 'due', again: 'f', held_at: null },
-            ...{ lease_owner: null, lease_until: null, lease_token: null },
+            ...row,
+            state: row.again === 't' ? 'later' : 'due',
+            again: 'f',
+            held_at: null,
+            lease_owner: null,
+            lease_until: null,
+            lease_token: null,
           }
         : row,
   },

@@ -16,7 +16,9 @@ export async function rowsAsColumns(
   columns: TableDefinition['columns'],
 ): Promise<readonly Buffer[]> {
   const arrays = Object.entries(columns).map(([name, type]) => ({
-    ...{ name, isJson: type === 'jsonb', array: new BinaryArray('text') },
+    name,
+    isJson: type === 'jsonb',
+    array: new BinaryArray('text'),
   }))
   const slice = new TimeSlice()
   for (const [index, row] of rows.entries()) {

@@ -28,7 +28,10 @@ export class CheckedAgent extends Agent {
   /** @param extraCa PEM text of further authorities. */
   constructor(guard: Pick<TargetGuard, 'addressesOf'>, extraCa: string | null) {
     const options: AgentOptions = {
-      ...{ keepAlive: true, maxFreeSockets: IDLE_OF_TARGET, timeout: IDLE_MS, scheduling: 'lifo' },
+      keepAlive: true,
+      maxFreeSockets: IDLE_OF_TARGET,
+      timeout: IDLE_MS,
+      scheduling: 'lifo',
       // one for all connections: each would read all certificates again
       secureContext: createSecureContext(extraCa === null ? {} : { ca: [...rootCertificates, extraCa] }),
     }

@@ -71,7 +71,8 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
     for (let from = 0; from < rows; from += ROWS_AT_ONCE) {
       const part = <Item>(all: readonly Item[]) => all.slice(from, from + ROWS_AT_ONCE)
       await this.#pool.query({
-        ...{ name: 'webhooks/add', text: ADD },
+        name: 'webhooks/add',
+        text: ADD,
         values: [
           ...columns(part(events), 'eventId', 'tenantId', 'environment', 'eventType', 'body', 'createdAt'),
           ...columns(part(deliveries), 'deliveryId', 'eventId', 'subscriptionId', 'createdAt'),
@@ -130,7 +131,9 @@ export class PostgresDeliveryRecords implements DeliveryRecords {
 
   async list(subscriptionId: string, limit: number): Promise<readonly DeliveryRecord[]> {
     const { rows } = await this.#pool.query<Row>({
-      ...{ name: 'webhooks/list', text: LIST, values: [subscriptionId, limit] },
+      name: 'webhooks/list',
+      text: LIST,
+      values: [subscriptionId, limit],
     })
     return rows.map(recordOf)
   }

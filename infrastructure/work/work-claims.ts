@@ -75,7 +75,10 @@ export function claimParameters({ owner, leaseMs, kinds }: Parameters<WorkStore[
 function askedOf({ processManager, kind, slots, perKey = slots, busy, after }: KindToClaim) {
   const saturated = [...(busy?.values() ?? [])].filter((taken) => taken >= perKey).length
   return {
-    ...{ process_manager: processManager, kind, slots, per_key: perKey },
+    process_manager: processManager,
+    kind,
+    slots,
+    per_key: perKey,
     busy: Object.fromEntries(busy ?? []),
     visits: slots + saturated,
     // the least text behind it

@@ -259,7 +259,9 @@ export class PostgresWorkStore implements WorkStore {
              GROUP BY process_manager, kind ORDER BY process_manager, kind`,
     })
     return result.rows.map(({ process_manager: processManager, kind, count }) => ({
-      ...{ processManager, kind, count },
+      processManager,
+      kind,
+      count,
     }))
   }
 

@@ -84,7 +84,8 @@ async function openDatabases(
   // one database may go by two addresses
   const to = (await isSameDatabase(from, other)) ? from : other
   return new PostgresMovedDatabase({
-    ...{ from, to },
+    from,
+    to,
     engines: { source: logs.from.engine, target: logs.to.engine },
     masterKeys: masterKeysFor(given.to, given.from, env),
   })

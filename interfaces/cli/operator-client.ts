@@ -113,7 +113,9 @@ function limitOf({ requestTimeout }: OperatorOptions): Partial<Limit> {
  */
 export async function operatorToken(io: CliIo, options: OperatorOptions): Promise<string> {
   const token = secretOf(io, {
-    ...{ option: '--token', given: options.token, givenFile: options.tokenFile },
+    option: '--token',
+    given: options.token,
+    givenFile: options.tokenFile,
     variable: 'OPERATOR_TOKEN',
   })
   if (token !== null) return token

@@ -80,7 +80,9 @@ function signatureOf(secret: string, text: string): Record<string, string> {
 
 async function clientSecretOf(io: CliIo, options: PartnerOptions): Promise<string> {
   const secret = secretOf(io, {
-    ...{ option: '--client-secret', given: options.clientSecret, givenFile: options.clientSecretFile },
+    option: '--client-secret',
+    given: options.clientSecret,
+    givenFile: options.clientSecretFile,
     variable: 'COMPSTREAM_CLIENT_SECRET',
   })
   if (secret !== null) return secret

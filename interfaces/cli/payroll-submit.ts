@@ -147,7 +147,9 @@ class CoreClient {
 
 async function clientSecretOf(io: CliIo, file: string, options: SubmitOptions): Promise<string> {
   const secret = secretOf(io, {
-    ...{ option: '--client-secret', given: options.clientSecret, givenFile: options.clientSecretFile },
+    option: '--client-secret',
+    given: options.clientSecret,
+    givenFile: options.clientSecretFile,
     variable: 'COMPSTREAM_CLIENT_SECRET',
   })
   if (secret !== null) return secret
@@ -159,7 +161,9 @@ async function clientSecretOf(io: CliIo, file: string, options: SubmitOptions): 
 
 function agentKeyOf(io: CliIo, options: SubmitOptions): string | null {
   return secretOf(io, {
-    ...{ option: '--agent-key', given: options.agentKey, givenFile: options.agentKeyFile },
+    option: '--agent-key',
+    given: options.agentKey,
+    givenFile: options.agentKeyFile,
     variable: 'COMPSTREAM_AGENT_KEY',
   })
 }

@@ -147,7 +147,9 @@ function forget(seen: Set<string>): void {
 
 function givenSecret(io: CliIo, { webhookSecret, webhookSecretFile }: ListenOptions): string | null {
   const secret = secretOf(io, {
-    ...{ option: '--webhook-secret', given: webhookSecret, givenFile: webhookSecretFile },
+    option: '--webhook-secret',
+    given: webhookSecret,
+    givenFile: webhookSecretFile,
     variable: 'COMPSTREAM_WEBHOOK_SECRET',
   })
   if (secret !== null && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) {
@@ -172,7 +174,9 @@ function post(url: string, secret: string, delivery: Delivery): Promise<Posted> 
       resolve(posted)
     }
     const request = (url.startsWith('https:') ? https : http).request(url, {
-      ...{ method: 'POST', headers, agent: false },
+      method: 'POST',
+      headers,
+      agent: false,
     })
     const timer = setTimeout(() => {
       end(isConnected ? { failure: `no answer within ${ANSWER_MS / 1000} s` } : 'unreached')

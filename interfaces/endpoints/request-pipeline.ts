@@ -62,7 +62,14 @@ async function run<Host>(
   const body = checked(endpoint, endpoint.bodyFor?.(caller, sent) ?? endpoint.body, sent)
   const { requestId } = received
   const call = {
-    ...{ host, caller, params, query, body, sent, key, requestId },
+    host,
+    caller,
+    params,
+    query,
+    body,
+    sent,
+    key,
+    requestId,
     isHead: request.method === 'HEAD',
     lines: (atOnce: number) => linesOf(request, atOnce),
     get signal() {

@@ -45,8 +45,15 @@ export const achAccountEndpoints = [
       const { account, routing_last4, status, verified, bank_name, owner_type, owner_id } = after
       const { account_last4, account_type } = account
       return {
-        ...{ _id: ach_account_id, account_last4, routing_last4, status, verified },
-        ...{ bank_name, account_type, owner_type, owner_id },
+        _id: ach_account_id,
+        account_last4,
+        routing_last4,
+        status,
+        verified,
+        bank_name,
+        account_type,
+        owner_type,
+        owner_id,
       }
     },
   }),

@@ -218,7 +218,20 @@ function shown(file: BankFile) {
   const { name = null, sha256 = null, bytes = null, first_trace = null, last_trace = null } = content ?? {}
   const { debit_cents = null, credit_cents = null } = content ?? {}
   return {
-    ...{ file_id, name, status, answer: answerOf(file), batch_closes_at, part, sha256, bytes },
-    ...{ first_trace, last_trace, debit_cents, credit_cents, batches, note, updated_at },
+    file_id,
+    name,
+    status,
+    answer: answerOf(file),
+    batch_closes_at,
+    part,
+    sha256,
+    bytes,
+    first_trace,
+    last_trace,
+    debit_cents,
+    credit_cents,
+    batches,
+    note,
+    updated_at,
   }
 }

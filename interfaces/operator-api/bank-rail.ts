@@ -178,7 +178,10 @@ export const bankRailEndpoints = [
       const { credit_id, match } = received.credit
       const { legId: leg_id = null, confidence = null } = match ?? {}
       return new Answer(received.isNew ? 201 : 200, {
-        ...{ credit_id, matched: match !== null, leg_id, confidence },
+        credit_id,
+        matched: match !== null,
+        leg_id,
+        confidence,
       })
     },
   }),
@@ -200,8 +203,15 @@ async function told(call: DebitCall, report: RailReport) {
 function shown(debit: BankDebit) {
   const { leg_id, status, reason, amount_cents, entry_date, batch_closes_at, return_code } = debit
   return {
-    ...{ transaction_id: leg_id, leg_id, status, reason, amount_cents },
-    ...{ effective_date: effectiveDateOf(debit), entry_date, batch_closes_at, return_code },
+    transaction_id: leg_id,
+    leg_id,
+    status,
+    reason,
+    amount_cents,
+    effective_date: effectiveDateOf(debit),
+    entry_date,
+    batch_closes_at,
+    return_code,
     settled_on: debit.settlement?.settled_on ?? null,
     matched: debit.match !== null,
   }
@@ -210,8 +220,16 @@ function shown(debit: BankDebit) {
 /** A record of the legacy service, which the bank reports on as on any debit. */
 function shownRecord({ transaction_id, status, premium_cents, period_end, return_code }: LegacyCollection) {
   return {
-    ...{ transaction_id, leg_id: transaction_id, status, amount_cents: premium_cents, return_code },
-    ...{ reason: null, effective_date: period_end, entry_date: null, batch_closes_at: null },
-    ...{ settled_on: null, matched: false },
+    transaction_id,
+    leg_id: transaction_id,
+    status,
+    amount_cents: premium_cents,
+    return_code,
+    reason: null,
+    effective_date: period_end,
+    entry_date: null,
+    batch_closes_at: null,
+    settled_on: null,
+    matched: false,
   }
 }

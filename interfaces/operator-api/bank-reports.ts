@@ -147,7 +147,19 @@ function shown(report: BankReport) {
   const { report_id, name, names, status, sha256, bytes, counts, parked, resolved, refusal, at } = report
   const { format = null, items = 0, applied = 0, repeated = 0 } = counts ?? {}
   return {
-    ...{ report_id, name, names, status, format, items, applied, repeated, parked, resolved, refusal },
-    ...{ sha256, bytes, received_at: at },
+    report_id,
+    name,
+    names,
+    status,
+    format,
+    items,
+    applied,
+    repeated,
+    parked,
+    resolved,
+    refusal,
+    sha256,
+    bytes,
+    received_at: at,
   }
 }

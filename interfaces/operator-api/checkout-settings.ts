@@ -193,11 +193,15 @@ function shown({ app }: Pick<OperatorHost, 'app'>, tenant_id: string, checkout: 
   const { web_address } = settings
   const challenge = web_address === null ? null : challengeOf(app, tenant_id, web_address)
   return {
-    ...{ tenant_id, ...settings, config_version, web_address_verified: web_address_proof !== null },
+    tenant_id,
+    ...settings,
+    config_version,
+    web_address_verified: web_address_proof !== null,
     web_address_challenge: challenge && {
       dns: { type: 'TXT' as const, ...challenge.dns },
       file: challenge.file,
     },
-    ...{ logo_copied: logo_id !== null, logo_problem },
+    logo_copied: logo_id !== null,
+    logo_problem,
   }
 }

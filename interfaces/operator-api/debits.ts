@@ -128,9 +128,23 @@ function shown(debit: BankDebit) {
   const { status, reason, amount_cents, entry_date, batch_closes_at, return_code } = debit
   const { ingested_at, created_at, updated_at } = debit
   return {
-    ...{ transaction_id: leg_id, tenant_id, environment, employer_id, carrier_id, policy_id, source },
-    ...{ status, reason, amount_cents, account_last4: account.account_last4 },
-    ...{ effective_date: effectiveDateOf(debit), entry_date, batch_closes_at, return_code },
-    ...{ ingested_at, created_at, updated_at },
+    transaction_id: leg_id,
+    tenant_id,
+    environment,
+    employer_id,
+    carrier_id,
+    policy_id,
+    source,
+    status,
+    reason,
+    amount_cents,
+    account_last4: account.account_last4,
+    effective_date: effectiveDateOf(debit),
+    entry_date,
+    batch_closes_at,
+    return_code,
+    ingested_at,
+    created_at,
+    updated_at,
   }
 }

@@ -150,8 +150,11 @@ export const legacyCollectionEndpoints = [
       if (!progress) throw notFound(`No line of an import ${import_id} is stored`)
       const { begun, lines, updated_at } = progress
       return {
-        ...{ import_id, stored: lines.size, last_line: lines.last },
-        ...{ begun_at: begun!.at, updated_at: updated_at! },
+        import_id,
+        stored: lines.size,
+        last_line: lines.last,
+        begun_at: begun!.at,
+        updated_at: updated_at!,
       }
     },
   }),
@@ -178,7 +181,9 @@ async function shown(app: Pick<Application, 'log' | 'registry'>, record: LegacyC
   const { changes: _changes, import: source, ...fields } = record
   const { status, period_end } = fields
   return {
-    ...{ ...fields, status_group: legacyGroupOf(status), created_at: datedAt(period_end) },
+    ...fields,
+    status_group: legacyGroupOf(status),
+    created_at: datedAt(period_end),
     import: source && { ...source, import_id: await importNameOf(app, source.import_id) },
   }
 }

@@ -119,9 +119,13 @@ export const moneyEndpoints = [
     async handle({ host, params }) {
       const found = accepted(await balancesOf(host.app, params.carrier_id))
       return found.map(({ environment, balances }) => ({
-        ...{ environment, due_cents: balances.due, in_file_cents: balances.in_file },
-        ...{ at_bank_cents: balances.at_bank, received_cents: balances.received },
-        ...{ returned_cents: balances.returned, unmatched_cents: balances.unmatched },
+        environment,
+        due_cents: balances.due,
+        in_file_cents: balances.in_file,
+        at_bank_cents: balances.at_bank,
+        received_cents: balances.received,
+        returned_cents: balances.returned,
+        unmatched_cents: balances.unmatched,
       }))
     },
   }),
@@ -225,8 +229,13 @@ function shownRates({ tenant_id, environment, from, to, ...counted }: Originator
     }
   }
   return {
-    ...{ tenant_id, environment, from, to, entries: counted.entries },
-    ...{ unauthorized: rateOf('unauthorized'), administrative: rateOf('administrative') },
+    tenant_id,
+    environment,
+    from,
+    to,
+    entries: counted.entries,
+    unauthorized: rateOf('unauthorized'),
+    administrative: rateOf('administrative'),
     overall: rateOf('overall'),
   }
 }

@@ -91,7 +91,15 @@ export const webhookSubscriptionEndpoints = [
 function shown(one: subscriptions.OperatedSubscription) {
   const { _id: subscription_id, tenant_id, environment, client_id, url, events, status, failure_count } = one
   return {
-    ...{ subscription_id, tenant_id, environment, client_id, url, events, status, failure_count },
-    ...{ created_at: isoTime(one.created_at), updated_at: isoTime(one.updated_at) },
+    subscription_id,
+    tenant_id,
+    environment,
+    client_id,
+    url,
+    events,
+    status,
+    failure_count,
+    created_at: isoTime(one.created_at),
+    updated_at: isoTime(one.updated_at),
   }
 }

@@ -49,10 +49,15 @@ export const achAccountEndpoints = [
     handle(call) {
       const { host, caller, body } = call
       const input = {
-        ...{ ownerType: body.owner_type, ownerId: body.owner_id },
-        ...{ routingNumber: body.routing_number, accountNumber: body.account_number },
-        ...{ accountType: body.account_type, bankName: body.bank_name },
-        ...{ nickname: body.nickname, isPrimary: body.is_primary, linked: null },
+        ownerType: body.owner_type,
+        ownerId: body.owner_id,
+        routingNumber: body.routing_number,
+        accountNumber: body.account_number,
+        accountType: body.account_type,
+        bankName: body.bank_name,
+        nickname: body.nickname,
+        isPrimary: body.is_primary,
+        linked: null,
       }
       return create(keyed(call), 'POST /bank-accounts/ach', {
         create: (context) => createAchAccount(host.app, caller.client, input, context),

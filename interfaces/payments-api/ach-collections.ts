@@ -90,9 +90,13 @@ export const achCollectionEndpoints = [
       const { host, caller, body } = call
       const { app } = host
       const asked: AskedCollection = {
-        ...{ employerId: body.employerId, bankAccountId: body.bankAccountId },
+        employerId: body.employerId,
+        bankAccountId: body.bankAccountId,
         entries: body.policyCollections.map(({ policyId, totalInDollars, description, idempotencyKey }) => ({
-          ...{ policyId, amountCents: totalInDollars, description, key: idempotencyKey },
+          policyId,
+          amountCents: totalInDollars,
+          description,
+          key: idempotencyKey,
         })),
       }
       const { caller: whose, key, context, sent } = keyed(call)
@@ -101,8 +105,11 @@ export const achCollectionEndpoints = [
         return new Answer(202, shown(collection), { replayed: !isNew })
       }
       const request = {
-        ...{ caller: whose, operation: 'POST /ach/collections', key },
-        ...{ requestHash: await requestHash(sent), context },
+        caller: whose,
+        operation: 'POST /ach/collections',
+        key,
+        requestHash: await requestHash(sent),
+        context,
         check: () => refuseCollection(app, caller.client, asked),
       }
       const outcome = await runClaimed(app, request, async (within) => {
@@ -119,9 +126,14 @@ export const achCollectionEndpoints = [
 
 function shown({ collection_id, entries }: DebitCollection) {
   return {
-    ...{ success: true as const, collection_id, accepted: entries.length },
+    success: true as const,
+    collection_id,
+    accepted: entries.length,
     transactions: entries.map(({ transaction_id, policy_id, amount_cents }) => ({
-      ...{ transaction_id, policy_id, amount: amount_cents, status: 'PENDING' as const },
+      transaction_id,
+      policy_id,
+      amount: amount_cents,
+      status: 'PENDING' as const,
     })),
   }
 }

@@ -110,13 +110,11 @@ export const achDebitEndpoints = [
         return new Answer(status, body, { replayed: status === 200 })
       }
       const request = {
-        ...{
-          caller: whose,
-          operation: 'POST /ach/debits',
-          key,
-          requestHash: await requestHash(sent),
-          context,
-        },
+        caller: whose,
+        operation: 'POST /ach/debits',
+        key,
+        requestHash: await requestHash(sent),
+        context,
         check: (claimedAs: string | null) => {
           const attempt = claimedAs === null ? context : { ...context, commandId: claimedAs, mayRepeat: true }
           return refuseApiDebit(app, client, body, attempt)
@@ -217,8 +215,10 @@ export const debitSandboxEndpoints = [
       effective_date: optional(date()),
     }),
     ({ processor_status, transmission_date, effective_date }) => ({
-      ...{ verb: 'settle', processorStatus: processor_status },
-      ...{ transmissionDate: transmission_date, effectiveDate: effective_date },
+      verb: 'settle',
+      processorStatus: processor_status,
+      transmissionDate: transmission_date,
+      effectiveDate: effective_date,
     }),
   ),
   simulation(

@@ -66,15 +66,22 @@ export function shownState(transaction: Transaction) {
   if (transaction.kind === 'debit') {
     const { debit } = transaction
     return {
-      ...{ transaction_id: debit.leg_id, status: debit.status, status_group: groupOf(debit.status) },
-      ...{ reason: debit.reason, failure_reason: failureReasonOf(debit), ...moneyOf(debit) },
+      transaction_id: debit.leg_id,
+      status: debit.status,
+      status_group: groupOf(debit.status),
+      reason: debit.reason,
+      failure_reason: failureReasonOf(debit),
+      ...moneyOf(debit),
     }
   }
   const { record } = transaction
   const amount_cents = record.premium_cents
   return {
-    ...{ transaction_id: record.transaction_id, status: record.status },
-    ...{ status_group: legacyGroupOf(record.status), reason: null, failure_reason: null },
+    transaction_id: record.transaction_id,
+    status: record.status,
+    status_group: legacyGroupOf(record.status),
+    reason: null,
+    failure_reason: null,
     ...moneyOf({ ...record, ...timesOf(record), amount_cents }),
   }
 }
@@ -104,24 +111,44 @@ export function shownRow(row: LedgerRow) {
     const { debit } = row
     const { leg_id, payment_session_id, installment_number, collection_id } = debit
     return {
-      ...{ transaction_id: leg_id, leg_id, source: debit.source },
+      transaction_id: leg_id,
+      leg_id,
+      source: debit.source,
       ...(payment_session_id === null ? {} : { payment_session_id }),
       ...(installment_number === null ? {} : { installment_number }),
       ...(collection_id === null ? {} : { collection_id }),
-      ...{ status: debit.status, status_group: groupOf(debit.status) },
-      ...{ reason: debit.reason, failure_reason: failureReasonOf(debit), return_code: debit.return_code },
-      ...{ ...moneyOf(debit), currency: 'usd' as const },
-      ...{ payment_purpose: debit.payment_purpose, description: debit.description },
-      ...{ bank_account_id: debit.bank_account_id, account_last4: debit.account_last4 },
-      ...{ effective_date: debit.effective_date, metadata: debit.metadata },
+      status: debit.status,
+      status_group: groupOf(debit.status),
+      reason: debit.reason,
+      failure_reason: failureReasonOf(debit),
+      return_code: debit.return_code,
+      ...moneyOf(debit),
+      currency: 'usd' as const,
+      payment_purpose: debit.payment_purpose,
+      description: debit.description,
+      bank_account_id: debit.bank_account_id,
+      account_last4: debit.account_last4,
+      effective_date: debit.effective_date,
+      metadata: debit.metadata,
     }
   }
   const { record } = row
   return {
-    ...{ transaction_id: record.transaction_id, leg_id: record.transaction_id, source: 'legacy' as const },
-    ...{ status: record.status, status_group: legacyGroupOf(record.status) },
-    ...{ reason: null, failure_reason: null, return_code: record.return_code },
-    ...{ ...moneyOf(record), currency: 'usd' as const, payment_purpose: null, description: null },
-    ...{ bank_account_id: null, account_last4: null, effective_date: record.effective_date, metadata: {} },
+    transaction_id: record.transaction_id,
+    leg_id: record.transaction_id,
+    source: 'legacy' as const,
+    status: record.status,
+    status_group: legacyGroupOf(record.status),
+    reason: null,
+    failure_reason: null,
+    return_code: record.return_code,
+    ...moneyOf(record),
+    currency: 'usd' as const,
+    payment_purpose: null,
+    description: null,
+    bank_account_id: null,
+    account_last4: null,
+    effective_date: record.effective_date,
+    metadata: {},
   }
 }

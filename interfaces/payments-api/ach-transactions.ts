@@ -42,7 +42,9 @@ export const achTransactionEndpoints = [
       const wanted = pageOf(query)
       const { carrier_id = null, employer_id = null, policy_id = null, status, from_date, to_date } = query
       const filter = {
-        ...{ carrierId: carrier_id, employerId: employer_id, policyId: policy_id },
+        carrierId: carrier_id,
+        employerId: employer_id,
+        policyId: policy_id,
         statuses: status === undefined ? null : statusesOf(status),
         from: boundOf(from_date, 'T00:00:00.000Z'),
         to: boundOf(to_date, 'T23:59:59.999Z'),

@@ -30,8 +30,17 @@ export function showBankAccount({ account, isPrimary: primary }: ShownBankAccoun
   const { bank_account_id: _id, user_id, name, bank_name, employer_id, carrier_id } = account
   const { connection_type, status, created_at, updated_at } = account
   return {
-    ...{ _id, user_id, name, bank_name, employer_id, carrier_id },
-    ...{ connection_type, status, primary, created_at, updated_at },
+    _id,
+    user_id,
+    name,
+    bank_name,
+    employer_id,
+    carrier_id,
+    connection_type,
+    status,
+    primary,
+    created_at,
+    updated_at,
   }
 }
 
@@ -80,9 +89,20 @@ export function showAchAccount({ account, isPrimary }: ShownAchAccount) {
   const { nickname, connection_type, created_at, updated_at } = account
   const { account_last4, account_type } = account.account
   return {
-    ...{ _id, account_last4, routing_last4, status, bank_name, account_type, owner_type, owner_id },
-    ...{ nickname, is_primary: isPrimary, connection_type },
-    ...{ verified: account.verified, created_at, updated_at },
+    _id,
+    account_last4,
+    routing_last4,
+    status,
+    bank_name,
+    account_type,
+    owner_type,
+    owner_id,
+    nickname,
+    is_primary: isPrimary,
+    connection_type,
+    verified: account.verified,
+    created_at,
+    updated_at,
   }
 }
 

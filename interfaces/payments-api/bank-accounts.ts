@@ -67,7 +67,10 @@ export const bankAccountEndpoints = [
       const wanted = pageOf(query)
       const { employer_id = null, carrier_id = null, connection_type = null, status = null } = query
       const filter = {
-        ...{ employerId: employer_id, carrierId: carrier_id, connectionType: connection_type, status },
+        employerId: employer_id,
+        carrierId: carrier_id,
+        connectionType: connection_type,
+        status,
         primary: query.primary ?? null,
       }
       const { items, total } = await listBankAccounts(app, caller.client, filter, wanted)

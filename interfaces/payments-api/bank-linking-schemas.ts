@@ -45,8 +45,15 @@ export function showConnection(state: BankConnection) {
   const { connection_id: _id, item_id: bankconnect_item_id, institution_name, user_id } = state
   const { employer_id, carrier_id, status, linked_at: created_at, updated_at } = state
   return {
-    ...{ _id, bankconnect_item_id, institution_name, user_id, employer_id, carrier_id },
-    ...{ status, created_at, updated_at },
+    _id,
+    bankconnect_item_id,
+    institution_name,
+    user_id,
+    employer_id,
+    carrier_id,
+    status,
+    created_at,
+    updated_at,
   }
 }
 
@@ -120,8 +127,10 @@ export function showBalances({ item_id }: BankConnection, balances: readonly Lin
   return {
     bankconnect_item_id: item_id,
     accounts: balances.map(({ accountId, currentCents, availableCents, currency }) => ({
-      ...{ bankconnect_account_id: accountId, current_cents: currentCents },
-      ...{ available_cents: availableCents, currency },
+      bankconnect_account_id: accountId,
+      current_cents: currentCents,
+      available_cents: availableCents,
+      currency,
     })),
   }
 }
@@ -154,9 +163,16 @@ export const BankTransaction = z
 export function showTransaction(one: ShownBankTransaction) {
   const { transaction_id: _id, item_id, account_id, employer_id, amount_cents, direction } = one
   return {
-    ...{ _id, bankconnect_item_id: item_id, bankconnect_account_id: account_id, employer_id },
-    ...{ date: one.date, amount_cents, direction, currency: one.currency },
-    ...{ description: one.description, pending: one.pending },
+    _id,
+    bankconnect_item_id: item_id,
+    bankconnect_account_id: account_id,
+    employer_id,
+    date: one.date,
+    amount_cents,
+    direction,
+    currency: one.currency,
+    description: one.description,
+    pending: one.pending,
   }
 }
 

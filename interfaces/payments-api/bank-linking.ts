@@ -188,8 +188,10 @@ export const bankLinkingEndpoints = [
     summary: 'List bank connections, newest first',
     access: partner,
     query: z.object({
-      ...{ employer_id: id().optional(), carrier_id: id().optional() },
-      ...{ status: word(...CONNECTION_STATUSES).optional(), ...page },
+      employer_id: id().optional(),
+      carrier_id: id().optional(),
+      status: word(...CONNECTION_STATUSES).optional(),
+      ...page,
     }),
     answers: { 200: z.array(Connection).readonly() },
     pagination,
@@ -232,7 +234,8 @@ export const bankLinkingEndpoints = [
     async handle({ host, caller, query }) {
       const { bankconnect_account_id = null, pending } = query
       const filter = {
-        ...{ ...filterOf(query), accountId: bankconnect_account_id },
+        ...filterOf(query),
+        accountId: bankconnect_account_id,
         pending: pending ?? null,
       }
       const wanted = pageOf(query)
@@ -252,7 +255,9 @@ export const bankLinkingEndpoints = [
     async handle({ host, caller, query }) {
       const { total, debitCents, creditCents } = await totalsOf(host.app, caller.client, filterOf(query))
       return {
-        ...{ total_transactions: total, total_debits_cents: debitCents, total_credits_cents: creditCents },
+        total_transactions: total,
+        total_debits_cents: debitCents,
+        total_credits_cents: creditCents,
         net_cents: creditCents - debitCents,
       }
     },
@@ -295,9 +300,13 @@ export const bankLinkingEndpoints = [
     handle(call) {
       const { host, caller, body } = call
       const input = {
-        ...{ ownerType: body.owner_type, ownerId: body.owner_id, handle: body.access_token },
-        ...{ itemId: body.bankconnect_item_id, accountId: body.bankconnect_account_id },
-        ...{ nickname: body.nickname, isPrimary: body.is_primary },
+        ownerType: body.owner_type,
+        ownerId: body.owner_id,
+        handle: body.access_token,
+        itemId: body.bankconnect_item_id,
+        accountId: body.bankconnect_account_id,
+        nickname: body.nickname,
+        isPrimary: body.is_primary,
       }
       return create(keyed(call), 'POST /bank-accounts/ach/from-bankconnect', {
         create: (context) => createLinkedAchAccount(host.app, caller.client, input, context),

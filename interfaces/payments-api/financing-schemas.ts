@@ -45,8 +45,10 @@ const session = {
   ttl_minutes: ordinary.ttl_minutes,
   single_use: ordinary.single_use,
   created_by: ordinary.created_by,
-  ...{ total_installments: noPlan(), down_payment_percent: noPlan() },
-  ...{ down_payment_cents: noPlan(), down_payment_months: noPlan() },
+  total_installments: noPlan(),
+  down_payment_percent: noPlan(),
+  down_payment_cents: noPlan(),
+  down_payment_months: noPlan(),
 }
 
 /** The request for a financing session. */
@@ -78,7 +80,8 @@ export const financingCheckoutRequest = z.object({
     z.object({
       email: withDefault(z.boolean(), false).describe('Invite by e-mail once the checkout is ready'),
       email_to: optional(email()).describe('On the list of test recipients; default: customer.email'),
-      ...{ sms: noTexts(), sms_to: noTexts() },
+      sms: noTexts(),
+      sms_to: noTexts(),
     }),
   ),
 })
@@ -136,9 +139,12 @@ export const CreatedFinancingSession = z
 export function showCreatedFinancing(session: FinancingSession, now: number) {
   const { financing_session_id, expires_at } = session
   return {
-    ...{ id: financing_session_id, session_id: financing_session_id },
+    id: financing_session_id,
+    session_id: financing_session_id,
     status: sessionStatusAt(session, now),
-    ...{ environment: 'sandbox' as const, mode: 'embedded' as const, expires_at },
+    environment: 'sandbox' as const,
+    mode: 'embedded' as const,
+    expires_at,
   }
 }
 
@@ -226,15 +232,31 @@ export function showAsPaymentSession({
   const { error, ...sent } = invitation ? delivered(invitation) : { error: undefined }
   return {
     id: session.financing_session_id,
-    ...{ token_prefix: null, billing_method: FINANCED, mode: 'embedded', status },
-    ...{ amount_cents: session.amount_cents, line_items, expires_at, single_use },
-    ...{ host_is_custom: false, config_version },
+    token_prefix: null,
+    billing_method: FINANCED,
+    mode: 'embedded',
+    status,
+    amount_cents: session.amount_cents,
+    line_items,
+    expires_at,
+    single_use,
+    host_is_custom: false,
+    config_version,
     delivery: 'to' in sent ? [{ ...sent, ...(error && { reason: error }) }] : [],
     delivery_ok: invitation?.status !== 'failed',
-    ...{ employer_id: session.employer_id, policy_id: session.policy_id, carrier_id: session.carrier_id },
-    ...{ premium_cents: session.premium_cents, fee_cents: session.fee_cents },
-    ...{ description: session.description, customer, created_by: session.created_by },
-    ...{ created_at, updated_at, opened_at: null, scheduled_at: null, paid_at: null },
+    employer_id: session.employer_id,
+    policy_id: session.policy_id,
+    carrier_id: session.carrier_id,
+    premium_cents: session.premium_cents,
+    fee_cents: session.fee_cents,
+    description: session.description,
+    customer,
+    created_by: session.created_by,
+    created_at,
+    updated_at,
+    opened_at: null,
+    scheduled_at: null,
+    paid_at: null,
     cancelled_at: session.cancelled_at,
   }
 }

@@ -197,7 +197,9 @@ export function showHandedOut({ session, url, checkout }: HandedOutSession, show
   const { payment_session_id, status, config_version, token_prefix } = session
   if (checkout) return { id: payment_session_id, ...checkout, status, config_version, ...replaces }
   return {
-    ...{ id: payment_session_id, url: url!, token_prefix: token_prefix! },
+    id: payment_session_id,
+    url: url!,
+    token_prefix: token_prefix!,
     ...sharedOf(shown),
     ...replaces,
   }
@@ -208,27 +210,46 @@ export function showPaymentSession(shown: ShownSession) {
   const { session, customer } = shown
   const leg = session.debit?.leg_id
   return {
-    ...{ id: session.payment_session_id, token_prefix: session.token_prefix },
+    id: session.payment_session_id,
+    token_prefix: session.token_prefix,
     ...sharedOf(shown),
-    ...{ employer_id: session.employer_id, policy_id: session.policy_id, carrier_id: session.carrier_id },
-    ...{ premium_cents: session.premium_cents, fee_cents: session.fee_cents },
-    ...{ description: session.description, customer, created_by: session.created_by },
+    employer_id: session.employer_id,
+    policy_id: session.policy_id,
+    carrier_id: session.carrier_id,
+    premium_cents: session.premium_cents,
+    fee_cents: session.fee_cents,
+    description: session.description,
+    customer,
+    created_by: session.created_by,
     ...(leg ? { leg_id: leg } : {}),
     ...(session.paid_late ? { late_payment: true as const } : {}),
     ...(session.replaces === null ? {} : { replaces: session.replaces }),
     ...(session.replaced_by === null ? {} : { replaced_by: session.replaced_by }),
-    ...{ created_at: session.created_at, updated_at: session.updated_at, opened_at: session.opened_at },
+    created_at: session.created_at,
+    updated_at: session.updated_at,
+    opened_at: session.opened_at,
     scheduled_at: session.debit?.scheduled_at ?? null,
-    ...{ paid_at: session.paid_at, cancelled_at: session.cancelled_at },
+    paid_at: session.paid_at,
+    cancelled_at: session.cancelled_at,
   }
 }
 
 function sharedOf({ session, status, invitations }: ShownSession) {
   const { mode, amount_cents, line_items, expires_at, single_use, host_is_custom, config_version } = session
   return {
-    ...{ mode, status, amount_cents, line_items, expires_at, single_use, host_is_custom, config_version },
+    mode,
+    status,
+    amount_cents,
+    line_items,
+    expires_at,
+    single_use,
+    host_is_custom,
+    config_version,
     delivery: invitations.map(({ channel, to, status, at, reason }) => ({
-      ...{ channel, to, status, at },
+      channel,
+      to,
+      status,
+      at,
       ...(reason === null ? {} : { reason }),
     })),
     delivery_ok: invitations.every(({ status }) => status === 'sent'),

@@ -62,7 +62,9 @@ export const processorEndpoints = [
       const { app } = host
       const context: CommandContext = {
         actor: { type: 'system', id: 'card-processor' },
-        ...{ tenantId: null, environment: null, correlationId: requestId },
+        tenantId: null,
+        environment: null,
+        correlationId: requestId,
         commandId: app.randomness.commandId(),
       }
       const source = { environment: 'live', processor: caller.sender.kind } as const

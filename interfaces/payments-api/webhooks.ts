@@ -136,7 +136,12 @@ export const webhookEndpoints = [
         create: (context) => subscriptions.register(host.app, caller.client, input, context),
         idOf: ({ subscription }) => subscription._id,
         show: ({ subscription: { _id, url, events, status, created_at }, secret }) => ({
-          ...{ id: _id, url, secret, events, status, created_at: isoTime(created_at) },
+          id: _id,
+          url,
+          secret,
+          events,
+          status,
+          created_at: isoTime(created_at),
         }),
         repeated: null,
       })
@@ -288,7 +293,12 @@ function shown({
   readonly failure_count: number
 }) {
   return {
-    ...{ _id, url, events, status, failure_count },
-    ...{ created_at: isoTime(created_at), updated_at: isoTime(updated_at) },
+    _id,
+    url,
+    events,
+    status,
+    failure_count,
+    created_at: isoTime(created_at),
+    updated_at: isoTime(updated_at),
   }
 }

@@ -100,14 +100,22 @@ function ways(page: PayerPage, { proof, typed, faults, notice }: SessionView): H
   const wasTried = page.last_failed_at !== null || notice !== null
   const card = takes_cards
     ? cardOption({
-        ...{ processor, amountCents, proof, hasOther: page.takes_debits },
+        processor,
+        amountCents,
+        proof,
+        hasOther: page.takes_debits,
         // a script of others is loaded only when it is asked for
         isOpen: processor === 'simulated' && faults.length === 0 && wasTried,
       })
     : null
   const bank = page.takes_debits
     ? bankOption({
-        ...{ sellerName: brand.name, amountCents, proof, typed, faults, isOnly: !takes_cards },
+        sellerName: brand.name,
+        amountCents,
+        proof,
+        typed,
+        faults,
+        isOnly: !takes_cards,
         plan: plan && later > 0 ? { count: plan.total_installments, cents: later } : null,
         isOpen: faults.length > 0,
       })

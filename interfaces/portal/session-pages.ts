@@ -219,15 +219,18 @@ export function writeSessionPage(
   }
   const isEmbedded = response.locals.isEmbedded === true
   const data = {
-    ...{ session: session.payment_session_id, origins: brand.embedOrigins.join(' ') },
-    ...{ status: page.status, proof },
+    session: session.payment_session_id,
+    origins: brand.embedOrigins.join(' '),
+    status: page.status,
+    proof,
   }
   writePage(response, status, {
     ...shown,
     brand,
     script: (isEmbedded ? FRAMED_SCRIPTS : SCRIPTS)[takes_cards ? processor : 'simulated'],
     ...(isEmbedded ? { data } : {}),
-    ...{ isTest: is_test, policy },
+    isTest: is_test,
+    policy,
   })
 }
 

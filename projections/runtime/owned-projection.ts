@@ -147,8 +147,15 @@ export class OwnedProjection {
     const isLive = () => this.#live?.record.generation === record.generation
     const { generation, position, state, rate } = record
     const runner = new ProjectionRunner({
-      ...{ projection: this.#projection, generation: { projection: name, generation, tables } },
-      ...{ position, state, rate, epoch: this.#epoch, log, registry, store },
+      projection: this.#projection,
+      generation: { projection: name, generation, tables },
+      position,
+      state,
+      rate,
+      epoch: this.#epoch,
+      log,
+      registry,
+      store,
       events: {
         reached: (to) => {
           if (isLive()) reached(to)

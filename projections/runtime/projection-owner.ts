@@ -60,8 +60,11 @@ export class ProjectionOwner {
     let problem: Failure | null = null
     return new Promise((tried) => {
       this.#loop ??= whileOwned({
-        ...{ leases, name: leaseOf(this.name), stopping: this.#stopping.signal },
-        ...{ pauseMs: retryMs, longestPauseMs: LONGEST_RETRY_MS },
+        leases,
+        name: leaseOf(this.name),
+        stopping: this.#stopping.signal,
+        pauseMs: retryMs,
+        longestPauseMs: LONGEST_RETRY_MS,
         mayOwn: async () => !isOlderThan(this.#projection, await store.generations.all()),
         run: async ({ epoch }, ended, progressed) => {
           const owned = new OwnedProjection(this.#projection, this.#parts, epoch)

@@ -205,7 +205,10 @@ export class ProjectionRunner {
   async #follow(stop: AbortSignal): Promise<void> {
     const writer = this.#writer
     const follower: Follower = new Follower({
-      ...{ log: this.#parts.log, types: this.#types, pageSize: PAGE, from: writer.stored },
+      log: this.#parts.log,
+      types: this.#types,
+      pageSize: PAGE,
+      from: writer.stored,
       // other processes know of it only from what is stored
       checkpointMs: () =>
         this.#parts.log.isExclusive ? BARE_CHECKPOINT_MS.alone : BARE_CHECKPOINT_MS.shared,

@@ -87,7 +87,12 @@ export class Projections implements ReadModels {
     const { log, registry, store, leases, metrics = {}, notices, retryMs = 500 } = this.#options
     for (const [name, projection] of this.#projections) {
       const owner = new ProjectionOwner(projection, {
-        ...{ log, registry, store, leases, metrics, retryMs },
+        log,
+        registry,
+        store,
+        leases,
+        metrics,
+        retryMs,
         reached: (position) => this.#reached.reached(name, position),
         released: () => this.#reached.released(name),
         moved: () => notices?.wake('position'),
@@ -149,9 +154,14 @@ export class Projections implements ReadModels {
     const holders = await this.#options.leases.holders([...byName.keys()].map(leaseOf))
     const all = [...byName].map(([name, generations]) =>
       statusOf({
-        ...{ name, codeVersion: this.#projections.get(name)?.version ?? null, local: this.#owners.get(name) },
-        ...{ generations, head, owner: holders.get(leaseOf(name)) ?? null },
-        ...{ log: this.#askedLog, lag: this.#lag },
+        name,
+        codeVersion: this.#projections.get(name)?.version ?? null,
+        local: this.#owners.get(name),
+        generations,
+        head,
+        owner: holders.get(leaseOf(name)) ?? null,
+        log: this.#askedLog,
+        lag: this.#lag,
       }),
     )
     return Promise.all(all)

@@ -68,7 +68,11 @@ export class ReachedPositions {
     return new Promise((resolve, reject) => {
       const limitMs = here === undefined ? Math.max(timeoutMs, LEAST_MS) : timeoutMs
       const waiting: Waiting = {
-        ...{ name, position, deadline: performance.now() + timeoutMs, resolve, reject },
+        name,
+        position,
+        deadline: performance.now() + timeoutMs,
+        resolve,
+        reject,
         // a store that is silent must not make the wait longer
         timer: setTimeout(() => this.#end(waiting, () => resolve(false)), limitMs),
       }

@@ -77,7 +77,10 @@ function successesOf(operations) {
     paths[path] = {
       ...paths[path],
       [method]: {
-        ...{ operationId, summary, description, requestBody },
+        operationId,
+        summary,
+        description,
+        requestBody,
         parameters: parameters.filter((one) => one.in === 'path' || one.in === 'query'),
         responses: Object.fromEntries(
           Object.entries(responses)

@@ -131,7 +131,10 @@ describe('what must be unique, created twenty times at once', () => {
     )
     expect(tally(answers)).toEqual({ 201: 1, 409: 19 })
     const sandbox = await ops('POST', '/employers', {
-      ...{ tenant_id: one.tenantId, environment: 'sandbox', legal_name: 'Elsewhere', fein },
+      tenant_id: one.tenantId,
+      environment: 'sandbox',
+      legal_name: 'Elsewhere',
+      fein,
     })
     expect(sandbox.status).toBe(201)
   })
@@ -143,7 +146,9 @@ describe('what must be unique, created twenty times at once', () => {
         const { employerId, carrierId } = index % 2 === 0 ? one : two
         return ops('POST', '/policies', {
           ...policyDefaults(),
-          ...{ employer_id: employerId, carrier_id: carrierId, policy_number },
+          employer_id: employerId,
+          carrier_id: carrierId,
+          policy_number,
         })
       }),
     )
@@ -163,7 +168,9 @@ describe('while a client or an agent is sending', () => {
   test('an employer that is unlinked is out of reach of the next request', async () => {
     const { employerId } = await seedEmployer(service, one)
     const { policy_id } = await operate(service, 'POST', '/policies', {
-      ...{ ...policyDefaults(), employer_id: employerId, carrier_id: one.carrierId },
+      ...policyDefaults(),
+      employer_id: employerId,
+      carrier_id: one.carrierId,
     })
     const { apiKey } = await seedAgent(service, {
       entity_type: 'payroll_company',
@@ -171,7 +178,9 @@ describe('while a client or an agent is sending', () => {
     })
     const submit = () =>
       callTool(service, apiKey, 'submit_payroll_data', {
-        ...{ employer_id: employerId, policy_id, rows: [payrollRow()] },
+        employer_id: employerId,
+        policy_id,
+        rows: [payrollRow()],
       })
     let unlinked = false
     let accepted = 0
@@ -209,7 +218,10 @@ describe('while a client or an agent is sending', () => {
 
   test('a client that is deactivated and a credential that is revoked are refused from the next request on', async () => {
     const client = await operate(service, 'POST', '/api-clients', {
-      ...{ tenant_id: one.tenantId, name: 'Short', environment: 'live', products: ['all'] },
+      tenant_id: one.tenantId,
+      name: 'Short',
+      environment: 'live',
+      products: ['all'],
     })
     const agent = await seedAgent(service, { entity_type: 'employer', entity_id: one.employerId })
     const mine = {

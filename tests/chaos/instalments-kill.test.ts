@@ -130,7 +130,10 @@ test("each credit is one debit's money, and each debit has one", { timeout: TIME
   let bank_date = ''
   for (const leg of legs) bank_date = (await bank.report(leg, 'acknowledge')).effective_date
   const credits = Array.from({ length: legs.length + 5 }, (_, n) => ({
-    ...{ carrier_id: of.carrierId, bank_transaction_id: `bt_${n}`, bank_date, amount_cents },
+    carrier_id: of.carrierId,
+    bank_transaction_id: `bt_${n}`,
+    bank_date,
+    amount_cents,
   }))
   let kills = 0
   for (const part of [0.2, 0.6]) {

@@ -28,8 +28,12 @@ afterAll(async () => {
 
 const lineOf = (index: number) =>
   `${JSON.stringify({
-    ...{ employer_id: tenant.employerId, policy_id: tenant.policyId, status: 'sb_remit' },
-    ...{ period_start: '2026-04-20', period_end: '2026-04-26', premium_cents: index + 1 },
+    employer_id: tenant.employerId,
+    policy_id: tenant.policyId,
+    status: 'sb_remit',
+    period_start: '2026-04-20',
+    period_end: '2026-04-26',
+    premium_cents: index + 1,
   })}\n`
 
 /** Sends all lines, about as fast as they are taken. @returns the answer; null when the service died before it. */

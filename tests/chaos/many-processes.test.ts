@@ -205,7 +205,9 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         await database.connect()
 
         const log = await LoggedEvents.read({
-          ...{ url: postgres.url, eventStoreUrl: store?.url, leaveOut: BULK },
+          url: postgres.url,
+          eventStoreUrl: store?.url,
+          leaveOut: BULK,
         })
         process.stderr.write(`${log.all.length} events; drained after ${Math.round(drainMs)} ms\n`)
         expect(processes.endedByThemselves).toEqual([])
@@ -260,7 +262,10 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
 
     function tell(disturbances: Record<string, number>, { acknowledged, account }: InsistentClients): void {
       const figures = {
-        ...{ engine, seconds: SECONDS, seed: SEED, disturbances },
+        engine,
+        seconds: SECONDS,
+        seed: SEED,
+        disturbances,
         refused_starts: processes.refusedStarts,
         requests: account.requests,
         answered: account.answered,
@@ -361,8 +366,14 @@ function chaos(engine: 'PostgreSQL' | 'EventStoreDB'): void {
         const { policyRevision } = fileSums(streams.get(file.fileId)!)
         const { green, red, wageCents, premiumCents } = expected(file, policyRevision, log)
         expect(shown.get(file.fileId)).toEqual({
-          ...{ file_id: file.fileId, status: 'NORMALIZED', error: null, row_count: file.rows },
-          ...{ green_rows: green, red_rows: red, wages: wageCents, premium: premiumCents },
+          file_id: file.fileId,
+          status: 'NORMALIZED',
+          error: null,
+          row_count: file.rows,
+          green_rows: green,
+          red_rows: red,
+          wages: wageCents,
+          premium: premiumCents,
         })
       }
     }

@@ -67,7 +67,8 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
     const isEmbedded = engine === 'one embedded process'
     const masterKey = randomBytes(32)
     const env = {
-      ...{ CLOCK: 'system', MASTER_KEY: masterKey.toString('base64') },
+      CLOCK: 'system',
+      MASTER_KEY: masterKey.toString('base64'),
       OPERATOR_TOKEN: randomBytes(24).toString('base64url'),
     }
     const kills: { readonly what: string; readonly at: number }[] = []
@@ -201,7 +202,11 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
         const keys = await seedKeys()
         const clients = new PaymentClients(caller, env.OPERATOR_TOKEN, random.branch())
         const listeners = new WebhookListeners({
-          ...{ receiver, caller, random: random.branch(), secretsInVault, heard },
+          receiver,
+          caller,
+          random: random.branch(),
+          secretsInVault,
+          heard,
         })
         for (const key of keys.all) {
           for (const temper of ['steady', 'flaky', 'silent'] as const) {
@@ -239,12 +244,14 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
         }
         const { account } = caller
         tell({
-          ...{ engine, seconds: SECONDS, seed: SEED, kills: kills.length, killed: counted(kills) },
-          ...{
-            refused_starts: processes.refusedStarts,
-            requests: account.requests,
-            answered: account.answered,
-          },
+          engine,
+          seconds: SECONDS,
+          seed: SEED,
+          kills: kills.length,
+          killed: counted(kills),
+          refused_starts: processes.refusedStarts,
+          requests: account.requests,
+          answered: account.answered,
           retries: Object.fromEntries(account.retries),
           longest_without_an_answer_ms: Object.fromEntries(account.longest),
           longest_silence_ms: account.longestSilence,
@@ -259,7 +266,8 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
         await drain()
         const settledAfter = Math.round(performance.now() - began)
         const log = await LoggedEvents.read({
-          ...{ url: installation?.databaseUrl ?? api().databaseUrl, eventStoreUrl: store?.url },
+          url: installation?.databaseUrl ?? api().databaseUrl,
+          eventStoreUrl: store?.url,
         })
         expect(processes.endedByThemselves).toEqual([])
         expect(log.repeatedIds).toEqual([])
@@ -301,8 +309,11 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
           ({ first, at }) => !deaths.some((death) => death >= first - EVENT_LOOP_MS && death <= at),
         )
         tell({
-          ...{ engine, events: log.all.length, settled_after_ms: settledAfter },
-          ...{ sales: clients.sales.length, paid: log.ofType('PaymentLinkPaid').length },
+          engine,
+          events: log.all.length,
+          settled_after_ms: settledAfter,
+          sales: clients.sales.length,
+          paid: log.ofType('PaymentLinkPaid').length,
           refunds: log.ofType('PaymentLinkRefunded').length,
           subscriptions: log.ofType('SubscriptionStarted').length,
           charges: log.ofType('SubscriptionChargePaid').length,
@@ -312,7 +323,8 @@ function chaos(engine: 'one embedded process' | 'three processes on EventStoreDB
           payment_sessions: log.streams('paymentSession').size,
           sales_by_sessions: counted(sessions.sales.map(({ status }) => ({ what: status }))),
           tokens_lost_with_a_process: sessions.lostTokens,
-          ...{ webhook_events: told.length, deliveries: owed.deliveries.size },
+          webhook_events: told.length,
+          deliveries: owed.deliveries.size,
           attempts: receiver.requests.length,
           let_fail: Object.fromEntries(listeners.refused),
           accepted_and_sent_again: repeats.length,

@@ -136,8 +136,13 @@ const byIdentification = (one: Identified, other: Identified) =>
 /** An entry as a file must have it. */
 function entryOf({ id, cents, account, employer, slot, representments }: Debit) {
   return {
-    ...{ identification: id.slice(0, 15), cents, routing: account.routing, account: account.number },
-    ...{ name: employer.name, code: account.type === 'checking' ? '27' : '37', entryDate: slot!.entryDate },
+    identification: id.slice(0, 15),
+    cents,
+    routing: account.routing,
+    account: account.number,
+    name: employer.name,
+    code: account.type === 'checking' ? '27' : '37',
+    entryDate: slot!.entryDate,
     description: representments > 0 ? 'RETRY PYMT' : 'PREMIUM',
   }
 }
@@ -190,7 +195,8 @@ async function hearAnswers(day: string): Promise<void> {
   const lines: object[] = []
   for (const { file, rejected, isTyped } of word.answersOn(day)) {
     const batches = [...new Set(file.entries.map(({ batch }) => batch))].map((number) => ({
-      ...{ number, isRejected: rejected.includes(number) },
+      number,
+      isRejected: rejected.includes(number),
     }))
     for (const { number, isRejected } of batches) {
       const reason = isRejected ? { reason: 'Not agreed on' } : {}
@@ -244,7 +250,9 @@ async function operateOn(day: string): Promise<void> {
     const may = book.mayBeRepresented(debit)
     if (!chance(may ? 40 : 3)) continue
     const { status } = await send(`${service.opsUrl}/ops/v1/debits/${debit.id}/represent`, {
-      ...{ method: 'POST', body: {}, headers: { Authorization: `Bearer ${service.operatorToken}` } },
+      method: 'POST',
+      body: {},
+      headers: { Authorization: `Bearer ${service.operatorToken}` },
     })
     expect(status).toBe(may ? 200 : 409)
     if (may) book.represent(debit, now)

@@ -40,7 +40,9 @@ async function start(): Promise<void> {
   service = await startProcess({
     dataDir,
     env: {
-      ...{ DATABASE_URL: database.url, CLOCK: 'system', MASTER_KEY: WEBHOOK_BENCH_KEY.toString('base64') },
+      DATABASE_URL: database.url,
+      CLOCK: 'system',
+      MASTER_KEY: WEBHOOK_BENCH_KEY.toString('base64'),
       OPERATOR_TOKEN: randomBytes(24).toString('base64url'),
     },
   })

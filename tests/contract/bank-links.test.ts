@@ -62,14 +62,18 @@ describe('what is asked of Plaid', () => {
     const { token } = await link.exchange(plaid.logIn())
     await link.createLinkToken({ ...asked, token })
     const common = {
-      ...{ client_name: 'Rosen Masonry & Sons of Provid', language: 'en', country_codes: ['US'] },
+      client_name: 'Rosen Masonry & Sons of Provid',
+      language: 'en',
+      country_codes: ['US'],
       user: { client_user_id: 'u1' },
     }
     const sent = plaid.calls.filter(({ path }) => path === '/link/token/create').map((call) => call.asked)
     expect(sent).toEqual([
       { ...common, products: ['auth'], required_if_supported_products: ['transactions'] },
       {
-        ...{ ...common, access_token: token, update: { account_selection_enabled: true } },
+        ...common,
+        access_token: token,
+        update: { account_selection_enabled: true },
         additional_consented_products: ['auth', 'transactions'],
       },
     ])
@@ -87,7 +91,9 @@ describe('what is asked of Plaid', () => {
         expect.objectContaining({ providerId: 'b', outCents: -10, pending: true, description: 'Walmart' }),
         expect.objectContaining({ providerId: 'a', outCents: 110, currency: null }),
       ],
-      ...{ removed: ['c'], cursor: expect.any(String), hasMore: false },
+      removed: ['c'],
+      cursor: expect.any(String),
+      hasMore: false,
     })
     const [checking, savings] = await link.balances(token)
     expect([checking?.currentCents, checking?.availableCents]).toEqual([11_094, 10_094])
@@ -156,8 +162,17 @@ describe('what Plaid fails with', () => {
     '/transactions/sync': (token) => link.transactions(token, null),
   }
   const OTHER_TYPES = {
-    ...{ accounts: 'x', item: 5, numbers: null, added: 5, removed: null, modified: {}, has_more: 'no' },
-    ...{ next_cursor: 7, access_token: 5, item_id: {}, link_token: 9 },
+    accounts: 'x',
+    item: 5,
+    numbers: null,
+    added: 5,
+    removed: null,
+    modified: {},
+    has_more: 'no',
+    next_cursor: 7,
+    access_token: 5,
+    item_id: {},
+    link_token: 9,
   }
 
   test.each(Object.keys(calls))('passes: an answer to %s that is none', async (path) => {

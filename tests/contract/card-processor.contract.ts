@@ -7,8 +7,12 @@ import type {
 import { ProviderRefused } from '../../application/ports/provider.ts'
 
 const link: NewProcessorLink = {
-  ...{ linkId: '1'.repeat(24), customerId: 'cus', amountCents: 10_500, description: 'Premium' },
-  ...{ afterCompletionUrl: 'https://partner.example/done', keepsMethod: false },
+  linkId: '1'.repeat(24),
+  customerId: 'cus',
+  amountCents: 10_500,
+  description: 'Premium',
+  afterCompletionUrl: 'https://partner.example/done',
+  keepsMethod: false,
 }
 
 /** What every card processor holds to. @param method makes a payment method that is nobody's yet, and never declined. */
@@ -18,8 +22,13 @@ export function describeCardProcessor(
 ): void {
   describe(`a card processor: ${name}`, () => {
     const subscriptionOf = (customerId: string, paymentMethodId: string): NewProcessorSubscription => ({
-      ...{ subscriptionId: '2'.repeat(24), customerId, paymentMethodId, isPayersMethod: false },
-      ...{ amountCents: 5_000, firstChargeAt: null, charges: null },
+      subscriptionId: '2'.repeat(24),
+      customerId,
+      paymentMethodId,
+      isPayersMethod: false,
+      amountCents: 5_000,
+      firstChargeAt: null,
+      charges: null,
     })
     const employer = { employerId: '3'.repeat(24), name: 'Rosen Masonry', email: 'a@rosen.example' }
 
@@ -37,8 +46,12 @@ export function describeCardProcessor(
       expect(second.processorLinkId).not.toBe(made.processorLinkId)
 
       const refund = (refundId: string, isRepeated: boolean) => ({
-        ...{ linkId: link.linkId, refundId, isRepeated, processorPaymentId: 'pi_1' },
-        ...{ amountCents: 100, reason: null },
+        linkId: link.linkId,
+        refundId,
+        isRepeated,
+        processorPaymentId: 'pi_1',
+        amountCents: 100,
+        reason: null,
       })
       const refunded = await processor.refund(refund('r-1', false), 'r-1')
       expect(refunded.status).toBe('succeeded')
@@ -54,7 +67,9 @@ export function describeCardProcessor(
 
     describe('a checkout', () => {
       const checkout = {
-        ...{ sessionId: '6'.repeat(24), checkoutId: '7'.repeat(24), amountCents: 10_500 },
+        sessionId: '6'.repeat(24),
+        checkoutId: '7'.repeat(24),
+        amountCents: 10_500,
         description: null,
       }
 

@@ -39,7 +39,10 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
       const told: bigint[] = []
       await new Promise<void>((resolve, reject) => {
         const filter: Filter = {
-          ...{ filterOn: EVENT_TYPE, regex: '^no event at all$', maxSearchWindow: 1, checkpointInterval: 1 },
+          filterOn: EVENT_TYPE,
+          regex: '^no event at all$',
+          maxSearchWindow: 1,
+          checkpointInterval: 1,
           checkpointReached: (_, { commit }) => {
             told.push(commit)
             if (commit >= last) resolve()

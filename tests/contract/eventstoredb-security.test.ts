@@ -220,9 +220,17 @@ describe('a connection string', () => {
     const [address, query] = forClient(1).split('?')
     expect(address).toBe('esdb+discover://user:p%40ss@one_a:1,10.0.0.3:65535')
     expect(Object.fromEntries(new URLSearchParams(query))).toEqual({
-      ...{ tls: 'true', tlsCAFile: '/ca.pem', tlsVerifyCert: 'true', userCertFile: 'c', userKeyFile: 'k' },
-      ...{ connectionName: 'n', keepAliveInterval: '-1', keepAliveTimeout: '0' },
-      ...{ maxDiscoverAttempts: '4', discoveryInterval: '5', gossipTimeout: '6' },
+      tls: 'true',
+      tlsCAFile: '/ca.pem',
+      tlsVerifyCert: 'true',
+      userCertFile: 'c',
+      userKeyFile: 'k',
+      connectionName: 'n',
+      keepAliveInterval: '-1',
+      keepAliveTimeout: '0',
+      maxDiscoverAttempts: '4',
+      discoveryInterval: '5',
+      gossipTimeout: '6',
     })
   })
 })

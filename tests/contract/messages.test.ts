@@ -13,17 +13,22 @@ import { type MailServer, startMailServer } from '../support/mail-server.ts'
 /** Providers that deliver, against servers that speak their protocols. */
 
 const email: OutgoingMessage = {
-  ...{ key: 'payment-link-1-email', channel: 'email', to: 'office@tidewater.example' },
-  ...{
-    from: '"Acme Billing" <billing@acme.example>',
-    subject: 'Acmé: Full payment',
-    dataSubject: 'employer/1',
-  },
+  key: 'payment-link-1-email',
+  channel: 'email',
+  to: 'office@tidewater.example',
+  from: '"Acme Billing" <billing@acme.example>',
+  subject: 'Acmé: Full payment',
+  dataSubject: 'employer/1',
   text: 'Pay here:\n\nhttps://pay.example/pay/1\n',
 }
 const sms: OutgoingMessage = {
-  ...{ key: 'payment-link-1-sms', channel: 'sms', to: '+15035550147', from: null, subject: null },
-  ...{ text: 'Pay here: https://pay.example/pay/1', dataSubject: 'employer/1' },
+  key: 'payment-link-1-sms',
+  channel: 'sms',
+  to: '+15035550147',
+  from: null,
+  subject: null,
+  text: 'Pay here: https://pay.example/pay/1',
+  dataSubject: 'employer/1',
 }
 
 /** Nothing listens there. */

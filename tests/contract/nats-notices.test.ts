@@ -14,7 +14,9 @@ async function openPair(server: NatsServer) {
     NatsNotices,
   ]
   return {
-    ...{ here, there, connections },
+    here,
+    there,
+    connections,
     async close() {
       here.close()
       there.close()

@@ -15,7 +15,9 @@ async function openPair(server: NatsServer) {
     JetStreamWorkQueue,
   ]
   return {
-    ...{ here, there, connections },
+    here,
+    there,
+    connections,
     async close() {
       await Promise.all(connections.map((connection) => connection.close()))
     },

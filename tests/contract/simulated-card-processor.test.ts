@@ -18,8 +18,12 @@ describeCardProcessor('the simulated one', () => ({
 
 describe('the simulated card processor', () => {
   const asked = {
-    ...{ subscriptionId: '2'.repeat(24), customerId: 'cus', isPayersMethod: false, amountCents: 5_000 },
-    ...{ firstChargeAt: null, charges: null },
+    subscriptionId: '2'.repeat(24),
+    customerId: 'cus',
+    isPayersMethod: false,
+    amountCents: 5_000,
+    firstChargeAt: null,
+    charges: null,
   }
   const start = async (
     chargesAtOnce: boolean,

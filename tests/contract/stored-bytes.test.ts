@@ -63,7 +63,10 @@ describe.skipIf(!(await findEventStore()))('what stands in the log (needs EventS
       }
       expect(
         stored.map((event) => ({
-          ...{ stream: event.stream, revision: event.revision, type: event.type, data: event.data },
+          stream: event.stream,
+          revision: event.revision,
+          type: event.type,
+          data: event.data,
           metadata: splitHash(event.metadata)!.metadata,
         })),
       ).toEqual(events.map(({ type, data, metadata }, n) => ({ stream, revision: n, type, data, metadata })))

@@ -37,17 +37,31 @@ const employer = { employerId: 'e'.repeat(24), name: 'Rosen Masonry', email: 'of
 const SUBSCRIPTION_ID = 'a'.repeat(24)
 const LINK_ID = 'b'.repeat(24)
 const link = {
-  ...{ linkId: LINK_ID, customerId: 'cus_1', amountCents: 10_500, description: 'Full payment' },
-  ...{ afterCompletionUrl: null, keepsMethod: false },
+  linkId: LINK_ID,
+  customerId: 'cus_1',
+  amountCents: 10_500,
+  description: 'Full payment',
+  afterCompletionUrl: null,
+  keepsMethod: false,
 }
 const asked = (customerId: string, changes: Partial<NewProcessorSubscription> = {}) => ({
-  ...{ subscriptionId: SUBSCRIPTION_ID, customerId, paymentMethodId: null, isPayersMethod: false },
-  ...{ amountCents: 5_000, firstChargeAt: null, charges: null, ...changes },
+  subscriptionId: SUBSCRIPTION_ID,
+  customerId,
+  paymentMethodId: null,
+  isPayersMethod: false,
+  amountCents: 5_000,
+  firstChargeAt: null,
+  charges: null,
+  ...changes,
 })
 const REFUND_ID = 'c'.repeat(24)
 const refund = {
-  ...{ linkId: LINK_ID, refundId: REFUND_ID, isRepeated: false, processorPaymentId: 'pi_1' },
-  ...{ amountCents: 100, reason: null },
+  linkId: LINK_ID,
+  refundId: REFUND_ID,
+  isRepeated: false,
+  processorPaymentId: 'pi_1',
+  amountCents: 100,
+  reason: null,
 }
 const again = { ...refund, isRepeated: true }
 const newCustomer = async () => (await processor.createCustomer(employer, 'customer-1')).customerId
@@ -56,14 +70,14 @@ describe('what is asked of Stripe', () => {
   test('for a customer: its key does not depend on who asks', async () => {
     const id = await newCustomer()
     expect(stripe.customers.get(id)).toMatchObject({
-      ...{ name: employer.name, email: employer.email, metadata: { employer_id: employer.employerId } },
+      name: employer.name,
+      email: employer.email,
+      metadata: { employer_id: employer.employerId },
     })
     expect(stripe.requests[0]).toMatchObject({
-      ...{
-        path: '/v1/customers',
-        key: 'customer-1',
-        params: { metadata: { employer_id: employer.employerId } },
-      },
+      path: '/v1/customers',
+      key: 'customer-1',
+      params: { metadata: { employer_id: employer.employerId } },
     })
   })
 
@@ -101,7 +115,9 @@ describe('what is asked of Stripe', () => {
     const { processorRefundId } = await processor.refund(asked, 'refund-1')
     expect(stripe.refunds.get(processorRefundId)).toMatchObject({ payment_intent: 'pi_9', amount: 700 })
     expect(stripe.sent(/refunds/)[0]!.params).toEqual({
-      ...{ payment_intent: 'pi_9', amount: '700', reason: 'duplicate' },
+      payment_intent: 'pi_9',
+      amount: '700',
+      reason: 'duplicate',
       metadata: { link_id: LINK_ID, refund_id: REFUND_ID },
     })
   })
@@ -114,16 +130,17 @@ describe('what is asked of Stripe', () => {
     expect(stripe.customers.get(customer)!.defaultMethod).toBe(paymentMethodId)
     const { asked: params, latest_invoice } = stripe.subscriptions.get(made.processorSubscriptionId)!
     expect(params).toEqual({
-      ...{
-        customer,
-        metadata: { subscription_id: SUBSCRIPTION_ID },
-        default_payment_method: paymentMethodId,
-      },
-      ...{ payment_behavior: 'default_incomplete', proration_behavior: 'none' },
+      customer,
+      metadata: { subscription_id: SUBSCRIPTION_ID },
+      default_payment_method: paymentMethodId,
+      payment_behavior: 'default_incomplete',
+      proration_behavior: 'none',
       items: [
         {
           price_data: {
-            ...{ currency: 'usd', unit_amount: '5000', product: 'compstream_premium' },
+            currency: 'usd',
+            unit_amount: '5000',
+            product: 'compstream_premium',
             recurring: { interval: 'month' },
           },
         },
@@ -145,7 +162,8 @@ describe('what is asked of Stripe', () => {
     )
     expect(made.status).toBe('active')
     expect(stripe.subscriptions.get(made.processorSubscriptionId)).toMatchObject({
-      ...{ trial_end: first / 1000, cancel_at: Date.UTC(2027, 3, 30, 17) / 1000 },
+      trial_end: first / 1000,
+      cancel_at: Date.UTC(2027, 3, 30, 17) / 1000,
     })
   })
 
@@ -173,7 +191,8 @@ describe('what is asked of Stripe', () => {
       ['earlier on that day, by the clock of Stripe', Date.UTC(2027, 0, 31, 12, 5), 11],
     ])('%s: the day is kept', async (_name, now, hour) => {
       expect(await start(now)).toMatchObject({
-        ...{ trial_end: undefined, config: configured(String(hour)) },
+        trial_end: undefined,
+        config: configured(String(hour)),
         cancel_at: secondsOf(2027, 4, 28, hour),
       })
     })
@@ -191,7 +210,9 @@ describe('what is asked of Stripe', () => {
     test('and is started after its first charge was due: on the next day', async () => {
       const late = Date.UTC(2027, 2, 2, 16, 30)
       expect(await start(late)).toMatchObject({
-        ...{ config: undefined, trial_end: secondsOf(2027, 2, 3, 17), cancel_at: secondsOf(2027, 5, 3, 17) },
+        config: undefined,
+        trial_end: secondsOf(2027, 2, 3, 17),
+        cancel_at: secondsOf(2027, 5, 3, 17),
       })
     })
   })
@@ -378,7 +399,11 @@ describe('notices of Stripe', () => {
   const event = <Type extends StripeEventType>(type: Type, object: StripeObject<Type>) =>
     stripeEvent(type, object, { id: 'evt_1', at: AT })
   const invoice = (total: number, amount_due = total) => ({
-    ...{ id: 'in_1', total, amount_due, amount_paid: amount_due, created: AT / 1000 },
+    id: 'in_1',
+    total,
+    amount_due,
+    amount_paid: amount_due,
+    created: AT / 1000,
     parent: { subscription_details: { metadata: { subscription_id: SUBSCRIPTION_ID } } },
   })
   const told = { noticeId: 'evt_1', at: AT }
@@ -399,8 +424,11 @@ describe('notices of Stripe', () => {
         ...ours,
       }),
       {
-        ...{ about: 'link_paid', linkId: LINK_ID, processorPaymentId: 'pi_1' },
-        ...{ paymentMethodId: 'pm_1', amountCents: 700 },
+        about: 'link_paid',
+        linkId: LINK_ID,
+        processorPaymentId: 'pi_1',
+        paymentMethodId: 'pm_1',
+        amountCents: 700,
       },
     ],
     [
@@ -418,8 +446,11 @@ describe('notices of Stripe', () => {
         [
           event(type, { id: 're_1', status: theirs, metadata: { link_id: LINK_ID, refund_id: REFUND_ID } }),
           {
-            ...{ about: 'link_refund', linkId: LINK_ID, refundId: REFUND_ID },
-            ...{ processorRefundId: 're_1', status },
+            about: 'link_refund',
+            linkId: LINK_ID,
+            refundId: REFUND_ID,
+            processorRefundId: 're_1',
+            status,
           },
         ] as [string, object],
     ),
@@ -442,14 +473,16 @@ describe('notices of Stripe', () => {
       ([theirs, status]) =>
         [
           event('customer.subscription.updated', {
-            ...{ status: theirs, metadata: { subscription_id: SUBSCRIPTION_ID } },
+            status: theirs,
+            metadata: { subscription_id: SUBSCRIPTION_ID },
           }),
           { about: 'subscription_status', subscriptionId: SUBSCRIPTION_ID, status },
         ] as [string, object],
     ),
     [
       event('customer.subscription.deleted', {
-        ...{ status: 'canceled', metadata: { subscription_id: SUBSCRIPTION_ID } },
+        status: 'canceled',
+        metadata: { subscription_id: SUBSCRIPTION_ID },
       }),
       { about: 'subscription_status', subscriptionId: SUBSCRIPTION_ID, status: 'canceled' },
     ],
@@ -468,7 +501,9 @@ describe('notices of Stripe', () => {
     event('charge.refunded', { id: 'ch_1' }),
     event('refund.updated', { id: 're_1', status: 'succeeded', metadata: {} }),
     event('refund.updated', {
-      ...{ id: 're_1', status: 'pending', metadata: { link_id: LINK_ID, refund_id: REFUND_ID } },
+      id: 're_1',
+      status: 'pending',
+      metadata: { link_id: LINK_ID, refund_id: REFUND_ID },
     }),
   ])('%#: tell nothing of ours', (body) => {
     expect(read(body)).toEqual([])
@@ -564,14 +599,17 @@ describe('a checkout at Stripe', () => {
     expect(stripe.atCheckout.of(clientSecret).id).toBe(processorCheckoutId)
     const metadata = { session_id: SESSION, checkout_id: CHECKOUT }
     expect(stripe.atCheckout.checkouts.get(processorCheckoutId)!.asked).toEqual({
-      ...{ mode: 'payment', ui_mode: 'embedded_page', redirect_on_completion: 'never' },
+      mode: 'payment',
+      ui_mode: 'embedded_page',
+      redirect_on_completion: 'never',
       line_items: [
         {
           price_data: { currency: 'usd', unit_amount: '10500', product_data: { name: 'Policy 2026' } },
           quantity: '1',
         },
       ],
-      ...{ metadata, payment_intent_data: { metadata } },
+      metadata,
+      payment_intent_data: { metadata },
     })
   })
 

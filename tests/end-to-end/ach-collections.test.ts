@@ -87,15 +87,23 @@ test('is one debit for each entry, readable at once, and answered again as the f
   const { collection_id } = first.body.data
   const [one, other] = idsOf(first)
   expect(first.body.data).toEqual({
-    ...{ success: true, collection_id: expect.stringMatching(/^[0-9a-f]{24}$/), accepted: 2 },
+    success: true,
+    collection_id: expect.stringMatching(/^[0-9a-f]{24}$/),
+    accepted: 2,
     transactions: [
       { transaction_id: one, policy_id: tenant.policyId, amount: 12_550, status: 'PENDING' },
       { transaction_id: other, policy_id: second, amount: 29, status: 'PENDING' },
     ],
   })
   expect((await bank.list(`&policy_id=${second}`))[0]).toMatchObject({
-    ...{ transaction_id: other, source: 'collection', collection_id, payment_purpose: 'paygo' },
-    ...{ carrier_id: tenant.carrierId, description: 'June', amount_cents: 29, status: 'pending' },
+    transaction_id: other,
+    source: 'collection',
+    collection_id,
+    payment_purpose: 'paygo',
+    carrier_id: tenant.carrierId,
+    description: 'June',
+    amount_cents: 29,
+    status: 'pending',
   })
   await bank.drain()
   const again = await collect(body)
@@ -163,7 +171,8 @@ test('names what is there and belongs together, or creates nothing', async () =>
     ])
   }
   const mine = await newClient(service, tenant.tenantId, {
-    ...{ environment: 'live', employer_ids: [tenant.employerId] },
+    environment: 'live',
+    employer_ids: [tenant.employerId],
   })
   for (const [, field, body] of cases.slice(-2)) {
     const answer = await collect(body, undefined, mine.headers)

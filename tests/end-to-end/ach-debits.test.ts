@@ -66,7 +66,10 @@ describe('a debit', () => {
       const body = bank.debit(account, { payment_purpose })
       const created = await bank.made(201, create(body))
       expect(created).toEqual({
-        ...{ success: true, transaction_id: expect.stringMatching(ID), status: 'PENDING', amount: 12_550 },
+        success: true,
+        transaction_id: expect.stringMatching(ID),
+        status: 'PENDING',
+        amount: 12_550,
       })
       expect(await state(created.transaction_id)).toMatchObject({
         status: 'pending',
@@ -77,34 +80,41 @@ describe('a debit', () => {
 
   test('is shown by status, list, history and fees as it was asked for', async () => {
     const asked = {
-      ...{ amount_cents: 9_999_999_999, description: 'Policy 2026', metadata: { order: 'A-1' } },
+      amount_cents: 9_999_999_999,
+      description: 'Policy 2026',
+      metadata: { order: 'A-1' },
       effective_date: '2199-06-01T23:30:00-05:00',
     }
     const id = await bank.created(account, asked)
     const time = expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/)
     const { employerId: employer_id, carrierId: carrier_id, policyId: policy_id } = tenant
     const shown = {
-      ...{ transaction_id: id, status: 'pending', status_group: 'in_flight', reason: null },
-      ...{ failure_reason: null, amount_cents: 9_999_999_999, employer_id, policy_id, carrier_id },
-      ...{ created_at: time, updated_at: time },
+      transaction_id: id,
+      status: 'pending',
+      status_group: 'in_flight',
+      reason: null,
+      failure_reason: null,
+      amount_cents: 9_999_999_999,
+      employer_id,
+      policy_id,
+      carrier_id,
+      created_at: time,
+      updated_at: time,
     }
     expect(await state(id)).toEqual(shown)
     const [newest] = await bank.list()
     expect(newest).toEqual({
-      ...{
-        ...shown,
-        leg_id: id,
-        source: 'api',
-        return_code: null,
-        currency: 'usd',
-        payment_purpose: 'paygo',
-      },
-      ...{
-        description: 'Policy 2026',
-        bank_account_id: account,
-        account_last4: expect.stringMatching(/^\d{4}$/),
-      },
-      ...{ effective_date: '2199-06-01', metadata: { order: 'A-1' } },
+      ...shown,
+      leg_id: id,
+      source: 'api',
+      return_code: null,
+      currency: 'usd',
+      payment_purpose: 'paygo',
+      description: 'Policy 2026',
+      bank_account_id: account,
+      account_last4: expect.stringMatching(/^\d{4}$/),
+      effective_date: '2199-06-01',
+      metadata: { order: 'A-1' },
     })
     expect(await history(id)).toEqual([
       {
@@ -145,7 +155,8 @@ describe('a debit', () => {
       expect(refusal(answer)).toEqual([400, false, 'Bad Request', expect.stringContaining(field)])
     }
     const mine = await newClient(service, tenant.tenantId, {
-      ...{ environment: 'live', employer_ids: [tenant.employerId] },
+      environment: 'live',
+      employer_ids: [tenant.employerId],
     })
     for (const [field, overrides] of wrong) {
       const answer = await create(bank.debit(account, overrides), undefined, mine.headers)
@@ -417,20 +428,17 @@ describe('the ledger', () => {
     const id = ids['legacy at_sb']!
     const dated = '2025-01-31T00:00:00.000Z'
     const shown = {
-      ...{
-        transaction_id: id,
-        status: 'at_sb',
-        status_group: 'in_flight',
-        reason: null,
-        failure_reason: null,
-      },
-      ...{
-        amount_cents: 50,
-        employer_id: own.employerId,
-        policy_id: own.policyId,
-        carrier_id: own.carrierId,
-      },
-      ...{ created_at: dated, updated_at: dated },
+      transaction_id: id,
+      status: 'at_sb',
+      status_group: 'in_flight',
+      reason: null,
+      failure_reason: null,
+      amount_cents: 50,
+      employer_id: own.employerId,
+      policy_id: own.policyId,
+      carrier_id: own.carrierId,
+      created_at: dated,
+      updated_at: dated,
     }
     expect(await other.shown(`/ach/debits/${id}/status`)).toEqual(shown)
     const row = (await other.list('&status=at_sb'))[0]

@@ -39,7 +39,8 @@ async function ask(
 }
 async function ops(method: string, path: string, body?: unknown): Promise<Answer> {
   const answer = await send(`${service.opsUrl}/ops/v1${path}`, {
-    ...{ method, headers: { Authorization: `Bearer ${service.operatorToken}` } },
+    method,
+    headers: { Authorization: `Bearer ${service.operatorToken}` },
     ...(body === undefined ? {} : { body }),
   })
   answers.push(answer.text)
@@ -48,12 +49,20 @@ async function ops(method: string, path: string, body?: unknown): Promise<Answer
 const refusal = ({ status, body }: Answer) => [status, body.ok, body.error]
 
 const bankBody = (overrides: Json = {}): Json => ({
-  ...{ user_id: 'user-1', name: 'Operating', bank_name: 'First Bank', employer_id: tenant.employerId },
+  user_id: 'user-1',
+  name: 'Operating',
+  bank_name: 'First Bank',
+  employer_id: tenant.employerId,
   ...overrides,
 })
 const achBody = (overrides: Json = {}): Json => ({
-  ...{ owner_type: 'employer', owner_id: tenant.employerId, routing_number, account_number },
-  ...{ bank_name: 'First Bank', account_type: 'checking', ...overrides },
+  owner_type: 'employer',
+  owner_id: tenant.employerId,
+  routing_number,
+  account_number,
+  bank_name: 'First Bank',
+  account_type: 'checking',
+  ...overrides,
 })
 async function made(path: string, body: Json): Promise<Json> {
   const answer = await ask('POST', path, body)
@@ -75,9 +84,17 @@ describe('a bank account of the metadata layer', () => {
     const created = await newBank({ carrier_id: tenant.carrierId })
     const time = expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/)
     expect(created).toEqual({
-      ...{ _id: expect.stringMatching(/^[0-9a-f]{24}$/), user_id: 'user-1', name: 'Operating' },
-      ...{ bank_name: 'First Bank', employer_id: tenant.employerId, carrier_id: tenant.carrierId },
-      ...{ connection_type: 'manual', status: 'active', primary: false, created_at: time, updated_at: time },
+      _id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      user_id: 'user-1',
+      name: 'Operating',
+      bank_name: 'First Bank',
+      employer_id: tenant.employerId,
+      carrier_id: tenant.carrierId,
+      connection_type: 'manual',
+      status: 'active',
+      primary: false,
+      created_at: time,
+      updated_at: time,
     })
     expect(await shown(`/bank-accounts/${created._id}`)).toEqual(created)
     const [newest] = await shown('/bank-accounts')
@@ -123,7 +140,9 @@ describe('a bank account of the metadata layer', () => {
 
   test('does not bring in an employer of other carriers by a carrier of the key', async () => {
     const { carrier_id } = await operate(service, 'POST', '/carriers', {
-      ...{ tenant_id: tenant.tenantId, name: 'Second', settlement_type: null },
+      tenant_id: tenant.tenantId,
+      name: 'Second',
+      settlement_type: null,
     })
     const scope = { environment: 'live', carrier_ids: [carrier_id], employer_ids: 'all' }
     const { headers: as } = await newClient(service, tenant.tenantId, scope)
@@ -307,11 +326,20 @@ describe('an ACH account', () => {
     const created = await newAch({ nickname: 'Main', is_primary: true })
     const time = expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/)
     expect(created).toEqual({
-      ...{ _id: expect.stringMatching(/^[0-9a-f]{24}$/), account_last4: account_number.slice(-4) },
-      ...{ routing_last4: routing_number.slice(-4), status: 'unverified', bank_name: 'First Bank' },
-      ...{ account_type: 'checking', owner_type: 'employer', owner_id: tenant.employerId },
-      ...{ nickname: 'Main', is_primary: true, connection_type: 'manual', verified: false },
-      ...{ created_at: time, updated_at: time },
+      _id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      account_last4: account_number.slice(-4),
+      routing_last4: routing_number.slice(-4),
+      status: 'unverified',
+      bank_name: 'First Bank',
+      account_type: 'checking',
+      owner_type: 'employer',
+      owner_id: tenant.employerId,
+      nickname: 'Main',
+      is_primary: true,
+      connection_type: 'manual',
+      verified: false,
+      created_at: time,
+      updated_at: time,
     })
     expect(await shown(`/bank-accounts/ach/${created._id}`)).toEqual(created)
     // the same numbers again are another account, as is a number without a valid check digit

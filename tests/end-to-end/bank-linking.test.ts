@@ -60,21 +60,21 @@ describe('with the simulated bank link', () => {
     const before = (await accountsOf()).length
     const made = await exchange()
     expect(made).toEqual({
-      ...{ _id: expect.stringMatching(/^[0-9a-f]{24}$/), bankconnect_item_id: expect.any(String), ...of },
-      ...{
-        institution_name: 'Simulated Bank',
-        status: 'active',
-        access_token: expect.stringMatching(/^bca_/),
-      },
-      ...{ created_at: expect.any(String), updated_at: expect.any(String) },
+      _id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      bankconnect_item_id: expect.any(String),
+      ...of,
+      institution_name: 'Simulated Bank',
+      status: 'active',
+      access_token: expect.stringMatching(/^bca_/),
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
       accounts: ['checking', 'savings'].map((type) => ({
-        ...{ bankconnect_account_id: expect.any(String), bank_account_id: expect.any(String) },
-        ...{
-          name: expect.any(String),
-          mask: expect.stringMatching(/^\d{4}$/),
-          type,
-          bank_name: 'Simulated Bank',
-        },
+        bankconnect_account_id: expect.any(String),
+        bank_account_id: expect.any(String),
+        name: expect.any(String),
+        mask: expect.stringMatching(/^\d{4}$/),
+        type,
+        bank_name: 'Simulated Bank',
       })),
     })
     const { access_token: _handle, accounts, ...shown } = made
@@ -88,7 +88,12 @@ describe('with the simulated bank link', () => {
     expect((await accountsOf()).length).toBe(before + 2)
     for (const { bank_account_id, name, bank_name } of accounts) {
       expect(await calls.get(`/bank-accounts/${bank_account_id}`)).toMatchObject({
-        ...{ ...of, name, bank_name, connection_type: 'bankconnect', status: 'active', primary: false },
+        ...of,
+        name,
+        bank_name,
+        connection_type: 'bankconnect',
+        status: 'active',
+        primary: false,
       })
     }
   })
@@ -152,7 +157,9 @@ describe('with the simulated bank link', () => {
     const counted = await accountsOf()
     for (const _again of [1, 2]) {
       expect(await calls.sync(item)).toEqual({
-        ...{ bankconnect_item_id: item, synced: 2, accounts },
+        bankconnect_item_id: item,
+        synced: 2,
+        accounts,
         transactions: { changed: 0, removed: 0, has_more: false },
       })
     }
@@ -171,7 +178,9 @@ describe('with the simulated bank link', () => {
       bankconnect_item_id,
       accounts: accounts.map(({ bankconnect_account_id }: Json) => ({
         bankconnect_account_id,
-        ...{ current_cents: expect.any(Number), available_cents: expect.any(Number), currency: 'usd' },
+        current_cents: expect.any(Number),
+        available_cents: expect.any(Number),
+        currency: 'usd',
       })),
     })
   })
@@ -195,14 +204,16 @@ describe('with the simulated bank link', () => {
       )
       for (const one of all.slice(0, 3)) {
         expect(one).toEqual({
-          ...{
-            _id: expect.any(String),
-            bankconnect_item_id: item,
-            bankconnect_account_id: expect.any(String),
-          },
-          ...{ employer_id: tenant.employerId, date: expect.any(String), amount_cents: expect.any(Number) },
-          ...{ direction: expect.stringMatching(/^(debit|credit)$/), currency: 'usd' },
-          ...{ description: expect.stringMatching(/^[A-Z][a-z]+/), pending: expect.any(Boolean) },
+          _id: expect.any(String),
+          bankconnect_item_id: item,
+          bankconnect_account_id: expect.any(String),
+          employer_id: tenant.employerId,
+          date: expect.any(String),
+          amount_cents: expect.any(Number),
+          direction: expect.stringMatching(/^(debit|credit)$/),
+          currency: 'usd',
+          description: expect.stringMatching(/^[A-Z][a-z]+/),
+          pending: expect.any(Boolean),
         })
         expect(await calls.get(`/bankconnect/transactions/${one._id}`)).toEqual(one)
       }
@@ -232,8 +243,9 @@ describe('with the simulated bank link', () => {
       const sumOf = (direction: string, some: Json[]) =>
         some.filter((one) => one.direction === direction).reduce((sum, one) => sum + one.amount_cents, 0)
       const summaryOf = (some: Json[]) => ({
-        ...{ total_transactions: some.length, total_debits_cents: sumOf('debit', some) },
-        ...{ total_credits_cents: sumOf('credit', some) },
+        total_transactions: some.length,
+        total_debits_cents: sumOf('debit', some),
+        total_credits_cents: sumOf('credit', some),
         net_cents: sumOf('credit', some) - sumOf('debit', some),
       })
       const summary = (filter: string) => calls.get(`/bankconnect/transactions/summary?${filter}`)
@@ -371,9 +383,17 @@ describe('with the simulated bank link', () => {
         201,
       )
       expect(account).toMatchObject({
-        ...{ status: 'active', verified: true, connection_type: 'bankconnect', bank_name: 'Simulated Bank' },
-        ...{ account_last4: mask, routing_last4: '0000', account_type: type, nickname: 'Payroll' },
-        ...{ owner_type: 'employer', owner_id: tenant.employerId, is_primary: index === 1 },
+        status: 'active',
+        verified: true,
+        connection_type: 'bankconnect',
+        bank_name: 'Simulated Bank',
+        account_last4: mask,
+        routing_last4: '0000',
+        account_type: type,
+        nickname: 'Payroll',
+        owner_type: 'employer',
+        owner_id: tenant.employerId,
+        is_primary: index === 1,
       })
       expect(await calls.get(`/bank-accounts/ach/${account._id}`)).toEqual(account)
       const repeated = await calls.post(
@@ -392,7 +412,9 @@ describe('with the simulated bank link', () => {
     const body = linkedAccount(made)
     const carrier = { owner_type: 'carrier', owner_id: tenant.carrierId }
     const second = await operate(service, 'POST', '/carriers', {
-      ...{ tenant_id: tenant.tenantId, name: 'Second', settlement_type: null },
+      tenant_id: tenant.tenantId,
+      name: 'Second',
+      settlement_type: null,
     })
     for (const [overrides, status, field] of [
       [{ access_token: other.access_token }, 403, 'access_token'],
@@ -478,13 +500,20 @@ describe('with Plaid', () => {
     expect(accounts.map(({ type }: Json) => type)).toEqual(['checking', 'savings', 'other'])
     const from = (index: number) =>
       calls.post('/bank-accounts/ach/from-bankconnect', {
-        ...{ owner_type: 'employer', owner_id: tenant.employerId, bankconnect_item_id, access_token },
+        owner_type: 'employer',
+        owner_id: tenant.employerId,
+        bankconnect_item_id,
+        access_token,
         bankconnect_account_id: accounts[index].bankconnect_account_id,
       })
     const account = await calls.data(from(0), 201)
     expect(account).toMatchObject({
-      ...{ account_last4: accounts[0].mask, routing_last4: '1533', account_type: 'checking' },
-      ...{ bank_name: 'First Platypus Bank', status: 'active', verified: true },
+      account_last4: accounts[0].mask,
+      routing_last4: '1533',
+      account_type: 'checking',
+      bank_name: 'First Platypus Bank',
+      status: 'active',
+      verified: true,
     })
     const card = await from(2)
     expect([card.status, card.body.message]).toEqual([400, expect.stringContaining('bankconnect_account_id')])

@@ -25,7 +25,8 @@ const checkoutOf = (one: Pick<SeededTenant, 'tenantId'>) =>
   operate(service, 'GET', `/tenants/${one.tenantId}/checkout`)
 const verify = (one: Pick<SeededTenant, 'tenantId'>, body: unknown = {}, at: SeedableService = service) =>
   send(`${at.opsUrl}/ops/v1/tenants/${one.tenantId}/checkout/verify-web-address`, {
-    ...{ method: 'POST', headers: { Authorization: `Bearer ${at.operatorToken}` } },
+    method: 'POST',
+    headers: { Authorization: `Bearer ${at.operatorToken}` },
     body,
   })
 const drain = () => operate(service, 'POST', '/drain')
@@ -42,8 +43,12 @@ const under = (host: string, path: string, form?: string) => askUnder(service.po
 /** A page that everybody's portal has: that of a link. */
 async function linkIdOf(tenant: SeededTenant): Promise<string> {
   const body = {
-    ...{ employer_id: tenant.employerId, carrier_id: tenant.carrierId, policy_id: tenant.policyId },
-    ...{ payment_type: 'ONE_TIME', payment_context: 'one_time_payment', premium_cents: 10_500 },
+    employer_id: tenant.employerId,
+    carrier_id: tenant.carrierId,
+    policy_id: tenant.policyId,
+    payment_type: 'ONE_TIME',
+    payment_context: 'one_time_payment',
+    premium_cents: 10_500,
     customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
   }
   const answer = await partner(service, tenant.clientHeaders, 'POST', '/payment-links', body)
@@ -143,7 +148,9 @@ describe('a web address', () => {
 
     theirs.answerWith(fileAt('/.well-known/compstream-verification.txt', file.content))
     expect((await verify(tenant)).body.data).toMatchObject({
-      ...{ config_version: 1, web_address_verified: true, web_address_look: { file: null } },
+      config_version: 1,
+      web_address_verified: true,
+      web_address_look: { file: null },
     })
     const session = await newSession(service, tenant)
     expect(session).toMatchObject({ host_is_custom: true, config_version: 1 })
@@ -163,7 +170,9 @@ describe('a web address', () => {
   test('counts when the operator vouches for it, until it changes or is looked at', async () => {
     const tenant = await seller({ web_address: 'https://Pay.Vouched.example/' })
     expect((await verify(tenant, { force: true })).body.data).toMatchObject({
-      ...{ web_address: 'https://Pay.Vouched.example/', web_address_verified: true, web_address_look: null },
+      web_address: 'https://Pay.Vouched.example/',
+      web_address_verified: true,
+      web_address_look: null,
     })
     const session = await newSession(service, tenant)
     expect(session.url).toBe(`https://pay.vouched.example/pay/${tokenOf(session)}`)
@@ -284,7 +293,8 @@ describe('a web address', () => {
     await verify(tenant, { force: true })
     const set = (link_format: string) =>
       send(`${service.opsUrl}/ops/v1/tenants/${tenant.tenantId}/checkout`, {
-        ...{ method: 'PUT', headers: { Authorization: `Bearer ${service.operatorToken}` } },
+        method: 'PUT',
+        headers: { Authorization: `Bearer ${service.operatorToken}` },
         body: { ...CHECKOUT, web_address: host, link_format },
       })
     const urls: string[] = []
@@ -402,7 +412,8 @@ describe('the origins that may embed a checkout', () => {
   const put = async (embed_origins: unknown) => {
     const tenant = await seedTenant(service)
     return send(`${service.opsUrl}/ops/v1/tenants/${tenant.tenantId}/checkout`, {
-      ...{ method: 'PUT', headers: { Authorization: `Bearer ${service.operatorToken}` } },
+      method: 'PUT',
+      headers: { Authorization: `Bearer ${service.operatorToken}` },
       body: { ...CHECKOUT, embed_origins },
     })
   }

@@ -152,7 +152,8 @@ test('a repeated request makes no data key for a person who was erased since, no
       const first = await send(key, `erased-${index}`)
       expect(first.status).toBe(202)
       await operate(service, 'POST', '/erasures', {
-        ...{ employer_id: tenant.employerId, employee_id: `erased-${index}` },
+        employer_id: tenant.employerId,
+        employee_id: `erased-${index}`,
       })
       const before = await dataKeys()
       const again = await send(key, `erased-${index}`)
@@ -174,7 +175,9 @@ test('a sync with a key is one append, and the same again gets the first answer'
       {
         employer_id: tenant.employerId,
         employees: Array.from({ length: count }, (_, index) => ({
-          ...{ employee_id: `S-${index}`, action: 'update', department: 'Sales' },
+          employee_id: `S-${index}`,
+          action: 'update',
+          department: 'Sales',
         })),
       },
     )

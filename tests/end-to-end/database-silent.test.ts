@@ -105,7 +105,9 @@ test.skipIf((await findEventStore()) === null)(
     // nothing in it keeps connections of the background busy
     const api = await startProcess({
       env: {
-        ...{ DATABASE_URL: url.toString(), EVENTSTORE_URL: eventStore.url, ROLES: 'api' },
+        DATABASE_URL: url.toString(),
+        EVENTSTORE_URL: eventStore.url,
+        ROLES: 'api',
         MASTER_KEY: randomBytes(32).toString('base64'),
       },
     })

@@ -31,7 +31,9 @@ interface Insured {
 const ops = (path: string, body: unknown = {}): Promise<Json> => operate(service, 'POST', path, body)
 const tryOps = (path: string, body: unknown = {}): Promise<Answer> =>
   send(`${service.opsUrl}/ops/v1${path}`, {
-    ...{ method: 'POST', body, headers: { Authorization: `Bearer ${service.operatorToken}` } },
+    method: 'POST',
+    body,
+    headers: { Authorization: `Bearer ${service.operatorToken}` },
   })
 async function asked(method: string, path: string, body?: unknown): Promise<Json> {
   const answer = await partner(service, tenant.clientHeaders, method, path, body)
@@ -44,16 +46,25 @@ async function insured(policy: Record<string, unknown> = {}): Promise<Insured> {
   const { employerId } = await seedEmployer(service, { tenantId: tenant.tenantId })
   const { policyId } = await seedPolicy(service, { employerId, carrierId: tenant.carrierId }, policy)
   const { _id: accountId } = await asked('POST', '/bank-accounts/ach', {
-    ...{ owner_type: 'employer', owner_id: employerId, routing_number: '021000021' },
-    ...{ account_number: '000123456789', bank_name: 'First Bank', account_type: 'checking' },
+    owner_type: 'employer',
+    owner_id: employerId,
+    routing_number: '021000021',
+    account_number: '000123456789',
+    bank_name: 'First Bank',
+    account_type: 'checking',
   })
   return { employerId, policyId, accountId }
 }
 /** @returns the id of a debit that was accepted. */
 async function debit(of: Insured, amount_cents: number, more: Record<string, unknown> = {}): Promise<string> {
   const { transaction_id } = await asked('POST', '/ach/debits', {
-    ...{ employer_id: of.employerId, carrier_id: tenant.carrierId, policy_id: of.policyId, amount_cents },
-    ...{ bank_account_id: of.accountId, payment_purpose: 'paygo', ...more },
+    employer_id: of.employerId,
+    carrier_id: tenant.carrierId,
+    policy_id: of.policyId,
+    amount_cents,
+    bank_account_id: of.accountId,
+    payment_purpose: 'paygo',
+    ...more,
   })
   return transaction_id
 }
@@ -108,8 +119,11 @@ describe('a run of the batch worker', () => {
     ]
     const other = await insured()
     await ops('/legacy-collections', {
-      ...{ employer_id: other.employerId, period_start: '2026-05-01', period_end: '2026-05-31' },
-      ...{ premium_cents: 2_500, status: 'sb_remit' },
+      employer_id: other.employerId,
+      period_start: '2026-05-01',
+      period_end: '2026-05-31',
+      premium_cents: 2_500,
+      status: 'sb_remit',
     })
     const may = { effective_date: '2026-05-31' }
     const [collected, another] = [await debit(other, 2_500, may), await debit(other, 2_501, may)]
@@ -156,7 +170,9 @@ describe('a debit in quarantine', () => {
 
     const note = 'Premium of a second site'
     expect(await ops(`/debits/${released}/release`, { note })).toMatchObject({
-      ...{ transaction_id: released, status: 'pending', reason: null },
+      transaction_id: released,
+      status: 'pending',
+      reason: null,
     })
     expect(await ops(`/debits/${rejected}/reject`, { note: null })).toMatchObject({ status: 'failed' })
     await ops('/debit-batches')

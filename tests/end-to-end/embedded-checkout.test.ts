@@ -46,7 +46,8 @@ async function servePages() {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
-    ...{ port, html },
+    port,
+    html,
     stop: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve())
@@ -190,7 +191,8 @@ describe.skipIf(browserPath === null)('an embedded checkout in a real browser (n
       expect(await told(page)).toEqual(['opened', 'paid'])
       await picture(page, 'embedded-paid')
       expect(JSON.parse((await receiver.next()).body.toString())).toMatchObject({
-        ...{ payment_session_id: created.id, amount_paid_cents: 10_500 },
+        payment_session_id: created.id,
+        amount_paid_cents: 10_500,
       })
       // no secret is in any address, and nobody else was asked
       expect(asked.join()).not.toContain('_secret_')
@@ -280,7 +282,8 @@ describe.skipIf(browserPath === null)('an embedded checkout in a real browser (n
   test('is what the example shows', async () => {
     const example = spawn(process.execPath, ['examples/embedded-checkout.mjs', '0'], {
       env: {
-        ...{ PATH: process.env.PATH, COMPSTREAM_PAYMENTS_URL: service.paymentsUrl },
+        PATH: process.env.PATH,
+        COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
         COMPSTREAM_PORTAL_URL: service.portalUrl,
         COMPSTREAM_CLIENT_ID: tenant.clientId,
         COMPSTREAM_CLIENT_SECRET: tenant.clientSecret,

@@ -173,9 +173,17 @@ describe('an agreement', () => {
 })
 
 const TERMS = {
-  ...{ status: 'active', effective_date: '2020-01-01', expiration_date: '2099-12-31' },
-  ...{ class_codes: ['8810'], states: ['CA'], locations: [], rates: [], payroll_frequency: 'WEEKLY' },
-  ...{ fees: [], billing_type: 'DIRECT_BILLING', overtime_exclusion: false },
+  status: 'active',
+  effective_date: '2020-01-01',
+  expiration_date: '2099-12-31',
+  class_codes: ['8810'],
+  states: ['CA'],
+  locations: [],
+  rates: [],
+  payroll_frequency: 'WEEKLY',
+  fees: [],
+  billing_type: 'DIRECT_BILLING',
+  overtime_exclusion: false,
 }
 
 describe('who may ask', () => {

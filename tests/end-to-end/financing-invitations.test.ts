@@ -169,7 +169,9 @@ test('the settings show what was set', async () => {
   const set_ = { recipient_allowlist: ['B@harbor.example', 'a@harbor.example', 'b@harbor.example'] }
   const settings = {
     tenant_id: tenant.tenantId,
-    ...{ enabled: true, invitations_enabled: false, agreements_enabled: true },
+    enabled: true,
+    invitations_enabled: false,
+    agreements_enabled: true,
     recipient_allowlist: ['b@harbor.example', 'a@harbor.example'],
   }
   expect(await set(set_)).toEqual(settings)

@@ -42,9 +42,13 @@ describe('the page of a financing session', () => {
         id,
         seller: {
           display_name: 'Harbor Premium Pay',
-          ...{ logo_url: null, accent_color: null, support_email: 'help@harbor.example' },
+          logo_url: null,
+          accent_color: null,
+          support_email: 'help@harbor.example',
         },
-        ...{ currency: 'usd', amount_cents: 105_000, description: 'Policy <2026>' },
+        currency: 'usd',
+        amount_cents: 105_000,
+        description: 'Policy <2026>',
         line_items: [
           { label: 'Premium', amount_cents: 100_000 },
           { label: 'Filing fee', amount_cents: 5_000 },
@@ -92,14 +96,20 @@ describe('the page of a financing session', () => {
 })
 
 const BANK_ACCOUNT = {
-  ...{ account_holder_name: 'Tidewater Joinery LLC', routing_number: '021000021' },
-  ...{ account_number: '000123456789', account_type: 'checking', authorized: true },
+  account_holder_name: 'Tidewater Joinery LLC',
+  routing_number: '021000021',
+  account_number: '000123456789',
+  account_type: 'checking',
+  authorized: true,
 }
 
 test('no secret and nothing personal stands in an event or a log line', async () => {
   const insured = {
-    ...{ business_name: tenant.employerName, address: '17 Hidden Lane', city: 'Secretville' },
-    ...{ state: 'NV', zip_code: '89517' },
+    business_name: tenant.employerName,
+    address: '17 Hidden Lane',
+    city: 'Secretville',
+    state: 'NV',
+    zip_code: '89517',
   }
   const customer = { name: 'Quiet Person', email: 'quiet@hidden.example', phone: '+12025550187' }
   const { body, token, id } = await ready({ insured, customer })

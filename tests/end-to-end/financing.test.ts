@@ -50,7 +50,9 @@ describe('a financing session', () => {
         data: {
           id: expect.stringMatching(/^[0-9a-f]{24}$/),
           session_id: body.data.id,
-          ...{ status: 'pending', environment: 'sandbox', mode: 'embedded' },
+          status: 'pending',
+          environment: 'sandbox',
+          mode: 'embedded',
           expires_at: expect.stringMatching(/Z$/),
         },
       },
@@ -158,8 +160,13 @@ describe('a financing session', () => {
     const { id } = (await create({ description: 'Policy 2026' })).body.data
     const { body } = await ask('GET', `/payment-sessions/${id}`)
     expect(body.data).toMatchObject({
-      ...{ id, billing_method: 'PREMIUM_FINANCE', mode: 'embedded', status: 'pending' },
-      ...{ amount_cents: 105_000, description: 'Policy 2026', delivery: [] },
+      id,
+      billing_method: 'PREMIUM_FINANCE',
+      mode: 'embedded',
+      status: 'pending',
+      amount_cents: 105_000,
+      description: 'Policy 2026',
+      delivery: [],
       customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
     })
     expect((await ask('POST', `/payment-sessions/${id}/reissue`, {})).status).toBe(400)
@@ -187,8 +194,10 @@ describe('a financing checkout', () => {
     expect([first.status, first.body.data]).toEqual([
       200,
       {
-        ...{ session_id: expect.stringMatching(/^[0-9a-f]{24}$/), environment: 'sandbox' },
-        ...{ status: 'pending', finance_access_token: expect.any(String) },
+        session_id: expect.stringMatching(/^[0-9a-f]{24}$/),
+        environment: 'sandbox',
+        status: 'pending',
+        finance_access_token: expect.any(String),
         expires_at: expect.stringMatching(/Z$/),
       },
     ])
@@ -355,7 +364,10 @@ describe('a financing checkout', () => {
     const settings = { enabled: false }
     expect(await operate(service, 'PUT', `/tenants/${other.tenantId}/financing`, settings)).toEqual({
       tenant_id: other.tenantId,
-      ...{ enabled: false, invitations_enabled: false, recipient_allowlist: [], agreements_enabled: true },
+      enabled: false,
+      invitations_enabled: false,
+      recipient_allowlist: [],
+      agreements_enabled: true,
     })
     expect(await refused()).toEqual([503, 503])
     expect((await checkout(service, other, made)).status).toBe(503)

@@ -21,8 +21,12 @@ beforeAll(async () => {
 })
 
 const record = (changes: object = {}) => ({
-  ...{ employer_id: tenant.employerId, period_start: '2026-04-20', period_end: '2026-04-26' },
-  ...{ premium_cents: 12_345, status: 'at_sb', ...changes },
+  employer_id: tenant.employerId,
+  period_start: '2026-04-20',
+  period_end: '2026-04-26',
+  premium_cents: 12_345,
+  status: 'at_sb',
+  ...changes,
 })
 function ask(method: string, path: string, body?: unknown, headers = {}): Promise<Answer> {
   return send(`${service.opsUrl}/ops/v1${path}`, {
@@ -49,9 +53,16 @@ describe('one record', () => {
     const sent = record({ employer_id: employerId, policy_id: policyId })
     const { status, body } = await post(sent)
     const expected = {
-      ...{ ...sent, transaction_id: expect.stringMatching(/^[0-9a-f]{24}$/), tenant_id: tenantId },
-      ...{ environment: 'sandbox', carrier_id: carrierId, status_group: 'in_flight', return_code: null },
-      ...{ import: null, created_at: '2026-04-26T00:00:00.000Z', recorded_at: expect.any(String) },
+      ...sent,
+      transaction_id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      tenant_id: tenantId,
+      environment: 'sandbox',
+      carrier_id: carrierId,
+      status_group: 'in_flight',
+      return_code: null,
+      import: null,
+      created_at: '2026-04-26T00:00:00.000Z',
+      recorded_at: expect.any(String),
     }
     expect([status, body.data]).toEqual([201, expected])
     const shown = await ask('GET', `/legacy-collections/${body.data.transaction_id}`)
@@ -111,7 +122,10 @@ describe('an import', () => {
     )
     expect(first.status).toBe(200)
     expect(first.body.data).toEqual({
-      ...{ import_id: name, stored: 2_494, repeated: 0, refused_count: 5 },
+      import_id: name,
+      stored: 2_494,
+      repeated: 0,
+      refused_count: 5,
       refused: [
         { line: 2, reason: 'employer_id names no employer' },
         { line: 4, reason: expect.stringMatching(/^status must be one of/) },
@@ -122,11 +136,16 @@ describe('an import', () => {
     })
     const again = await upload(name, good)
     expect(again.body.data).toEqual({
-      ...{ import_id: name, stored: 6, repeated: 2_494, refused: [], refused_count: 0 },
+      import_id: name,
+      stored: 6,
+      repeated: 2_494,
+      refused: [],
+      refused_count: 0,
     })
     const changed = await upload(name, [good[0], { ...good[1], premium_cents: 7 }])
     expect(changed.body.data).toMatchObject({
-      ...{ stored: 0, repeated: 1 },
+      stored: 0,
+      repeated: 1,
       refused: [{ line: 2, reason: 'the line was imported before, and said something else' }],
     })
     const progress = await ask('GET', `/legacy-collections/import?import_id=${name}`)
@@ -200,7 +219,10 @@ describe('what the bank reports of a record', () => {
     expect((await report(id, 'return', { return_code: 'R01' })).body.data.status).toBe('returned')
     expect((await report(id, 'return', { return_code: 'R02' })).status).toBe(409)
     expect((await shown()).body.data).toMatchObject({
-      ...{ status: 'returned', status_group: 'failed', return_code: 'R01', import: source },
+      status: 'returned',
+      status_group: 'failed',
+      return_code: 'R01',
+      import: source,
     })
   })
 
@@ -226,7 +248,8 @@ test('a file is imported from the command line, and again without effect', async
     expect(first.stderr).toMatch(/^importing: 100 %, 1 lines$/m)
     expect((await run(file, '--json')).json()).toMatchObject({ stored: 0, repeated: 2 })
     const piped = await cli(['legacy-collections', 'import', '-', '--import-id', newImport()], {
-      ...{ ...options, stdin: 'no record' },
+      ...options,
+      stdin: 'no record',
     })
     const refused = 'error: 1 line was refused; correct it in its place, and send the file again.'
     expect([piped.code, piped.stderr]).toEqual([1, expect.stringContaining(refused)])

@@ -137,7 +137,10 @@ describe('unknown paths and methods', () => {
     const core = { error: 'Too many requests', message: expect.any(String) }
     const envelope = { ok: false, error: 'Too Many Requests', message: expect.any(String) }
     expect(bodies).toEqual({
-      ...{ mcp: core, core, payments: envelope, ops: envelope },
+      mcp: core,
+      core,
+      payments: envelope,
+      ops: envelope,
       portal: expect.stringContaining('<h1>Too many requests</h1>'),
     })
     const answers = await Promise.all(Array.from({ length: 200 }, () => send(`${strict.mcpUrl}/mcp`)))

@@ -166,7 +166,11 @@ function manyProcesses(name: string, servers: { nats: boolean; eventStore: boole
       await operate(api, 'POST', '/drain', { timeout_seconds: 150 })
       expect(await operate(otherWorker, 'POST', '/audit/verify')).toMatchObject({ verified: true })
       expect((await operate(api, 'GET', '/work')).counts).toEqual({
-        ...{ due: 0, leased: 0, held: 0, later: 0, failed: 0 },
+        due: 0,
+        leased: 0,
+        held: 0,
+        later: 0,
+        failed: 0,
       })
       const codes = await Promise.all(
         [api, otherApi, otherProjector, otherWorker].map((service) => service.stop()),

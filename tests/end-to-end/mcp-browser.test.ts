@@ -61,7 +61,11 @@ describe.skipIf(browserPath === null)('a page in a real browser (needs chromium)
   beforeAll(async () => {
     const { outputFiles } = await build({
       stdin: { contents: SCRIPT, resolveDir: import.meta.dirname, loader: 'js' },
-      ...{ bundle: true, format: 'esm', platform: 'browser', write: false, logLevel: 'silent' },
+      bundle: true,
+      format: 'esm',
+      platform: 'browser',
+      write: false,
+      logLevel: 'silent',
     })
     pages = await servePages(outputFiles[0]!.text, apps)
     service = await startService({ env: { MCP_ALLOWED_ORIGINS: `http://app.test:${pages.port}` } })
@@ -99,7 +103,12 @@ describe.skipIf(browserPath === null)('a page in a real browser (needs chromium)
   it('of another origin reads nothing', async () => {
     const failed = { failed: 'TypeError' }
     expect(await pages.run('evil.test', settings())).toEqual({
-      ...{ client: failed, answer: failed, refusal: failed, delete: failed, simple: failed, cookies: failed },
+      client: failed,
+      answer: failed,
+      refusal: failed,
+      delete: failed,
+      simple: failed,
+      cookies: failed,
     })
   })
 })

@@ -96,7 +96,9 @@ describe('initialize, ping and tools/list', () => {
     expect(submit.inputSchema.properties).toMatchObject({
       employer_id: { type: 'string', description: expect.any(String) },
       rows: {
-        ...{ type: 'array', minItems: 1, maxItems: 50_000 },
+        type: 'array',
+        minItems: 1,
+        maxItems: 50_000,
         items: {
           type: 'object',
           properties: {

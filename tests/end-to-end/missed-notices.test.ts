@@ -72,10 +72,19 @@ test('nobody is asked before the first live sale', () => expect(listingsAtFirst)
 test('what happened while the service was away is learned at the next start, and counts once', async () => {
   const at = Date.parse((await operate(service, 'GET', '/clock')).now)
   const policy = await operate(service, 'POST', '/policies', {
-    ...{ employer_id: tenant.employerId, carrier_id: tenant.carrierId, policy_number: 'WC-MISSED-1' },
-    ...{ status: 'in_progress', effective_date: '2020-01-01', expiration_date: '2099-12-31' },
-    ...{ class_codes: ['2812'], states: ['OR'], locations: [], rates: [], fees: [] },
-    ...{ payroll_frequency: 'WEEKLY', billing_type: 'DIRECT_BILLING' },
+    employer_id: tenant.employerId,
+    carrier_id: tenant.carrierId,
+    policy_number: 'WC-MISSED-1',
+    status: 'in_progress',
+    effective_date: '2020-01-01',
+    expiration_date: '2099-12-31',
+    class_codes: ['2812'],
+    states: ['OR'],
+    locations: [],
+    rates: [],
+    fees: [],
+    payroll_frequency: 'WEEKLY',
+    billing_type: 'DIRECT_BILLING',
   })
   const sold = await createLink(service, tenant, { policy_id: policy.policy_id })
   const [next, last] = [await createLink(service, tenant), await createLink(service, tenant)]

@@ -54,7 +54,9 @@ function requests(service: RunningService): Omit<Keyed, 'first'>[] {
   return [1, 2, 3].flatMap((n): Omit<Keyed, 'first'>[] => {
     const employer = {
       tenant_id: tenant.tenantId,
-      ...{ environment: 'live', legal_name: `Keyed Bakery ${n} LLC`, fein: newFein() },
+      environment: 'live',
+      legal_name: `Keyed Bakery ${n} LLC`,
+      fein: newFein(),
       address: { line1: '1 Main St', city: 'Reno', state: 'NV', zip: '89501' },
       contact_email: `payroll-${n}@bakery.example`,
     }
@@ -101,11 +103,15 @@ function requests(service: RunningService): Omit<Keyed, 'first'>[] {
             to,
             tenant.apiKey,
             {
-              ...{ jsonrpc: '2.0', id: n, method: 'tools/call' },
+              jsonrpc: '2.0',
+              id: n,
+              method: 'tools/call',
               params: {
                 name: 'submit_payroll_data',
                 arguments: {
-                  ...{ employer_id: tenant.employerId, policy_id: tenant.policyId, period: period(n) },
+                  employer_id: tenant.employerId,
+                  policy_id: tenant.policyId,
+                  period: period(n),
                   rows: [payrollRow()],
                 },
               },
@@ -267,7 +273,8 @@ describe.each(targets)("from the embedded default to %s of one's own", (_, serve
     expect(run.code, run.stderr).toBe(0)
     const { data_keys: dataKeys, secrets, work } = run.json().database.carried
     expect(run.json()).toMatchObject({
-      ...{ logs_equal: true, equal: true },
+      logs_equal: true,
+      equal: true,
       database: { outcome: 'moved', checkpoints: expect.any(Number) },
       not_carried: expect.arrayContaining([expect.stringMatching(/^read models/)]),
     })

@@ -125,7 +125,9 @@ test('a live debit goes through a file to its return, and once more when an oper
   expect(await bank.ops(`/bank-reports/${report.report_id}/read-again`)).toMatchObject({ status: 'received' })
   await bank.drain()
   expect(await ops('GET', `/bank-reports/${report.report_id}`)).toMatchObject({
-    ...{ status: 'read', applied: 1, repeated: 1 },
+    status: 'read',
+    applied: 1,
+    repeated: 1,
     parked: [wrong, ...noReturns].map(({ code, originalTrace }) => ({ code, original_trace: originalTrace })),
   })
   // the alert ends with the last of them
@@ -226,8 +228,12 @@ test('a file calls for a person while nobody fetches it, or answers, by the clos
 
 test('two changes of one account in one report are both applied', async () => {
   const account = {
-    ...{ owner_type: 'employer', owner_id: tenant.employerId, account_type: 'checking', bank_name: 'B' },
-    ...{ routing_number: '021000021', account_number: '70700070701' },
+    owner_type: 'employer',
+    owner_id: tenant.employerId,
+    account_type: 'checking',
+    bank_name: 'B',
+    routing_number: '021000021',
+    account_number: '70700070701',
   }
   const created = await partner(service, tenant.clientHeaders, 'POST', '/bank-accounts/ach', account)
   const { _id } = created.body.data
@@ -304,8 +310,12 @@ test('micro-deposits of a live account go with the next file, those of a sandbox
   const sandbox = await seedTenant(service, { environment: 'sandbox' })
   const entered = async (of: SeededTenant) => {
     const account = {
-      ...{ owner_type: 'employer', owner_id: of.employerId, account_type: 'savings', bank_name: 'B' },
-      ...{ routing_number: '021000021', account_number: '55512340001' },
+      owner_type: 'employer',
+      owner_id: of.employerId,
+      account_type: 'savings',
+      bank_name: 'B',
+      routing_number: '021000021',
+      account_number: '55512340001',
     }
     return (await partner(service, of.clientHeaders, 'POST', '/bank-accounts/ach', account)).body.data._id
   }
@@ -360,7 +370,10 @@ test('what is simulated stays apart: no live credit pays a sandbox debit, no liv
   const { body } = await link('/bankconnect/exchange', { ...owner, public_token: 'public-sandbox-x' })
   const { bankconnect_item_id, access_token, accounts } = body.data
   const refused = await link('/bank-accounts/ach/from-bankconnect', {
-    ...{ owner_type: 'employer', owner_id: tenant.employerId, bankconnect_item_id, access_token },
+    owner_type: 'employer',
+    owner_id: tenant.employerId,
+    bankconnect_item_id,
+    access_token,
     bankconnect_account_id: accounts[0].bankconnect_account_id,
   })
   expect([refused.status, refused.body.message]).toEqual([409, expect.stringContaining('simulated')])

@@ -136,7 +136,9 @@ describe.skipIf(nginxPath === null)('nginx before two api processes (needs nginx
         expect(await api.stop({ keepData: true })).toBe(0)
         await more(400)
         apis[index] = await start({
-          ...{ ROLES: 'api', CORE_PORT: new URL(api.coreUrl).port, MCP_PORT: new URL(api.mcpUrl).port },
+          ROLES: 'api',
+          CORE_PORT: new URL(api.coreUrl).port,
+          MCP_PORT: new URL(api.mcpUrl).port,
         })
         await more(400)
       }

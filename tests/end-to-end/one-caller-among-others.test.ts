@@ -100,9 +100,14 @@ async function fillPage(kind: 'links' | 'plans'): Promise<void> {
     Array.from({ length: 500 }, (_, n) => [`key-${n}`, 'x'.repeat(kind === 'links' ? 110 : 1)]),
   )
   const body = {
-    ...{ employer_id: seller.employerId, carrier_id: seller.carrierId, policy_id: seller.policyId, metadata },
-    ...{ premium_cents: 1_000_000, payment_context: 'down_payment', delivery: { email: false } },
-    ...{ customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' } },
+    employer_id: seller.employerId,
+    carrier_id: seller.carrierId,
+    policy_id: seller.policyId,
+    metadata,
+    premium_cents: 1_000_000,
+    payment_context: 'down_payment',
+    delivery: { email: false },
+    customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
     ...(kind === 'links'
       ? {
           payment_type: 'ONE_TIME',

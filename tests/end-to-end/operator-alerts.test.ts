@@ -63,11 +63,18 @@ describe('a policy that is paid for', () => {
     )
     expect(about).toEqual([
       {
-        ...{ alert_id: expect.stringMatching(/^[0-9a-f]{24}$/), kind: 'policy_not_activated' },
+        alert_id: expect.stringMatching(/^[0-9a-f]{24}$/),
+        kind: 'policy_not_activated',
         message: expect.stringContaining('paid'),
-        ...{ tenant_id: tenant.tenantId, environment: 'sandbox', about: { policy_id: ids.policy_id } },
-        ...{ raised_at: expect.stringMatching(/^\d{4}-.*Z$/), count: 1 },
-        ...{ status: 'open', acknowledged_at: null, acknowledged_by: null, note: null },
+        tenant_id: tenant.tenantId,
+        environment: 'sandbox',
+        about: { policy_id: ids.policy_id },
+        raised_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        count: 1,
+        status: 'open',
+        acknowledged_at: null,
+        acknowledged_by: null,
+        note: null,
       },
     ])
     expect(await openOf('policy_not_activated')).toBe(before + 1)
@@ -137,7 +144,9 @@ describe('a webhook receiver that never accepts', () => {
       expect(others).toEqual([])
       const { event_id, delivery_id } = alert.about
       expect(alert).toMatchObject({
-        ...{ tenant_id: tenant.tenantId, environment: 'sandbox', status: 'open' },
+        tenant_id: tenant.tenantId,
+        environment: 'sandbox',
+        status: 'open',
         about: { subscription_id, event_id, delivery_id },
       })
       expect(receiver.requests[0]!.headers['x-webhook-id']).toBe(event_id)
@@ -161,7 +170,9 @@ describe('a webhook receiver that never accepts', () => {
       expect(disabled.map(({ about }: { about: unknown }) => about)).toEqual([{ subscription_id }])
       const patch = (status: string) =>
         send(`${service.paymentsUrl}/api/v1/webhooks/${subscription_id}`, {
-          ...{ method: 'PATCH', headers, body: { status } },
+          method: 'PATCH',
+          headers,
+          body: { status },
         })
       expect((await patch('active')).status).toBe(200)
       expect((await patch('disabled')).status).toBe(200)
@@ -188,7 +199,10 @@ describe('alerts', () => {
       note: 'refund is under way',
     })
     expect(noted).toMatchObject({
-      ...{ alert_id, status: 'acknowledged', acknowledged_by: 'operator', note: 'refund is under way' },
+      alert_id,
+      status: 'acknowledged',
+      acknowledged_by: 'operator',
+      note: 'refund is under way',
       acknowledged_at: expect.stringMatching(/^\d{4}-.*Z$/),
     })
     expect(await operate(service, 'POST', `/alerts/${alert_id}/acknowledge`)).toEqual(noted)

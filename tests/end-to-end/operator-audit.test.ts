@@ -396,7 +396,10 @@ describe('an erasure', () => {
       { type: 'Erase', subject: data_subject, generation: 1 },
       {
         actor: { type: 'operator', id: 'operator' },
-        ...{ tenantId: null, environment: null, correlationId: 'died', commandId: 'died' },
+        tenantId: null,
+        environment: null,
+        correlationId: 'died',
+        commandId: 'died',
       },
     )
     await other.close()

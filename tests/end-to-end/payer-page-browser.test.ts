@@ -309,7 +309,10 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
       const own = await seedTenant(service)
       await enableCheckout(service, own, { display_name: evil })
       const { url } = await newSession(service, own, {
-        ...{ amount_cents: undefined, premium_cents: 10_000, fee_cents: 500, description: evil },
+        amount_cents: undefined,
+        premium_cents: 10_000,
+        fee_cents: 500,
+        description: evil,
         fee_breakdown: [{ label: evil, amount_cents: 500 }],
       })
       await on(url, async ({ page, asked }) => {
@@ -326,7 +329,8 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
     async function invited(of: SeededTenant, overrides: Record<string, unknown> = {}) {
       const email = `${Math.random().toString(36).slice(2)}@payer.example`
       const created = await newSession(service, of, {
-        ...{ customer: { name: 'Tidewater Joinery LLC', email }, deliver: { email: true } },
+        customer: { name: 'Tidewater Joinery LLC', email },
+        deliver: { email: true },
         ...overrides,
       })
       const [letter] = await operate(service, 'GET', `/outbox?channel=email&to=${encodeURIComponent(email)}`)
@@ -358,14 +362,17 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
       })
       await operate(service, 'POST', '/drain')
       expect(await told('/card', 'payment.completed')).toMatchObject({
-        ...{ payment_session_id: id, amount_paid_cents: 10_500 },
+        payment_session_id: id,
+        amount_paid_cents: 10_500,
       })
     })
 
     test('from a bank account', async () => {
       const own = await subscribed('/bank')
       const { carrier_id } = await ops('/carriers', {
-        ...{ tenant_id: own.tenantId, name: 'Direct', settlement_type: 'direct' },
+        tenant_id: own.tenantId,
+        name: 'Direct',
+        settlement_type: 'direct',
       })
       const { policyId } = await seedPolicy(service, { employerId: own.employerId, carrierId: carrier_id })
       const { id, url } = await invited(own, { carrier_id, policy_id: policyId })
@@ -399,7 +406,9 @@ describe.skipIf(browserPath === null)('the page of a session in a real browser (
     test('by a plan, to its last instalment', async () => {
       const own = await subscribed('/plan')
       const { id, url } = await invited(own, {
-        ...{ amount_cents: 100_000, total_installments: 3, down_payment_percent: 10 },
+        amount_cents: 100_000,
+        total_installments: 3,
+        down_payment_percent: 10,
       })
       await on(url, async ({ page }) => {
         expect(await heading(page)).toContain('$100.00')

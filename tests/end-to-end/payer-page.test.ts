@@ -82,7 +82,10 @@ describe('the page of a session', () => {
 
   test('names what the amount is made of, and when a plan is paid', async () => {
     const { url } = await session({
-      ...{ amount_cents: undefined, premium_cents: 99_001, fee_cents: 1_000, total_installments: 3 },
+      amount_cents: undefined,
+      premium_cents: 99_001,
+      fee_cents: 1_000,
+      total_installments: 3,
       fee_breakdown: [
         { label: 'Filing fee', amount_cents: 600 },
         { label: 'Service fee', amount_cents: 400 },
@@ -111,7 +114,9 @@ describe('the page of a session', () => {
   test('says nothing of instalments to a plan that is paid at once', async () => {
     const to = 'at-once@tidewater.example'
     const { url } = await session({
-      ...{ total_installments: 3, down_payment_percent: 100, deliver: { email: true } },
+      total_installments: 3,
+      down_payment_percent: 100,
+      deliver: { email: true },
       customer: { name: 'Tidewater Joinery LLC', email: to },
     })
     const [mail] = await operate(service, 'GET', `/outbox?to=${encodeURIComponent(to)}`)
@@ -176,7 +181,10 @@ describe('the page of a session', () => {
 
   test('stays below 50 KiB with all instalments and many fees', async () => {
     const { url } = await session({
-      ...{ amount_cents: undefined, premium_cents: 900_000, fee_cents: 2_000, total_installments: 60 },
+      amount_cents: undefined,
+      premium_cents: 900_000,
+      fee_cents: 2_000,
+      total_installments: 60,
       fee_breakdown: Array.from({ length: 20 }, (_, n) => ({ label: `Fee number ${n}`, amount_cents: 100 })),
     })
     const { text } = await send(url)
@@ -193,11 +201,15 @@ describe('the page of a session', () => {
   ])('stays so with the most that is taken: %i fees of %s, %i times', async (count, letter, times) => {
     const own = await seedTenant(service)
     await enableCheckout(service, own, {
-      ...{ display_name: '"'.repeat(100), support_email: `${'a'.repeat(200)}@harbor.example` },
+      display_name: '"'.repeat(100),
+      support_email: `${'a'.repeat(200)}@harbor.example`,
     })
     const overrides = (fees: number) => ({
-      ...{ amount_cents: undefined, premium_cents: 90_000_000, fee_cents: fees * 40_000 },
-      ...{ total_installments: 60, description: '"'.repeat(500) },
+      amount_cents: undefined,
+      premium_cents: 90_000_000,
+      fee_cents: fees * 40_000,
+      total_installments: 60,
+      description: '"'.repeat(500),
       fee_breakdown: Array(fees).fill({ label: letter.repeat(times), amount_cents: 40_000 }),
     })
     const { url } = await newSession(service, own, overrides(count))
@@ -218,7 +230,10 @@ describe('the page of a session', () => {
     const own = await seedTenant(service)
     await enableCheckout(service, own, { display_name: evil })
     const { url } = await newSession(service, own, {
-      ...{ amount_cents: undefined, premium_cents: 10_000, fee_cents: 500, description: evil },
+      amount_cents: undefined,
+      premium_cents: 10_000,
+      fee_cents: 500,
+      description: evil,
       fee_breakdown: [{ label: evil, amount_cents: 500 }],
     })
     const refused = await bank(url, { account_holder_name: evil, bank_name: evil, routing_number: evil })

@@ -38,7 +38,8 @@ async function alertsOf({ tenantId }: SeededTenant): Promise<unknown[]> {
 
 const deleted = (subscriptionId: string) =>
   stripe.notify('customer.subscription.deleted', {
-    ...{ status: 'canceled', metadata: { subscription_id: subscriptionId } },
+    status: 'canceled',
+    metadata: { subscription_id: subscriptionId },
   })
 
 /** @returns the id of a subscription whose first payment came. */
@@ -111,7 +112,8 @@ describe('a cancellation', () => {
     stripe.fail('lost', { times: 0 })
     await advance(service, { seconds: 15 * 60 })
     expect(await subscriptionOf(service, tenant, id)).toMatchObject({
-      ...{ status: 'canceled', cancellation_reason: 'requested' },
+      status: 'canceled',
+      cancellation_reason: 'requested',
     })
     expect(await types(tenant)).toEqual([
       ...['subscription.created', 'installment.paid', 'subscription.cancelled'],
@@ -159,7 +161,8 @@ describe('a plan whose down payment is paid', () => {
   const subscriptionsOf = async (tenant: SeededTenant) =>
     (await partner(service, tenant.clientHeaders, 'GET', '/subscriptions')).body.data
   const about = (tenant: SeededTenant, payment_link_id: string) => ({
-    ...{ payment_link_id, policy_id: tenant.policyId },
+    payment_link_id,
+    policy_id: tenant.policyId,
   })
 
   test('and that the processor refuses is told to the operator', async () => {

@@ -15,7 +15,9 @@ beforeAll(async () => {
 const create = (overrides: Readonly<Record<string, unknown>>) =>
   partner(service, tenant.clientHeaders, 'POST', '/payment-links', linkBody(tenant, overrides))
 const installments = (months: number, down: number) => ({
-  ...{ payment_type: 'DIRECT_BILLING', total_installments: months, down_payment_months: down },
+  payment_type: 'DIRECT_BILLING',
+  total_installments: months,
+  down_payment_months: down,
 })
 
 describe('a charge is no larger than card processors take', () => {
@@ -59,7 +61,8 @@ describe('metadata', () => {
     expect(status).toBe(201)
     expect(body.data.metadata).toEqual({
       ...pairs(500),
-      ...{ api_client_id: tenant.tenantId, source: 'payment_api' },
+      api_client_id: tenant.tenantId,
+      source: 'payment_api',
     })
   })
 })

@@ -87,7 +87,9 @@ describe('a live link', () => {
   test('is sent in the name that the tenant has set', async () => {
     const own = await seedTenant(service)
     await operate(service, 'PUT', `/tenants/${own.tenantId}/checkout`, {
-      ...{ display_name: 'Acme', sender_name: 'Acme "Billing"', sender_email: 'billing@acme.example' },
+      display_name: 'Acme',
+      sender_name: 'Acme "Billing"',
+      sender_email: 'billing@acme.example',
     })
     const email = someone()
     await newLink(service, own, to(email))
@@ -196,11 +198,19 @@ describe('a payment', () => {
         payment_id: read.payment_id,
         payment_link_id: created._id,
         processor_payment_link_id: created.processor_payment_link_id,
-        ...{ policy_id: own.policyId, employer_id: own.employerId, carrier_id: own.carrierId },
-        ...{ amount_cents: 10_500, amount_paid_cents: 10_500, currency: 'usd' },
-        ...{ premium_cents: 10_000, fee_cents: 500, fee_source: 'partner' },
+        policy_id: own.policyId,
+        employer_id: own.employerId,
+        carrier_id: own.carrierId,
+        amount_cents: 10_500,
+        amount_paid_cents: 10_500,
+        currency: 'usd',
+        premium_cents: 10_000,
+        fee_cents: 500,
+        fee_source: 'partner',
         metadata: { quote: 'Q-1', api_client_id: own.tenantId, source: 'payment_api' },
-        ...{ payment_type: 'ONE_TIME', payment_context: 'full_payment', paid_at: read.paid_at },
+        payment_type: 'ONE_TIME',
+        payment_context: 'full_payment',
+        paid_at: read.paid_at,
       },
     ])
     await pay(created._id)
@@ -255,8 +265,13 @@ describe('a payment', () => {
 
 describe('a plan', () => {
   const plan = {
-    ...{ payment_type: 'DIRECT_BILLING', payment_context: 'down_payment', premium_cents: 100_001 },
-    ...{ fee_cents: 0, total_installments: 12, down_payment_months: 3, metadata: { quote: 'Q-1' } },
+    payment_type: 'DIRECT_BILLING',
+    payment_context: 'down_payment',
+    premium_cents: 100_001,
+    fee_cents: 0,
+    total_installments: 12,
+    down_payment_months: 3,
+    metadata: { quote: 'Q-1' },
   }
 
   test('starts a monthly subscription for the rest when its down payment is paid', async () => {
@@ -270,7 +285,9 @@ describe('a plan', () => {
     const [subscription, ...more] = await subscriptions()
     expect(more).toEqual([])
     expect(subscription).toMatchObject({
-      ...{ employer_id: own.employerId, policy_id: own.policyId, carrier_id: own.carrierId },
+      employer_id: own.employerId,
+      policy_id: own.policyId,
+      carrier_id: own.carrierId,
       amount_cents: installment_plan.per_installment_cents,
       metadata: { quote: 'Q-1' },
     })
@@ -413,7 +430,9 @@ describe('what is kept of a customer', () => {
     await operate(service, 'POST', '/erasures', { subject: data_subject })
     await drain()
     expect((await linkOf(service, own, _id)).customer).toEqual({
-      ...{ name: '(erased)', email: '(erased)', phone: '(erased)' },
+      name: '(erased)',
+      email: '(erased)',
+      phone: '(erased)',
     })
     expect(await outbox(email)).toMatchObject([{ to: '(erased)', subject: null, text: '(erased)' }])
   })

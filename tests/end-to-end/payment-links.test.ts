@@ -49,8 +49,12 @@ const link = (overrides: Record<string, unknown> = {}) => newLink(service, tenan
 const shown = (id: string) => linkOf(service, tenant, id)
 const simulate = (id: string, body?: unknown) => ask('POST', `/payment-links/${id}/simulate-completion`, body)
 const plan = (overrides: Record<string, unknown> = {}) => ({
-  ...{ payment_type: 'DIRECT_BILLING', payment_context: 'down_payment' },
-  ...{ premium_cents: 120_000, fee_cents: 0, total_installments: 12, down_payment_months: 2 },
+  payment_type: 'DIRECT_BILLING',
+  payment_context: 'down_payment',
+  premium_cents: 120_000,
+  fee_cents: 0,
+  total_installments: 12,
+  down_payment_months: 2,
   ...overrides,
 })
 const policyStatus = async (id: string) => (await operate(service, 'GET', `/policies/${id}`)).status
@@ -90,8 +94,10 @@ describe('a payment link', () => {
       ],
       customer: { name: 'Café Ünder', email: 'pay@under.example', phone: '+15035550147' },
       delivery: { email: false, sms: true },
-      ...{ created_by: 'desk 4', after_completion_url: 'https://partner.example/done?x=1' },
-      ...{ invoice_id: 'INV-7', metadata: { quote: 'Q-1', source: 'mine', api_client_id: 'mine' } },
+      created_by: 'desk 4',
+      after_completion_url: 'https://partner.example/done?x=1',
+      invoice_id: 'INV-7',
+      metadata: { quote: 'Q-1', source: 'mine', api_client_id: 'mine' },
     }
     const created = await link(sent)
     const read = await shown(created._id)
@@ -101,11 +107,18 @@ describe('a payment link', () => {
       environment: 'sandbox',
       fee_source: 'partner',
       currency: 'usd',
-      ...{ total_installments: null, down_payment_months: null },
+      total_installments: null,
+      down_payment_months: null,
       metadata: { quote: 'Q-1', source: 'payment_api', api_client_id: tenant.tenantId },
-      ...{ payment: null, refunded_cents: 0, refunds: [] },
-      ...{ created_at: TIME, updated_at: TIME, expires_at: TIME },
-      ...{ sent_at: null, paid_at: null, cancelled_at: null },
+      payment: null,
+      refunded_cents: 0,
+      refunds: [],
+      created_at: TIME,
+      updated_at: TIME,
+      expires_at: TIME,
+      sent_at: null,
+      paid_at: null,
+      cancelled_at: null,
     })
     expect(Date.parse(read.expires_at) - Date.parse(read.created_at)).toBe(30 * DAY_MS)
   })
@@ -337,9 +350,15 @@ describe('simulated completion', () => {
     expect(read).toMatchObject({ status: 'paid', paid_at: TIME, payment_id: ID })
     expect(read.payment).toEqual({
       payment_id: read.payment_id,
-      ...{ amount_cents: 10_500, currency: 'usd', paid_at: read.paid_at, processor_payment_id: null },
-      ...{ late_payment: false, fee_source: 'partner', metadata: read.metadata },
-      ...{ refunded_cents: 0, refunds: [] },
+      amount_cents: 10_500,
+      currency: 'usd',
+      paid_at: read.paid_at,
+      processor_payment_id: null,
+      late_payment: false,
+      fee_source: 'partner',
+      metadata: read.metadata,
+      refunded_cents: 0,
+      refunds: [],
     })
     const again = await simulate(_id)
     expect([again.status, again.body.data]).toEqual([200, { _id, status: 'paid', already_paid: true }])
@@ -529,11 +548,17 @@ describe('a declined attempt', () => {
       {
         payment_link_id: created._id,
         processor_payment_link_id: created.processor_payment_link_id,
-        ...{ policy_id: own.policyId, employer_id: own.employerId, carrier_id: own.carrierId },
-        ...{ amount_cents: 10_500, currency: 'usd', premium_cents: 10_000, fee_cents: 500 },
+        policy_id: own.policyId,
+        employer_id: own.employerId,
+        carrier_id: own.carrierId,
+        amount_cents: 10_500,
+        currency: 'usd',
+        premium_cents: 10_000,
+        fee_cents: 500,
         fee_source: 'partner',
         metadata: { quote: 'Q-1', api_client_id: own.tenantId, source: 'payment_api' },
-        ...{ payment_type: 'ONE_TIME', payment_context: 'full_payment' },
+        payment_type: 'ONE_TIME',
+        payment_context: 'full_payment',
         failed_at: TIME,
         failure_message: 'Insufficient  funds',
       },
@@ -647,14 +672,19 @@ describe('checkout settings', () => {
   const put = (body: unknown) =>
     send(path(), { method: 'PUT', headers: { Authorization: `Bearer ${service.operatorToken}` }, body })
   const all = {
-    ...{ enabled: true, display_name: 'Acme', logo_url: 'https://acme.example/logo.svg' },
-    ...{
-      accent_color: '#1a2b3c',
-      support_email: 'help@acme.example',
-      web_address: 'https://pay.acme.example',
-    },
-    ...{ link_format: '/pay/{token}', sender_name: 'Acme', sender_email: 'billing@acme.example' },
-    ...{ sms_from: '+12025550123', link_ttl_minutes: 60, single_use: false, payment_link_ttl_days: 30 },
+    enabled: true,
+    display_name: 'Acme',
+    logo_url: 'https://acme.example/logo.svg',
+    accent_color: '#1a2b3c',
+    support_email: 'help@acme.example',
+    web_address: 'https://pay.acme.example',
+    link_format: '/pay/{token}',
+    sender_name: 'Acme',
+    sender_email: 'billing@acme.example',
+    sms_from: '+12025550123',
+    link_ttl_minutes: 60,
+    single_use: false,
+    payment_link_ttl_days: 30,
     embed_origins: ['https://app.acme.example'],
   }
 
@@ -663,9 +693,13 @@ describe('checkout settings', () => {
     expect([first.status, first.body.data]).toEqual([
       200,
       {
-        ...{ tenant_id: tenant.tenantId, ...all, config_version: 1, web_address_verified: false },
+        tenant_id: tenant.tenantId,
+        ...all,
+        config_version: 1,
+        web_address_verified: false,
         web_address_challenge: { dns: expect.anything(), file: expect.anything() },
-        ...{ logo_copied: false, logo_problem: null },
+        logo_copied: false,
+        logo_problem: null,
       },
     ])
     expect((await put(all)).body.data.config_version).toBe(1)
@@ -753,10 +787,19 @@ describe('the page of a link', () => {
       {
         ok: true,
         data: {
-          ...{ _id, status: 'payable', environment: 'sandbox', seller: tenant.carrierName },
+          _id,
+          status: 'payable',
+          environment: 'sandbox',
+          seller: tenant.carrierName,
           description: 'Late quarterly 941s',
-          ...{ amount_cents: 20_000, currency: 'usd', premium_cents: 120_000, fee_cents: 0 },
-          ...{ total_cents: 120_000, installment_plan, expires_at: TIME, processor_url },
+          amount_cents: 20_000,
+          currency: 'usd',
+          premium_cents: 120_000,
+          fee_cents: 0,
+          total_cents: 120_000,
+          installment_plan,
+          expires_at: TIME,
+          processor_url,
           after_completion_url: null,
         },
       },

@@ -150,8 +150,12 @@ describe('a session whose time is over', () => {
 
 describe('a session that is issued anew', () => {
   const details = {
-    ...{ amount_cents: 10_500, fee_cents: 500, description: 'Policy 2026', single_use: false },
-    ...{ fee_breakdown: [{ label: 'Filing fee', amount_cents: 500 }], created_by: 'desk 4' },
+    amount_cents: 10_500,
+    fee_cents: 500,
+    description: 'Policy 2026',
+    single_use: false,
+    fee_breakdown: [{ label: 'Filing fee', amount_cents: 500 }],
+    created_by: 'desk 4',
     customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example', phone: '+12025550123' },
   }
   const SAME = [
@@ -208,7 +212,10 @@ describe('a session that is issued anew', () => {
     const { data } = (await reissue(id)).body
     const again = await reissue(id)
     expect(again.body).toEqual({
-      ...{ ok: false, error: 'Conflict', message: expect.stringContaining(data.id), replaced_by: data.id },
+      ok: false,
+      error: 'Conflict',
+      message: expect.stringContaining(data.id),
+      replaced_by: data.id,
     })
   })
 

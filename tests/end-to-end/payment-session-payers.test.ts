@@ -82,7 +82,9 @@ describe('without the card processor', () => {
     const { id } = await session()
     await fault('card-processor', mode)
     const refused = await send(`${service.opsUrl}/ops/v1/card-processor/${id}/succeed`, {
-      ...{ method: 'POST', headers: { Authorization: `Bearer ${service.operatorToken}` }, body: {} },
+      method: 'POST',
+      headers: { Authorization: `Bearer ${service.operatorToken}` },
+      body: {},
     })
     expect(refusalOf(refused)).toEqual([502, false, 'Bad Gateway', expect.stringContaining('card processor')])
     expect((await shown(id)).status).toBe('pending')
@@ -266,7 +268,9 @@ describe('a page', () => {
   test('of a plan takes no card, and says what does', async () => {
     const { url } = await session({ total_installments: 3 })
     expect((await checkout(tokenOf({ url }))).body).toEqual({
-      ...{ ok: false, error: 'Unavailable', message: expect.stringMatching(/bank/) },
+      ok: false,
+      error: 'Unavailable',
+      message: expect.stringMatching(/bank/),
     })
     expect((await arrange(tokenOf({ url }))).body).toEqual({ ok: true, data: { status: 'scheduled' } })
   })
@@ -279,9 +283,17 @@ describe('a payment by card', () => {
     )
   const charged = (id: string) => ({
     payment_session_id: id,
-    ...{ policy_id: tenant.policyId, employer_id: tenant.employerId, carrier_id: tenant.carrierId },
-    ...{ amount_cents: 10_500, currency: 'usd', premium_cents: 10_000, fee_cents: 500 },
-    ...{ fee_source: 'partner', payment_type: 'ONE_TIME', payment_context: 'one_time_payment', metadata: {} },
+    policy_id: tenant.policyId,
+    employer_id: tenant.employerId,
+    carrier_id: tenant.carrierId,
+    amount_cents: 10_500,
+    currency: 'usd',
+    premium_cents: 10_000,
+    fee_cents: 500,
+    fee_source: 'partner',
+    payment_type: 'ONE_TIME',
+    payment_context: 'one_time_payment',
+    metadata: {},
   })
   const sums = { amount_cents: 10_500, fee_cents: 500 }
 
@@ -295,16 +307,16 @@ describe('a payment by card', () => {
     expect(await told('payment.failed', id)).toEqual([
       {
         ...charged(id),
-        ...{
-          failed_at: expect.stringMatching(/Z$/),
-          failure_message: expect.stringContaining('insufficient_funds'),
-        },
+        failed_at: expect.stringMatching(/Z$/),
+        failure_message: expect.stringContaining('insufficient_funds'),
       },
     ])
     expect(await told('payment.completed', id)).toEqual([
       {
         ...charged(id),
-        ...{ payment_id: expect.stringMatching(/^[0-9a-f]{24}$/), amount_paid_cents: 10_500, paid_at },
+        payment_id: expect.stringMatching(/^[0-9a-f]{24}$/),
+        amount_paid_cents: 10_500,
+        paid_at,
       },
     ])
     await pay(id)

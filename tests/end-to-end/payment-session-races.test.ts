@@ -114,7 +114,9 @@ test('a payment is delivered signed to whom it is for, once, and to nobody else'
     for (const request of receiver.requests.filter(({ path }) => path === '/all')) {
       expect(request.headers['x-webhook-signature']).toBe(signatureOf(request, secret))
       expect(JSON.parse(request.body.toString())).toMatchObject({
-        ...{ payment_session_id: one.id, carrier_id: carrierId, amount_cents: 10_500 },
+        payment_session_id: one.id,
+        carrier_id: carrierId,
+        amount_cents: 10_500,
       })
     }
   } finally {

@@ -93,7 +93,8 @@ describe('what is missing or wrong is refused by its name', () => {
     [{ amount_cents: 10_500, fee_cents: 500, fee_breakdown: [] }, 'fee_breakdown'],
     [
       {
-        ...{ amount_cents: 10_500, fee_cents: 500 },
+        amount_cents: 10_500,
+        fee_cents: 500,
         fee_breakdown: [
           { label: 'A', amount_cents: 600 },
           { label: 'B', amount_cents: -100 },
@@ -186,7 +187,9 @@ describe('ids are looked up before anything is created', () => {
       carrierId,
     )
     const { carrier_id } = await operate(service, 'POST', '/carriers', {
-      ...{ tenant_id: tenantId, name: 'Second', settlement_type: null },
+      tenant_id: tenantId,
+      name: 'Second',
+      settlement_type: null,
     })
     const several = await newClient(service, tenantId, { carrier_ids: [carrierId, carrier_id] })
     const refused = await partner(service, several.headers, 'POST', '/payment-sessions', body)
@@ -253,7 +256,8 @@ describe('figures', () => {
     [{ amount_cents: 500, fee_cents: 0, fee_breakdown: [] }, 500, [premium(500)]],
     [
       {
-        ...{ premium_cents: 10_000, fee_cents: 500 },
+        premium_cents: 10_000,
+        fee_cents: 500,
         fee_breakdown: [
           { label: 'Z', amount_cents: 200 },
           { label: 'A', amount_cents: 300 },
@@ -266,7 +270,9 @@ describe('figures', () => {
     const { status, body } = await ask('POST', '/payment-sessions', sums(figures))
     expect([status, body.data]).toMatchObject([201, { amount_cents, line_items }])
     expect((await ask('GET', `/payment-sessions/${body.data.id}`)).body.data).toMatchObject({
-      ...{ amount_cents, line_items, premium_cents: line_items[0]!.amount_cents },
+      amount_cents,
+      line_items,
+      premium_cents: line_items[0]!.amount_cents,
     })
   })
 
@@ -294,13 +300,12 @@ describe('figures', () => {
     expect(body.data.line_items).toEqual([premium(base)])
     const { data } = (await plan(tokenOf(body.data))).body
     expect(data).toMatchObject({
-      ...{
-        total_cents: base,
-        down_payment_cents: now,
-        per_installment_cents: each,
-        last_installment_cents: last,
-      },
-      ...{ currency: 'usd', total_installments: asked.total_installments },
+      total_cents: base,
+      down_payment_cents: now,
+      per_installment_cents: each,
+      last_installment_cents: last,
+      currency: 'usd',
+      total_installments: asked.total_installments,
     })
     expect(data.installments.map(({ number }: Instalment) => number)).toEqual(
       Array.from({ length: asked.total_installments }, (_, index) => index + 1),
@@ -314,13 +319,11 @@ describe('figures', () => {
 describe('an answer', () => {
   test('has exactly what is documented', async () => {
     const { status, body } = await create({
-      ...{
-        ttl_minutes: 15,
-        created_by: 'desk 4',
-        logo: 'x',
-        display_name: 'Mallory',
-        sms_from: '+12025550199',
-      },
+      ttl_minutes: 15,
+      created_by: 'desk 4',
+      logo: 'x',
+      display_name: 'Mallory',
+      sms_from: '+12025550199',
     })
     expect([status, Object.keys(body)]).toEqual([201, ['ok', 'data']])
     expect(Object.keys(body.data).sort()).toEqual(
@@ -408,7 +411,11 @@ describe('a key', () => {
     const again = await ask('POST', '/payment-sessions', body, key)
     for (const answer of [...answers.filter(({ status }) => status === 409), again]) {
       expect(answer.body).toEqual({
-        ...{ ok: false, error: 'Conflict', message: expect.stringContaining(id), id, data: { id } },
+        ok: false,
+        error: 'Conflict',
+        message: expect.stringContaining(id),
+        id,
+        data: { id },
       })
     }
     const other = await ask(
@@ -438,7 +445,9 @@ test('a list shows what is asked for, newest first', async () => {
   const { tenantId, carrierId, employerId } = tenant
   const { policyId } = await seedPolicy(service, { employerId, carrierId })
   const { carrier_id } = await operate(service, 'POST', '/carriers', {
-    ...{ tenant_id: tenantId, name: 'Third', settlement_type: null },
+    tenant_id: tenantId,
+    name: 'Third',
+    settlement_type: null,
   })
   const elsewhere = await seedPolicy(service, { employerId, carrierId: carrier_id })
   const first = (await create({ policy_id: policyId })).body.data.id

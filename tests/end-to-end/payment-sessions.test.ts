@@ -27,27 +27,40 @@ const post = (token: string, path: string, body: unknown = {}) =>
   send(`${service.paymentsUrl}/public/payment-sessions/${token}${path}`, { method: 'POST', body })
 const pay = (id: string) => operate(service, 'POST', `/card-processor/${id}/succeed`, {})
 const account = {
-  ...{ account_holder_name: 'Tidewater Joinery LLC', routing_number: '021000021' },
-  ...{ account_number: '000123456789', account_type: 'checking', bank_name: 'Harbor Bank', authorized: true },
+  account_holder_name: 'Tidewater Joinery LLC',
+  routing_number: '021000021',
+  account_number: '000123456789',
+  account_type: 'checking',
+  bank_name: 'Harbor Bank',
+  authorized: true,
 }
 
 describe('a session', () => {
   test('is answered with its address once, and read without it', async () => {
     const created = await session({
-      ...{ amount_cents: 10_500, fee_cents: 500, description: 'Policy 2026', single_use: false },
+      amount_cents: 10_500,
+      fee_cents: 500,
+      description: 'Policy 2026',
+      single_use: false,
       fee_breakdown: [{ label: 'Filing fee', amount_cents: 500 }],
     })
     expect(created).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{24}$/),
       url: expect.stringMatching(new RegExp(`^${service.portalUrl}/pay/[A-Za-z0-9_-]{59}$`)),
       token_prefix: tokenOf(created).slice(0, 8),
-      ...{ mode: 'link', status: 'pending', amount_cents: 10_500, single_use: false },
+      mode: 'link',
+      status: 'pending',
+      amount_cents: 10_500,
+      single_use: false,
       line_items: [
         { label: 'Premium', amount_cents: 10_000 },
         { label: 'Filing fee', amount_cents: 500 },
       ],
       expires_at: expect.stringMatching(/Z$/),
-      ...{ host_is_custom: false, config_version: expect.any(Number), delivery: [], delivery_ok: true },
+      host_is_custom: false,
+      config_version: expect.any(Number),
+      delivery: [],
+      delivery_ok: true,
     })
     const read = await shown(created.id)
     expect(read).toMatchObject({ id: created.id, status: 'pending', description: 'Policy 2026' })
@@ -90,10 +103,18 @@ describe('a session', () => {
       {
         payment_id: expect.any(String),
         payment_session_id: created.id,
-        ...{ policy_id: tenant.policyId, employer_id: tenant.employerId, carrier_id: tenant.carrierId },
-        ...{ amount_cents: 10_500, amount_paid_cents: 10_500, currency: 'usd' },
-        ...{ premium_cents: 10_500, fee_cents: 0, metadata: {} },
-        ...{ payment_type: 'ONE_TIME', payment_context: 'one_time_payment', paid_at: expect.any(String) },
+        policy_id: tenant.policyId,
+        employer_id: tenant.employerId,
+        carrier_id: tenant.carrierId,
+        amount_cents: 10_500,
+        amount_paid_cents: 10_500,
+        currency: 'usd',
+        premium_cents: 10_500,
+        fee_cents: 0,
+        metadata: {},
+        payment_type: 'ONE_TIME',
+        payment_context: 'one_time_payment',
+        paid_at: expect.any(String),
       },
     ])
     const refused = await post(tokenOf(created), '/checkout')
@@ -152,8 +173,12 @@ describe('a plan', () => {
     expect(created.amount_cents).toBe(20_000)
     const { data } = (await page(tokenOf(created), '/plan')).body
     expect(data).toMatchObject({
-      ...{ currency: 'usd', total_cents: 100_001, down_payment_cents: 20_000, total_installments: 3 },
-      ...{ per_installment_cents: 26_667, last_installment_cents: 26_667 },
+      currency: 'usd',
+      total_cents: 100_001,
+      down_payment_cents: 20_000,
+      total_installments: 3,
+      per_installment_cents: 26_667,
+      last_installment_cents: 26_667,
     })
     expect(data.installments.map(({ due_at }: { due_at: string }) => due_at.slice(11))).toEqual(
       Array(3).fill('17:00:00.000Z'),

@@ -66,17 +66,29 @@ describe('an intake', () => {
     expect(answer.body).toEqual({
       ok: true,
       data: { employer_id, policy_id },
-      ...{ employer_id: ID, policy_id: ID },
+      employer_id: ID,
+      policy_id: ID,
     })
     expect(await employerOf(employer_id)).toMatchObject({
-      ...{ tenant_id: tenant.tenantId, environment: 'live', legal_name: 'Tidewater Joinery LLC' },
-      ...{ fein: body.employer.fein, address: body.employer.address, payroll_company_ids: [] },
+      tenant_id: tenant.tenantId,
+      environment: 'live',
+      legal_name: 'Tidewater Joinery LLC',
+      fein: body.employer.fein,
+      address: body.employer.address,
+      payroll_company_ids: [],
       contact_email: 'office@tidewater.example',
     })
     expect(await policyOf(policy_id)).toMatchObject({
-      ...{ employer_id, carrier_id: tenant.carrierId, status: 'in_progress', billing_type: 'DIRECT_BILLING' },
-      ...{ effective_date: '2028-02-29', expiration_date: '2029-02-28', annual_premium_cents: 412_300 },
-      ...{ states: ['OR'], class_codes: ['2812'], environment: 'live' },
+      employer_id,
+      carrier_id: tenant.carrierId,
+      status: 'in_progress',
+      billing_type: 'DIRECT_BILLING',
+      effective_date: '2028-02-29',
+      expiration_date: '2029-02-28',
+      annual_premium_cents: 412_300,
+      states: ['OR'],
+      class_codes: ['2812'],
+      environment: 'live',
       policy_number: expect.stringMatching(/^WC(-[0-9A-HJKMNP-TV-Z]{4}){3}$/),
     })
   })
@@ -117,7 +129,7 @@ describe('an intake', () => {
     ['an empty key', { idempotency_key: ' ' }, 'idempotency_key must not be empty'],
     ['a key that is no string', { idempotency_key: 7 }, 'idempotency_key must be a string'],
     ['a long key', { idempotency_key: 'k'.repeat(256) }, 'idempotency_key must not be longer than 255'],
-    ['no employer', { employer: undefined, ...{ '-': 'employer' } }, 'employer is required'],
+    ['no employer', { employer: undefined, '-': 'employer' }, 'employer is required'],
     ['no policy', { '-': 'policy' }, 'policy is required'],
     ['owners that are no list', { owners: {} }, 'owners must be an array'],
     [
@@ -666,12 +678,15 @@ describe('an intake that breaks off', () => {
     // the number is taken meanwhile, and what is sent now would be refused
     await seedPolicy(service, tenant, { policy_number })
     const changed = intakeBody({
-      ...{ idempotency_key: body.idempotency_key, carrier_id: tenant.carrierId },
-      ...{ employer: { legal_name: 'Someone Else Inc', fein: other.fein }, policy: { policy_number } },
+      idempotency_key: body.idempotency_key,
+      carrier_id: tenant.carrierId,
+      employer: { legal_name: 'Someone Else Inc', fein: other.fein },
+      policy: { policy_number },
     })
     const ids = await send201(changed)
     expect(await employerOf(ids.employer_id)).toMatchObject({
-      ...{ legal_name: body.employer.legal_name, fein: body.employer.fein },
+      legal_name: body.employer.legal_name,
+      fein: body.employer.fein,
     })
     expect((await policyOf(ids.policy_id)).policy_number).toBe(policy_number)
   })

@@ -134,8 +134,10 @@ const paid = async () => {
 const newSubscription = async () => {
   await link()
   return {
-    ...{ ...ids(), carrier_id: sandbox.tenant.carrierId },
-    ...{ amount_cents: 4_200, payment_method_id: 'pm_card_visa' },
+    ...ids(),
+    carrier_id: sandbox.tenant.carrierId,
+    amount_cents: 4_200,
+    payment_method_id: 'pm_card_visa',
   }
 }
 const subscription = async () => (await made('/subscriptions', await newSubscription()))._id!
@@ -159,17 +161,27 @@ const withDebit = async () => {
 }
 
 const newBankAccount = () => ({
-  ...{ user_id: 'user-1', name: 'Operating', bank_name: 'First Bank' },
-  ...{ employer_id: sandbox.tenant.employerId, carrier_id: sandbox.tenant.carrierId },
+  user_id: 'user-1',
+  name: 'Operating',
+  bank_name: 'First Bank',
+  employer_id: sandbox.tenant.employerId,
+  carrier_id: sandbox.tenant.carrierId,
 })
 const bankAccount = async () => (await made('/bank-accounts', newBankAccount()))._id!
 const newAchAccount = () => ({
-  ...{ owner_type: 'employer', owner_id: sandbox.tenant.employerId, account_type: 'checking' },
-  ...{ routing_number: '021000021', account_number: '000123456789', bank_name: 'First Bank' },
+  owner_type: 'employer',
+  owner_id: sandbox.tenant.employerId,
+  account_type: 'checking',
+  routing_number: '021000021',
+  account_number: '000123456789',
+  bank_name: 'First Bank',
 })
 const newDebit = async () => ({
-  ...{ ...ids(), carrier_id: sandbox.tenant.carrierId, bank_account_id: await achAccount() },
-  ...{ amount_cents: 4_200, payment_purpose: 'paygo' },
+  ...ids(),
+  carrier_id: sandbox.tenant.carrierId,
+  bank_account_id: await achAccount(),
+  amount_cents: 4_200,
+  payment_purpose: 'paygo',
 })
 const newCollection = async () => {
   const { employer_id: employerId, policy_id: policyId } = ids()
@@ -202,8 +214,10 @@ const inVerification = async () => {
 
 let publicTokens = 0
 const newConnection = () => ({
-  ...{ public_token: `public-sandbox-${publicTokens++}`, user_id: 'user-1' },
-  ...{ employer_id: sandbox.tenant.employerId, carrier_id: sandbox.tenant.carrierId },
+  public_token: `public-sandbox-${publicTokens++}`,
+  user_id: 'user-1',
+  employer_id: sandbox.tenant.employerId,
+  carrier_id: sandbox.tenant.carrierId,
 })
 const connected = async () =>
   (await made('/bankconnect/exchange', newConnection())) as Record<string, string> & {

@@ -37,8 +37,13 @@ async function insured(
   const one = { ...of, ...employer, ...(await seedPolicy(service, owner, policy)) }
   if (account === 'none') return { ...one, accountId: null }
   const created = await bankDebitsOf(service, of).ask('POST', '/bank-accounts/ach', {
-    ...{ owner_type: 'employer', owner_id: one.employerId, is_primary: true, bank_name: 'First Bank' },
-    ...{ routing_number: '021000021', account_number: digits(12), account_type: 'checking' },
+    owner_type: 'employer',
+    owner_id: one.employerId,
+    is_primary: true,
+    bank_name: 'First Bank',
+    routing_number: '021000021',
+    account_number: digits(12),
+    account_type: 'checking',
   })
   expect([created.status, created.text]).toEqual([201, expect.any(String)])
   const accountId: string = created.body.data._id
@@ -85,13 +90,26 @@ describe('the premium of a payroll file', () => {
     const { closesAt, entryDate } = slotFor(check_date, await bank.now())
     const { employerId: employer_id, policyId: policy_id, carrierId: carrier_id } = of
     expect(debit).toMatchObject({
-      ...{ source: 'payroll_file', payment_purpose: 'paygo', amount_cents: 2_501, employer_id, policy_id },
-      ...{ carrier_id, bank_account_id: of.accountId, check_date, effective_date: entryDate },
-      ...{ period: { start: PERIOD.start_date, end: PERIOD.end_date }, environment: 'live' },
+      source: 'payroll_file',
+      payment_purpose: 'paygo',
+      amount_cents: 2_501,
+      employer_id,
+      policy_id,
+      carrier_id,
+      bank_account_id: of.accountId,
+      check_date,
+      effective_date: entryDate,
+      period: { start: PERIOD.start_date, end: PERIOD.end_date },
+      environment: 'live',
     })
     const { leg_id } = debit
     const shared = {
-      ...{ leg_id, amount_cents: 2_501, currency: 'usd', employer_id, policy_id, carrier_id },
+      leg_id,
+      amount_cents: 2_501,
+      currency: 'usd',
+      employer_id,
+      policy_id,
+      carrier_id,
       description: 'Payroll premium 2026-11-01 to 2026-11-15',
     }
     expect(await bank.toldOfLeg('payment.debit_minted', leg_id)).toEqual([
@@ -232,7 +250,11 @@ test('of debits and collections made by calls nothing is told, whatever becomes 
   const { employerId: employer_id, policyId: policy_id, carrierId: carrier_id, accountId } = of
   const one = async (n: number) => {
     const { status, body } = await bank.ask('POST', '/ach/debits', {
-      ...{ employer_id, policy_id, carrier_id, bank_account_id: accountId, amount_cents: 1_000 + n },
+      employer_id,
+      policy_id,
+      carrier_id,
+      bank_account_id: accountId,
+      amount_cents: 1_000 + n,
       payment_purpose: 'paygo',
     })
     expect(status).toBe(201)
@@ -240,7 +262,8 @@ test('of debits and collections made by calls nothing is told, whatever becomes 
   }
   const entry = { policyId: policy_id, totalInDollars: 10.01, description: 'Premium' }
   const collected = await bank.ask('POST', '/ach/collections', {
-    ...{ employerId: employer_id, bankAccountId: accountId },
+    employerId: employer_id,
+    bankAccountId: accountId,
     policyCollections: [{ ...entry, idempotencyKey: `payroll-debits-${policy_id}` }],
   })
   expect(collected.status).toBe(202)
@@ -268,7 +291,10 @@ describe('the money of a carrier', () => {
     const { leg_id } = await debitOf(await reported(of))
     const expectIn = async (account: string) =>
       expect(await balances(carrierId)).toEqual({
-        ...{ environment: 'live', unmatched_cents: 0, ...nothing, [account]: 2_501 },
+        environment: 'live',
+        unmatched_cents: 0,
+        ...nothing,
+        [account]: 2_501,
       })
     await expectIn('due_cents')
     expect(await balances(carrierId, 'sandbox')).toMatchObject(nothing)
@@ -291,8 +317,11 @@ describe('the money of a carrier', () => {
     const [rates] = await operated(`/return-rates?tenant_id=${tenantId}`)
     const returned = { returned: 2, rate: 1, exceeded: true }
     expect(rates).toMatchObject({
-      ...{ environment: 'live', entries: 2, unauthorized: { ...returned, limit: 0.005 } },
-      ...{ overall: { ...returned, limit: 0.15 }, administrative: { returned: 0, exceeded: false } },
+      environment: 'live',
+      entries: 2,
+      unauthorized: { ...returned, limit: 0.005 },
+      overall: { ...returned, limit: 0.15 },
+      administrative: { returned: 0, exceeded: false },
     })
     expect((await alerted()).map(({ about }: Json) => about.rate).sort()).toEqual(['overall', 'unauthorized'])
   })

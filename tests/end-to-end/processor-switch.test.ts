@@ -132,7 +132,9 @@ test('what is at Stripe waits there while its keys are not set, and goes on with
   ])
   // nobody plays what is at Stripe, and nobody is believed who speaks for it
   const played = await send(`${service.opsUrl}/ops/v1/card-processor/${unpaid._id}/succeed`, {
-    ...{ method: 'POST', headers: { Authorization: `Bearer ${service.operatorToken}` }, body: {} },
+    method: 'POST',
+    headers: { Authorization: `Bearer ${service.operatorToken}` },
+    body: {},
   })
   expect([played.status, await paidAtStripe(unpaid._id)]).toEqual([409, 404])
   expect((await linkOf(service, tenant, unpaid._id)).status).toBe('created')

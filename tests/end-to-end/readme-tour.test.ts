@@ -19,7 +19,9 @@ test.skipIf(!canRun)('the tour in the README sells, verifies and prices (needs b
   try {
     const shell = spawn('bash', ['-c', await tour(service.paymentsUrl, await freePort())], {
       env: {
-        ...{ PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: service.dataDir },
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        DATA_DIR: service.dataDir,
         COMPSTREAM_OPS_URL: service.opsUrl,
         COMPSTREAM_CORE_URL: service.coreUrl,
         COMPSTREAM_PAYMENTS_URL: service.paymentsUrl,
@@ -46,7 +48,9 @@ test.skipIf(!canRun)(
     const nobody = `http://127.0.0.1:${await freePort()}`
     const shell = spawn('bash', ['-c', await tour(nobody, await freePort())], {
       env: {
-        ...{ PATH: process.env.PATH, HOME: process.env.HOME, OPERATOR_TOKEN: 'op_none' },
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        OPERATOR_TOKEN: 'op_none',
         COMPSTREAM_OPS_URL: nobody,
         COMPSTREAM_CORE_URL: nobody,
         COMPSTREAM_PAYMENTS_URL: nobody,

@@ -121,8 +121,13 @@ test('a process of the older release leaves read models alone that a newer one h
   const position = await headOf(api)
   const before = await stored()
   await operate(api, 'POST', '/employers', {
-    ...{ tenant_id: tenant.tenantId, environment: 'live', fein: '98-7654321', legal_name: 'Late' },
-    ...{ address: '1 Main St', contact_email: 'late@example.com', payroll_company_ids: [] },
+    tenant_id: tenant.tenantId,
+    environment: 'live',
+    fein: '98-7654321',
+    legal_name: 'Late',
+    address: '1 Main St',
+    contact_email: 'late@example.com',
+    payroll_company_ids: [],
   })
   // its other projections are taken over, so that it had its chance for this one
   await until(async () => {
@@ -179,7 +184,11 @@ async function buildNewer(): Promise<string> {
   await build({
     entryPoints: { main: 'interfaces/main.ts' },
     outdir: join(folder, 'dist'),
-    ...{ bundle: true, platform: 'node', format: 'esm', target: 'node20.19', packages: 'external' },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.19',
+    packages: 'external',
     plugins: [
       {
         name: 'newer',

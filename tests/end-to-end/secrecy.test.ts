@@ -135,7 +135,10 @@ async function work(): Promise<void> {
   const { carrier_id } = await created('/carriers', { tenant_id, name: 'Canary Mutual' })
   const { payroll_company_id } = await created('/payroll-companies', { tenant_id, name: 'Canary Payroll' })
   const employerOf = (fein: string) => ({
-    ...{ tenant_id, legal_name: legalName, fein, contact_email: personal.contactEmail },
+    tenant_id,
+    legal_name: legalName,
+    fein,
+    contact_email: personal.contactEmail,
     address: { line1: personal.address, city: 'Reno', state: 'NV', zip: '89501' },
     payroll_company_ids: [payroll_company_id],
   })
@@ -147,7 +150,9 @@ async function work(): Promise<void> {
   const policy_number = newPolicyNumber()
   const { policy_id } = await created('/policies', {
     ...policyDefaults(),
-    ...{ employer_id, carrier_id, policy_number },
+    employer_id,
+    carrier_id,
+    policy_number,
   })
   const products = ['all']
   const issued = await created('/api-clients', { tenant_id, name: 'Canary Client', products }, personal.key)
@@ -178,8 +183,12 @@ async function work(): Promise<void> {
   const clientHeaders = { 'X-Client-ID': issued.client_id, 'X-Client-Secret': secrets.clientSecret! }
   const employees = [
     employeeRecord({
-      ...{ first_name: personal.firstName, last_name: personal.lastName, ssn: personal.ssn },
-      ...{ employee_id: personal.employeeId, phone: personal.phone, family: { spouse: personal.nested } },
+      first_name: personal.firstName,
+      last_name: personal.lastName,
+      ssn: personal.ssn,
+      employee_id: personal.employeeId,
+      phone: personal.phone,
+      family: { spouse: personal.nested },
     }),
     employeeRecord({ first_name: personal.firstName, last_name: personal.lastName, class_code: '0000' }),
     employeeRecord({ first_name: personal.firstName, class_code: personal.misplacedSsn, last_name: 7 }),
@@ -214,8 +223,12 @@ async function work(): Promise<void> {
   expect((await push(pushed, secrets.connectionSecret!)).status).toBe(202)
   const changes = [
     {
-      ...{ employee_id: personal.employeeId, action: 'hire', name: personal.fullName },
-      ...{ hire_date: '2026-01-05', ssn: personal.ssn, note: personal.note },
+      employee_id: personal.employeeId,
+      action: 'hire',
+      name: personal.fullName,
+      hire_date: '2026-01-05',
+      ssn: personal.ssn,
+      note: personal.note,
     },
     { employee_id: personal.employeeId, action: 'update', gross_wages: 1, note: personal.note },
     { employee_id: personal.employeeId, action: 'terminate', termination_date: '2026-02-05' },
@@ -225,12 +238,16 @@ async function work(): Promise<void> {
   expect((await core('sync', '/employees/sync', sync, keyed)).status).toBe(202)
   const rows = [
     payrollRow({
-      ...{ employee_first_name: personal.firstName, employee_last_name: personal.lastName },
-      ...{ ssn: personal.ssn, phone: personal.phone },
+      employee_first_name: personal.firstName,
+      employee_last_name: personal.lastName,
+      ssn: personal.ssn,
+      phone: personal.phone,
     }),
     payrollRow({
-      ...{ employee_first_name: personal.firstName, employee_last_name: personal.lastName },
-      ...{ ssn: personal.ssn, class_code: personal.misplacedSsn },
+      employee_first_name: personal.firstName,
+      employee_last_name: personal.lastName,
+      ssn: personal.ssn,
+      class_code: personal.misplacedSsn,
     }),
     payrollRow({ gross_wages: personal.fullName, check_date: personal.fullName, hours: personal.lastName }),
   ]
@@ -259,16 +276,23 @@ async function work(): Promise<void> {
 
   // an employer and its policy in one call, which breaks off once
   const intake = {
-    ...{ idempotency_key: `${personal.key}-intake`, carrier_id },
+    idempotency_key: `${personal.key}-intake`,
+    carrier_id,
     employer: {
-      ...{ legal_name: legalName, fein: personal.soleProprietor, contact_name: personal.contactName },
-      ...{ contact_email: personal.contactEmail, phone: personal.phone, email: personal.changedEmail },
+      legal_name: legalName,
+      fein: personal.soleProprietor,
+      contact_name: personal.contactName,
+      contact_email: personal.contactEmail,
+      phone: personal.phone,
+      email: personal.changedEmail,
       address: { line1: personal.address, city: 'Reno', state: 'NV', zip: '89501' },
     },
     owners: [
       {
-        ...{ first_name: personal.ownerFirst, last_name: personal.ownerLast },
-        ...{ dob: personal.ownerBirth, title: personal.ownerTitle },
+        first_name: personal.ownerFirst,
+        last_name: personal.ownerLast,
+        dob: personal.ownerBirth,
+        title: personal.ownerTitle,
       },
     ],
     policy: { state: 'NV', class_code: '8810', effective_date: '2026-01-01', annual_premium_cents: 1 },
@@ -290,13 +314,20 @@ async function work(): Promise<void> {
   // payments: sold, sent, paid, refunded, told of
   const pays = (what: string, method: string, path: string, sent?: unknown) =>
     ask(what, `${service.paymentsUrl}/api/v1${path}`, {
-      ...{ method, headers: keyed },
+      method,
+      headers: keyed,
       ...(sent === undefined ? {} : { body: sent }),
     })
   const customer = { name: personal.payerName, email: personal.payerEmail, phone: personal.payerPhone }
   const sale = {
-    ...{ employer_id, carrier_id, policy_id, customer, delivery: { email: true, sms: true } },
-    ...{ premium_cents: 100, payment_type: 'ONE_TIME', payment_context: 'full_payment' },
+    employer_id,
+    carrier_id,
+    policy_id,
+    customer,
+    delivery: { email: true, sms: true },
+    premium_cents: 100,
+    payment_type: 'ONE_TIME',
+    payment_context: 'full_payment',
   }
   await pays('sell', 'POST', '/payment-links', {
     ...sale,
@@ -319,8 +350,12 @@ async function work(): Promise<void> {
 
   // payment sessions: sent, opened, declined, replaced, arranged with a bank
   const checkout = {
-    ...{ enabled: true, display_name: 'Canary Pay', support_email: 'help@canary.example' },
-    ...{ sender_email: 'billing@canary.example', link_format: '/pay/{token}', link_ttl_minutes: 60 },
+    enabled: true,
+    display_name: 'Canary Pay',
+    support_email: 'help@canary.example',
+    sender_email: 'billing@canary.example',
+    link_format: '/pay/{token}',
+    link_ttl_minutes: 60,
   }
   expect(
     (await operator('checkout settings', 'PUT', `/tenants/${tenant_id}/checkout`, checkout)).status,
@@ -335,7 +370,11 @@ async function work(): Promise<void> {
     return ask(what, url, { method: 'POST', headers, body: sent })
   }
   const session = {
-    ...{ employer_id, carrier_id, policy_id, customer, premium_cents: 1_000 },
+    employer_id,
+    carrier_id,
+    policy_id,
+    customer,
+    premium_cents: 1_000,
     deliver: { email: true, sms: true },
   }
   const repeated = keyedAnew()
@@ -363,8 +402,12 @@ async function work(): Promise<void> {
       ...(sent === undefined ? {} : { method: 'POST', body: sent }),
     })
   const account = {
-    ...{ account_holder_name: personal.accountHolder, routing_number: '021000021', authorized: true },
-    ...{ account_number: personal.accountNumber, account_type: 'checking', bank_name: personal.accountBank },
+    account_holder_name: personal.accountHolder,
+    routing_number: '021000021',
+    authorized: true,
+    account_number: personal.accountNumber,
+    account_type: 'checking',
+    bank_name: personal.accountBank,
   }
   const mounted = await publicly('session checkout', `${secrets.secondToken}/checkout`, {})
   secrets.checkoutSecret = mounted.body.data.client_secret
@@ -402,13 +445,18 @@ async function work(): Promise<void> {
 
   // accounts of partners, verified by deposits
   const ach = {
-    ...{ owner_type: 'employer', owner_id: employer_id, account_type: 'checking', bank_name: 'Canary Bank' },
-    ...{ routing_number: personal.achRoutingNumber, account_number: personal.achAccountNumber },
+    owner_type: 'employer',
+    owner_id: employer_id,
+    account_type: 'checking',
+    bank_name: 'Canary Bank',
+    routing_number: personal.achRoutingNumber,
+    account_number: personal.achAccountNumber,
   }
   // each request has a key of its own
   const accounts = (what: string, method: string, path: string, sent?: unknown) =>
     ask(what, `${service.paymentsUrl}/api/v1/bank-accounts${path}`, {
-      ...{ method, headers: keyedAnew() },
+      method,
+      headers: keyedAnew(),
       ...(sent === undefined ? {} : { body: sent }),
     })
   const added = await accounts('add account', 'POST', '/ach', ach)
@@ -439,7 +487,10 @@ async function work(): Promise<void> {
   const itemToken = String(bankconnect_item_id).replace('item', 'access')
   const numbers = await new SimulatedBankLink(NO_FAULTS).numbers(itemToken, bankconnect_account_id)
   secrets = {
-    ...{ ...secrets, publicToken: public_token, bankHandle: access_token, itemToken },
+    ...secrets,
+    publicToken: public_token,
+    bankHandle: access_token,
+    itemToken,
     linkedNumber: numbers!.accountNumber,
   }
   finder = leakFinder({ ...personal, ...secrets })
@@ -452,7 +503,9 @@ async function work(): Promise<void> {
   const fromBank = [
     await banks('linked account', '/bank-accounts/ach/from-bankconnect', { ...ofLinked, access_token }),
     await banks('linked account', '/bank-accounts/ach/from-bankconnect', {
-      ...{ ...ofLinked, bankconnect_account_id: access_token, access_token: itemToken },
+      ...ofLinked,
+      bankconnect_account_id: access_token,
+      access_token: itemToken,
     }),
     await banks('link bank again', '/bankconnect/exchange', { public_token, user_id: 7, employer_id }),
     await banks('sync', '/bankconnect/sync-accounts', { item_id: bankconnect_item_id }),

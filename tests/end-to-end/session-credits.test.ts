@@ -54,9 +54,17 @@ describe('a credit in the account of the service', () => {
     const received = await bank.tryOps('/bank-credits', { carrier_id, amount_cents: 10_500, ...first })
     expect([received.status, received.body.data]).toEqual([201, expect.objectContaining(taken(leg, 'high'))])
     const cleared = {
-      ...{ payment_session_id: id, leg_id: leg, amount_cents: 10_500, currency: 'usd' },
-      ...{ employer_id: tenant.employerId, policy_id, carrier_id, settlement_source: 'bank' },
-      ...{ bank_date: '2030-03-04', matched_cents: 10_500, confidence: 'high' },
+      payment_session_id: id,
+      leg_id: leg,
+      amount_cents: 10_500,
+      currency: 'usd',
+      employer_id: tenant.employerId,
+      policy_id,
+      carrier_id,
+      settlement_source: 'bank',
+      bank_date: '2030-03-04',
+      matched_cents: 10_500,
+      confidence: 'high',
       matcher_version: expect.any(String),
     }
     expect(await bank.toldOfLeg('payment.debit_cleared', leg)).toEqual([cleared])

@@ -111,16 +111,22 @@ describe('a debit of a session', () => {
     const { id, leg } = await bank.arranged(carriers.direct, { description: 'Policy 2026' })
     const { policyId: policy_id, carrierId: carrier_id } = carriers.direct
     expect(await bank.transaction(leg)).toMatchObject({
-      ...{
-        transaction_id: leg,
-        payment_session_id: id,
-        employer_id: tenant.employerId,
-        policy_id,
-        carrier_id,
-      },
-      ...{ status: 'pending', status_group: 'in_flight', reason: null, failure_reason: null },
-      ...{ amount_cents: 10_500, currency: 'usd', description: 'Policy 2026', account_last4: '6789' },
-      ...{ bank_account_id: null, effective_date: null, return_code: null },
+      transaction_id: leg,
+      payment_session_id: id,
+      employer_id: tenant.employerId,
+      policy_id,
+      carrier_id,
+      status: 'pending',
+      status_group: 'in_flight',
+      reason: null,
+      failure_reason: null,
+      amount_cents: 10_500,
+      currency: 'usd',
+      description: 'Policy 2026',
+      account_last4: '6789',
+      bank_account_id: null,
+      effective_date: null,
+      return_code: null,
     })
     const closes = nextClose(await bank.now())
     await bank.ops('/debit-batches')
@@ -193,9 +199,16 @@ describe('the processor of a carrier with its own bank', () => {
     const { policyId: policy_id, carrierId: carrier_id } = carriers.direct
     const told = [
       {
-        ...{ payment_session_id: id, leg_id: leg, amount_cents: 10_500, currency: 'usd' },
-        ...{ employer_id: tenant.employerId, policy_id, carrier_id, description: 'Policy 2026' },
-        ...{ settlement_source: 'processor', settled_at: '2026-01-05T12:00:00.000Z' },
+        payment_session_id: id,
+        leg_id: leg,
+        amount_cents: 10_500,
+        currency: 'usd',
+        employer_id: tenant.employerId,
+        policy_id,
+        carrier_id,
+        description: 'Policy 2026',
+        settlement_source: 'processor',
+        settled_at: '2026-01-05T12:00:00.000Z',
         ...(processor_status === undefined ? {} : { processor_status }),
       },
     ]
@@ -287,8 +300,15 @@ describe('a debit that comes back', () => {
       const { policyId: policy_id, carrierId: carrier_id } = carriers.direct
       expect(await bank.toldOfLeg('payment.failed', leg)).toEqual([
         {
-          ...{ payment_session_id: id, leg_id: leg, amount_cents: 10_500, currency: 'usd' },
-          ...{ employer_id: tenant.employerId, policy_id, carrier_id, return_code: 'R01', failed_at: at },
+          payment_session_id: id,
+          leg_id: leg,
+          amount_cents: 10_500,
+          currency: 'usd',
+          employer_id: tenant.employerId,
+          policy_id,
+          carrier_id,
+          return_code: 'R01',
+          failed_at: at,
           failure_message: expect.stringContaining('R01'),
         },
       ])
@@ -328,8 +348,11 @@ describe('the list of transactions', () => {
     await bank.submitted(of)
     const [row] = await bank.transactions(`&carrier_id=${of.carrierId}`)
     expect(row).toMatchObject({
-      ...{ payment_purpose: 'extra_payment', description: null, bank_account_id: null },
-      ...{ effective_date: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/), metadata: {} },
+      payment_purpose: 'extra_payment',
+      description: null,
+      bank_account_id: null,
+      effective_date: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/),
+      metadata: {},
     })
   })
 

@@ -57,13 +57,22 @@ describe('the instalments of a plan', () => {
       const closes = nextClose(due)
       const { policyId: policy_id, carrierId: carrier_id } = carriers.direct
       expect(told[index]).toEqual({
-        ...{ payment_session_id: id, leg_id, amount_cents: amounts[index], currency: 'usd' },
-        ...{ employer_id: tenant.employerId, policy_id, carrier_id, description: 'Policy 2026' },
+        payment_session_id: id,
+        leg_id,
+        amount_cents: amounts[index],
+        currency: 'usd',
+        employer_id: tenant.employerId,
+        policy_id,
+        carrier_id,
+        description: 'Policy 2026',
         cancellation_deadline: new Date(closes).toISOString(),
       })
       expect(await bank.transaction(leg_id)).toMatchObject({
-        ...{ status: 'pending', installment_number: index + 1, payment_purpose: 'installment' },
-        ...{ created_at: new Date(due).toISOString(), payment_session_id: id },
+        status: 'pending',
+        installment_number: index + 1,
+        payment_purpose: 'installment',
+        created_at: new Date(due).toISOString(),
+        payment_session_id: id,
       })
       await bank.ops('/clock/advance', { seconds: 60 })
       expect(await bank.transaction(leg_id)).toMatchObject({
@@ -88,7 +97,8 @@ describe('the instalments of a plan', () => {
 
   test('follow an authorisation where nothing is paid down: no debit and no event before', async () => {
     const { id, token, leg } = await bank.arranged(carriers.direct, {
-      ...{ amount_cents: 1_000, total_installments: 3 },
+      amount_cents: 1_000,
+      total_installments: 3,
     })
     expect(leg).toBeUndefined()
     expect(await bank.session(id)).toMatchObject({ status: 'scheduled', amount_cents: 0 })

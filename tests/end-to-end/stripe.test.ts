@@ -59,8 +59,12 @@ describe('links', () => {
     const before = stripe.customers.size
     stripe.fail('lost', { times: 2, path: /customers$/ })
     const body = {
-      ...{ employer_id: other.employerId, carrier_id: other.carrierId, policy_id: other.policyId },
-      ...{ premium_cents: 100, payment_type: 'ONE_TIME', payment_context: 'premium_due' },
+      employer_id: other.employerId,
+      carrier_id: other.carrierId,
+      policy_id: other.policyId,
+      premium_cents: 100,
+      payment_type: 'ONE_TIME',
+      payment_context: 'premium_due',
       delivery: { email: false },
     }
     const ask = (name: string) =>
@@ -74,7 +78,9 @@ describe('links', () => {
   test('are paid by a notice, once, and refunded at Stripe', async () => {
     const link = await createLink(service, tenant)
     const paid = {
-      ...{ id: 'pi_1', payment_method: 'pm_of_payer', amount_received: 10_500 },
+      id: 'pi_1',
+      payment_method: 'pm_of_payer',
+      amount_received: 10_500,
       metadata: { link_id: link._id },
     }
     const body = await stripe.notify('payment_intent.succeeded', paid)
@@ -120,7 +126,9 @@ describe('links', () => {
       const { _id } = await createLink(service, of)
       payments += 1
       await stripe.notify('payment_intent.succeeded', {
-        ...{ id: `pi_refunds_${payments}`, payment_method: 'pm_of_payer', amount_received: 10_500 },
+        id: `pi_refunds_${payments}`,
+        payment_method: 'pm_of_payer',
+        amount_received: 10_500,
         metadata: { link_id: _id },
       })
       await drain()
@@ -156,7 +164,8 @@ describe('links', () => {
         stripe.fail('declined', { times: 0 })
         expect(made(id)).toEqual([amount_cents])
         expect(await read()).toMatchObject({
-          ...{ refunded_cents: amount_cents, refunds: [{ status: 'succeeded' }] },
+          refunded_cents: amount_cents,
+          refunds: [{ status: 'succeeded' }],
         })
         expect(await toldOf()).toBe(1)
       }
@@ -219,31 +228,35 @@ describe('links', () => {
   test('of a plan are charged monthly from then on, with the payer as their customer', async () => {
     const other = await tenantWithCustomer(service)
     const link = await createLink(service, other, {
-      ...{ payment_type: 'DIRECT_BILLING', premium_cents: 60_000 },
-      ...{ total_installments: 3, down_payment_months: 1 },
+      payment_type: 'DIRECT_BILLING',
+      premium_cents: 60_000,
+      total_installments: 3,
+      down_payment_months: 1,
     })
     const { asked } = stripe.links.get(link.processor_payment_link_id)!
     expect(asked).toMatchObject({ customer_creation: 'always' })
     stripe.customers.set('cus_payer', {
-      ...{
-        id: 'cus_payer',
-        object: 'customer',
-        name: 'Payer',
-        email: null,
-        metadata: {},
-        defaultMethod: null,
-      },
+      id: 'cus_payer',
+      object: 'customer',
+      name: 'Payer',
+      email: null,
+      metadata: {},
+      defaultMethod: null,
     })
     const payment_method = stripe.method('pm_kept', 'cus_payer')
     await stripe.notify('payment_intent.succeeded', {
-      ...{ id: 'pi_2', payment_method, amount_received: 20_000, metadata: { link_id: link._id } },
+      id: 'pi_2',
+      payment_method,
+      amount_received: 20_000,
+      metadata: { link_id: link._id },
     })
     await drain()
     const [plan] = (await asks('GET', '/subscriptions', undefined, other)).body.data
     expect(plan).toMatchObject({ status: 'active', amount_cents: 20_000, payment_link_id: link._id })
     const [first, second] = plan.scheduled_payments
     expect(stripe.subscriptions.get(plan.processor_subscription_id)).toMatchObject({
-      ...{ customer: 'cus_payer', trial_end: Date.parse(first.due_at) / 1000 },
+      customer: 'cus_payer',
+      trial_end: Date.parse(first.due_at) / 1000,
     })
 
     // the empty invoice of the beginning, then two months
@@ -257,7 +270,8 @@ describe('links', () => {
     }
     await drain()
     expect(await subscriptionOf(service, other, plan._id)).toMatchObject({
-      ...{ status: 'canceled', cancellation_reason: 'completed' },
+      status: 'canceled',
+      cancellation_reason: 'completed',
       scheduled_payments: [{ status: 'paid' }, { status: 'paid' }],
     })
     expect(stripe.subscriptions.get(plan.processor_subscription_id)!.status).toBe('canceled')
@@ -297,7 +311,8 @@ describe('subscriptions', () => {
     expect((await subscriptionOf(service, tenant, made._id)).status).toBe('incomplete')
     await advance(service, { seconds: 23 * 3_600 })
     expect(await subscriptionOf(service, tenant, made._id)).toMatchObject({
-      ...{ status: 'canceled', cancellation_reason: 'never_paid' },
+      status: 'canceled',
+      cancellation_reason: 'never_paid',
     })
     expect(stripe.subscriptions.get(made.processor_subscription_id)!.status).toBe('canceled')
   })
@@ -331,11 +346,13 @@ describe('subscriptions', () => {
     // Stripe tries again when it will; nobody here does
     await advance(service, { to: due + 10 * DAY })
     expect(await subscriptionOf(service, other, id)).toMatchObject({
-      ...{ status: 'past_due', scheduled_payments: [{}, { failed_attempts: 1 }, {}] },
+      status: 'past_due',
+      scheduled_payments: [{}, { failed_attempts: 1 }, {}],
     })
     await stripe.notify('invoice.paid', invoiceOf(id, 'in_2', due))
     expect(await subscriptionOf(service, other, id)).toMatchObject({
-      ...{ status: 'active', scheduled_payments: [{ status: 'paid' }, { status: 'paid' }, {}] },
+      status: 'active',
+      scheduled_payments: [{ status: 'paid' }, { status: 'paid' }, {}],
     })
     await stripe.notify('invoice.payment_failed', invoiceOf(id, 'in_3', due + 31 * DAY), due + 31 * DAY)
     await stripe.notify(
@@ -344,7 +361,8 @@ describe('subscriptions', () => {
       due + 38 * DAY,
     )
     expect(await subscriptionOf(service, other, id)).toMatchObject({
-      ...{ status: 'canceled', cancellation_reason: 'payment_failed' },
+      status: 'canceled',
+      cancellation_reason: 'payment_failed',
     })
     expect(
       (await told(service, other.tenantId)).map(([type, body]) => [type, body.installment_number]),
@@ -436,7 +454,8 @@ describe('notices', () => {
     '{"id":"evt_1","type":"payment_intent.succeeded","created":1767225600,"data":{"object":{"id":"pi","metadata":{"link_id":"x"}}}}',
   ])('that are signed and no notices are refused: %s', async (body) => {
     expect(await stripe.deliver(body, stripeSignature(body, await now()))).toMatchObject({
-      ...{ status: 400, body: { ok: false } },
+      status: 400,
+      body: { ok: false },
     })
   })
 

@@ -53,7 +53,9 @@ async function plan(
   terms: { readonly total_installments: number; readonly down_payment_months: number },
 ): Promise<{ readonly link: Json; readonly subscription: Json }> {
   const link = await createLink(service, tenant, {
-    ...{ payment_type: 'DIRECT_BILLING', premium_cents: 120_000, ...terms },
+    payment_type: 'DIRECT_BILLING',
+    premium_cents: 120_000,
+    ...terms,
     metadata: { quote: 'Q-7' },
   })
   await play(link._id, 'succeed')
@@ -72,7 +74,8 @@ describe('a subscription whose first payment does not come', () => {
     expect(await statusOf(tenant, id)).toBe('incomplete')
     await advance(service, { to: start + 23 * HOUR })
     expect(await subscriptionOf(service, tenant, id)).toMatchObject({
-      ...{ status: 'canceled', cancellation_reason: 'never_paid' },
+      status: 'canceled',
+      cancellation_reason: 'never_paid',
       canceled_at: new Date(start + 23 * HOUR).toISOString(),
     })
     expect((await told(service, tenant.tenantId)).map(([type]) => type)).toEqual([
@@ -235,12 +238,10 @@ describe('the plan of a link', () => {
     const year = new Date(start).getUTCFullYear()
     const { subscription } = await plan(tenant, { total_installments: 6, down_payment_months: 2 })
     expect(subscription).toMatchObject({
-      ...{
-        status: 'active',
-        amount_cents: 20_000,
-        employer_id: tenant.employerId,
-        policy_id: tenant.policyId,
-      },
+      status: 'active',
+      amount_cents: 20_000,
+      employer_id: tenant.employerId,
+      policy_id: tenant.policyId,
       metadata: { quote: 'Q-7', source: 'payment_api', api_client_id: tenant.tenantId },
     })
     const february = new Date(Date.UTC(year, 2, 0)).getUTCDate()
@@ -255,7 +256,9 @@ describe('the plan of a link', () => {
     expect(await statuses(tenant, id)).toEqual(['paid', ...Array(3).fill('scheduled')])
     await advance(service, { to: Date.parse(dates[3]!) + 60 * DAY })
     expect(await subscriptionOf(service, tenant, id)).toMatchObject({
-      ...{ status: 'canceled', cancellation_reason: 'completed', canceled_at: dates[3] },
+      status: 'canceled',
+      cancellation_reason: 'completed',
+      canceled_at: dates[3],
     })
     expect((await payments(tenant, id)).map(({ status, paid_at }) => [status, paid_at])).toEqual(
       dates.map((due) => ['paid', due]),
@@ -266,8 +269,12 @@ describe('the plan of a link', () => {
       ...[1, 2, 3, 4].map((number) => ['installment.paid', number]),
     ])
     expect(events[1]![1]).toEqual({
-      ...{ subscription_id: id, payment_id: (await payments(tenant, id))[0]._id, installment_number: 1 },
-      ...{ amount_cents: 20_000, currency: 'usd', paid_at: dates[0] },
+      subscription_id: id,
+      payment_id: (await payments(tenant, id))[0]._id,
+      installment_number: 1,
+      amount_cents: 20_000,
+      currency: 'usd',
+      paid_at: dates[0],
     })
   })
 
@@ -283,12 +290,10 @@ describe('the plan of a link', () => {
   test('waits for a processor that is away, and starts then', async () => {
     const tenant = await tenantWithCustomer(service)
     const link = await createLink(service, tenant, {
-      ...{
-        payment_type: 'DIRECT_BILLING',
-        premium_cents: 90_000,
-        total_installments: 3,
-        down_payment_months: 1,
-      },
+      payment_type: 'DIRECT_BILLING',
+      premium_cents: 90_000,
+      total_installments: 3,
+      down_payment_months: 1,
     })
     await operate(service, 'POST', '/faults', { point: 'card-processor', mode: 'timeout', times: 2 })
     await play(link._id, 'succeed')
@@ -326,7 +331,8 @@ describe('the plan of a link', () => {
     await play(id, 'decline', { failure_code: 'expired_card' })
     await advance(service, { seconds: 8 * 86_400 })
     expect(await subscriptionOf(service, tenant, id)).toMatchObject({
-      ...{ status: 'canceled', cancellation_reason: 'payment_failed' },
+      status: 'canceled',
+      cancellation_reason: 'payment_failed',
     })
     expect(await statuses(tenant, id)).toEqual(['failed', 'cancelled'])
   })

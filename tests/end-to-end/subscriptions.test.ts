@@ -39,7 +39,10 @@ function post(tenant: SeededTenant, body: unknown, headers: Record<string, strin
 /** Headers of a further key of a tenant. */
 async function keyOf(tenant: SeededTenant, scope: Record<string, unknown>): Promise<Record<string, string>> {
   const { client_id, client_secret } = await operate(service, 'POST', '/api-clients', {
-    ...{ tenant_id: tenant.tenantId, name: 'Narrow', products: ['payments'], environment: 'live' },
+    tenant_id: tenant.tenantId,
+    name: 'Narrow',
+    products: ['payments'],
+    environment: 'live',
     ...scope,
   })
   return { 'X-Client-ID': client_id, 'X-Client-Secret': client_secret }
@@ -363,7 +366,9 @@ describe('an operator', () => {
     ] as const) {
       const played = await play(id, verb, body)
       expect(played).toEqual({
-        ...{ _id: id, kind: 'subscription', already_paid: false },
+        _id: id,
+        kind: 'subscription',
+        already_paid: false,
         outcome: verb === 'succeed' ? 'succeeded' : 'declined',
       })
       statuses.push((await subscriptionOf(service, tenant, id)).status)

@@ -171,7 +171,10 @@ describe('timers', () => {
         [received(id, { rows: 2, chunks: 2 }, on), recorded(id, 0, false, [row({}, 1)])],
         {
           actor: { type: 'system', id: 'test' },
-          ...{ tenantId: tenant_id, environment: 'live', correlationId: id, commandId: id },
+          tenantId: tenant_id,
+          environment: 'live',
+          correlationId: id,
+          commandId: id,
         },
       )
     } finally {

@@ -61,13 +61,11 @@ describe.each(LANGUAGES)('the receiver in $language', ({ language, program, args
       const body = JSON.stringify({ ...fields, payment_id: 'f1', amount_cents: 120_000, note: 'Zoë' })
       const signed = (changes: Partial<Parameters<typeof signedHeaders>[0]> = {}) =>
         signedHeaders({
-          ...{
-            secret,
-            eventId: 'a1'.repeat(12),
-            eventType: 'payment.completed',
-            body,
-            timestamp: Date.now(),
-          },
+          secret,
+          eventId: 'a1'.repeat(12),
+          eventType: 'payment.completed',
+          body,
+          timestamp: Date.now(),
           ...changes,
         })
       const post = async (headers: Readonly<Record<string, string>>, sent = body) =>

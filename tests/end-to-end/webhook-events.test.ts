@@ -24,13 +24,12 @@ const at = (path: string) => receiver.requests.filter((one) => one.path === path
 
 async function newLink(of: { employerId: string; policyId: string }): Promise<string> {
   const { status, body, text } = await partner.call('POST', '/payment-links', {
-    ...{
-      employer_id: of.employerId,
-      carrier_id: tenant.carrierId,
-      policy_id: of.policyId,
-      premium_cents: 120_000,
-    },
-    ...{ payment_type: 'ONE_TIME', payment_context: 'down_payment' },
+    employer_id: of.employerId,
+    carrier_id: tenant.carrierId,
+    policy_id: of.policyId,
+    premium_cents: 120_000,
+    payment_type: 'ONE_TIME',
+    payment_context: 'down_payment',
     customer: { name: 'Ada Moss', email: 'ada@bakery.example' },
   })
   expect([status, text]).toEqual([201, expect.any(String)])

@@ -76,7 +76,8 @@ async function localReceiver(port: number, status = 200): Promise<Local> {
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   return {
-    ...{ requests, ids },
+    requests,
+    ids,
     async stop() {
       server.closeAllConnections()
       server.close()

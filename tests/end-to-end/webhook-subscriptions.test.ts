@@ -185,7 +185,9 @@ test('there are a hundred subscriptions at the most, also of those who come at o
   const refused = answers.filter(({ status }) => status !== 201)
   expect(refused.map(({ status }) => status)).toEqual(Array(10).fill(409))
   expect(refused[0]!.body).toEqual({
-    ...{ ok: false, error: 'Conflict', message: expect.stringContaining('100') },
+    ok: false,
+    error: 'Conflict',
+    message: expect.stringContaining('100'),
   })
   const { body } = await own.call('GET', '/webhooks')
   expect(body.data).toHaveLength(100)
@@ -360,8 +362,12 @@ describe('an operator', () => {
       )
     const found = await find()
     expect(found).toMatchObject({
-      ...{ tenant_id: tenant.tenantId, environment: 'live', client_id: leaked.clientId, url },
-      ...{ status: 'active', failure_count: 0 },
+      tenant_id: tenant.tenantId,
+      environment: 'live',
+      client_id: leaked.clientId,
+      url,
+      status: 'active',
+      failure_count: 0,
     })
     const disabled = await operate(service, 'POST', `${path()}/${id}/disable`)
     expect(disabled).toMatchObject({ subscription_id: id, status: 'disabled' })

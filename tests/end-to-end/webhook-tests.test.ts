@@ -70,7 +70,10 @@ describe.each(WEBHOOK_EVENT_TYPES)('a test of %s', (type) => {
     expect(request!.body.toString()).not.toContain('null')
 
     const event = verifyWebhook({
-      ...{ payload: request!.body, headers, secret, now: () => Number(headers['x-webhook-timestamp']) },
+      payload: request!.body,
+      headers,
+      secret,
+      now: () => Number(headers['x-webhook-timestamp']),
     })
     expect(event).toMatchObject({ id: body.data.event_id, type, data: payload })
 
@@ -176,8 +179,12 @@ describe('a test', () => {
       expect([status, body.data]).toEqual([
         200,
         {
-          ...{ delivered: false, event_id: expect.stringMatching(ID), event_type: 'payment.completed', url },
-          ...{ attempts: 1, error: expect.stringMatching(/\S/) },
+          delivered: false,
+          event_id: expect.stringMatching(ID),
+          event_type: 'payment.completed',
+          url,
+          attempts: 1,
+          error: expect.stringMatching(/\S/),
         },
       ])
     }

@@ -39,13 +39,19 @@ async function account(): Promise<string> {
   const id = newId()
   const data = {
     ...({ ach_account_id: id, tenant_id: id, environment: 'live', owner_type: 'employer' } as const),
-    ...{ owner_id: id, routing_last4: '0021', bank_name: 'First Bank', nickname: null, is_primary: false },
+    owner_id: id,
+    routing_last4: '0021',
+    bank_name: 'First Bank',
+    nickname: null,
+    is_primary: false,
     ...({ connection_type: 'manual', bank_account_id: null, verified: false } as const),
     account: await keepAchAccount(
       app,
       { achAccountId: id, ownerId: id },
       {
-        ...{ holderName: 'Tidewater Joinery LLC', routingNumber: '021000021', accountNumber: '000123456789' },
+        holderName: 'Tidewater Joinery LLC',
+        routingNumber: '021000021',
+        accountNumber: '000123456789',
         ...({ accountType: 'checking', bankName: null } as const),
       },
     ),
@@ -71,10 +77,20 @@ async function debit(bank_account_id: string, legId = newId()): Promise<string> 
   await createAccountDebit(
     app,
     {
-      ...{ leg_id: legId, ...whose, policy_id: owner, bank_account_id, amount_cents: 500 },
+      leg_id: legId,
+      ...whose,
+      policy_id: owner,
+      bank_account_id,
+      amount_cents: 500,
       ...({ source: 'api', payment_purpose: 'paygo', description: null, metadata: {} } as const),
-      ...{ payment_session_id: null, installment_number: null, collection_id: null, file_id: null },
-      ...{ check_date: null, period: null, effective_date: null, cancellation_deadline: null },
+      payment_session_id: null,
+      installment_number: null,
+      collection_id: null,
+      file_id: null,
+      check_date: null,
+      period: null,
+      effective_date: null,
+      cancellation_deadline: null,
     },
     operatorContext(),
   )
@@ -134,7 +150,8 @@ test('one that went with a batch that has closed is not handed over any more, un
   found = [{ leg_id: leg, seq: 1 }]
   const rail = new SimulatedBankRail({ faults: { take: async () => null } })
   const later = {
-    ...{ ...app, bankRails: { live: rail, sandbox: rail } },
+    ...app,
+    bankRails: { live: rail, sandbox: rail },
     clock: { ...app.clock, now: () => closesAt! + 60_000 },
   }
   await submitBatch(later, closesAt!, operatorContext(), new AbortController().signal)
@@ -151,7 +168,8 @@ test('one of an account that an earlier version disabled is not handed over eith
   found = [{ leg_id: leg, seq: 1 }]
   const rail = new SimulatedBankRail({ faults: { take: async () => null } })
   const later = {
-    ...{ ...app, bankRails: { live: rail, sandbox: rail } },
+    ...app,
+    bankRails: { live: rail, sandbox: rail },
     clock: { ...app.clock, now: () => closesAt + 60_000 },
   }
   await submitBatch(later, closesAt, operatorContext(), new AbortController().signal)

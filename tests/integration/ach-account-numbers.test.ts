@@ -67,21 +67,35 @@ const client = () =>
     ...({ carrier_ids: 'all', employer_ids: 'all', client_id: 'client' } as const),
   }) as const
 const asked = (overrides: Partial<NewAchAccount> = {}): NewAchAccount => ({
-  ...{ ...NUMBERS, ownerType: 'employer', ownerId: insured.employerId, accountType: 'checking' },
-  ...{ bankName: 'First Bank', nickname: null, isPrimary: false, linked: null, ...overrides },
+  ...NUMBERS,
+  ownerType: 'employer',
+  ownerId: insured.employerId,
+  accountType: 'checking',
+  bankName: 'First Bank',
+  nickname: null,
+  isPrimary: false,
+  linked: null,
+  ...overrides,
 })
 /** Of a request of the client; the same one again with the same id. */
 const context = (commandId: string = randomUUID()): CommandContext => ({
   ...operatorContext(commandId),
-  ...{ tenantId: insured.tenantId, environment: 'live' },
+  tenantId: insured.tenantId,
+  environment: 'live',
 })
 const create = async (overrides: Partial<NewAchAccount> = {}) =>
   accepted(await createAchAccount(app, client(), asked(overrides), context()))
 const chooseOf = (key: string) =>
   ({
-    ...{ processManager: 'bank-accounts', kind: 'choose-primary', key, payload: {} },
-    ...{ correlationId: 'test', causationId: 'test', commandId: randomUUID() },
-    ...{ tenantId: insured.tenantId, environment: 'live' },
+    processManager: 'bank-accounts',
+    kind: 'choose-primary',
+    key,
+    payload: {},
+    correlationId: 'test',
+    causationId: 'test',
+    commandId: randomUUID(),
+    tenantId: insured.tenantId,
+    environment: 'live',
   }) as WorkItem<Record<string, never>>
 const typesOf = async (id: string) =>
   (await app.log.readStream(`achAccount-${id}`)).map(({ type }) => type.replace('AchAccount', ''))
@@ -172,7 +186,9 @@ test('a correction is for debits from then on', async () => {
   const { state } = await app.commands.load(achAccount, id)
   expect(state!.account).toMatchObject({ account_last4: '8877', account_type: 'savings' })
   expect(await readNumbers(app, state!, 'correction', context())).toMatchObject({
-    ...{ routingNumber: NUMBERS.routingNumber, accountNumber: '99988877', accountType: 'savings' },
+    routingNumber: NUMBERS.routingNumber,
+    accountNumber: '99988877',
+    accountType: 'savings',
   })
   const arranged = await readNumbers(app, { ach_account_id: id, account: before }, 'correction', context())
   expect(arranged).toMatchObject(NUMBERS)
@@ -207,13 +223,18 @@ test('a metadata account that moved before it was chosen is primary of neither o
           legalName: 'Other',
           fein: newFein(),
         } as const),
-        ...{ address: null, contactEmail: null, payrollCompanyIds: [] },
+        address: null,
+        contactEmail: null,
+        payrollCompanyIds: [],
       },
       operatorContext(),
     ),
   )
   const bank = {
-    ...{ user_id: 'u', name: 'Operating', bank_name: 'First Bank', primary: true },
+    user_id: 'u',
+    name: 'Operating',
+    bank_name: 'First Bank',
+    primary: true,
     ...({ employer_id: insured.employerId, carrier_id: null, connection_type: 'manual' } as const),
   }
   const dying = crashingAt(app, { category: 'primaryAccount', at: 'before' })
@@ -259,7 +280,10 @@ test('a debit names an ACH account, or a metadata account, which the first of it
       app,
       client(),
       {
-        ...{ user_id: 'u', name: 'Operating', bank_name: 'First Bank', primary: false },
+        user_id: 'u',
+        name: 'Operating',
+        bank_name: 'First Bank',
+        primary: false,
         ...({ employer_id: insured.employerId, carrier_id: null, connection_type: 'bankconnect' } as const),
       },
       context(),

@@ -43,7 +43,12 @@ beforeAll(async () => {
   const { log, registry, leases, clock, notices, database: own } = process.bench
   projections = new Projections({
     projections: [bankFiles],
-    ...{ log, registry, leases, clock, notices, store: new PostgresProjectionStore(own) },
+    log,
+    registry,
+    leases,
+    clock,
+    notices,
+    store: new PostgresProjectionStore(own),
   })
   await projections.start()
   app = { ...process.app, readModels: projections, read: new PostgresReadDatabase(own.pool) }
@@ -71,11 +76,21 @@ async function scheduled(): Promise<string> {
   const data = {
     ...({ leg_id, tenant_id: leg_id, environment: 'live', employer_id: leg_id, carrier_id: leg_id } as const),
     ...({ policy_id: leg_id, source: 'api', payment_purpose: 'paygo', amount_cents: 500 } as const),
-    ...{ payment_session_id: null, installment_number: null, collection_id: null, file_id: null },
-    ...{ check_date: null, period: null, description: null, bank_account_id: newId(), effective_date: null },
+    payment_session_id: null,
+    installment_number: null,
+    collection_id: null,
+    file_id: null,
+    check_date: null,
+    period: null,
+    description: null,
+    bank_account_id: newId(),
+    effective_date: null,
     account: { ...account, account_type: 'checking' as const },
-    ...{ metadata: {}, settlement_type: null, cancellation_deadline: null },
-    ...{ ingested_at: isoTime(at), created_at: isoTime(at) },
+    metadata: {},
+    settlement_type: null,
+    cancellation_deadline: null,
+    ingested_at: isoTime(at),
+    created_at: isoTime(at),
   }
   await tell(leg_id, { type: 'Create', data }, { type: 'Schedule', at })
   return leg_id
@@ -144,8 +159,11 @@ test('what a bank reports is of whom and for whom its file was written, whatever
   const file_id = await fileOf([leg], written)
   accepted(await app.commands.execute(bankFile, file_id, { type: 'RecordExposed', at: 0 }, operatorContext()))
   const originator = {
-    ...{ ...ORIGINATOR, destinationRouting: '091000019', odfi: '09100001' },
-    ...{ originId: '9999999999', companyId: '9999999999' },
+    ...ORIGINATOR,
+    destinationRouting: '091000019',
+    odfi: '09100001',
+    originId: '9999999999',
+    companyId: '9999999999',
   }
   const archive = new EncryptedBankArchive(process.bench.database.pool, app.vault)
   const folders = new NachaFolders({ outboxDir: '/nowhere', inboxDir: '/nowhere' })

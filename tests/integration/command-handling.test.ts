@@ -136,7 +136,8 @@ describe('a command', () => {
       code: 'clock_moves_forward',
     })
     expect(await other.commands.execute(virtualClock, id, moveTo(5), context())).toMatchObject({
-      ...{ position: null, revision: 2 },
+      position: null,
+      revision: 2,
     })
   })
 

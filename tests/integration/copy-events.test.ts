@@ -102,7 +102,10 @@ describe('events copy between PostgreSQL databases', () => {
         expect(run.code, run.stderr).toBe(0)
         const events = await eventsOf(from)
         expect(run.json()).toMatchObject({
-          ...{ logs_equal: true, equal: null, copied: events.length, database: null },
+          logs_equal: true,
+          equal: null,
+          copied: events.length,
+          database: null,
           not_carried: expect.arrayContaining([expect.stringMatching(/^keys of personal data, secrets/)]),
         })
         expect(await eventsOf(to)).toEqual(events)

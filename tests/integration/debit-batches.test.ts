@@ -68,8 +68,11 @@ const typesOf = async (legId: string) =>
   (await app.log.readStream(`bankDebit-${legId}`)).map(({ type }) => type)
 
 const account: BankAccount = {
-  ...{ holderName: 'Tidewater Joinery LLC', routingNumber: '021000021', accountNumber: '000123456789' },
-  ...{ accountType: 'checking', bankName: null },
+  holderName: 'Tidewater Joinery LLC',
+  routingNumber: '021000021',
+  accountNumber: '000123456789',
+  accountType: 'checking',
+  bankName: null,
 }
 
 /** A debit in a batch. @returns when that closes, epoch milliseconds. */
@@ -83,12 +86,22 @@ async function scheduled(
   const now = isoTime(app.clock.now())
   const data = {
     ...({ leg_id: legId, tenant_id: owner, environment: 'live', source: 'session' } as const),
-    ...{ employer_id: owner, carrier_id: owner, policy_id: owner, payment_session_id: owner },
+    employer_id: owner,
+    carrier_id: owner,
+    policy_id: owner,
+    payment_session_id: owner,
     ...({ installment_number: null, amount_cents: 500, payment_purpose: 'extra_payment' } as const),
     ...({ description: null, settlement_type: 'direct', cancellation_deadline: null } as const),
     account: isKept ? kept : { ...kept, account_ref: `${kept.account_ref}-lost` },
-    ...{ collection_id: null, file_id: null, check_date: null, period: null, bank_account_id: null },
-    ...{ effective_date: null, metadata: {}, ingested_at: now, created_at: now },
+    collection_id: null,
+    file_id: null,
+    check_date: null,
+    period: null,
+    bank_account_id: null,
+    effective_date: null,
+    metadata: {},
+    ingested_at: now,
+    created_at: now,
     ...of,
   }
   accepted(await app.commands.execute(bankDebit, legId, { type: 'Create', data }, operatorContext()))
@@ -167,7 +180,9 @@ test('a batch whose bank is away for hours is told of once, by its oldest debit,
   const away = { ...app, bankRails: both(new SimulatedBankRail({ faults: app.faults })) }
   const submit = bankDebits(away, 60_000).work['submit-batch']
   await expectToldOfOnce(app, {
-    ...{ provider: 'bank-rail', since: closesAt, heldUp: 'BankDebitHeldUp' },
+    provider: 'bank-rail',
+    since: closesAt,
+    heldUp: 'BankDebitHeldUp',
     async attempt(payload) {
       // that its debits pass the gates once more is another test's
       const gated = { ...payload, is_gated: true }

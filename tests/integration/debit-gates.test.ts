@@ -49,11 +49,19 @@ beforeAll(async () => {
   const { log, registry, leases, clock, notices } = one.bench
   const store = new PostgresProjectionStore(one.bench.database)
   projections = new Projections({
-    ...{ projections: [bankDebits, legacyCollections], log, registry, leases, clock, notices, store },
+    projections: [bankDebits, legacyCollections],
+    log,
+    registry,
+    leases,
+    clock,
+    notices,
+    store,
   })
   await projections.start()
   const parts = ({ app, bench }: RegistrationProcess): Application => ({
-    ...{ ...app, readModels: projections, forwardCutoff: CUTOFF },
+    ...app,
+    readModels: projections,
+    forwardCutoff: CUTOFF,
     read: new PostgresReadDatabase(bench.database.pool),
   })
   app = parts(one)
@@ -73,11 +81,24 @@ interface Insured {
 async function insured(billing_type: 'PAY_AS_YOU_GO' | 'DIRECT_BILLING' | null = null): Promise<Insured> {
   const [employer_id, policy_id] = [newId(), newId()]
   const data = {
-    ...{ policy_id, employer_id, tenant_id: newId(), environment: 'live' as const, carrier_id: newId() },
-    ...{ policy_number: policy_id, status: 'active' as const, billing_type },
-    ...{ effective_date: '2020-01-01', expiration_date: '2099-01-01' },
-    ...{ class_codes: [], states: [], locations: [], rates: [], fees: [], payroll_frequency: 'WEEKLY' },
-    ...{ annual_premium_cents: null, overtime_exclusion: false },
+    policy_id,
+    employer_id,
+    tenant_id: newId(),
+    environment: 'live' as const,
+    carrier_id: newId(),
+    policy_number: policy_id,
+    status: 'active' as const,
+    billing_type,
+    effective_date: '2020-01-01',
+    expiration_date: '2099-01-01',
+    class_codes: [],
+    states: [],
+    locations: [],
+    rates: [],
+    fees: [],
+    payroll_frequency: 'WEEKLY',
+    annual_premium_cents: null,
+    overtime_exclusion: false,
   }
   accepted(await app.commands.execute(policy, policy_id, { type: 'Issue', data }, operatorContext()))
   return { employer_id, policy_id }
@@ -93,27 +114,46 @@ async function debited(
   const leg_id = newId()
   const now = isoTime(app.clock.now())
   const data = {
-    ...{
-      leg_id,
-      tenant_id: newId(),
-      environment: 'live' as const,
-      carrier_id: newId(),
-      source: 'api' as const,
-    },
-    ...{ ...of, payment_session_id: null, installment_number: null, amount_cents, description: null },
-    ...{ payment_purpose: 'paygo' as const, settlement_type: null, cancellation_deadline: null },
+    leg_id,
+    tenant_id: newId(),
+    environment: 'live' as const,
+    carrier_id: newId(),
+    source: 'api' as const,
+    ...of,
+    payment_session_id: null,
+    installment_number: null,
+    amount_cents,
+    description: null,
+    payment_purpose: 'paygo' as const,
+    settlement_type: null,
+    cancellation_deadline: null,
     account: {
-      ...{ account_ref: 'x', fingerprint: 'f'.repeat(24), account_last4: '6789' },
+      account_ref: 'x',
+      fingerprint: 'f'.repeat(24),
+      account_last4: '6789',
       account_type: 'checking' as const,
     },
-    ...{ collection_id: null, file_id: null, check_date: null, period: null, bank_account_id: newId() },
-    ...{ effective_date: null, metadata: {}, ingested_at: now, created_at: now, ...given },
+    collection_id: null,
+    file_id: null,
+    check_date: null,
+    period: null,
+    bank_account_id: newId(),
+    effective_date: null,
+    metadata: {},
+    ingested_at: now,
+    created_at: now,
+    ...given,
   }
   accepted(await app.commands.create(bankDebit, leg_id, { type: 'Create', data }, operatorContext()))
   return leg_id
 }
 const run = (counts: Partial<BatchRun>) => ({
-  ...{ scheduled: 0, failed: 0, legacy_collected: 0, cancelled: 0, quarantined: 0, unreadable: 0 },
+  scheduled: 0,
+  failed: 0,
+  legacy_collected: 0,
+  cancelled: 0,
+  quarantined: 0,
+  unreadable: 0,
   ...counts,
 })
 const state = async (legId: string) => (await app.commands.load(bankDebit, legId)).state!
@@ -125,9 +165,18 @@ const stands = async (legId: string) => {
 const collected = async ({ employer_id }: Insured, premium_cents: number, day: string) => {
   const transaction_id = newId()
   const data = {
-    ...{ transaction_id, tenant_id: newId(), environment: 'live' as const, employer_id, carrier_id: null },
-    ...{ policy_id: null, period_start: day, period_end: day, premium_cents, status: 'sb_remit' as const },
-    ...{ import: null, recorded_at: isoTime(app.clock.now()) },
+    transaction_id,
+    tenant_id: newId(),
+    environment: 'live' as const,
+    employer_id,
+    carrier_id: null,
+    policy_id: null,
+    period_start: day,
+    period_end: day,
+    premium_cents,
+    status: 'sb_remit' as const,
+    import: null,
+    recorded_at: isoTime(app.clock.now()),
   }
   const record = { type: 'Record' as const, data }
   accepted(await app.commands.execute(legacyCollection, transaction_id, record, operatorContext()))
@@ -279,9 +328,19 @@ test('a batch passes the gates once more after its close, before the bank is han
     },
   }
   const item = {
-    ...{ processManager: 'bank-debits', kind: 'submit-batch', key: isoTime(closesAt), payload: {} },
-    ...{ attempt: 1, isLastTry: false, dueAt: closesAt, correlationId: 'test', causationId: 'test' },
-    ...{ commandId: newId(), tenantId: null, environment: null, signal: new AbortController().signal },
+    processManager: 'bank-debits',
+    kind: 'submit-batch',
+    key: isoTime(closesAt),
+    payload: {},
+    attempt: 1,
+    isLastTry: false,
+    dueAt: closesAt,
+    correlationId: 'test',
+    causationId: 'test',
+    commandId: newId(),
+    tenantId: null,
+    environment: null,
+    signal: new AbortController().signal,
     freeKey: () => undefined,
   }
   const submit = reactions({ ...app, bankRails: { live: rail, sandbox: rail } }, 60_000).work['submit-batch']

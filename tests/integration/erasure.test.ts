@@ -106,8 +106,13 @@ test('every erasure of a person who was reported again is recorded with its key,
 test('an erasure that names no key was of the first', async () => {
   const first = await seal('Ada')
   const metadata = {
-    ...{ tenant_id: null, environment: null, actor: { type: 'operator', id: 'operator' } },
-    ...{ correlation_id: 'c', causation_id: 'c', recorded_at: '2026-01-01T00:00:00.000Z', schema_version: 1 },
+    tenant_id: null,
+    environment: null,
+    actor: { type: 'operator', id: 'operator' },
+    correlation_id: 'c',
+    causation_id: 'c',
+    recorded_at: '2026-01-01T00:00:00.000Z',
+    schema_version: 1,
   }
   const data = JSON.stringify({ subject })
   await bench.log.append(stream, -1, [

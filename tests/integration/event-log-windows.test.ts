@@ -77,7 +77,10 @@ describe('events of a rare type', () => {
     const stop = new AbortController()
     const checkpoints: bigint[] = []
     for await (const page of log.subscribe({
-      ...{ after: LOG_START, types: ['Opened'], pageSize: 100, signal: stop.signal },
+      after: LOG_START,
+      types: ['Opened'],
+      pageSize: 100,
+      signal: stop.signal,
     })) {
       checkpoints.push(page.checkpoint)
       if (checkpoints.length === 2) stop.abort()
@@ -85,7 +88,10 @@ describe('events of a rare type', () => {
     expect(checkpoints).toEqual([BigInt(SEARCH_WINDOW), BigInt(2 * SEARCH_WINDOW)])
     const rest: LogPage[] = []
     for await (const page of log.subscribe({
-      ...{ after: checkpoints[1]!, types: ['Opened'], pageSize: 100, signal: AbortSignal.timeout(20_000) },
+      after: checkpoints[1]!,
+      types: ['Opened'],
+      pageSize: 100,
+      signal: AbortSignal.timeout(20_000),
     })) {
       rest.push(page)
       if (page.atHead) break

@@ -96,7 +96,8 @@ describe.skipIf(!source || source.kind === 'given')(
       const context = { actor: { type: 'system', id: 'test' }, tenantId: null, environment: null } as const
       const done = await commands.execute(parcel, event.data.parcel, event, {
         ...context,
-        ...{ correlationId: 'test', commandId },
+        correlationId: 'test',
+        commandId,
       })
       if (isRejection(done)) throw new Error(done.message)
       return done.position ?? 0n
@@ -144,7 +145,10 @@ describe.skipIf(!source || source.kind === 'given')(
     test('a projection applies every event once, by itself', { timeout: 2 * LIMIT_MS }, async () => {
       const projections = new Projections({
         projections: [lanes],
-        ...{ log, registry, clock: systemClock, retryMs: 20 },
+        log,
+        registry,
+        clock: systemClock,
+        retryMs: 20,
         store: new PostgresProjectionStore(database),
         leases: leases(),
       })
@@ -179,8 +183,13 @@ describe.skipIf(!source || source.kind === 'given')(
       const store = new PostgresWorkStore(database.pool)
       const runner = new ProcessManagerRunner(
         {
-          ...{ log, registry, clock: systemClock, store, leases: leases() },
-          ...{ notices: new InProcessNotices(), queue: new InProcessWorkQueue() },
+          log,
+          registry,
+          clock: systemClock,
+          store,
+          leases: leases(),
+          notices: new InProcessNotices(),
+          queue: new InProcessWorkQueue(),
           report: () => undefined,
         },
         [couriers],

@@ -28,7 +28,8 @@ beforeEach(async () => {
   asked = 0
   alive = 0
   failFast = new FailFastLog(log, {
-    ...{ askAfterMs: 5, answerMs: 1_000 },
+    askAfterMs: 5,
+    answerMs: 1_000,
     ask: async () => {
       asked += 1
       await database.leases.query('SELECT 1')

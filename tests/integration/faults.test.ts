@@ -67,8 +67,15 @@ describe('faults of several processes', () => {
   test('clearing a hold makes due what was held there, also who is about to be held at that moment', async () => {
     const store = new PostgresWorkStore(databases[0]!.pool)
     const work = Array.from({ length: 30 }, (_, n) => ({
-      ...{ processManager: 'mails', kind: 'send', key: `${n}`, payload: {}, dueAt: 0 },
-      ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+      processManager: 'mails',
+      kind: 'send',
+      key: `${n}`,
+      payload: {},
+      dueAt: 0,
+      correlationId: 'c',
+      causationId: 'c',
+      tenantId: null,
+      environment: null,
     }))
     await storeWork(store, ...work)
     const counts = () => store.counts({ now: 1, kinds: [{ processManager: 'mails', kind: 'send' }] })

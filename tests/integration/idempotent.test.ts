@@ -193,8 +193,13 @@ test('the key of a debit is claimed by all who ask for the same debit in many pr
   const place = { tenant_id: 'a'.repeat(24), environment: 'live' } as const
   const ids = { employer_id: place.tenant_id, carrier_id: place.tenant_id, policy_id: place.tenant_id }
   const asked = {
-    ...{ ...ids, bank_account_id: place.tenant_id, amount_cents: 500, payment_purpose: 'paygo' as const },
-    ...{ description: null, effective_date: null, metadata: {} },
+    ...ids,
+    bank_account_id: place.tenant_id,
+    amount_cents: 500,
+    payment_purpose: 'paygo' as const,
+    description: null,
+    effective_date: null,
+    metadata: {},
   } as const
   const client = { carrier_ids: 'all', employer_ids: 'all' } as const
   const sent = { key: `debit-${sequence}`, field: 'idempotency_key' }

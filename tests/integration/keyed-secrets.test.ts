@@ -60,8 +60,11 @@ const KINDS: readonly (readonly [string, Kind])[] = [
         const issued = await agentCredentials.issue(
           app,
           {
-            ...{ agentName: 'Agent', entityType: 'employer', entityId: 'nobody' },
-            ...{ sandbox: false, createdBy: null },
+            agentName: 'Agent',
+            entityType: 'employer',
+            entityId: 'nobody',
+            sandbox: false,
+            createdBy: null,
           },
           operatorContext(commandId),
         )
@@ -79,8 +82,13 @@ const KINDS: readonly (readonly [string, Kind])[] = [
         const issued = await apiClients.issue(
           app,
           {
-            ...{ tenantId, name: 'Client', environment: 'live', products: ['all'] },
-            ...{ carrierIds: 'all', employerIds: 'all', requestSigning: 'off' },
+            tenantId,
+            name: 'Client',
+            environment: 'live',
+            products: ['all'],
+            carrierIds: 'all',
+            employerIds: 'all',
+            requestSigning: 'off',
           },
           operatorContext(commandId),
         )
@@ -192,13 +200,14 @@ test('a key of an earlier release, whose credential is named after it, still let
   const apiKey = `mcp_${'ab'.repeat(32)}`
   const credentialId = apiKeyHash(apiKey).slice(0, 24)
   const data = {
-    ...{ credential_id: credentialId, agent_name: 'Old', entity_type: 'employer' as const, entity_id: 'x' },
-    ...{
-      sandbox: false,
-      key_hash: apiKeyHash(apiKey),
-      api_key_prefix: apiKey.slice(0, 12),
-      created_by: null,
-    },
+    credential_id: credentialId,
+    agent_name: 'Old',
+    entity_type: 'employer' as const,
+    entity_id: 'x',
+    sandbox: false,
+    key_hash: apiKeyHash(apiKey),
+    api_key_prefix: apiKey.slice(0, 12),
+    created_by: null,
   }
   await one.commands.execute(agentCredential, credentialId, { type: 'Issue', data }, operatorContext())
   for (const app of [one, two]) {

@@ -30,7 +30,10 @@ beforeAll(async () => {
   process = await openRegistrationProcess(database.url)
   const { log, registry, clock, database: opened } = process.bench
   projections = new Projections({
-    ...{ projections: [legacyCollections], log, registry, clock },
+    projections: [legacyCollections],
+    log,
+    registry,
+    clock,
     store: new PostgresProjectionStore(opened),
     leases: new HeldLeases(new PostgresLeaseStore(opened.pool), { owner: 'test' }),
   })
@@ -47,8 +50,14 @@ afterAll(async () => {
 
 const line = (line: number, changes: object = {}): ImportLine => ({
   row: {
-    ...{ line, employer_id: insured.employerId, carrier_id: null, policy_id: null },
-    ...{ period_start: '2026-04-20', period_end: '2026-04-26', premium_cents: 10_000, status: 'sb_remit' },
+    line,
+    employer_id: insured.employerId,
+    carrier_id: null,
+    policy_id: null,
+    period_start: '2026-04-20',
+    period_end: '2026-04-26',
+    premium_cents: 10_000,
+    status: 'sb_remit',
     ...changes,
   },
 })
@@ -67,7 +76,10 @@ describe('a debit of what the legacy service collected', () => {
     await send('records', [line(1), ...statuses])
   })
   const debit = (changes: object = {}) => ({
-    ...{ employer_id: insured.employerId, amount_cents: 10_000, period: null, effective_date: '2026-04-23' },
+    employer_id: insured.employerId,
+    amount_cents: 10_000,
+    period: null,
+    effective_date: '2026-04-23',
     ...changes,
   })
   const of = (start: string, end: string) => ({ period: { start, end }, effective_date: '2030-01-01' })
@@ -120,7 +132,8 @@ test('lines of several accounts are stored in each', async () => {
   expect(await send('mixed', lines)).toMatchObject({ stored: 3, refused: 0 })
   const foreign = [line(4, { carrier_id: other.carrierId }), line(5, { carrier_id: insured.carrierId })]
   expect(await send('mixed', foreign)).toMatchObject({
-    ...{ stored: 1, refused: 1 },
+    stored: 1,
+    refused: 1,
     refusals: [{ line: 4, reason: "carrier_id names no carrier of the employer's tenant" }],
   })
 })

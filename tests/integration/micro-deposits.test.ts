@@ -63,7 +63,8 @@ beforeAll(async () => {
   const files = {
     folders: new NachaFolders({ outboxDir: outbox, inboxDir: outbox }),
     archive: new EncryptedBankArchive(process.bench.database.pool, process.app.vault),
-    ...{ originator: BALANCED, limits: LIMITS },
+    originator: BALANCED,
+    limits: LIMITS,
   }
   const rail = new NachaBankRail({ ...process.app, bankFiles: files })
   app = { ...process.app, bankFiles: files, bankRails: { live: rail, sandbox: rail } }
@@ -113,7 +114,9 @@ function moveTo(time: number): void {
 async function submit(on: FileApp = app): Promise<void> {
   const none = (async function* () {})()
   await writeFiles(on, {
-    ...{ closesAt, signal: new AbortController().signal, context: operatorContext() },
+    closesAt,
+    signal: new AbortController().signal,
+    context: operatorContext(),
     entries: none,
     refuse: async () => undefined,
   })

@@ -134,15 +134,17 @@ describe.skipIf((await findEventStore()) === null)('a log stays in EventStoreDB,
         [delivery('d1'), delivery('d2')],
       )
       await records.record({
-        ...{
-          deliveryId: 'd1',
-          subscriptionId: 's',
-          attempt: 1,
-          at: 6,
-          statusCode: 500,
-          error: 'It answered 500',
-        },
-        ...{ status: 'failed', rung: 3, nextAttemptAt: 7, revision: 4, counts: 'failure' },
+        deliveryId: 'd1',
+        subscriptionId: 's',
+        attempt: 1,
+        at: 6,
+        statusCode: 500,
+        error: 'It answered 500',
+        status: 'failed',
+        rung: 3,
+        nextAttemptAt: 7,
+        revision: 4,
+        counts: 'failure',
       })
       await records.resetFailures('other', 9)
     })

@@ -50,7 +50,8 @@ beforeAll(async () => {
     bankFiles: {
       folders: new NachaFolders({ outboxDir: outbox, inboxDir: inbox }),
       archive: new EncryptedBankArchive(bench.database.pool, own.vault),
-      ...{ originator: ORIGINATOR, limits: LIMITS },
+      originator: ORIGINATOR,
+      limits: LIMITS,
     },
   }
 })
@@ -75,18 +76,18 @@ beforeEach(async () => {
 })
 
 const account = {
-  ...{ holderName: 'Tidewater Joinery LLC', routingNumber: '021000021', accountNumber: '000123456789' },
+  holderName: 'Tidewater Joinery LLC',
+  routingNumber: '021000021',
+  accountNumber: '000123456789',
   ...({ accountType: 'checking', bankName: null } as const),
 }
 const entryOf = (overrides: Partial<RailEntry> = {}): RailEntry => ({
-  ...{
-    legId: newId(),
-    amountCents: 500,
-    effectiveDate: entryDateOf(closesAt),
-    account,
-    isRetry: false,
-    refusal: null,
-  },
+  legId: newId(),
+  amountCents: 500,
+  effectiveDate: entryDateOf(closesAt),
+  account,
+  isRetry: false,
+  refusal: null,
   ...overrides,
 })
 
@@ -98,7 +99,9 @@ async function submit(
 ): Promise<void> {
   refused.length = 0
   await writeFiles(on, {
-    ...{ closesAt, signal, context: operatorContext() },
+    closesAt,
+    signal,
+    context: operatorContext(),
     entries: (async function* () {
       for (let from = 0; from < entries.length; from += 2) yield entries.slice(from, from + 2)
     })(),
@@ -463,7 +466,9 @@ describe('files that come', () => {
       .then(({ events }) => events)
     const { report_id } = JSON.parse(received!.data)
     expect((await app.commands.load(bankReport, report_id)).state).toMatchObject({
-      ...{ names: ['a.txt', 'b.txt'], status: 'received', bytes: text.length },
+      names: ['a.txt', 'b.txt'],
+      status: 'received',
+      bytes: text.length,
     })
     const chunks: Uint8Array[] = []
     for await (const chunk of app.bankFiles.archive.read(`in/${report_id}`)) chunks.push(chunk)

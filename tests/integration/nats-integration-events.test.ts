@@ -103,7 +103,10 @@ if (natsSource !== null) {
 
 const context = (): CommandContext => ({
   actor: { type: 'operator', id: 'test' },
-  ...{ tenantId, environment: 'live', correlationId: 'a-request', commandId: randomUUID() },
+  tenantId,
+  environment: 'live',
+  correlationId: 'a-request',
+  commandId: randomUUID(),
 })
 
 /** Counts what is handed to the real channel. */
@@ -216,7 +219,10 @@ async function processFile(on: Awaited<ReturnType<typeof issuePolicy>>, isGood =
     PayrollFileNormalized.of({ file_id, row_count: 2, policy_revision: 0 }),
     PayrollRowsValidated.of({ ...one, green: 1, red: 1, failures: [{ row_number: 2, reasons: [] }] }),
     PayrollWagesCalculated.of({
-      ...{ ...one, rows_processed: 1, auditable_cents: 100_000, wages: [[1, 100_000, '8810', 'CA']] },
+      ...one,
+      rows_processed: 1,
+      auditable_cents: 100_000,
+      wages: [[1, 100_000, '8810', 'CA']],
     }),
   ]
   const end: PayrollFileEvent = isGood
@@ -257,8 +263,13 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     const of = (type: IntegrationEventWord) => messages.filter(({ body }) => body.type === type)
     expect(of('policy.issued').map(({ body }) => body.data)).toEqual([
       {
-        ...{ policy_id, employer_id, carrier_id, policy_number, status: 'active' },
-        ...{ effective_date: '2026-01-01', expiration_date: '2026-12-31' },
+        policy_id,
+        employer_id,
+        carrier_id,
+        policy_number,
+        status: 'active',
+        effective_date: '2026-01-01',
+        expiration_date: '2026-12-31',
       },
     ])
     expect(of('policy.changed').map(({ body }) => body.data)).toEqual([
@@ -268,8 +279,16 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     expect(of('payroll.file_received').map(({ body }) => body.data.file_id)).toEqual([fileId, failed])
     expect(of('payroll.file_completed').map(({ body }) => body.data)).toEqual([
       {
-        ...{ file_id: fileId, employer_id, policy_id, policy_number, row_count: 2 },
-        ...{ green_rows: 1, red_rows: 1, auditable_cents: 100_000, premium_cents: 250, period: null },
+        file_id: fileId,
+        employer_id,
+        policy_id,
+        policy_number,
+        row_count: 2,
+        green_rows: 1,
+        red_rows: 1,
+        auditable_cents: 100_000,
+        premium_cents: 250,
+        period: null,
       },
     ])
     expect(of('payroll.file_failed').map(({ body }) => body.data)).toEqual([
@@ -324,12 +343,24 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     const terms = await issuePolicy()
     const { policy_id, employer_id, policy_number } = terms
     const completed = {
-      ...{ employer_id, policy_id, policy_number, row_count: 2, green_rows: 1, red_rows: 1 },
-      ...{ auditable_cents: 100_000, premium_cents: 250, period: null },
+      employer_id,
+      policy_id,
+      policy_number,
+      row_count: 2,
+      green_rows: 1,
+      red_rows: 1,
+      auditable_cents: 100_000,
+      premium_cents: 250,
+      period: null,
     }
     const event = PayrollPremiumCalculated.of({
-      ...{ file_id: newId(), chunk: 0, last: true, rows_processed: 1, premium_cents: 250 },
-      ...{ premiums: [[1, 250]], completed },
+      file_id: newId(),
+      chunk: 0,
+      last: true,
+      rows_processed: 1,
+      premium_cents: 250,
+      premiums: [[1, 250]],
+      completed,
     })
     const nothing = { state: payrollFile.initialState, revision: -1 }
     await bench.commands.appendAt(payrollFile, event.data.file_id, nothing, [event], context())
@@ -369,8 +400,14 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
       {
         type: 'Register',
         data: {
-          ...{ employer_id: employerId, tenant_id: tenantId, environment: 'live', legal_name: 'Baker LLC' },
-          ...{ fein, address: fein, contact_email: fein, payroll_company_ids: [] },
+          employer_id: employerId,
+          tenant_id: tenantId,
+          environment: 'live',
+          legal_name: 'Baker LLC',
+          fein,
+          address: fein,
+          contact_email: fein,
+          payroll_company_ids: [],
         },
       },
       context(),
@@ -454,7 +491,9 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     await bench.commands.execute(policy, odd.policy_id, change, context())
     // the change is told of with what the whole stream says
     await appendForeign(testDatabase.url, `policy-${odd.policy_id}`, {
-      ...{ type: 'SomethingForeign', data: '{"name":"Zebulon"}', metadata: '{"schema_version":1}' },
+      type: 'SomethingForeign',
+      data: '{"name":"Zebulon"}',
+      metadata: '{"schema_version":1}',
     })
     const channel = publishFrom(await another())
     await issuePolicy()
@@ -530,7 +569,9 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
       const more = { correlation_id: 'c', causation_id: 'c', recorded_at: '2026-01-01T00:00:00.000Z' }
       const metadata = event.metadata ?? JSON.stringify({ ...own, ...more, schema_version: 1 })
       await appendForeign(testDatabase.url, 'policy-odd', {
-        ...{ type: 'PolicyIssued', data: event.data, metadata },
+        type: 'PolicyIssued',
+        data: event.data,
+        metadata,
       })
       await issuePolicy()
       await until(() => channel.published.length === 1)
@@ -582,7 +623,9 @@ describe.skipIf(natsSource === null)('integration events over NATS', () => {
     try {
       const manager = await connected.connection.jetstreamManager()
       await manager.streams.add({
-        ...{ name: INTEGRATION_STREAM, subjects: ['compstream.live.>'], max_msg_size: 1_000 },
+        name: INTEGRATION_STREAM,
+        subjects: ['compstream.live.>'],
+        max_msg_size: 1_000,
       })
       const event = () =>
         ({ id: randomUUID(), type: 'policy.issued', environment: 'live', tenantId }) as const

@@ -63,8 +63,15 @@ function deliveries(deliverOne: (item: WorkItem) => Promise<void> = async () => 
 }
 
 const work = (key: string): WorkToStore => ({
-  ...{ processManager: 'parcels', kind: 'deliver', key, payload: {}, dueAt: 0 },
-  ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+  processManager: 'parcels',
+  kind: 'deliver',
+  key,
+  payload: {},
+  dueAt: 0,
+  correlationId: 'c',
+  causationId: 'c',
+  tenantId: null,
+  environment: null,
 })
 
 const keys = (count: number) => Array.from({ length: count }, (_, n) => `parcel ${n}`)

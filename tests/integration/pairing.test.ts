@@ -62,7 +62,9 @@ async function typesIn(log: EventLog): Promise<string[]> {
 
 const personalDataIn = ({ pool }: Side) =>
   EncryptedPersonalData.open({
-    ...{ pool, masterKeys, clock: systemClock },
+    pool,
+    masterKeys,
+    clock: systemClock,
     vault: new PostgresSecretVault(pool, masterKeys, systemClock),
   })
 

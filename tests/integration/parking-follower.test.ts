@@ -32,8 +32,16 @@ async function follow(handle: (events: readonly StoredEvent[]) => Promise<Handle
   const ended = new AbortController()
   const follower = new ParkingFollower(
     {
-      ...{ name: NAME, log, leases, store, types: ['Noted'], pageSize: 500, checkpointMs: 1, handle },
-      ...{ parked: () => undefined, taken: () => undefined },
+      name: NAME,
+      log,
+      leases,
+      store,
+      types: ['Noted'],
+      pageSize: 500,
+      checkpointMs: 1,
+      handle,
+      parked: () => undefined,
+      taken: () => undefined,
     },
     { ...owned, parked: await store.keysOf(NAME, PARKED_STREAM) },
   )
@@ -47,8 +55,15 @@ const placeOf = ({ stream, revision }: StoredEvent) => `${stream}@${revision}`
 /** One piece of work for each event. */
 function workFor(event: StoredEvent): WorkToStore {
   return {
-    ...{ processManager: NAME, kind: 'file', key: placeOf(event), payload: {}, dueAt: 1e15 },
-    ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+    processManager: NAME,
+    kind: 'file',
+    key: placeOf(event),
+    payload: {},
+    dueAt: 1e15,
+    correlationId: 'c',
+    causationId: 'c',
+    tenantId: null,
+    environment: null,
   }
 }
 

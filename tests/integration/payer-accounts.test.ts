@@ -10,8 +10,11 @@ import { createTestDatabase } from '../support/database.ts'
 import { openWorkbench } from '../support/workbench.ts'
 
 const account: BankAccount = {
-  ...{ holderName: 'Tidewater Joinery LLC', routingNumber: '021000021', accountNumber: '000123456789' },
-  ...{ accountType: 'checking', bankName: null },
+  holderName: 'Tidewater Joinery LLC',
+  routingNumber: '021000021',
+  accountNumber: '000123456789',
+  accountType: 'checking',
+  bankName: null,
 }
 
 test('the account of a payer is unreadable once its employer was erased', async () => {

@@ -69,28 +69,46 @@ afterAll(async () => {
 })
 
 async function newPolicy(status: 'active' | 'in_progress'): Promise<string> {
-  const policy = {
-    ...{ employerId, carrierId, policyNumber: newPolicyNumber(), status },
-    ...{ effectiveDate: '2020-01-01', expirationDate: '2099-12-31' },
+  const policy: policies.NewPolicy = {
+    employerId,
+    carrierId,
+    policyNumber: newPolicyNumber(),
+    status,
+    effectiveDate: '2020-01-01',
+    expirationDate: '2099-12-31',
     terms: {
-      ...{ class_codes: [], states: [], locations: [], rates: [], fees: [] },
+      class_codes: [],
+      states: [],
+      locations: [],
+      rates: [],
+      fees: [],
       payroll_frequency: 'WEEKLY',
       billing_type: 'DIRECT_BILLING',
     },
-    ...{ annualPremiumCents: null, overtimeExclusion: false },
-  } as const
+    annualPremiumCents: null,
+    overtimeExclusion: false,
+  }
   return accepted(await policies.issue(app, policy, operatorContext())).policy_id
 }
 
 async function newLink(policyId: string, terms: Partial<NewPaymentLink> = {}): Promise<string> {
   const link = {
-    ...{ employerId, carrierId, policyId, premiumCents: 10_000, feeCents: 0, feeBreakdown: [] },
+    employerId,
+    carrierId,
+    policyId,
+    premiumCents: 10_000,
+    feeCents: 0,
+    feeBreakdown: [],
     paymentType: 'ONE_TIME',
     paymentContext: 'full_payment',
     customer: { name: 'Payer', email: 'payer@payer.example', phone: null },
     delivery: { email: true, sms: false },
-    ...{ totalInstallments: null, downPaymentMonths: null, createdBy: null, afterCompletionUrl: null },
-    ...{ invoiceId: null, metadata: {} },
+    totalInstallments: null,
+    downPaymentMonths: null,
+    createdBy: null,
+    afterCompletionUrl: null,
+    invoiceId: null,
+    metadata: {},
     ...terms,
   } as const
   const context = { ...operatorContext(), tenantId: client.tenant_id, environment: 'live' as const }
@@ -147,7 +165,9 @@ test('a plan whose processor is away for hours is told of once, and starts when 
   const payment = { processorPaymentId: 'pi_plan', paymentMethodId: 'pm_card_payer', amountCents: null }
   accepted(await completeLink(app, { linkId, ...payment, at: app.clock.now() }, operatorContext()))
   await expectToldOfOnce(app, {
-    ...{ provider: 'card-processor', since: app.clock.now(), heldUp: 'PaymentLinkHeldUp' },
+    provider: 'card-processor',
+    since: app.clock.now(),
+    heldUp: 'PaymentLinkHeldUp',
     attempt: (payload) => paymentLinks(app).work['start-plan'].run(workItem({ key: linkId, payload })),
     types: async () => (await app.log.readStream(`paymentLink-${linkId}`)).map(({ type }) => type),
   })

@@ -48,7 +48,11 @@ test('a session whose processor is away for hours as it expires is told of once,
   const attempt = (payload: Waiting) => expire.run(workItem({ key: id, payload }))
   expect(await attempt({})).toEqual({ outcome: 'again', at: over })
   await expectToldOfOnce(app, {
-    ...{ provider: 'card-processor', since: over, heldUp: 'PaymentSessionHeldUp', attempt, types },
+    provider: 'card-processor',
+    since: over,
+    heldUp: 'PaymentSessionHeldUp',
+    attempt,
+    types,
   })
   expect(await types()).toEqual([
     ...[...begun, 'PaymentSessionHeldUp', 'PaymentSessionCheckoutClosed', 'PaymentSessionExpired'],

@@ -36,7 +36,10 @@ afterEach(() => bench.close())
 
 const context = (commandId: string = randomUUID()): CommandContext => ({
   actor: { type: 'operator', id: 'test' },
-  ...{ tenantId: null, environment: 'live', correlationId: 'the-upload', commandId },
+  tenantId: null,
+  environment: 'live',
+  correlationId: 'the-upload',
+  commandId,
 })
 
 function runPipeline(log: EventLog = bench.log, options: RunnerOptions = {}): Promise<ProcessManagerRunner> {
@@ -220,17 +223,18 @@ describe('interrupted', () => {
   test('two workers on one file do each step once between them', async () => {
     const id = await upload(await issuePolicy(), chunksOf(CHUNKS))
     const item = {
-      ...{
-        processManager: 'payroll-pipeline',
-        kind: 'process-file',
-        key: id,
-        payload: {},
-        attempt: 1,
-        isLastTry: false,
-        commandId: 'process',
-        dueAt: 0,
-      },
-      ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+      processManager: 'payroll-pipeline',
+      kind: 'process-file',
+      key: id,
+      payload: {},
+      attempt: 1,
+      isLastTry: false,
+      commandId: 'process',
+      dueAt: 0,
+      correlationId: 'c',
+      causationId: 'c',
+      tenantId: null,
+      environment: null,
       signal: new AbortController().signal,
       freeKey: () => undefined,
     }

@@ -53,12 +53,23 @@ const issue = (
   policies.issue(
     app,
     {
-      ...{ employerId, carrierId, policyNumber, status, effectiveDate: '2020-01-01', expirationDate: to },
+      employerId,
+      carrierId,
+      policyNumber,
+      status,
+      effectiveDate: '2020-01-01',
+      expirationDate: to,
       terms: {
-        ...{ class_codes: [], states: [], locations: [], rates: [], fees: [] },
-        ...{ payroll_frequency: 'WEEKLY', billing_type: 'DIRECT_BILLING' },
+        class_codes: [],
+        states: [],
+        locations: [],
+        rates: [],
+        fees: [],
+        payroll_frequency: 'WEEKLY',
+        billing_type: 'DIRECT_BILLING',
       },
-      ...{ annualPremiumCents: null, overtimeExclusion: false },
+      annualPremiumCents: null,
+      overtimeExclusion: false,
     },
     operatorContext(commandId),
   )

@@ -75,7 +75,10 @@ function partsOf(at: Workbench, positions = runner): AdvanceClockParts {
 type Fired = (at: number) => { readonly key: string; readonly at: number }
 const context = (): CommandContext => ({
   actor: { type: 'operator', id: 'test' },
-  ...{ tenantId: null, environment: null, correlationId: 'advance', commandId: randomUUID() },
+  tenantId: null,
+  environment: null,
+  correlationId: 'advance',
+  commandId: randomUUID(),
 })
 
 const advance = (by: { seconds: number } | { to: number }) => advanceClock(partsOf(bench), by, context())

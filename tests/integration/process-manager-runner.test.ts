@@ -423,13 +423,13 @@ describe('reacting to the log', () => {
     const { handler, names } = courier()
     const runner = await bench.run([parcels(handler)])
     const metadata = {
-      ...{ tenant_id: null, environment: null, actor: { type: 'system', id: 'test' } },
-      ...{
-        correlation_id: 'c',
-        causation_id: 'c',
-        recorded_at: '2026-01-01T00:00:00.000Z',
-        schema_version: 1,
-      },
+      tenant_id: null,
+      environment: null,
+      actor: { type: 'system', id: 'test' },
+      correlation_id: 'c',
+      causation_id: 'c',
+      recorded_at: '2026-01-01T00:00:00.000Z',
+      schema_version: 1,
     }
     await bench.log.append('parcel-odd', -1, [
       {
@@ -842,8 +842,15 @@ function gate() {
 }
 
 const work = (key: string): WorkToStore => ({
-  ...{ processManager: 'parcels', kind: 'deliver', key, payload: { parcel: key }, dueAt: 5 },
-  ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+  processManager: 'parcels',
+  kind: 'deliver',
+  key,
+  payload: { parcel: key },
+  dueAt: 5,
+  correlationId: 'c',
+  causationId: 'c',
+  tenantId: null,
+  environment: null,
 })
 
 /** Leases all that is due, timers up to 10 included. */

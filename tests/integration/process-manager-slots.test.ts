@@ -80,7 +80,10 @@ afterEach(async () => {
 
 const context = (commandId: string = randomUUID()) => ({
   actor: { type: 'operator', id: 'test' } as const,
-  ...{ tenantId: null, environment: null, correlationId: 'c', commandId },
+  tenantId: null,
+  environment: null,
+  correlationId: 'c',
+  commandId,
 })
 
 async function happen(stream: string, event: LetterEvent): Promise<void> {
@@ -96,8 +99,16 @@ async function storeLetters(store: readonly { key: string; host: string }[]): Pr
   const position = await bench.store.takeOver('many', 1)
   await bench.store.advance('many', { position, epoch: 1 }, position, {
     store: store.map(({ key, host }) => ({
-      ...{ processManager: 'post', kind: 'deliver', key, payload: { host }, concurrencyKey: host, dueAt: 0 },
-      ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+      processManager: 'post',
+      kind: 'deliver',
+      key,
+      payload: { host },
+      concurrencyKey: host,
+      dueAt: 0,
+      correlationId: 'c',
+      causationId: 'c',
+      tenantId: null,
+      environment: null,
     })),
     cancel: [],
   })
@@ -273,7 +284,8 @@ describe('slots', () => {
     await storeLetters([...all, { key: 'last', host: 'other' }])
     await bench.database.pool.query('VACUUM ANALYZE runtime.work').catch(() => undefined)
     const ask = {
-      ...{ owner: 'me', leaseMs: 60_000 },
+      owner: 'me',
+      leaseMs: 60_000,
       kinds: [{ processManager: 'post', kind: 'deliver', slots: 4, perKey: 1, busy: new Map([['busy', 1]]) }],
     }
     const { rows } = await bench.database.pool.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(

@@ -59,7 +59,10 @@ async function issuePolicy(): Promise<void> {
     { type: 'Issue', data },
     {
       actor: { type: 'operator', id: 'test' },
-      ...{ tenantId: data.tenant_id, environment: 'live', correlationId: 'c', commandId: randomUUID() },
+      tenantId: data.tenant_id,
+      environment: 'live',
+      correlationId: 'c',
+      commandId: randomUUID(),
     },
   )
 }
@@ -85,8 +88,15 @@ describe('readiness of a process manager', () => {
     const runner = await bench.run([watcher], {}, { store })
     const readiness = new Readiness(
       {
-        ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
-        ...{ nats: null, integrationEvents: null, bankFolders: null, openAlerts },
+        log: bench.log,
+        runner,
+        kinds: runner.kinds,
+        work: bench.store,
+        clock: bench.clock,
+        nats: null,
+        integrationEvents: null,
+        bankFolders: null,
+        openAlerts,
         projections: { list: async () => [] } as unknown as Projections,
       },
       { standsStillS: 0.2 },
@@ -169,8 +179,15 @@ test('work of a kind that the release does not have is shown, holds nothing up a
   const runner = await bench.run([watcher])
   const { kinds } = runner
   const readiness = new Readiness({
-    ...{ log: bench.log, runner, kinds, work: bench.store, clock: bench.clock },
-    ...{ nats: null, integrationEvents: null, bankFolders: null, openAlerts },
+    log: bench.log,
+    runner,
+    kinds,
+    work: bench.store,
+    clock: bench.clock,
+    nats: null,
+    integrationEvents: null,
+    bankFolders: null,
+    openAlerts,
     projections: { list: async () => [] } as unknown as Projections,
   })
   await issuePolicy()
@@ -217,10 +234,16 @@ test('the figure of parked integration events is gone while their source does no
   const parked = async () => ({ state: 'active' as const, position: 0n, problem: null, parkedStreams: 3 })
   let status: () => Promise<Awaited<ReturnType<typeof parked>>> = parked
   const readiness = new Readiness({
-    ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
-    ...{ nats: null, projections: { list: async () => [] } as unknown as Projections },
+    log: bench.log,
+    runner,
+    kinds: runner.kinds,
+    work: bench.store,
+    clock: bench.clock,
+    nats: null,
+    projections: { list: async () => [] } as unknown as Projections,
     integrationEvents: { status: () => status() } as unknown as IntegrationPublisher,
-    ...{ bankFolders: null, openAlerts },
+    bankFolders: null,
+    openAlerts,
   })
   const metrics = new Metrics({ process: false })
   metrics.refreshOnRead(() => readiness.measure(metrics))
@@ -240,8 +263,15 @@ test('folders of the bank degrade what they are of, also while one does not answ
   const runner = await bench.run([])
   const readinessOf = (bankFolders: Pick<BankFolders, 'unusable'>) =>
     new Readiness({
-      ...{ log: bench.log, runner, kinds: runner.kinds, work: bench.store, clock: bench.clock },
-      ...{ nats: null, integrationEvents: null, bankFolders, openAlerts },
+      log: bench.log,
+      runner,
+      kinds: runner.kinds,
+      work: bench.store,
+      clock: bench.clock,
+      nats: null,
+      integrationEvents: null,
+      bankFolders,
+      openAlerts,
       projections: { list: async () => [] } as unknown as Projections,
     })
   const readiness = readinessOf(folders)
@@ -258,7 +288,8 @@ test('folders of the bank degrade what they are of, also while one does not answ
     await rename(outboxDir, `${outboxDir}-away`)
     const away = await readiness.check()
     expect(away).toMatchObject({
-      ...{ ok: true, degraded: [line('outbox')] },
+      ok: true,
+      degraded: [line('outbox')],
       checks: { bank_folders: { outbox: 'unusable', inbox: 'ok' } },
     })
     // a role, no path

@@ -57,7 +57,12 @@ beforeAll(async () => {
   const { log, registry, leases, clock, notices, database: own } = process.bench
   projections = new Projections({
     projections: [bankDebits, bankFiles, carrierBalances, returnRates, reconciliations, operatorAlerts],
-    ...{ log, registry, leases, clock, notices, store: new PostgresProjectionStore(own) },
+    log,
+    registry,
+    leases,
+    clock,
+    notices,
+    store: new PostgresProjectionStore(own),
   })
   await projections.start()
   const read = new PostgresReadDatabase(own.pool)
@@ -93,12 +98,30 @@ async function debited(amount_cents: number): Promise<string> {
     {
       type: 'Create',
       data: {
-        ...{ leg_id, tenant_id, environment: 'live', employer_id: newId(), policy_id: newId(), carrier_id },
-        ...{ source: 'api', payment_session_id: null, installment_number: null, amount_cents },
-        ...{ payment_purpose: 'paygo', description: null, bank_account_id: newId(), settlement_type: 'fbo' },
+        leg_id,
+        tenant_id,
+        environment: 'live',
+        employer_id: newId(),
+        policy_id: newId(),
+        carrier_id,
+        source: 'api',
+        payment_session_id: null,
+        installment_number: null,
+        amount_cents,
+        payment_purpose: 'paygo',
+        description: null,
+        bank_account_id: newId(),
+        settlement_type: 'fbo',
         account: { ...account, account_type: 'checking' },
-        ...{ collection_id: null, file_id: null, check_date: null, period: null, metadata: {} },
-        ...{ effective_date: null, cancellation_deadline: null, ingested_at: now(), created_at: now() },
+        collection_id: null,
+        file_id: null,
+        check_date: null,
+        period: null,
+        metadata: {},
+        effective_date: null,
+        cancellation_deadline: null,
+        ingested_at: now(),
+        created_at: now(),
       },
     },
     { type: 'Schedule', at: at() },
@@ -109,8 +132,14 @@ async function debited(amount_cents: number): Promise<string> {
 async function credited(leg: string, amount_cents: number, isTold = true): Promise<string> {
   const credit_id = newId()
   const data = {
-    ...{ credit_id, tenant_id, carrier_id, bank_transaction_id: credit_id, bank_date: '2026-11-25' },
-    ...{ amount_cents, reference: leg, received_at: now() },
+    credit_id,
+    tenant_id,
+    carrier_id,
+    bank_transaction_id: credit_id,
+    bank_date: '2026-11-25',
+    amount_cents,
+    reference: leg,
+    received_at: now(),
   }
   const match = { legId: leg, confidence: 'high' as const }
   const commands = [
@@ -320,7 +349,8 @@ test('a tenant whose debits come back too often is told of once for each limit',
     await tell(await submitted(1_400), { type: 'Return', returnCode: 'R10', at: at() })
   }
   expect(await rates()).toMatchObject({
-    ...{ entries: before.entries + 2, returned: { unauthorized: 2, administrative: 0, overall: 3 } },
+    entries: before.entries + 2,
+    returned: { unauthorized: 2, administrative: 0, overall: 3 },
   })
   const said = async () => {
     const stored = await app.log.readStream(streamOf(returnRate, derivedId(tenant_id, 'return-rate/live')))

@@ -23,7 +23,10 @@ afterAll(async () => {
 
 const contextOf = (commandId: string): CommandContext => ({
   actor: { type: 'operator', id: 'test' },
-  ...{ tenantId: null, environment: null, correlationId: 'rotation', commandId },
+  tenantId: null,
+  environment: null,
+  correlationId: 'rotation',
+  commandId,
 })
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')

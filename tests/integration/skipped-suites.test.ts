@@ -29,8 +29,11 @@ test.each<[string, string, string, Record<string, string>]>([
   const account = join(directory, `${project}-${Object.keys(given).length}.json`)
   const env = {
     // neither programs nor containers
-    ...{ PATH: '/nonexistent', DOCKER_HOST: 'unix:///nonexistent' },
-    ...{ TEST_DATABASE_URL: inject('postgresUrl'), TEST_ACCOUNT: account, ...given },
+    PATH: '/nonexistent',
+    DOCKER_HOST: 'unix:///nonexistent',
+    TEST_DATABASE_URL: inject('postgresUrl'),
+    TEST_ACCOUNT: account,
+    ...given,
   }
   const vitest = 'node_modules/vitest/vitest.mjs'
   const { stdout } = await run(process.execPath, [vitest, 'run', '--project', project, file], {

@@ -21,7 +21,10 @@ afterAll(async () => {
 
 const contextOf = (commandId: string): CommandContext => ({
   actor: { type: 'operator', id: 'test' },
-  ...{ tenantId: null, environment: 'live', correlationId: 'the-upload', commandId },
+  tenantId: null,
+  environment: 'live',
+  correlationId: 'the-upload',
+  commandId,
 })
 
 /** Uploads so many chunks of one row. */

@@ -63,7 +63,8 @@ describe('the ladder', () => {
       new Set([eventId]),
     )
     expect(await shown()).toMatchObject({
-      ...{ status: 'failed', next_sweep_after: null },
+      status: 'failed',
+      next_sweep_after: null,
       last_error: 'It was not accepted within 48 hours; the last attempt: It answered 500',
     })
     const stream = await bench.log.readStream(`webhookEvent-${eventId}`)
@@ -120,8 +121,14 @@ describe('who receives', () => {
     expect(bodies.size).toBe(1)
     const [record] = await webhooks.records.list(early, 50)
     expect(record).toMatchObject({
-      ...{ event_id: eventId, subscription_id: early, event_type: 'installment.paid', status: 'delivered' },
-      ...{ attempts: 1, last_response_code: 200, last_error: null, test: false },
+      event_id: eventId,
+      subscription_id: early,
+      event_type: 'installment.paid',
+      status: 'delivered',
+      attempts: 1,
+      last_response_code: 200,
+      last_error: null,
+      test: false,
       payload: [...bodies][0],
     })
     expect(await webhooks.records.list(asleep, 50)).toEqual([])
@@ -187,8 +194,11 @@ describe('a subscription that changes under way', () => {
     const secretRef = await webhooks.newSecret(id)
     await webhooks.command({ type: 'Rotate', subscriptionId: id, secretRef, at: bench.clock.now() })
     await webhooks.command({
-      ...{ type: 'Change', subscriptionId: id, at: bench.clock.now() },
-      ...{ url: `${receiver.url}/new`, events: ['payment.completed'] },
+      type: 'Change',
+      subscriptionId: id,
+      at: bench.clock.now(),
+      url: `${receiver.url}/new`,
+      events: ['payment.completed'],
     })
     receiver.answerWith(200)
     await webhooks.advance(1)
@@ -478,13 +488,12 @@ describe('results', () => {
     await webhooks.records.add(
       [
         {
-          ...{
-            eventId: halfway,
-            tenantId: webhooks.tenantId,
-            environment: 'live',
-            eventType: 'installment.paid',
-          },
-          ...{ body: '{}', createdAt },
+          eventId: halfway,
+          tenantId: webhooks.tenantId,
+          environment: 'live',
+          eventType: 'installment.paid',
+          body: '{}',
+          createdAt,
         },
       ],
       [{ deliveryId: derivedId(halfway, id), eventId: halfway, subscriptionId: id, createdAt }],
@@ -496,7 +505,9 @@ describe('results', () => {
     const records = await webhooks.records.list(id, 5)
     for (const eventId of [unread, halfway]) {
       expect(records.find(({ event_id }) => event_id === eventId)).toMatchObject({
-        ...{ status: 'failed', attempts: 0, last_error: 'It was not accepted within 48 hours' },
+        status: 'failed',
+        attempts: 0,
+        last_error: 'It was not accepted within 48 hours',
       })
       const stream = await bench.log.readStream(`webhookEvent-${eventId}`)
       expect(stream.map(({ type }) => type)).toEqual(['WebhookEventRaised', 'WebhookDeliveryDropped'])
@@ -536,27 +547,27 @@ describe('results', () => {
     await records.add(
       [
         {
-          ...{ eventId, tenantId: webhooks.tenantId, environment: 'live', eventType: 'installment.paid' },
-          ...{ body: '{}', createdAt: 1 },
+          eventId,
+          tenantId: webhooks.tenantId,
+          environment: 'live',
+          eventType: 'installment.paid',
+          body: '{}',
+          createdAt: 1,
         },
       ],
       ids.map((deliveryId) => ({ deliveryId, eventId, subscriptionId, createdAt: 1 })),
     )
     const result = (deliveryId: string, counts: AttemptResult['counts']): AttemptResult => ({
-      ...{
-        deliveryId,
-        subscriptionId,
-        attempt: 1,
-        at: 2,
-        statusCode: 200,
-        error: null,
-        rung: 0,
-        revision: 0,
-      },
-      ...{
-        status: counts === 'success' ? 'delivered' : 'failed',
-        nextAttemptAt: counts === 'success' ? null : 9,
-      },
+      deliveryId,
+      subscriptionId,
+      attempt: 1,
+      at: 2,
+      statusCode: 200,
+      error: null,
+      rung: 0,
+      revision: 0,
+      status: counts === 'success' ? 'delivered' : 'failed',
+      nextAttemptAt: counts === 'success' ? null : 9,
       counts,
     })
     const failures = ids.slice(0, 20).map((id) => records.record(result(id, 'failure')))
@@ -600,8 +611,12 @@ describe('results', () => {
     await webhooks.records.add(
       [
         {
-          ...{ eventId, tenantId: webhooks.tenantId, environment: 'live', eventType: 'installment.paid' },
-          ...{ body, createdAt: 1 },
+          eventId,
+          tenantId: webhooks.tenantId,
+          environment: 'live',
+          eventType: 'installment.paid',
+          body,
+          createdAt: 1,
         },
       ],
       [{ deliveryId: newId(), eventId, subscriptionId, createdAt: 1 }],

@@ -27,7 +27,11 @@ afterEach(async () => {
 
 function wanted(change: Partial<WebhookRequest> = {}): WebhookRequest {
   return {
-    ...{ url: receiver.url, secret, eventId: newId(), eventType: 'payment.completed', timestamp: Date.now() },
+    url: receiver.url,
+    secret,
+    eventId: newId(),
+    eventType: 'payment.completed',
+    timestamp: Date.now(),
     body: JSON.stringify({ amount_cents: 12_345, name: 'Zoë — “ok” 😀\u2028' }),
     ...change,
   }
@@ -61,9 +65,12 @@ describe('a delivery', () => {
     expect(body).toEqual(Buffer.from(request.body))
     const signature = createHmac('sha256', secret).update(`${request.timestamp}.`).update(body).digest('hex')
     expect(headers).toMatchObject({
-      ...{ 'content-type': 'application/json', 'x-webhook-signature': signature },
-      ...{ 'x-webhook-timestamp': String(request.timestamp), 'x-webhook-event': 'payment.completed' },
-      ...{ 'x-webhook-id': request.eventId, 'webhook-id': request.eventId },
+      'content-type': 'application/json',
+      'x-webhook-signature': signature,
+      'x-webhook-timestamp': String(request.timestamp),
+      'x-webhook-event': 'payment.completed',
+      'x-webhook-id': request.eventId,
+      'webhook-id': request.eventId,
     })
     expect(new Webhook(secret).verify(body.toString(), headers as never)).toEqual(JSON.parse(request.body))
     expect(() => new Webhook(secret).verify(`${body} `, headers as never)).toThrow()
@@ -93,7 +100,8 @@ describe('a delivery', () => {
   test('every 2xx is accepted, and nothing else; redirects are not followed', async () => {
     const answers = [200, 201, 202, 204, 299, 300, 302, 307, 308, 400, 410, 429, 500, 503]
     receiver.answerWith(({ path }) => ({
-      ...{ status: Number(path.slice(1)), headers: { Location: `${receiver.url}/200`, Upgrade: 'x' } },
+      status: Number(path.slice(1)),
+      headers: { Location: `${receiver.url}/200`, Upgrade: 'x' },
     }))
     for (const status of answers) {
       const answer = await sender.post(wanted({ url: `${receiver.url}/${status}` }), unstopped)
@@ -107,7 +115,8 @@ describe('a delivery', () => {
     await sender.post(wanted(), unstopped)
     receiver.answerWith('reset')
     expect(await sender.post(wanted(), unstopped)).toEqual({
-      ...{ statusCode: null, error: 'The connection was closed before an answer came' },
+      statusCode: null,
+      error: 'The connection was closed before an answer came',
     })
     expect(receiver.requests).toHaveLength(2)
   })
@@ -187,7 +196,8 @@ describe('receivers that hold on', () => {
   test('an answer that breaks off is none', async () => {
     const url = await tls((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'))
     expect(await sender.post(wanted({ url }), unstopped)).toEqual({
-      ...{ statusCode: 200, error: 'The connection was closed before an answer came' },
+      statusCode: 200,
+      error: 'The connection was closed before an answer came',
     })
     const noise = await tls((socket) => socket.end('hello\r\n\r\n'))
     expect((await sender.post(wanted({ url: noise }), unstopped)).error).toBe('The answer is no HTTP')
@@ -226,7 +236,7 @@ describe('targets', () => {
     const port = new URL(receiver.url).port
     expect(await strict.post(wanted({ url: `https://localhost:${port}` }), unstopped)).toEqual(refused)
     expect(await strict.post(wanted({ url: 'http://example.com/' }), unstopped)).toMatchObject({
-      ...{ error: 'The url must begin with https://' },
+      error: 'The url must begin with https://',
     })
     expect(receiver.connections()).toBe(0)
   })
@@ -246,14 +256,16 @@ describe('targets', () => {
     expect(await rebound.post(wanted({ url }), unstopped)).toEqual({ statusCode: 200, error: null })
     expect(named.connections()).toBe(1)
     expect(await rebound.post(wanted({ url: `https://hooks.example:${port}/` }), unstopped)).toEqual({
-      ...{ statusCode: null, error: 'Its host has an address that is not public' },
+      statusCode: null,
+      error: 'Its host has an address that is not public',
     })
   })
 
   test('registration says what is wrong with an address', async () => {
     expect(await sender.refuse(receiver.url)).toBeNull()
     expect(await sender.refuse('http://example.com')).toMatchObject({
-      ...{ message: 'url must begin with https://', field: 'url' },
+      message: 'url must begin with https://',
+      field: 'url',
     })
     expect(await sender.refuse('https://10.0.0.1/')).toMatchObject({
       message: 'url cannot be a target: Its host has an address that is not public',

@@ -60,7 +60,12 @@ function keyed(app: Application, key: string, to: string) {
   return runClaimed(
     app,
     {
-      ...{ caller: 'client', operation: 'POST /webhooks', key, requestHash: to, context, secretAnswer: true },
+      caller: 'client',
+      operation: 'POST /webhooks',
+      key,
+      requestHash: to,
+      context,
+      secretAnswer: true,
       check: (claimedAs) =>
         subscriptions.refuseRegistration(app, caller, input, operatorContext(claimedAs ?? randomUUID())),
     },

@@ -17,8 +17,17 @@ afterEach(async () => {
 })
 
 const piece = (key: string, concurrencyKey = ''): WorkToStore => ({
-  ...{ processManager: 'p', kind: 'k', key, payload: {}, concurrencyKey, dueAt: 0, isLater: false },
-  ...{ correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+  processManager: 'p',
+  kind: 'k',
+  key,
+  payload: {},
+  concurrencyKey,
+  dueAt: 0,
+  isLater: false,
+  correlationId: 'c',
+  causationId: 'c',
+  tenantId: null,
+  environment: null,
 })
 
 async function claim(slots = 1): Promise<ClaimedWork> {

@@ -60,8 +60,12 @@ describe('the codec', () => {
 })
 
 const ORIGIN = {
-  ...{ tenant_id: null, environment: null, actor: { type: 'system', id: 'test' } },
-  ...{ correlation_id: 'c', causation_id: 'c', recorded_at: '2026-01-01T00:00:00.000Z' },
+  tenant_id: null,
+  environment: null,
+  actor: { type: 'system', id: 'test' },
+  correlation_id: 'c',
+  causation_id: 'c',
+  recorded_at: '2026-01-01T00:00:00.000Z',
 }
 
 describe('upcasters', () => {

@@ -69,7 +69,9 @@ const STEPS: readonly Step[] = [
 /** A debit in a batch is put into a file for the bank; others never are. */
 const inFile: Step = (at, debit) => ({
   ...({ type: 'PutInFile', fileId: idOf(at), traceNumber: '021000020000001' } as const),
-  ...{ ofBatch: debit!.batch_closes_at!, entryDate: '2026-11-03', at },
+  ofBatch: debit!.batch_closes_at!,
+  entryDate: '2026-11-03',
+  at,
 })
 
 type One = typeof step extends fc.Arbitrary<infer Value> ? Value : never
@@ -140,13 +142,29 @@ function story() {
       tell(leg_id, {
         type: 'Create',
         data: {
-          ...{ leg_id, tenant_id: TENANT, environment: 'live', employer_id: leg_id, policy_id: leg_id },
+          leg_id,
+          tenant_id: TENANT,
+          environment: 'live',
+          employer_id: leg_id,
+          policy_id: leg_id,
           ...CARRIERS[n % CARRIERS.length]!,
-          ...{ source: 'api', payment_session_id: null, installment_number: null, amount_cents },
-          ...{ payment_purpose: 'paygo', description: null, bank_account_id: leg_id },
+          source: 'api',
+          payment_session_id: null,
+          installment_number: null,
+          amount_cents,
+          payment_purpose: 'paygo',
+          description: null,
+          bank_account_id: leg_id,
           account: { ...account, account_type: 'checking' },
-          ...{ collection_id: null, file_id: null, check_date: null, period: null, metadata: {} },
-          ...{ effective_date: null, cancellation_deadline: null, ingested_at: at, created_at: at },
+          collection_id: null,
+          file_id: null,
+          check_date: null,
+          period: null,
+          metadata: {},
+          effective_date: null,
+          cancellation_deadline: null,
+          ingested_at: at,
+          created_at: at,
         },
       })
     },
@@ -164,8 +182,14 @@ function story() {
       const { carrier_id, amount_cents } = debits.get(leg ?? idOf(1))!
       const transaction = `BT-${one.credit}`
       const data = {
-        ...{ credit_id: creditId, tenant_id: TENANT, carrier_id, bank_transaction_id: transaction },
-        ...{ bank_date: '2026-11-03', amount_cents, reference: leg, received_at: isoTime(now) },
+        credit_id: creditId,
+        tenant_id: TENANT,
+        carrier_id,
+        bank_transaction_id: transaction,
+        bank_date: '2026-11-03',
+        amount_cents,
+        reference: leg,
+        received_at: isoTime(now),
       }
       const before = receive(creditId, { type: 'Receive', data })
       const legId = before.match?.legId ?? leg
@@ -175,7 +199,9 @@ function story() {
       if (credit.match === null) return
       const matched = {
         ...({ type: 'Match', matchId: creditId, bankTransactionId: transaction } as const),
-        ...{ bankDate: '2026-11-03', confidence, at: now },
+        bankDate: '2026-11-03',
+        confidence,
+        at: now,
       }
       if (tell(legId!, matched)) return
       receive(creditId, { type: 'Decide', match: null, named: leg, refusedBy: legId, at: now })
@@ -186,12 +212,15 @@ function story() {
 const isReceived = ({ settlement_type, match, settlement }: BankDebit) =>
   match !== null || (settlement_type !== 'fbo' && settlement !== null)
 const OF_STATUS: Readonly<Record<DebitStatus, (debit: BankDebit) => CarrierAccount | null>> = {
-  ...{ pending: () => 'due', quarantined: () => 'due' },
+  pending: () => 'due',
+  quarantined: () => 'due',
   Scheduled: ({ in_file }) => (in_file === null ? 'due' : 'in_file'),
   submitted: (debit) => (isReceived(debit) ? 'received' : 'at_bank'),
   processed: (debit) => (isReceived(debit) ? 'received' : 'at_bank'),
   returned: () => 'returned',
-  ...{ failed: () => null, cancelled: () => null, legacy_collected: () => null },
+  failed: () => null,
+  cancelled: () => null,
+  legacy_collected: () => null,
 }
 
 test('every balance is the sum of its debits by status, and of the credits that are no debit’s money', () => {

@@ -19,11 +19,23 @@ const START = Date.UTC(2027, 0, 31, 17)
 
 function begun(charges: number | null): Subscription {
   const started = SubscriptionStarted.of({
-    ...{ subscription_id: ID, tenant_id: ID, employer_id: ID, carrier_id: ID, policy_id: ID, link_id: null },
-    ...{ environment: 'live', source: charges === null ? 'api' : 'plan', customer_id: 'cus_1' },
+    subscription_id: ID,
+    tenant_id: ID,
+    employer_id: ID,
+    carrier_id: ID,
+    policy_id: ID,
+    link_id: null,
+    environment: 'live',
+    source: charges === null ? 'api' : 'plan',
+    customer_id: 'cus_1',
     processor: 'stripe',
-    ...{ payment_method_id: 'pm_1', processor_subscription_id: 'sub_1', amount_cents: 100, charges },
-    ...{ anchor_at: new Date(START).toISOString(), first_charge_paid: false, metadata: {} },
+    payment_method_id: 'pm_1',
+    processor_subscription_id: 'sub_1',
+    amount_cents: 100,
+    charges,
+    anchor_at: new Date(START).toISOString(),
+    first_charge_paid: false,
+    metadata: {},
     started_at: new Date(START).toISOString(),
   })
   return subscription.evolve(null, started)!
@@ -36,13 +48,19 @@ function following(state: Subscription, command: SubscriptionCommand): Subscript
 }
 
 const charge = (state: Subscription, number: number, at: number) => ({
-  ...{ processorPaymentId: 'ch_1', amountCents: 100, dueAt: dueAt(state, number), at },
+  processorPaymentId: 'ch_1',
+  amountCents: 100,
+  dueAt: dueAt(state, number),
+  at,
 })
 const paid = (state: Subscription, number: number, at: number): SubscriptionCommand => ({
-  ...{ type: 'Paid', ...charge(state, number, at) },
+  type: 'Paid',
+  ...charge(state, number, at),
 })
 const failed = (state: Subscription, number: number, at: number): SubscriptionCommand => ({
-  ...{ type: 'Failed', ...charge(state, number, at), failureCode: null },
+  type: 'Failed',
+  ...charge(state, number, at),
+  failureCode: null,
 })
 
 describe('notices of a processor', () => {
@@ -50,7 +68,8 @@ describe('notices of a processor', () => {
   const months = fc.array(
     fc.record({ failures: fc.nat({ max: 3 }), hours: fc.integer({ min: 1, max: 40 }) }),
     {
-      ...{ minLength: 1, maxLength: 4 },
+      minLength: 1,
+      maxLength: 4,
     },
   )
 

@@ -29,24 +29,44 @@ export function achDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   /** An ACH account of an employer. @returns its id. */
   async function account(owner_id = tenant.employerId, as: Headers = tenant.clientHeaders): Promise<string> {
     const body = {
-      ...{ owner_type: 'employer', owner_id, routing_number: digits(9), account_number: digits(12) },
-      ...{ bank_name: 'First Bank', account_type: 'checking' },
+      owner_type: 'employer',
+      owner_id,
+      routing_number: digits(9),
+      account_number: digits(12),
+      bank_name: 'First Bank',
+      account_type: 'checking',
     }
     return (await made(201, ask('POST', '/bank-accounts/ach', body, undefined, as)))._id
   }
   const debit = (bank_account_id: string, overrides: Json = {}): Json => ({
-    ...{ employer_id: tenant.employerId, carrier_id: tenant.carrierId, policy_id: tenant.policyId },
-    ...{ bank_account_id, amount_cents: 12_550, payment_purpose: 'paygo', ...overrides },
+    employer_id: tenant.employerId,
+    carrier_id: tenant.carrierId,
+    policy_id: tenant.policyId,
+    bank_account_id,
+    amount_cents: 12_550,
+    payment_purpose: 'paygo',
+    ...overrides,
   })
   const entry = (overrides: Json = {}): Json => ({
-    ...{ policyId: tenant.policyId, totalInDollars: 125.5, description: 'May premium' },
-    ...{ idempotencyKey: randomUUID(), ...overrides },
+    policyId: tenant.policyId,
+    totalInDollars: 125.5,
+    description: 'May premium',
+    idempotencyKey: randomUUID(),
+    ...overrides,
   })
   const collection = (bankAccountId: string, ...policyCollections: readonly Json[]): Json => ({
-    ...{ employerId: tenant.employerId, bankAccountId, policyCollections },
+    employerId: tenant.employerId,
+    bankAccountId,
+    policyCollections,
   })
   return {
-    ...{ ask, made, shown, account, debit, entry, collection },
+    ask,
+    made,
+    shown,
+    account,
+    debit,
+    entry,
+    collection,
     ops: (path: string, body: unknown = {}): Promise<Json> => operate(service, 'POST', path, body),
     drain: () => operate(service, 'POST', '/drain'),
     /** Creates a debit. @returns its id. */

@@ -43,7 +43,8 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   /** As {@link ops}, whatever the answer is. */
   const tryOps = (path: string, body: unknown = {}): Promise<Answer> =>
     send(`${service.opsUrl}/ops/v1${path}`, {
-      ...{ method: 'POST', body },
+      method: 'POST',
+      body,
       headers: { Authorization: `Bearer ${service.operatorToken}` },
     })
   const drain = () => ops('/drain')
@@ -67,7 +68,8 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   }
   const authorise = (token: string, account: unknown = PAYERS_ACCOUNT) =>
     send(`${service.paymentsUrl}/public/payment-sessions/${token}/bank-debit`, {
-      ...{ method: 'POST', body: account },
+      method: 'POST',
+      body: account,
     })
   /** A session of a carrier, the bank option chosen. */
   async function arranged(
@@ -76,7 +78,9 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
     account: unknown = PAYERS_ACCOUNT,
   ): Promise<ArrangedSession> {
     const created = await newSession(service, tenant, {
-      ...{ carrier_id: of.carrierId, policy_id: of.policyId, ...overrides },
+      carrier_id: of.carrierId,
+      policy_id: of.policyId,
+      ...overrides,
     })
     const token = tokenOf(created)
     const answer = await authorise(token, account)
@@ -98,7 +102,16 @@ export function bankDebitsOf(service: ServiceAddresses, tenant: SeededTenant) {
   }
 
   return {
-    ...{ ask, ops, tryOps, drain, transactions, carrierOf, authorise, arranged, report, submitted },
+    ask,
+    ops,
+    tryOps,
+    drain,
+    transactions,
+    carrierOf,
+    authorise,
+    arranged,
+    report,
+    submitted,
     toldOfLeg: (type: string, leg_id: string) => toldOf(type, { leg_id }),
     toldOfSession: (type: string, payment_session_id: string) => toldOf(type, { payment_session_id }),
     session: async (id: string): Promise<Json> => (await ask('GET', `/payment-sessions/${id}`)).body.data,

@@ -118,7 +118,10 @@ export class BankWord {
     const { between } = this.#random
     const { trace } = debit.presentments.at(-1)!
     const back = (what: string, cents: number): DueItem => ({
-      ...{ report: { code: what, originalTrace: trace, amountCents: cents }, trace, cents, change: null },
+      report: { code: what, originalTrace: trace, amountCents: cents },
+      trace,
+      cents,
+      change: null,
     })
     this.#later(day, back(code, debit.cents))
     // once more, with another amount, and what no receiver says
@@ -132,7 +135,8 @@ export class BankWord {
     const { trace } = presentments.at(-1)!
     const code = pick(CHANGES)
     const right = {
-      ...{ routing: pick(ROUTINGS), number: String(between(10 ** 9, 10 ** 10 - 1)) },
+      routing: pick(ROUTINGS),
+      number: String(between(10 ** 9, 10 ** 10 - 1)),
       type: pick(['checking', 'savings'] as const),
     }
     const { routing, number, type } = right
@@ -147,7 +151,9 @@ export class BankWord {
       C07: { data: `${routing}${number.padEnd(17)}${typed}`, correction: right },
     }[code]
     return {
-      ...{ report: { code, originalTrace: trace, correctedData: data }, trace, cents: 0 },
+      report: { code, originalTrace: trace, correctedData: data },
+      trace,
+      cents: 0,
       change: correction && { account, correction },
     }
   }

@@ -85,7 +85,14 @@ export interface Debit {
 
 /** Return codes that the bank of the test uses, and whether they disable the account. */
 export const CODES: Readonly<Record<string, boolean>> = {
-  ...{ R01: false, R09: false, R08: false, R02: true, R03: true, R10: true, R16: true, R29: true },
+  R01: false,
+  R09: false,
+  R08: false,
+  R02: true,
+  R03: true,
+  R10: true,
+  R16: true,
+  R29: true,
 }
 const REPRESENTABLE = ['R01', 'R09']
 /** Statuses of debits that count for the mean of an employer. */
@@ -113,8 +120,13 @@ export class DebitBook {
     debit: Omit<Debit, 'standing' | 'isReleased' | 'slot' | 'presentments' | 'representments' | 'isReceived'>,
   ) {
     this.debits.push({
-      ...{ ...debit, standing: 'pending', isReleased: false, slot: null, presentments: [] },
-      ...{ representments: 0, isReceived: false },
+      ...debit,
+      standing: 'pending',
+      isReleased: false,
+      slot: null,
+      presentments: [],
+      representments: 0,
+      isReceived: false,
     })
   }
 

@@ -163,8 +163,13 @@ export class DebitOrders {
       type: pick(['checking', 'savings'] as const),
     }
     const body = {
-      ...{ owner_type: 'employer', owner_id: employer.id, is_primary: true, bank_name: 'First Bank' },
-      ...{ routing_number: numbers.routing, account_number: numbers.number, account_type: numbers.type },
+      owner_type: 'employer',
+      owner_id: employer.id,
+      is_primary: true,
+      bank_name: 'First Bank',
+      routing_number: numbers.routing,
+      account_number: numbers.number,
+      account_type: numbers.type,
     }
     const { _id: id } = await this.#asked(employer, 'POST', '/bank-accounts/ach', body)
     const account = { id, ...numbers, isActive: false, isDisabled: false, isWritable, credits: null }
@@ -186,9 +191,14 @@ export class DebitOrders {
     const policy = this.#random.pick(employer.policies)
     const account = employer.accounts.at(-1)!
     const body = {
-      ...{ employer_id: employer.id, carrier_id: policy.carrier.id, policy_id: policy.id },
-      ...{ bank_account_id: account.id, amount_cents: cents, payment_purpose: 'paygo' },
-      ...{ idempotency_key: this.#key(), ...(wanted === null ? {} : { effective_date: wanted }) },
+      employer_id: employer.id,
+      carrier_id: policy.carrier.id,
+      policy_id: policy.id,
+      bank_account_id: account.id,
+      amount_cents: cents,
+      payment_purpose: 'paygo',
+      idempotency_key: this.#key(),
+      ...(wanted === null ? {} : { effective_date: wanted }),
     }
     return {
       send: () => this.#asked(employer, 'POST', '/ach/debits', body),
@@ -206,9 +216,13 @@ export class DebitOrders {
       key: this.#key(),
     }))
     const body = {
-      ...{ employerId: employer.id, bankAccountId: account.id },
+      employerId: employer.id,
+      bankAccountId: account.id,
       policyCollections: entries.map(({ policy, cents, key }) => ({
-        ...{ policyId: policy.id, totalInDollars: cents / 100, description: 'Premium', idempotencyKey: key },
+        policyId: policy.id,
+        totalInDollars: cents / 100,
+        description: 'Premium',
+        idempotencyKey: key,
       })),
     }
     return {
@@ -262,15 +276,20 @@ export class DebitOrders {
   #legacy(employer: BookEmployer, cents: number, { start, end }: { start: string; end: string }): Order {
     const status = this.#random.pick(LEGACY_STATUSES)
     const body = {
-      ...{ employer_id: employer.id, policy_id: employer.policies[0]!.id, premium_cents: cents, status },
-      ...{ period_start: start, period_end: end },
+      employer_id: employer.id,
+      policy_id: employer.policies[0]!.id,
+      premium_cents: cents,
+      status,
+      period_start: start,
+      period_end: end,
     }
     const key = this.#key()
     return {
       send: async () => {
         const { service } = this.#mortal
         const answer = await send(`${service.opsUrl}/ops/v1/legacy-collections`, {
-          ...{ method: 'POST', body },
+          method: 'POST',
+          body,
           headers: { Authorization: `Bearer ${service.operatorToken}`, 'Idempotency-Key': key },
         })
         expect([answer.status < 300, answer.text]).toEqual([true, expect.any(String)])

@@ -29,7 +29,9 @@ export async function seedParties(
   const second = await seedTenant(service)
   const sandbox = await seedTenant(service, { environment: 'sandbox' })
   const { carrier_id } = await operate(service, 'POST', '/carriers', {
-    ...{ tenant_id: first.tenantId, name: 'Other Mutual', settlement_type: 'direct' },
+    tenant_id: first.tenantId,
+    name: 'Other Mutual',
+    settlement_type: 'direct',
   })
   const fbo = { id: first.carrierId, settlement: 'fbo' } as const
   const direct = { id: carrier_id, settlement: 'direct' } as const

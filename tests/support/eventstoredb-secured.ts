@@ -81,7 +81,12 @@ export async function startSecuredEventStore(path: string): Promise<SecuredEvent
   }
   return {
     ...node,
-    ...{ host: `localhost:${port}`, adminPassword, caFile, otherCaFile, restart: start, stop },
+    host: `localhost:${port}`,
+    adminPassword,
+    caFile,
+    otherCaFile,
+    restart: start,
+    stop,
     urlFor: (user, password) =>
       `esdb://${encodeURIComponent(user)}:${encodeURIComponent(password)}@localhost:${port}` +
       `?tls=true&tlsCaFile=${encodeURIComponent(caFile)}`,

@@ -111,7 +111,8 @@ async function startContainer(): Promise<EventStoreServer> {
     .withExposedPorts({ container: 2113, host: port })
     .withEnvironment({
       ...EVENTSTOREDB_ENVIRONMENT,
-      ...{ EVENTSTORE_INSECURE: 'true', EVENTSTORE_RUN_PROJECTIONS: 'None' },
+      EVENTSTORE_INSECURE: 'true',
+      EVENTSTORE_RUN_PROJECTIONS: 'None',
     })
     .withWaitStrategy(Wait.forHttp('/health/live', 2113).forStatusCode(204))
     .start()

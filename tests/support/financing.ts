@@ -27,7 +27,10 @@ export function checkoutBody(
   overrides: Readonly<Record<string, unknown>> = {},
 ): Record<string, unknown> {
   const insured = {
-    ...{ business_name: tenant.employerName, address: '1 Main St', city: 'Reno', state: 'NV' },
+    business_name: tenant.employerName,
+    address: '1 Main St',
+    city: 'Reno',
+    state: 'NV',
     zip_code: '89501',
   }
   return financingBody(tenant, { insured, ...overrides })

@@ -66,7 +66,9 @@ async function start(): Promise<Server> {
   const postgres = await startPostgres(template)
   const services = await openSharedServices(postgres.url)
   return {
-    ...{ url: postgres.url, template, sharedServices: services.url },
+    url: postgres.url,
+    template,
+    sharedServices: services.url,
     async stop() {
       await services.stop()
       await postgres.stop()

@@ -129,6 +129,8 @@ export async function startHoldingProxy(to: number): Promise<HoldingProxy> {
     comeBackUnnoticed() {
       vanished = false
     },
-    ...{ cut, restore: () => listen(port), close: cut },
+    cut,
+    restore: () => listen(port),
+    close: cut,
   }
 }

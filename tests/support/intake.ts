@@ -31,13 +31,20 @@ export function intakeBody({ employer, policy, ...rest }: IntakeParts = {}): Rec
     },
     owners: [
       {
-        ...{ first_name: 'Wilhelmina', last_name: 'Oakes', ownership_percentage: 62.5, class_code: '2812' },
-        ...{ dob: '1971-03-08', title: 'President' },
+        first_name: 'Wilhelmina',
+        last_name: 'Oakes',
+        ownership_percentage: 62.5,
+        class_code: '2812',
+        dob: '1971-03-08',
+        title: 'President',
       },
       { first_name: 'Barnaby', last_name: 'Oakes', excluded: true },
     ],
     policy: {
-      ...{ state: 'OR', class_code: '2812', effective_date: '2026-02-01', annual_premium_cents: 412_300 },
+      state: 'OR',
+      class_code: '2812',
+      effective_date: '2026-02-01',
+      annual_premium_cents: 412_300,
       el_limit_tier: '1M/1M/1M',
       ...policy,
     },
@@ -61,7 +68,9 @@ export async function newClient(
   overrides: Readonly<Record<string, unknown>> = {},
 ): Promise<{ clientId: string; headers: Record<string, string> }> {
   const { client_id: clientId, client_secret } = await operate(service, 'POST', '/api-clients', {
-    ...{ tenant_id: tenantId, name: 'Partner', products: ['payments'] },
+    tenant_id: tenantId,
+    name: 'Partner',
+    products: ['payments'],
     ...overrides,
   })
   return { clientId, headers: { 'X-Client-ID': clientId, 'X-Client-Secret': client_secret } }
@@ -82,7 +91,9 @@ export function payInFull(
 ): Record<string, unknown> {
   return {
     ...ids,
-    ...{ premium_cents: 412_300, payment_type: 'ONE_TIME', payment_context: 'full_payment' },
+    premium_cents: 412_300,
+    payment_type: 'ONE_TIME',
+    payment_context: 'full_payment',
     customer: { name: 'Tidewater Joinery LLC', email: 'office@tidewater.example' },
     ...overrides,
   }

@@ -114,8 +114,11 @@ export function fileSums(
   if (processed) {
     const { policy_revision, validation, wages, premium } = processed
     return {
-      ...{ policyRevision: policy_revision, green: validation.green, red: validation.red },
-      ...{ wageCents: wages.auditable_cents, premiumCents: premium?.premium_cents },
+      policyRevision: policy_revision,
+      green: validation.green,
+      red: validation.red,
+      wageCents: wages.auditable_cents,
+      premiumCents: premium?.premium_cents,
     }
   }
   const sum = (of: string, field: string) =>

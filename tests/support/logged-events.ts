@@ -38,7 +38,11 @@ export class LoggedEvents {
       for await (const { stream, eventId, type, revision, data } of storedEvents(database, eventStoreUrl)) {
         const dash = stream.indexOf('-')
         log.#note({
-          ...{ id: eventId, category: stream.slice(0, dash), of: stream.slice(dash + 1), type, revision },
+          id: eventId,
+          category: stream.slice(0, dash),
+          of: stream.slice(dash + 1),
+          type,
+          revision,
           data: JSON.parse(data, (key, value) =>
             Array.isArray(value) && leaveOut.includes(key) ? undefined : value,
           ),

@@ -35,11 +35,16 @@ export async function openNachaBank(): Promise<NachaBank> {
   const outbox = await mkdtemp(join(root, 'outbox-'))
   const inbox = await mkdtemp(join(root, 'inbox-'))
   return {
-    ...{ outbox, inbox },
+    outbox,
+    inbox,
     env: {
-      ...{ BANK_RAIL: 'nacha', NACHA_OUTBOX_DIR: outbox, NACHA_INBOX_DIR: inbox },
-      ...{ NACHA_DESTINATION_ROUTING: '021000021', NACHA_ORIGIN_ID: '1234567890' },
-      ...{ NACHA_COMPANY_ID: '1234567890', NACHA_COMPANY_NAME: 'PREMIUM CO' },
+      BANK_RAIL: 'nacha',
+      NACHA_OUTBOX_DIR: outbox,
+      NACHA_INBOX_DIR: inbox,
+      NACHA_DESTINATION_ROUTING: '021000021',
+      NACHA_ORIGIN_ID: '1234567890',
+      NACHA_COMPANY_ID: '1234567890',
+      NACHA_COMPANY_NAME: 'PREMIUM CO',
       // the tests say when
       NACHA_POLL_SECONDS: '86400',
     },
@@ -70,9 +75,13 @@ function entriesOf(file: string, records: readonly string[]): readonly BanksEntr
     if (!line.startsWith('6')) return []
     return [
       {
-        ...{ file, description, code: line.slice(1, 3), routing: line.slice(3, 12) },
+        file,
+        description,
+        code: line.slice(1, 3),
+        routing: line.slice(3, 12),
         account: line.slice(12, 29).trim(),
-        ...{ amountCents: Number(line.slice(29, 39)), identification: line.slice(39, 54) },
+        amountCents: Number(line.slice(29, 39)),
+        identification: line.slice(39, 54),
         trace: line.slice(79),
       },
     ]

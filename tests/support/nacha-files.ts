@@ -10,9 +10,14 @@ import {
 
 /** Who sends the files of the tests. */
 export const ORIGINATOR: Originator = {
-  ...{ destinationRouting: '021000021', destinationName: 'First Test Bank', originId: '1234567890' },
-  ...{ originName: 'Premium Collector', companyId: '1234567890', companyName: 'PREMIUM CO' },
-  ...{ odfi: '02100002', offset: null },
+  destinationRouting: '021000021',
+  destinationName: 'First Test Bank',
+  originId: '1234567890',
+  originName: 'Premium Collector',
+  companyId: '1234567890',
+  companyName: 'PREMIUM CO',
+  odfi: '02100002',
+  offset: null,
 }
 export const BALANCED: Originator = {
   ...ORIGINATOR,

@@ -35,7 +35,9 @@ export async function startNameServer(): Promise<NameServer> {
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
   const server: NameServer = {
     address: `127.0.0.1:${socket.address().port}`,
-    ...{ records, asked, isFailing: false },
+    records,
+    asked,
+    isFailing: false,
     stop: () => new Promise((resolve) => socket.close(() => resolve())),
   }
   return server

@@ -16,7 +16,8 @@ export function partnerOf(
   { clientId, clientSecret }: { readonly clientId: string; readonly clientSecret: string },
 ): Partner {
   return {
-    ...{ clientId, clientSecret },
+    clientId,
+    clientSecret,
     call: (method, path, body, headers = {}) =>
       send(`${service.paymentsUrl}/api/v1${path}`, {
         method,
@@ -37,7 +38,11 @@ export async function newPartner(
     'POST',
     '/api-clients',
     {
-      ...{ tenant_id: tenantId, name: 'Partner', environment: 'live', products: ['payments'], ...settings },
+      tenant_id: tenantId,
+      name: 'Partner',
+      environment: 'live',
+      products: ['payments'],
+      ...settings,
     },
   )
   return partnerOf(service, { clientId, clientSecret })

@@ -5,8 +5,12 @@ import { type Answer, operate, type SeedableService, type SeededTenant, send } f
 
 /** What a payer types into the form of the bank option. */
 export const TYPED = {
-  ...{ account_holder_name: 'Tidewater Joinery LLC', routing_number: '021000021' },
-  ...{ account_number: '000123456789', account_type: 'checking', bank_name: '', authorized: 'true' },
+  account_holder_name: 'Tidewater Joinery LLC',
+  routing_number: '021000021',
+  account_number: '000123456789',
+  account_type: 'checking',
+  bank_name: '',
+  authorized: 'true',
 }
 
 /** The hidden fields of the form of an option, as a browser without scripts would send them. */
@@ -60,7 +64,8 @@ export function askUnder(
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('end', () =>
         resolve({
-          ...{ status: response.statusCode!, text: Buffer.concat(chunks).toString() },
+          status: response.statusCode!,
+          text: Buffer.concat(chunks).toString(),
           location: response.headers.location,
         }),
       )
@@ -80,9 +85,12 @@ export async function sessionsInAllStates(
 ): Promise<Readonly<Record<string, string>>> {
   const session = (more: Readonly<Record<string, unknown>> = {}) =>
     newSession(service, tenant, {
-      ...{ amount_cents: 10_500, fee_cents: 500, description: 'Workers’ compensation premium 2026' },
+      amount_cents: 10_500,
+      fee_cents: 500,
+      description: 'Workers’ compensation premium 2026',
       fee_breakdown: [{ label: 'Filing fee', amount_cents: 500 }],
-      ...{ ...overrides, ...more },
+      ...overrides,
+      ...more,
     })
   const plan = { total_installments: 10, down_payment_percent: 20 }
   const all = {

@@ -42,7 +42,8 @@ export function checkPayments(log: LoggedEvents, { sales, subscriptions }: Sold)
       paid: status === 'paid' ? 1 : 0,
       cancelled: status === 'cancelled' ? 1 : 0,
       expired: status === 'expired' ? 1 : 0,
-      ...{ requested: refunds, refunded: refunds },
+      requested: refunds,
+      refunded: refunds,
     })
   }
   checkActivations(log, sales)
@@ -133,7 +134,7 @@ export async function expectLastingState(
           policy: link?.policy_id,
         },
         name,
-      ).toEqual({ ...{ status, refunds, policy: policyId }, metadata: name })
+      ).toEqual({ status, refunds, policy: policyId, metadata: name })
       expect(link.refunded_cents, name).toBe(refunds.reduce((sum, one) => sum + one, 0))
       expect(policies.get(policyId), name).toBe(status === 'paid' ? 'active' : 'in_progress')
       const messages = sent.filter(({ to }) => to === `${name}@payer.example`)

@@ -76,7 +76,8 @@ export class PaymentClients {
     const isSandbox = environment === 'sandbox'
     const carrierId = pick(key.carrierIds)
     const intake = intakeBody({
-      ...{ idempotency_key: name, carrier_id: carrierId },
+      idempotency_key: name,
+      carrier_id: carrierId,
       policy: { effective_date: new Date().toISOString().slice(0, 10) },
     })
     const taken = await this.#partner(key, 'intake', 'POST', '/intake/policies', intake)
@@ -86,7 +87,9 @@ export class PaymentClients {
     const link = linkBody(
       { employerId, carrierId, policyId },
       {
-        ...{ premium_cents: between(10_000, 90_000), fee_cents: pick([0, 500]), metadata: { sale: name } },
+        premium_cents: between(10_000, 90_000),
+        fee_cents: pick([0, 500]),
+        metadata: { sale: name },
         customer: { name: 'Tidewater Joinery LLC', email: `${name}@payer.example` },
         ...(isPlan && { payment_type: 'DIRECT_BILLING', payment_context: 'down_payment' }),
         ...(isPlan && { total_installments: 6, down_payment_months: 2 }),
@@ -95,7 +98,7 @@ export class PaymentClients {
     const created = await this.#partner(key, 'link', 'POST', '/payment-links', link, `link-${name}`)
     const { _id: linkId, link_amount_cents } = created.body.data
     const sold = (status: Sale['status'], refunds: readonly number[] = []) =>
-      this.sales.push({ ...{ name, environment, employerId, policyId, linkId, status, isPlan, refunds } })
+      this.sales.push({ name, environment, employerId, policyId, linkId, status, isPlan, refunds })
 
     const fate = between(1, 10)
     if (fate === 1) {
@@ -145,8 +148,12 @@ export class PaymentClients {
     const { between } = this.#random
     const { environment } = key
     const body = {
-      ...{ employer_id: of.employerId, carrier_id: of.carrierId, policy_id: of.policyId },
-      ...{ amount_cents: between(1_000, 9_000), payment_method_id: 'pm_card_visa', metadata: { sale: name } },
+      employer_id: of.employerId,
+      carrier_id: of.carrierId,
+      policy_id: of.policyId,
+      amount_cents: between(1_000, 9_000),
+      payment_method_id: 'pm_card_visa',
+      metadata: { sale: name },
     }
     const started = await this.#partner(key, 'subscribe', 'POST', '/subscriptions', body, `sub-${name}`)
     const { _id: id } = started.body.data
@@ -188,7 +195,9 @@ export class PaymentClients {
     isAnswer?: InsistentRequest['isAnswer'],
   ): Promise<InsistentAnswer> {
     return this.#caller.ask(kind, {
-      ...{ method, to: ({ paymentsUrl }) => `${paymentsUrl}/api/v1${path}`, body },
+      method,
+      to: ({ paymentsUrl }) => `${paymentsUrl}/api/v1${path}`,
+      body,
       headers: { ...headers, ...(idempotencyKey !== null && { 'Idempotency-Key': idempotencyKey }) },
       ...(isAnswer && { isAnswer }),
     })

@@ -15,8 +15,11 @@ export const CHECKOUT = {
 
 /** A bank account of a payer who authorises its debit. */
 export const BANK_ACCOUNT = {
-  ...{ account_holder_name: 'Tidewater Joinery LLC', routing_number: '021000021' },
-  ...{ account_number: '000123456789', account_type: 'checking', authorized: true },
+  account_holder_name: 'Tidewater Joinery LLC',
+  routing_number: '021000021',
+  account_number: '000123456789',
+  account_type: 'checking',
+  authorized: true,
 }
 
 /** Lets a tenant sell by sessions. */

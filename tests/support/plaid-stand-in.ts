@@ -57,8 +57,11 @@ class Refused extends Error {
     super(code)
     this.status = status
     this.body = {
-      ...{ error_type: type as never, error_code: code, error_message: `${code} said Plaid` },
-      ...{ display_message: null, request_id: 'req' },
+      error_type: type as never,
+      error_code: code,
+      error_message: `${code} said Plaid`,
+      display_message: null,
+      request_id: 'req',
     }
   }
 }
@@ -117,7 +120,8 @@ export class PlaidStandIn {
     this.#made += 1
     const n = this.#made
     const item: Item = {
-      ...{ itemId: `item-${n}`, token: `access-production-${n}` },
+      itemId: `item-${n}`,
+      token: `access-production-${n}`,
       accounts: [
         accountOf(n, 'checking', 110.94),
         accountOf(n, 'savings', 0.1),
@@ -219,10 +223,16 @@ export class PlaidStandIn {
     const all: Plain<AccountsGetResponse> = {
       accounts: [...item.accounts],
       item: {
-        ...{ item_id: item.itemId, institution_id: 'ins_109508', institution_name: 'First Platypus Bank' },
-        ...{ webhook: null, error: null, available_products: ['balance'], billed_products: ['auth'] },
-        ...{ consent_expiration_time: null, update_type: 'background' as const, auth_method: null },
-        ...{ created_at: '2026-01-01T00:00:00Z' },
+        item_id: item.itemId,
+        institution_id: 'ins_109508',
+        institution_name: 'First Platypus Bank',
+        webhook: null,
+        error: null,
+        available_products: ['balance'],
+        billed_products: ['auth'],
+        consent_expiration_time: null,
+        update_type: 'background' as const,
+        auth_method: null,
       },
       request_id,
     }
@@ -230,7 +240,10 @@ export class PlaidStandIn {
     const ach = item.accounts
       .filter(({ type }) => type === 'depository')
       .map(({ account_id, mask }) => ({
-        ...{ account_id, account: `111122223333${mask}`, routing: '011401533', wire_routing: '021000021' },
+        account_id,
+        account: `111122223333${mask}`,
+        routing: '011401533',
+        wire_routing: '021000021',
       }))
     const numbers = { ach, eft: [], international: [], bacs: [] }
     return { ...all, numbers } satisfies Plain<AuthGetResponse>
@@ -243,7 +256,8 @@ export class PlaidStandIn {
     const of = (wanted: string) => page.filter(({ what }) => what === wanted).map((one) => one.of)
     const reached = from + page.length
     return {
-      ...{ added: of('added'), modified: of('modified') },
+      added: of('added'),
+      modified: of('modified'),
       removed: of('removed').map(({ transaction_id, account_id }) => ({ transaction_id, account_id })),
       accounts: [...item.accounts],
       next_cursor: item.updates.length === 0 ? '' : Buffer.from(String(reached)).toString('base64'),
@@ -261,30 +275,61 @@ export class PlaidStandIn {
 
 function accountOf(n: number, subtype: 'checking' | 'savings' | 'cd', dollars: number): Plain<AccountBase> {
   return {
-    ...{ account_id: `account-${n}-${subtype}`, name: `Plaid ${subtype}`, official_name: null },
-    ...{ mask: String(1_000 + n).slice(-4), type: 'depository', subtype },
+    account_id: `account-${n}-${subtype}`,
+    name: `Plaid ${subtype}`,
+    official_name: null,
+    mask: String(1_000 + n).slice(-4),
+    type: 'depository',
+    subtype,
     balances: {
-      ...{ available: subtype === 'savings' ? null : dollars - 10, current: dollars, limit: null },
-      ...{ iso_currency_code: 'USD', unofficial_currency_code: null },
+      available: subtype === 'savings' ? null : dollars - 10,
+      current: dollars,
+      limit: null,
+      iso_currency_code: 'USD',
+      unofficial_currency_code: null,
     },
   }
 }
 
 function transactionOf(item: Item, index: number): Plain<Transaction> {
   const location = {
-    ...{ address: null, city: null, region: null, postal_code: null, country: null },
-    ...{ lat: null, lon: null, store_number: null },
+    address: null,
+    city: null,
+    region: null,
+    postal_code: null,
+    country: null,
+    lat: null,
+    lon: null,
+    store_number: null,
   }
   const payment_meta = {
-    ...{ by_order_of: null, payee: null, payer: null, payment_method: null, payment_processor: null },
-    ...{ ppd_id: null, reason: null, reference_number: null },
+    by_order_of: null,
+    payee: null,
+    payer: null,
+    payment_method: null,
+    payment_processor: null,
+    ppd_id: null,
+    reason: null,
+    reference_number: null,
   }
   return {
-    ...{ transaction_id: `transaction-${item.itemId}-${index}`, account_id: item.accounts[0]!.account_id },
-    ...{ amount: 72.1, iso_currency_code: 'USD', unofficial_currency_code: null, date: '2026-02-03' },
-    ...{ name: 'PURCHASE WM SUPERCENTER #1700', merchant_name: 'Walmart', pending: false },
-    ...{ location, payment_meta, payment_channel: 'in store', pending_transaction_id: null },
-    ...{ account_owner: null, authorized_date: null, authorized_datetime: null, datetime: null },
+    transaction_id: `transaction-${item.itemId}-${index}`,
+    account_id: item.accounts[0]!.account_id,
+    amount: 72.1,
+    iso_currency_code: 'USD',
+    unofficial_currency_code: null,
+    date: '2026-02-03',
+    name: 'PURCHASE WM SUPERCENTER #1700',
+    merchant_name: 'Walmart',
+    pending: false,
+    location,
+    payment_meta,
+    payment_channel: 'in store',
+    pending_transaction_id: null,
+    account_owner: null,
+    authorized_date: null,
+    authorized_datetime: null,
+    datetime: null,
     transaction_code: null,
   }
 }

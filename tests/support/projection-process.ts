@@ -168,7 +168,14 @@ export async function openProcess(
   const read = new PostgresReadDatabase(database.pool)
   const status = async () => (await projections.list()).find((one) => one.name === projection.name)!
   return {
-    ...{ owner, database, log, registry, store, read, projections, status },
+    owner,
+    database,
+    log,
+    registry,
+    store,
+    read,
+    projections,
+    status,
     async append(account, ...events) {
       const encoded = events.map((event) =>
         registry.encode(event, {

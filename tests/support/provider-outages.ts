@@ -17,8 +17,16 @@ export function workItem<Payload>(
   given: Pick<WorkItem<Payload>, 'key' | 'payload'> & Partial<WorkItem<Payload>>,
 ): WorkItem<Payload> {
   return {
-    ...{ processManager: 'test', kind: 'test', commandId: randomUUID(), attempt: 1, isLastTry: true },
-    ...{ dueAt: 0, correlationId: 'test', causationId: 'test', tenantId: null, environment: null },
+    processManager: 'test',
+    kind: 'test',
+    commandId: randomUUID(),
+    attempt: 1,
+    isLastTry: true,
+    dueAt: 0,
+    correlationId: 'test',
+    causationId: 'test',
+    tenantId: null,
+    environment: null,
     signal: new AbortController().signal,
     freeKey: () => undefined,
     ...given,
@@ -57,7 +65,9 @@ export async function expectToldOfOnce(
   ] as const) {
     clock.moveTo(since + hours * HOUR)
     expect(await attempt(hours === 0 ? {} : { away_since: since })).toEqual({
-      ...{ outcome: 'again', at: clock.now() + HOUR / 4, payload: { away_since: since } },
+      outcome: 'again',
+      at: clock.now() + HOUR / 4,
+      payload: { away_since: since },
     })
     expect([hours, await types()]).toEqual([hours, [...begun, ...Array(told).fill(heldUp)]])
   }

@@ -92,16 +92,24 @@ function readNacha(name: string, bytes: Buffer): ReadFile {
     switch (line[0]) {
       case '5':
         batch = {
-          ...{ number: Number(line.slice(87)), description: line.slice(53, 63).trim() },
+          number: Number(line.slice(87)),
+          description: line.slice(53, 63).trim(),
           entryDate: dateOf(line.slice(69, 75)),
         }
         break
       case '6':
         entries.push({
-          ...{ file: name, batch: batch!.number, description: batch!.description },
-          ...{ entryDate: batch!.entryDate, code: line.slice(1, 3), routing: line.slice(3, 12) },
-          ...{ account: line.slice(12, 29).trim(), cents: Number(line.slice(29, 39)) },
-          ...{ identification: line.slice(39, 54), name: line.slice(54, 76).trim(), trace: line.slice(79) },
+          file: name,
+          batch: batch!.number,
+          description: batch!.description,
+          entryDate: batch!.entryDate,
+          code: line.slice(1, 3),
+          routing: line.slice(3, 12),
+          account: line.slice(12, 29).trim(),
+          cents: Number(line.slice(29, 39)),
+          identification: line.slice(39, 54),
+          name: line.slice(54, 76).trim(),
+          trace: line.slice(79),
         })
         break
       case '8': {
@@ -120,12 +128,13 @@ function readNacha(name: string, bytes: Buffer): ReadFile {
   }
   expect(isOver).toBe(true)
   return {
-    ...{ name, sha256: createHash('sha256').update(bytes).digest('hex'), entries },
-    ...{ day: dateOf(header.slice(23, 29)), time: header.slice(29, 33) },
-    ...{
-      debitCents: sumOf(entries.filter(isDebit)),
-      creditCents: sumOf(entries.filter((one) => !isDebit(one))),
-    },
+    name,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    entries,
+    day: dateOf(header.slice(23, 29)),
+    time: header.slice(29, 33),
+    debitCents: sumOf(entries.filter(isDebit)),
+    creditCents: sumOf(entries.filter((one) => !isDebit(one))),
   }
 }
 

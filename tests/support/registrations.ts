@@ -33,7 +33,13 @@ export async function openRegistrationProcess(
   const personalData = await EncryptedPersonalData.open({ pool, vault, masterKeys, clock: bench.clock })
   const { log, registry, clock, commands, faults } = bench
   const app = {
-    ...{ log, registry, clock, commands, faults, vault, personalData },
+    log,
+    registry,
+    clock,
+    commands,
+    faults,
+    vault,
+    personalData,
     randomness: new SystemRandomness(clock),
     readModels: { reached: async () => true, tellOf: async () => true },
   } as unknown as Application
@@ -58,7 +64,9 @@ export async function openRegistrationProcesses(): Promise<RegistrationProcesses
     return process
   }
   return {
-    ...{ one: await open(), two: await open(), open },
+    one: await open(),
+    two: await open(),
+    open,
     async close() {
       for (const { bench } of opened) await bench.close()
       await database.drop()

@@ -65,7 +65,8 @@ export async function startProcesses(
   const [first, ...others] = processes as [RunningService, ...RunningService[]]
   return {
     ...first,
-    ...{ processes, output },
+    processes,
+    output,
     async stop() {
       // whoever answers may still wait for what the others do
       const codes = [await first.stop(), ...(await Promise.all(others.map((one) => one.stop())))]

@@ -59,7 +59,9 @@ export class SessionClients {
   async #sell(key: PaymentsKey, of: Seller, name: string): Promise<void> {
     const { between } = this.#random
     const body = sessionBody(of, {
-      ...{ amount_cents: between(100, 90_000), description: name, deliver: { email: true } },
+      amount_cents: between(100, 90_000),
+      description: name,
+      deliver: { email: true },
       customer: { name: 'Tidewater Joinery LLC', email: `${name}@payer.example` },
     })
     const created = await this.#partner(key, 'session', 'POST', '', body, name, isNamed)
@@ -136,7 +138,8 @@ export class SessionClients {
   ): Promise<void> {
     await this.#caller.ask(what, {
       to: ({ paymentsUrl }) => `${paymentsUrl}/public/payment-sessions/${token}/${what}`,
-      ...{ headers: {}, body },
+      headers: {},
+      body,
       ...(isAnswer && { isAnswer }),
     })
   }
@@ -161,7 +164,9 @@ export class SessionClients {
     isAnswer?: InsistentRequest['isAnswer'],
   ): Promise<InsistentAnswer> {
     return this.#caller.ask(kind, {
-      ...{ method, to: ({ paymentsUrl }) => `${paymentsUrl}/api/v1/payment-sessions${path}`, body },
+      method,
+      to: ({ paymentsUrl }) => `${paymentsUrl}/api/v1/payment-sessions${path}`,
+      body,
       headers: { ...headers, ...(idempotencyKey !== null && { 'Idempotency-Key': idempotencyKey }) },
       ...(isAnswer && { isAnswer }),
     })

@@ -107,14 +107,16 @@ async function start(installation: InstallationName, postgresUrl: string): Promi
   const service = await startProcesses(ROLES[installation], {
     dataDir,
     env: {
-      ...{ DATABASE_URL: database.url, NATS_URL: nats.url },
+      DATABASE_URL: database.url,
+      NATS_URL: nats.url,
       ...(eventStore === null ? {} : { EVENTSTORE_URL: eventStore.url }),
       MASTER_KEY: randomBytes(32).toString('base64'),
       OPERATOR_TOKEN: randomBytes(24).toString('base64url'),
     },
   })
   return {
-    ...{ installation, service },
+    installation,
+    service,
     async stop() {
       await service.stop()
       await Promise.all([database.drop(), nats.stop(), eventStore?.stop()])

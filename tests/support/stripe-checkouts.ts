@@ -162,9 +162,17 @@ export class StripeCheckouts {
     if (expires < created + 30 * MINUTE || expires > created + DAY) throw invalid('expires_at')
     const id = minted('cs_test')
     const checkout: Checkout = {
-      ...{ id, object: 'checkout.session', mode: 'payment', ui_mode: 'embedded_page', created },
-      ...{ amount_total: amount, client_secret: `${id}_secret_of_it`, expires_at: expires },
-      ...{ metadata: metadata as Stripe.Metadata, status: 'open', payment_status: 'unpaid' },
+      id,
+      object: 'checkout.session',
+      mode: 'payment',
+      ui_mode: 'embedded_page',
+      created,
+      amount_total: amount,
+      client_secret: `${id}_secret_of_it`,
+      expires_at: expires,
+      metadata: metadata as Stripe.Metadata,
+      status: 'open',
+      payment_status: 'unpaid',
       payment_intent: null,
     }
     this.checkouts.set(id, { ...checkout, asked })
@@ -188,10 +196,16 @@ export class StripeCheckouts {
     if (known) return { checkout, payment: known }
     const { payment_intent_data } = this.checkouts.get(checkout.id)!.asked
     const payment: Payment = {
-      ...{ id: minted('pi'), object: 'payment_intent', amount: checkout.amount_total!, amount_received: 0 },
-      ...{ created: Math.floor(this.#now() / 1000), status: 'requires_payment_method' },
+      id: minted('pi'),
+      object: 'payment_intent',
+      amount: checkout.amount_total!,
+      amount_received: 0,
+      created: Math.floor(this.#now() / 1000),
+      status: 'requires_payment_method',
       metadata: (payment_intent_data as { metadata: Stripe.Metadata }).metadata,
-      ...{ payment_method: null, latest_charge: null, last_payment_error: null },
+      payment_method: null,
+      latest_charge: null,
+      last_payment_error: null,
     }
     this.payments.set(payment.id, payment)
     return { checkout: this.#change(checkout.id, { payment_intent: payment.id }), payment }

@@ -21,8 +21,15 @@ export function stripeEvent<Type extends StripeEventType>(
   { id, at }: { readonly id: string; readonly at: number },
 ): string {
   const event: Omit<Stripe.EventBase, 'data' | 'type'> & { readonly type: string; readonly data: unknown } = {
-    ...{ id, object: 'event', api_version: STRIPE_API_VERSION, created: Math.floor(at / 1000) },
-    ...{ livemode: true, pending_webhooks: 1, request: null, type, data: { object } },
+    id,
+    object: 'event',
+    api_version: STRIPE_API_VERSION,
+    created: Math.floor(at / 1000),
+    livemode: true,
+    pending_webhooks: 1,
+    request: null,
+    type,
+    data: { object },
   }
   return JSON.stringify(event)
 }
@@ -30,7 +37,11 @@ export function stripeEvent<Type extends StripeEventType>(
 /** An invoice of a subscription, as events of Stripe tell of it. @param due epoch milliseconds. */
 export function subscriptionInvoice(subscriptionId: string, id: string, due: number, amount = 5_000) {
   return {
-    ...{ id, total: amount, amount_due: amount, amount_paid: amount, created: Math.floor(due / 1000) },
+    id,
+    total: amount,
+    amount_due: amount,
+    amount_paid: amount,
+    created: Math.floor(due / 1000),
     parent: { subscription_details: { metadata: { subscription_id: subscriptionId } } },
   }
 }

@@ -124,8 +124,11 @@ export abstract class StripeObjects {
         const { amount, payment_intent, metadata } = only(params, REFUND)
         if (isDeclined) throw new Refusal(400, { type: 'invalid_request_error', code: 'charge_disputed' })
         const refund: Refund = {
-          ...{ id: minted('re'), object: 'refund', amount: Number(amount) },
-          ...{ payment_intent: String(payment_intent), status: this.refundsBegin },
+          id: minted('re'),
+          object: 'refund',
+          amount: Number(amount),
+          payment_intent: String(payment_intent),
+          status: this.refundsBegin,
           metadata: (metadata ?? {}) as Stripe.Metadata,
         }
         this.refunds.set(refund.id, refund)
@@ -192,7 +195,10 @@ export abstract class StripeObjects {
 
   #createCustomer(params: Params): Customer {
     const customer: Customer = {
-      ...{ id: minted('cus'), object: 'customer', name: null, email: null },
+      id: minted('cus'),
+      object: 'customer',
+      name: null,
+      email: null,
       metadata: (params.metadata ?? {}) as Stripe.Metadata,
     }
     this.customers.set(customer.id, { ...customer, defaultMethod: null })
@@ -253,12 +259,19 @@ export abstract class StripeObjects {
     const isLater = isTrial || isAnchored
     const invoice = minted('in')
     this.invoices.set(invoice, {
-      ...{ id: invoice, object: 'invoice', status: isLater ? 'paid' : 'open' },
-      ...{ amount_due: isLater ? 0 : Number(unit_amount), subscription: id },
+      id: invoice,
+      object: 'invoice',
+      status: isLater ? 'paid' : 'open',
+      amount_due: isLater ? 0 : Number(unit_amount),
+      subscription: id,
     })
     const subscription: Subscription = {
-      ...{ id, object: 'subscription', status: isTrial ? 'trialing' : isLater ? 'active' : 'incomplete' },
-      ...{ customer: String(customer), metadata: metadata as Stripe.Metadata, latest_invoice: invoice },
+      id,
+      object: 'subscription',
+      status: isTrial ? 'trialing' : isLater ? 'active' : 'incomplete',
+      customer: String(customer),
+      metadata: metadata as Stripe.Metadata,
+      latest_invoice: invoice,
       trial_end: isTrial ? Number(trial_end) : null,
       cancel_at: cancel_at === undefined ? null : Number(cancel_at),
     }

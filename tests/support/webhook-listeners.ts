@@ -87,10 +87,11 @@ export class WebhookListeners {
   ): Promise<Listener> {
     const path = `/${temper}/${key.environment}-${name}`
     const { body } = await this.#ask(key, 'register', 'POST', '/webhooks', {
-      ...{ body: { url: `${this.#receiver.url}${path}`, events }, idempotencyKey: `register-${path}` },
+      body: { url: `${this.#receiver.url}${path}`, events },
+      idempotencyKey: `register-${path}`,
     })
     const id = body.data?.id ?? body.id
-    const listener = { ...{ id, key, path, events, isDeleted: false } }
+    const listener = { id, key, path, events, isDeleted: false }
     this.listeners.push(listener)
     await this.#keepSecret(id, body.data?.secret)
     return listener
@@ -168,7 +169,9 @@ export class WebhookListeners {
   ): Promise<InsistentAnswer> {
     const { body, idempotencyKey, isAnswer = handedOut } = options
     return this.#caller.ask(kind, {
-      ...{ method, to: ({ paymentsUrl }) => `${paymentsUrl}/api/v1${path}`, isAnswer },
+      method,
+      to: ({ paymentsUrl }) => `${paymentsUrl}/api/v1${path}`,
+      isAnswer,
       ...(body !== undefined && { body }),
       headers: { ...headers, ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }) },
     })

@@ -78,8 +78,12 @@ export async function startReceiver(
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
     incoming.on('end', () => {
       const request: ReceivedRequest = {
-        ...{ method: incoming.method!, path: incoming.url!, headers: flat(incoming.headers) },
-        ...{ body: Buffer.concat(chunks), at: Date.now(), rawHeaders: incoming.rawHeaders },
+        method: incoming.method!,
+        path: incoming.url!,
+        headers: flat(incoming.headers),
+        body: Buffer.concat(chunks),
+        at: Date.now(),
+        rawHeaders: incoming.rawHeaders,
       }
       const [answer] = answers as [ReceiverAnswer | ((request: ReceivedRequest) => ReceiverAnswer)]
       if (answers.length > 1) answers = answers.slice(1)

@@ -66,8 +66,16 @@ export class WebhookBench {
   ): Promise<ProcessManagerRunner> {
     const { log, registry, commands, store: work, notices } = this.#bench
     const manager = webhookDeliveries({
-      ...{ log, registry, commands, clock, work, notices, sender },
-      ...{ vault: this.#vault, records: this.records, heard: this.metrics.webhooks },
+      log,
+      registry,
+      commands,
+      clock,
+      work,
+      notices,
+      sender,
+      vault: this.#vault,
+      records: this.records,
+      heard: this.metrics.webhooks,
     })
     this.runner = await this.#bench.run([manager])
     return this.runner
@@ -83,10 +91,16 @@ export class WebhookBench {
     await this.command({
       type: 'Register',
       data: {
-        ...{ subscription_id, tenant_id: options.tenantId ?? this.tenantId, environment: 'live' },
-        ...{ client_id: 'client', url, secret_ref, at: this.#bench.clock.now() },
+        subscription_id,
+        tenant_id: options.tenantId ?? this.tenantId,
+        environment: 'live',
+        client_id: 'client',
+        url,
+        secret_ref,
+        at: this.#bench.clock.now(),
         events: [...(options.events ?? ['payment.completed', 'installment.paid'])],
-        ...{ carrier_ids: 'all', employer_ids: 'all' },
+        carrier_ids: 'all',
+        employer_ids: 'all',
         ...(options.scope as object),
       },
     })
@@ -139,10 +153,18 @@ export class WebhookBench {
     return raiseWebhookEvent(
       this.#bench,
       {
-        ...{ type: 'installment.paid', tenantId, environment: 'live', carrierId, employerId },
+        type: 'installment.paid',
+        tenantId,
+        environment: 'live',
+        carrierId,
+        employerId,
         payload: {
-          ...{ subscription_id: of, payment_id: newId(), installment_number: 1, amount_cents: 12_345 },
-          ...{ currency: 'usd', paid_at: '2026-01-02T03:04:05.678Z' },
+          subscription_id: of,
+          payment_id: newId(),
+          installment_number: 1,
+          amount_cents: 12_345,
+          currency: 'usd',
+          paid_at: '2026-01-02T03:04:05.678Z',
         },
       },
       { ...this.#context(), ...(options.commandId === undefined ? {} : { commandId: options.commandId }) },
@@ -171,12 +193,10 @@ export class WebhookBench {
   #context() {
     return {
       actor: { type: 'operator', id: 'test' } as const,
-      ...{
-        tenantId: this.tenantId,
-        environment: 'live' as const,
-        correlationId: 'c',
-        commandId: randomUUID(),
-      },
+      tenantId: this.tenantId,
+      environment: 'live' as const,
+      correlationId: 'c',
+      commandId: randomUUID(),
     }
   }
 }

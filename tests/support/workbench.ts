@@ -93,12 +93,24 @@ export async function openWorkbench(
   const reports: string[] = []
   const runners: ProcessManagerRunner[] = []
   const drainParts = (runner: Drained): DrainParts => ({
-    ...{ log, clock, notices, work: store, processManagers: runner },
+    log,
+    clock,
+    notices,
+    work: store,
+    processManagers: runner,
     projections: { names: () => [] },
     readModels: { reached: async () => true, tellOf: async () => true },
   })
   return {
-    ...{ database, log, registry, clock, store, leases, notices, faults, reports, drainParts },
+    database,
+    log,
+    registry,
+    clock,
+    store,
+    leases,
+    notices,
+    faults,
+    reports,
     commands: new CommandHandler(log, registry, clock),
     async run(managers, runnerOptions = {}, parts = {}) {
       const report = (what: string, fields: Readonly<Record<string, string | number>>) =>

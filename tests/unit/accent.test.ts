@@ -23,7 +23,9 @@ describe('the colours of a page', () => {
 
   test('are the chosen ones where these are readable', () => {
     expect(palette('#0b7a75', 'light')).toEqual({
-      ...{ accent: '#0b7a75', onAccent: '#ffffff', accentText: '#0b7a75' },
+      accent: '#0b7a75',
+      onAccent: '#ffffff',
+      accentText: '#0b7a75',
     })
     expect(palette('#ffff00', 'dark')).toMatchObject({ accent: '#ffff00', onAccent: '#000000' })
   })

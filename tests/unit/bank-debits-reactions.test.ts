@@ -40,16 +40,35 @@ function wantedBy(
 }
 const createdAt = (created_at: string) =>
   BankDebitCreated.of({
-    ...{ leg_id: ID, tenant_id: ID, environment: 'live', employer_id: ID, carrier_id: ID, policy_id: ID },
-    ...{ source: 'session', payment_session_id: ID, installment_number: null, amount_cents: 10_500 },
-    ...{ payment_purpose: 'extra_payment', description: null, settlement_type: 'fbo' },
+    leg_id: ID,
+    tenant_id: ID,
+    environment: 'live',
+    employer_id: ID,
+    carrier_id: ID,
+    policy_id: ID,
+    source: 'session',
+    payment_session_id: ID,
+    installment_number: null,
+    amount_cents: 10_500,
+    payment_purpose: 'extra_payment',
+    description: null,
+    settlement_type: 'fbo',
     account: { account_ref: 'x', fingerprint: ID, account_last4: '6789', account_type: 'checking' },
-    ...{ collection_id: null, file_id: null, check_date: null, period: null },
-    ...{ bank_account_id: null, effective_date: null, metadata: {}, ingested_at: created_at },
-    ...{ cancellation_deadline: null, created_at },
+    collection_id: null,
+    file_id: null,
+    check_date: null,
+    period: null,
+    bank_account_id: null,
+    effective_date: null,
+    metadata: {},
+    ingested_at: created_at,
+    cancellation_deadline: null,
+    created_at,
   })
 const scheduled = BankDebitScheduled.of({
-  ...{ leg_id: ID, batch_closes_at: '2026-11-24T22:00:00.000Z', effective_date: '2026-11-25' },
+  leg_id: ID,
+  batch_closes_at: '2026-11-24T22:00:00.000Z',
+  effective_date: '2026-11-25',
   at: '2026-11-24T17:01:00.000Z',
 })
 
@@ -111,13 +130,25 @@ test('a debit that the bank has looks for its money at once, and is processed wh
 
 test('debits are told of their file as soon as it is recorded, and it is looked for on the day it takes effect', () => {
   const batch = {
-    ...{ batch_number: 1, description: 'PREMIUM', entry_date: '2026-11-25', service_class: 225 },
-    ...{ entries: 1, debit_cents: 500, credit_cents: 0 },
+    batch_number: 1,
+    description: 'PREMIUM',
+    entry_date: '2026-11-25',
+    service_class: 225,
+    entries: 1,
+    debit_cents: 500,
+    credit_cents: 0,
   } as const
   const numbers = { first_trace: '021000020000001', last_trace: '021000020000001', bytes: 94 }
   const recorded = BankFileRecorded.of({
-    ...{ file_id: ID, name: 'a.ach', sha256: '0'.repeat(64), entries_id: ID, batches: [batch], ...numbers },
-    ...{ debit_cents: 500, credit_cents: 0, at: isoTime(0) },
+    file_id: ID,
+    name: 'a.ach',
+    sha256: '0'.repeat(64),
+    entries_id: ID,
+    batches: [batch],
+    ...numbers,
+    debit_cents: 500,
+    credit_cents: 0,
+    at: isoTime(0),
   })
   expect(wantedBy(recorded)).toEqual([
     'perform tell-debits',

@@ -38,7 +38,8 @@ const endpoint = endpointsOf<null>(paymentsApi)({
 let listener: Listener
 beforeEach(async () => {
   const limits = {
-    ...{ credentials: new RateLimiter(0), addresses: new RateLimiter(0) },
+    credentials: new RateLimiter(0),
+    addresses: new RateLimiter(0),
     largeCalls: new CallSlots(4, 20, 'too many'),
   }
   const app = createHost({

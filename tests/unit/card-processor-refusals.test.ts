@@ -7,7 +7,9 @@ import { refusalOf } from '../../infrastructure/providers/card/stripe-errors.ts'
 const refusal = (code: string, param?: string) =>
   refusalOf(
     new Stripe.errors.StripeInvalidRequestError({
-      ...{ type: 'invalid_request_error', code, message: 'no' },
+      type: 'invalid_request_error',
+      code,
+      message: 'no',
       ...(param !== undefined && { param }),
     }),
   )
@@ -34,7 +36,8 @@ describe('a caller', () => {
 
   it('is told of its own value by the name of the field', async () => {
     expect(await ask(new ProviderRefused('no', 'amount'))).toMatchObject({
-      ...{ kind: 'invalid', field: 'premium_cents' },
+      kind: 'invalid',
+      field: 'premium_cents',
       message: 'premium_cents is no amount that the card processor takes',
     })
     expect(await ask(new ProviderRefused('no', 'email'))).toMatchObject({ field: 'customer.email' })

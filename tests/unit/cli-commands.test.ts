@@ -136,7 +136,9 @@ describe('a command', () => {
     const { code } = await run('tenants', 'create', '--name', 'Acme')
     expect([code, seen.length]).toEqual([0, 2])
     expect(seen[0]).toEqual({
-      ...{ method: 'POST', path: '/ops/v1/tenants', body: { name: 'Acme' } },
+      method: 'POST',
+      path: '/ops/v1/tenants',
+      body: { name: 'Acme' },
       key: expect.stringMatching(/^cli-/),
     })
     expect(seen[1]).toEqual(seen[0])
@@ -145,11 +147,15 @@ describe('a command', () => {
   test('sends arguments in the path, options in query and body', async () => {
     await run('streams', 'show', 'policy-a/b', '--limit', '5', '--reveal')
     expect(seen.at(-1)).toMatchObject({
-      ...{ method: 'GET', path: '/ops/v1/streams/policy-a%2Fb?limit=5&reveal=true', key: undefined },
+      method: 'GET',
+      path: '/ops/v1/streams/policy-a%2Fb?limit=5&reveal=true',
+      key: undefined,
     })
     await run('policies', 'update', 'p1', '--billing-type', 'null', '--states', 'CA,NV')
     expect(seen.at(-1)).toMatchObject({
-      ...{ method: 'PATCH', path: '/ops/v1/policies/p1', body: { billing_type: null, states: ['CA', 'NV'] } },
+      method: 'PATCH',
+      path: '/ops/v1/policies/p1',
+      body: { billing_type: null, states: ['CA', 'NV'] },
     })
     await run('faults', 'inject', 'pipeline', 'hold', '--times', '2')
     expect(seen.at(-1)!.body).toEqual({ point: 'pipeline', mode: 'hold', times: 2 })

@@ -3,7 +3,8 @@ import { resource, rows } from '../../interfaces/cli/output.ts'
 
 test('an object that is too long for a line has a line for each field, whatever lies in it', () => {
   const tables = ['payroll_files', 'payroll_row_errors'].map((table) => ({
-    ...{ table, equal: true },
+    table,
+    equal: true,
     live: { rows: 26, hash: '-8347545568523126025:-43434922614320837275' },
     shadow: { rows: 26, hash: '-8347545568523126025:-43434922614320837275' },
   }))

@@ -24,9 +24,13 @@ myrqtkqWBju0X+VKAiBfKZ7AE1p/twXfCZNDwqZ+ndkHVjSSqJACOjvorzQ3xA==
 
 /** What a rail that writes files needs at the least. */
 const NACHA = {
-  ...{ BANK_RAIL: 'nacha', NACHA_OUTBOX_DIR: '/srv/bank/out', NACHA_INBOX_DIR: '/srv/bank/in' },
-  ...{ NACHA_DESTINATION_ROUTING: '021000021', NACHA_ORIGIN_ID: '1234567890' },
-  ...{ NACHA_COMPANY_ID: '1234567890', NACHA_COMPANY_NAME: 'PREMIUM CO' },
+  BANK_RAIL: 'nacha',
+  NACHA_OUTBOX_DIR: '/srv/bank/out',
+  NACHA_INBOX_DIR: '/srv/bank/in',
+  NACHA_DESTINATION_ROUTING: '021000021',
+  NACHA_ORIGIN_ID: '1234567890',
+  NACHA_COMPANY_ID: '1234567890',
+  NACHA_COMPANY_NAME: 'PREMIUM CO',
 }
 
 function refusal(env: Record<string, string>): string {

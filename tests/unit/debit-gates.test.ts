@@ -7,15 +7,24 @@ type Debit = Parameters<typeof stopOf>[0]
 const CUTOFF = Date.parse('2026-04-27T00:00:00Z')
 /** A debit that no gate stops. */
 const debit: Debit = {
-  ...{ source: 'api', status: 'pending', is_released: false, amount_cents: 2_000 },
-  ...{ check_date: null, effective_date: null },
-  ...{ ingested_at: '2026-11-24T17:00:00.000Z', created_at: '2026-11-24T17:00:00.000Z' },
+  source: 'api',
+  status: 'pending',
+  is_released: false,
+  amount_cents: 2_000,
+  check_date: null,
+  effective_date: null,
+  ingested_at: '2026-11-24T17:00:00.000Z',
+  created_at: '2026-11-24T17:00:00.000Z',
 }
 const policy: GateFacts['policy'] = {
-  ...{ billing_type: 'PAY_AS_YOU_GO', status: 'active', expiration_date: '2027-01-01' },
+  billing_type: 'PAY_AS_YOU_GO',
+  status: 'active',
+  expiration_date: '2027-01-01',
 }
 const facts: GateFacts = {
-  ...{ policy, isCollectedByLegacy: false, forwardCutoff: CUTOFF },
+  policy,
+  isCollectedByLegacy: false,
+  forwardCutoff: CUTOFF,
   recent: { count: 3, sumCents: 3_000n },
 }
 /** As gate, status and reason; null: it passes. */

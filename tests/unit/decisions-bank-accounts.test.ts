@@ -51,8 +51,16 @@ const gone = (code: string) => ({ kind: 'not_found', code }) as const
 // ---- metadata
 
 const created = BankAccountCreated.of({
-  ...{ bank_account_id: ID, ...place, user_id: 'u', name: 'Operating', bank_name: 'First Bank' },
-  ...{ employer_id: ID, carrier_id: null, connection_type: 'manual', primary: false, created_at: at },
+  bank_account_id: ID,
+  ...place,
+  user_id: 'u',
+  name: 'Operating',
+  bank_name: 'First Bank',
+  employer_id: ID,
+  carrier_id: null,
+  connection_type: 'manual',
+  primary: false,
+  created_at: at,
 })
 const deleted = BankAccountDeleted.of({ bank_account_id: ID, at })
 const rename = { type: 'Change', change: { name: 'Payroll', bank_name: 'First Bank' }, at: NOW } as const
@@ -100,17 +108,31 @@ decisions(primaryAccount, [
 // ---- credentials
 
 const numbers = {
-  ...{ account_ref: 'ach-account/x', fingerprint: ID, account_last4: '6789' },
+  account_ref: 'ach-account/x',
+  fingerprint: ID,
+  account_last4: '6789',
   account_type: 'checking',
 } as const
 const ach = (verified = false) =>
   AchAccountCreated.of({
-    ...{ ach_account_id: ID, ...place, owner_type: 'employer', owner_id: ID, account: numbers },
-    ...{ routing_last4: '0021', bank_name: 'First Bank', nickname: null, is_primary: false },
-    ...{ connection_type: 'manual', bank_account_id: null, verified, created_at: at },
+    ach_account_id: ID,
+    ...place,
+    owner_type: 'employer',
+    owner_id: ID,
+    account: numbers,
+    routing_last4: '0021',
+    bank_name: 'First Bank',
+    nickname: null,
+    is_primary: false,
+    connection_type: 'manual',
+    bank_account_id: null,
+    verified,
+    created_at: at,
   })
 const started = AchAccountVerificationStarted.of({
-  ...{ ach_account_id: ID, verification_id: FIRST, at },
+  ach_account_id: ID,
+  verification_id: FIRST,
+  at,
   expires_at: isoTime(NOW + VERIFICATION_MS),
 })
 const ofFirst = { ach_account_id: ID, verification_id: FIRST, at }
@@ -120,20 +142,31 @@ const failed = (tries_left: number) => AchAccountVerificationFailed.of({ ...ofFi
 const ended: readonly AchAccountEvent[] = [ach(), started, sent, failed(2), failed(1), failed(0)]
 const byDeposits = AchAccountVerified.of({ ...ofFirst, by: 'micro_deposits', note: null })
 const byOperator = AchAccountVerified.of({
-  ...{ ach_account_id: ID, by: 'operator', verification_id: null, note: 'voided check', at },
+  ach_account_id: ID,
+  by: 'operator',
+  verification_id: null,
+  note: 'voided check',
+  at,
 })
 const disabled = AchAccountDisabled.of({ ach_account_id: ID, return_code: 'R02', at })
 const achDeleted = AchAccountDeleted.of({ ach_account_id: ID, at })
 const removed = AchAccountNumbersRemoved.of({ ach_account_id: ID, at })
 const corrected = AchAccountCorrected.of({
-  ...{ ach_account_id: ID, change_code: 'C01', routing_last4: '0021', at },
+  ach_account_id: ID,
+  change_code: 'C01',
+  routing_last4: '0021',
+  at,
   account: { ...numbers, fingerprint: OTHER, account_ref: 'ach-account/y', account_last4: '1111' },
 })
 
 const start = (verificationId: string, when = NOW) =>
   ({ type: 'StartVerification', verificationId, at: when }) as const
 const tell = (amounts: readonly number[], verificationId = FIRST, when = NOW): AchAccountCommand => ({
-  ...{ type: 'Verify', verificationId, amounts, expected: [7, 32], at: when },
+  type: 'Verify',
+  verificationId,
+  amounts,
+  expected: [7, 32],
+  at: when,
 })
 const deposits = (isTaken: boolean, verificationId = FIRST) =>
   ({ type: 'RecordDeposits', verificationId, isTaken, at: NOW }) as const
@@ -187,7 +220,9 @@ decisions(achAccount, [
     start(SECOND, NOW + VERIFICATION_MS),
     [
       AchAccountVerificationStarted.of({
-        ...{ ach_account_id: ID, verification_id: SECOND, at: isoTime(NOW + VERIFICATION_MS) },
+        ach_account_id: ID,
+        verification_id: SECOND,
+        at: isoTime(NOW + VERIFICATION_MS),
         expires_at: isoTime(NOW + 2 * VERIFICATION_MS),
       }),
     ],
@@ -252,7 +287,11 @@ decisions(achAccount, [
 const DAY = 86_400_000
 const begun = (ach_account_id: string, days: number, follows: string | null = null) =>
   VerificationStartCounted.of({
-    ...{ starts_id: ID, ...place, ach_account_id, follows, at: isoTime(NOW + days * DAY) },
+    starts_id: ID,
+    ...place,
+    ach_account_id,
+    follows,
+    at: isoTime(NOW + days * DAY),
   })
 const count = (ach_account_id: string, days: number, follows: string | null = null) => {
   const { at: _at, ...data } = begun(ach_account_id, days, follows).data

@@ -15,8 +15,14 @@ const [ID, LEG, OTHER] = ['a', '1', '2'].map((digit) => digit.repeat(24)) as [st
 const NOW = Date.UTC(2026, 10, 30, 12)
 const at = isoTime(NOW)
 const received = BankCreditReceived.of({
-  ...{ credit_id: ID, tenant_id: ID, carrier_id: ID, bank_transaction_id: 'bt_1' },
-  ...{ bank_date: '2026-11-30', amount_cents: 10_500, reference: null, received_at: at },
+  credit_id: ID,
+  tenant_id: ID,
+  carrier_id: ID,
+  bank_transaction_id: 'bt_1',
+  bank_date: '2026-11-30',
+  amount_cents: 10_500,
+  reference: null,
+  received_at: at,
 })
 const matched = (leg_id: string) => BankCreditMatched.of({ credit_id: ID, leg_id, confidence: 'medium', at })
 const unmatchedOf = (leg_id: string | null) => BankCreditUnmatched.of({ credit_id: ID, leg_id, at })

@@ -37,24 +37,48 @@ const leg = { leg_id: ID }
 const conflict = (code: string) => ({ kind: 'conflict', code }) as const
 
 const created = BankDebitCreated.of({
-  ...{ ...leg, tenant_id: ID, environment: 'live', employer_id: ID, carrier_id: ID, policy_id: ID },
-  ...{ source: 'session', payment_session_id: ID, installment_number: null, amount_cents: 10_500 },
-  ...{ payment_purpose: 'down_payment', description: null, settlement_type: 'direct' },
+  ...leg,
+  tenant_id: ID,
+  environment: 'live',
+  employer_id: ID,
+  carrier_id: ID,
+  policy_id: ID,
+  source: 'session',
+  payment_session_id: ID,
+  installment_number: null,
+  amount_cents: 10_500,
+  payment_purpose: 'down_payment',
+  description: null,
+  settlement_type: 'direct',
   account: {
-    ...{ account_ref: `payer-account/${ID}/1`, fingerprint: ID, account_last4: '6789' },
+    account_ref: `payer-account/${ID}/1`,
+    fingerprint: ID,
+    account_last4: '6789',
     account_type: 'checking',
   },
-  ...{ collection_id: null, file_id: null, check_date: null, period: null },
-  ...{ bank_account_id: null, effective_date: null, metadata: {}, ingested_at: at },
-  ...{ cancellation_deadline: null, created_at: at },
+  collection_id: null,
+  file_id: null,
+  check_date: null,
+  period: null,
+  bank_account_id: null,
+  effective_date: null,
+  metadata: {},
+  ingested_at: at,
+  cancellation_deadline: null,
+  created_at: at,
 })
 const instalment = BankDebitCreated.of({ ...created.data, source: 'instalment', installment_number: 1 })
 // Thanksgiving is the 26th
 const scheduled = BankDebitScheduled.of({
-  ...{ ...leg, batch_closes_at: '2026-11-24T22:00:00.000Z', effective_date: '2026-11-25', at },
+  ...leg,
+  batch_closes_at: '2026-11-24T22:00:00.000Z',
+  effective_date: '2026-11-25',
+  at,
 })
 const afterClose = BankDebitScheduled.of({
-  ...{ ...leg, batch_closes_at: '2026-11-25T22:00:00.000Z', effective_date: '2026-11-27' },
+  ...leg,
+  batch_closes_at: '2026-11-25T22:00:00.000Z',
+  effective_date: '2026-11-27',
   at: '2026-11-24T22:00:00.000Z',
 })
 const batch = { ...leg, batch_closes_at: '2026-11-24T22:00:00.000Z' }
@@ -66,15 +90,23 @@ const submitted = BankDebitSubmitted.of({ ...leg, effective_date: '2026-11-25', 
 const word = { processor_status: null, transmission_date: null, effective_date: null }
 const reported = (told: Partial<typeof reportedWith>) => BankDebitReported.of({ ...reportedWith, ...told })
 const reportedWith: ReturnType<typeof BankDebitReported.of>['data'] = {
-  ...{ ...leg, ...word, settled_on: '2026-11-24', at },
+  ...leg,
+  ...word,
+  settled_on: '2026-11-24',
+  at,
 }
 const PROCESSED = processedFrom('2026-11-25')
 const processed = (time = PROCESSED) => BankDebitProcessed.of({ ...leg, at: isoTime(time) })
 const process = (time = PROCESSED) => ({ type: 'Process', at: time }) as const
 const matched = (match_id: string, bank_transaction_id: string, confidence: Confidence) =>
   BankDebitMatched.of({
-    ...{ ...leg, match_id, bank_transaction_id, bank_date: '2026-11-30', confidence },
-    ...{ matcher_version: MATCHER_VERSION, at },
+    ...leg,
+    match_id,
+    bank_transaction_id,
+    bank_date: '2026-11-30',
+    confidence,
+    matcher_version: MATCHER_VERSION,
+    at,
   })
 const returned = BankDebitReturned.of({ ...leg, return_code: 'R01', at })
 
@@ -83,12 +115,14 @@ const acknowledge = { type: 'Acknowledge', at: NOW } as const
 const report = (told: { processorStatus?: string; transmissionDate?: string; effectiveDate?: string } = {}) =>
   ({
     ...({ type: 'Report', processorStatus: null, transmissionDate: null, effectiveDate: null } as const),
-    ...{ ...told, at: NOW },
+    ...told,
+    at: NOW,
   }) as const
 const match = (matchId: string, bankTransactionId: string, confidence: Confidence) =>
   ({
     ...({ type: 'Match', matchId, bankTransactionId, bankDate: '2026-11-30' } as const),
-    ...{ confidence, at: NOW },
+    confidence,
+    at: NOW,
   }) as const
 const comeBack = (returnCode = 'R01') => ({ type: 'Return', returnCode, at: NOW }) as const
 
@@ -108,17 +142,27 @@ const failed = BankDebitFailed.of({ ...leg, note: 'disabled', at })
 const fail = { type: 'Fail', note: 'disabled', at: NOW } as const
 const CLOSE = Date.parse('2026-11-24T22:00:00Z')
 const inFile = BankDebitInFile.of({
-  ...{ ...leg, file_id: M1, trace_number: '021000020000001', entry_date: '2026-11-25', at },
+  ...leg,
+  file_id: M1,
+  trace_number: '021000020000001',
+  entry_date: '2026-11-25',
+  at,
 })
 const ofBatch = '2026-11-24T22:00:00.000Z'
 const putInFile = {
   ...({ type: 'PutInFile', fileId: M1, traceNumber: '021000020000001', entryDate: '2026-11-25' } as const),
-  ...{ ofBatch, at: NOW },
+  ofBatch,
+  at: NOW,
 }
 const represented = (representment: number) =>
   BankDebitRepresented.of({
-    ...{ ...leg, representment, batch_closes_at: '2026-11-24T22:00:00.000Z', effective_date: '2026-11-25' },
-    ...{ settlement_type: 'direct', note: null, at },
+    ...leg,
+    representment,
+    batch_closes_at: '2026-11-24T22:00:00.000Z',
+    effective_date: '2026-11-25',
+    settlement_type: 'direct',
+    note: null,
+    at,
   })
 const represent = (time = NOW) => ({ type: 'Represent', note: null, at: time }) as const
 const askedFor = (effective_date: string) => BankDebitCreated.of({ ...created.data, effective_date })
@@ -164,8 +208,10 @@ decisions(bankDebit, [
     report({ processorStatus: 'SB Remit', transmissionDate: '2026-11-24', effectiveDate: '2026-11-27' }),
     [
       reported({
-        ...{ processor_status: 'SB Remit', transmission_date: '2026-11-24' },
-        ...{ effective_date: '2026-11-27', settled_on: '2026-11-24' },
+        processor_status: 'SB Remit',
+        transmission_date: '2026-11-24',
+        effective_date: '2026-11-27',
+        settled_on: '2026-11-24',
       }),
     ],
   ],

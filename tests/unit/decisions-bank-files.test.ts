@@ -51,17 +51,37 @@ const MIDNIGHT = Date.parse('2026-11-25T05:00:00Z')
 
 const file = { file_id: ID }
 const begun = BankFileBegun.of({
-  ...{ ...file, batch_closes_at: at, part: 0, file_date: '2026-11-24', file_time: '1701', modifier: 'A' },
-  ...{ first_sequence: 1, count: 3, at },
+  ...file,
+  batch_closes_at: at,
+  part: 0,
+  file_date: '2026-11-24',
+  file_time: '1701',
+  modifier: 'A',
+  first_sequence: 1,
+  count: 3,
+  at,
 })
 const batch = (batch_number: number) => ({
-  ...{ batch_number, description: 'PREMIUM', entry_date: '2026-11-25', service_class: 225, entries: 1 },
-  ...{ debit_cents: 5, credit_cents: 0 },
+  batch_number,
+  description: 'PREMIUM',
+  entry_date: '2026-11-25',
+  service_class: 225,
+  entries: 1,
+  debit_cents: 5,
+  credit_cents: 0,
 })
 const recorded = BankFileRecorded.of({
-  ...{ ...file, name: `20261124-A-${ID}.ach`, sha256: SHA, bytes: 940, entries_id: ID },
-  ...{ first_trace: '021000020000001', last_trace: '021000020000002', batches: [batch(1), batch(2)] },
-  ...{ debit_cents: 10, credit_cents: 0, at },
+  ...file,
+  name: `20261124-A-${ID}.ach`,
+  sha256: SHA,
+  bytes: 940,
+  entries_id: ID,
+  first_trace: '021000020000001',
+  last_trace: '021000020000002',
+  batches: [batch(1), batch(2)],
+  debit_cents: 10,
+  credit_cents: 0,
+  at,
 })
 const exposed = BankFileExposed.of({ ...file, at })
 const fetched = BankFileFetched.of({ ...file, at })
@@ -229,8 +249,15 @@ function state(...events: (ReturnType<typeof answered> | typeof uncertain)[]) {
 }
 
 const entries = BankFileEntriesRecorded.of({
-  ...{ entries_id: ID, ...file, sha256: SHA, batch_number: 1, kind: 'debit', entry_date: '2026-11-25' },
-  ...{ first_trace: '021000020000001', ids: [ID], amounts_cents: [5] },
+  entries_id: ID,
+  ...file,
+  sha256: SHA,
+  batch_number: 1,
+  kind: 'debit',
+  entry_date: '2026-11-25',
+  first_trace: '021000020000001',
+  ids: [ID],
+  amounts_cents: [5],
 })
 decisions(bankFileEntries, [
   ['are recorded', [], { type: 'RecordEntries', chunks: [entries.data] }, [entries]],
@@ -277,7 +304,8 @@ const receive = (name: string) =>
   ({ type: 'Receive', data: { ...report, name, sha256: SHA, bytes: 5 }, at: NOW }) as const
 const item = (line: number) => ({
   ...({ line, kind: 'return', reason: 'why', code: 'R01' } as const),
-  ...{ original_trace: '021000020000001', amount_cents: 5 },
+  original_trace: '021000020000001',
+  amount_cents: 5,
 })
 const parked = (...lines: number[]) => BankReportItemsParked.of({ ...report, items: lines.map(item), at })
 const read = (applied: number, repeated: number, parked: number) =>
@@ -368,7 +396,10 @@ decisions(bankReport, [
 
 const deposits = { deposits_id: ID }
 const ordered = MicroDepositsOrdered.of({
-  ...{ ...deposits, ach_account_id: ID, batch_closes_at: '2026-11-24T22:00:00.000Z', at },
+  ...deposits,
+  ach_account_id: ID,
+  batch_closes_at: '2026-11-24T22:00:00.000Z',
+  at,
 })
 const order = (time: number) =>
   ({
@@ -395,9 +426,14 @@ decisions(microDepositsOfBatch, [
 
 const corrected = (fingerprint: string) =>
   PayerAccountCorrected.of({
-    ...{ correction_id: ID, tenant_id: ID, environment: 'live', fingerprint: ID, change_code: 'C01' },
+    correction_id: ID,
+    tenant_id: ID,
+    environment: 'live',
+    fingerprint: ID,
+    change_code: 'C01',
     account: { account_ref: 'r', fingerprint, account_last4: '1234', account_type: 'checking' },
-    ...{ leg_id: ID, at },
+    leg_id: ID,
+    at,
   })
 const correct = (fingerprint: string) => {
   const { at: _at, ...data } = corrected(fingerprint).data

@@ -29,7 +29,12 @@ const connection_id = CONNECTION
 const owner = { connection_id, tenant_id: TENANT, environment: 'live', item_id: 'item' } as const
 
 const linked = BankConnectionLinked.of({
-  ...{ ...owner, provider: 'plaid', user_id: 'u1', employer_id: EMPLOYER, carrier_id: null, linked_at: at },
+  ...owner,
+  provider: 'plaid',
+  user_id: 'u1',
+  employer_id: EMPLOYER,
+  carrier_id: null,
+  linked_at: at,
 })
 const issued = (handle_hash: string) =>
   BankConnectionHandleIssued.of({ connection_id, handle_hash, token_ref: 'ref', at })
@@ -85,14 +90,26 @@ test('the ten newest handles of a connection serve', () => {
 })
 
 const transaction = (digit: string): BankTransaction => ({
-  ...{ transaction_id: digit.repeat(24), bankconnect_transaction_id: `t${digit}` },
-  ...{ bankconnect_account_id: 'a1', date: '2026-11-02', amount_cents: 100, direction: 'debit' },
-  ...{ currency: 'usd', pending: false, description: `sld1.employer/${OTHER}.AA` as Sealed },
+  transaction_id: digit.repeat(24),
+  bankconnect_transaction_id: `t${digit}`,
+  bankconnect_account_id: 'a1',
+  date: '2026-11-02',
+  amount_cents: 100,
+  direction: 'debit',
+  currency: 'usd',
+  pending: false,
+  description: `sld1.employer/${OTHER}.AA` as Sealed,
 })
 const received = (chunk: number, digits: string, cursor: string | null, removed: readonly string[] = []) =>
   BankTransactionsReceived.of({
-    ...{ ...owner, employer_id: EMPLOYER, carrier_id: null, chunk, cursor, received_at: at },
-    ...{ changed: [...digits].map(transaction), removed: [...removed] },
+    ...owner,
+    employer_id: EMPLOYER,
+    carrier_id: null,
+    chunk,
+    cursor,
+    received_at: at,
+    changed: [...digits].map(transaction),
+    removed: [...removed],
   })
 const receive = (...of: Parameters<typeof received>) =>
   ({ type: 'Receive', data: received(...of).data }) as const

@@ -31,10 +31,18 @@ decisions(
 )
 
 const collection = {
-  ...{ collection_id: ID, tenant_id: ID, environment: 'live' as const, employer_id: ID },
-  ...{ bank_account_id: ID, accepted_at: '2026-11-24T17:00:00.000Z' },
+  collection_id: ID,
+  tenant_id: ID,
+  environment: 'live' as const,
+  employer_id: ID,
+  bank_account_id: ID,
+  accepted_at: '2026-11-24T17:00:00.000Z',
   entries: [ID, OTHER].map((policy_id) => ({
-    ...{ transaction_id: policy_id, policy_id, carrier_id: ID, amount_cents: 12_550, description: 'May' },
+    transaction_id: policy_id,
+    policy_id,
+    carrier_id: ID,
+    amount_cents: 12_550,
+    description: 'May',
   })),
 }
 const accepted = DebitCollectionAccepted.of(collection)

@@ -44,27 +44,47 @@ const refused = (code: string) => ({ kind: 'conflict', code }) as const
 
 const created = FinancingSessionCreated.of({
   ...session,
-  ...{ tenant_id: ID, environment: 'sandbox', client_id: 'service_test_cli_1' },
-  ...{ employer_id: ID, carrier_id: ID, policy_id: ID, amount_cents: 10_000, premium_cents: 10_000 },
-  ...{ fee_cents: 0, line_items: [{ label: 'Premium', amount_cents: 10_000 }], description: null },
+  tenant_id: ID,
+  environment: 'sandbox',
+  client_id: 'service_test_cli_1',
+  employer_id: ID,
+  carrier_id: ID,
+  policy_id: ID,
+  amount_cents: 10_000,
+  premium_cents: 10_000,
+  fee_cents: 0,
+  line_items: [{ label: 'Premium', amount_cents: 10_000 }],
+  description: null,
   customer: { name: sealed('n'), email: sealed('e'), phone: null },
-  ...{ single_use: true, config_version: 1, created_by: null, request_fingerprint: 'one' },
-  ...{ access_token_hash: 'h1', checkout_token_hash: 'h2' },
-  ...{ created_at: isoTime(START), expires_at: isoTime(END) },
+  single_use: true,
+  config_version: 1,
+  created_by: null,
+  request_fingerprint: 'one',
+  access_token_hash: 'h1',
+  checkout_token_hash: 'h2',
+  created_at: isoTime(START),
+  expires_at: isoTime(END),
 })
 const insured = {
-  ...{ business_name: sealed('b'), address: sealed('a'), city: sealed('c'), state: sealed('s') },
+  business_name: sealed('b'),
+  address: sealed('a'),
+  city: sealed('c'),
+  state: sealed('s'),
   zip_code: sealed('z'),
 }
 const requested = FinancingRequested.of({
   ...session,
-  ...{ request_fingerprint: 'asked', insured, requested_at: time },
+  request_fingerprint: 'asked',
+  insured,
+  requested_at: time,
 })
 const begun = (attempt = 1) => FinancingSubmissionBegun.of({ ...session, attempt, begun_at: time })
 const unsent = (attempt = 1) => FinancingSubmissionUnsent.of({ ...session, attempt, at: time })
 const submitted = FinancingSubmitted.of({
   ...session,
-  ...{ attempt: 1, provider_request_id: 'fr_1', submitted_at: time },
+  attempt: 1,
+  provider_request_id: 'fr_1',
+  submitted_at: time,
 })
 const held = (reason: 'no_answer' | 'interrupted' | 'refused' | 'review') =>
   FinancingHeld.of({ ...session, reason, held_at: time })
@@ -75,7 +95,8 @@ const reported = (notice_id: string, amount_cents: number, quote_key: string | n
   FinancingDownPaymentReported.of({ ...session, notice_id, amount_cents, quote_key, reported_at: time })
 const invitation = {
   to: sealed('to'),
-  ...{ to_fingerprint: 'f', page_address: 'https://pay.example/pay/{token}' },
+  to_fingerprint: 'f',
+  page_address: 'https://pay.example/pay/{token}',
 }
 const inviting = FinancingInvitationBegun.of({ ...session, ...invitation, begun_at: time })
 const invited = (status: 'sent' | 'failed') => FinancingInvitationEnded.of({ ...session, status, at: time })

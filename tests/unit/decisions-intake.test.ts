@@ -15,11 +15,23 @@ import { decisions } from '../support/decider-spec.ts'
 const [ONE, TWO, THREE] = ['1', '2', '3'].map((digit) => digit.repeat(24)) as [string, string, string]
 const sealedText = `sld1.employer/${ONE}.AAAA` as Sealed
 const received = IntakeReceived.of({
-  ...{ intake_id: ONE, tenant_id: TWO, environment: 'sandbox', command_id: 'c1', carrier_id: THREE },
-  ...{ employer_id: TWO, employer: sealedText, fein_notation: 'person', owners: [] },
+  intake_id: ONE,
+  tenant_id: TWO,
+  environment: 'sandbox',
+  command_id: 'c1',
+  carrier_id: THREE,
+  employer_id: TWO,
+  employer: sealedText,
+  fein_notation: 'person',
+  owners: [],
   policy: {
-    ...{ policy_number: 'WC-1', state: 'CA', class_code: '8810', annual_premium_cents: 1 },
-    ...{ effective_date: '2028-02-29', expiration_date: '2029-02-28', el_limit_tier: null },
+    policy_number: 'WC-1',
+    state: 'CA',
+    class_code: '8810',
+    annual_premium_cents: 1,
+    effective_date: '2028-02-29',
+    expiration_date: '2029-02-28',
+    el_limit_tier: null,
   },
 })
 const receive = { type: 'Receive', data: received.data } as const

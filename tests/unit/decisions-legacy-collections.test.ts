@@ -33,12 +33,19 @@ const [ID, EMPLOYER, POLICY, CARRIER] = ['a', 'e', 'b', 'c'].map((digit) => digi
 const NOW = Date.UTC(2026, 4, 4, 12)
 const at = isoTime(NOW)
 const fields = {
-  ...{ employer_id: EMPLOYER, carrier_id: CARRIER, policy_id: POLICY },
-  ...{ period_start: '2026-04-20', period_end: '2026-04-26', premium_cents: 12_345 },
+  employer_id: EMPLOYER,
+  carrier_id: CARRIER,
+  policy_id: POLICY,
+  period_start: '2026-04-20',
+  period_end: '2026-04-26',
+  premium_cents: 12_345,
 }
 const data = (status: LegacyStatus, line: number | null = null) => ({
   ...({ transaction_id: ID, tenant_id: ID, environment: 'live' } as const),
-  ...{ ...fields, status, import: line === null ? null : { import_id: ID, line }, recorded_at: at },
+  ...fields,
+  status,
+  import: line === null ? null : { import_id: ID, line },
+  recorded_at: at,
 })
 const recorded = (status: LegacyStatus, line: number | null = null) =>
   LegacyCollectionRecorded.of(data(status, line))
@@ -76,13 +83,16 @@ decisions(legacyCollection, [
 ])
 
 const row = (line: number, changes: Partial<ImportedRow> = {}): ImportedRow => ({
-  ...{ line, ...fields, status: 'sb_remit' },
+  line,
+  ...fields,
+  status: 'sb_remit',
   ...changes,
 })
 const store = (...rows: readonly ImportedRow[]) =>
   ({
     ...({ type: 'Store', importId: ID, name: 'cut-over', tenantId: ID, environment: 'live' } as const),
-    ...{ rows, at: NOW },
+    rows,
+    at: NOW,
   }) as const
 const begun = LegacyImportBegun.of({ import_id: ID, name: 'cut-over', at })
 const imported = (...rows: ImportedRow[]) =>
@@ -126,7 +136,8 @@ test('the id of an imported record tells its import and line', () => {
   expect(recordOf(chunk, 8)).toBeNull()
   expect(recordOf(chunk, 7)).toEqual({
     ...data('sb_remit'),
-    ...{ transaction_id: importedId(importId, 7), import: { import_id: importId, line: 7 } },
+    transaction_id: importedId(importId, 7),
+    import: { import_id: importId, line: 7 },
   })
 })
 

@@ -24,7 +24,11 @@ const said = (
   returned: number,
   limit_per_mille: number,
 ) => ({
-  ...{ ...data, rate, entries, returned, limit_per_mille },
+  ...data,
+  rate,
+  entries,
+  returned,
+  limit_per_mille,
 })
 const unauthorized = ReturnRateExceeded.of(said('unauthorized', 399, 2, 5))
 const overall = ReturnRateExceeded.of(said('overall', 399, 60, 150))
@@ -79,9 +83,14 @@ test.each([
 })
 
 const made = ReconciliationMade.of({
-  ...{ reconciliation_id: ID, trigger: 'operator', through_position: '7' },
+  reconciliation_id: ID,
+  trigger: 'operator',
+  through_position: '7',
   compared: { debits: 1, ledger: 1, balances: 6, credits: 0, files: 0 },
-  ...{ differences: [], difference_count: 0, started_at: at, at },
+  differences: [],
+  difference_count: 0,
+  started_at: at,
+  at,
 })
 const record = { type: 'Record', data: made.data } as const
 decisions(reconciliation, [

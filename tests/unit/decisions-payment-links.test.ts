@@ -34,53 +34,82 @@ const text = 'sld1.employer/x.AAAA' as Sealed
 const link = { payment_link_id: ID }
 
 const created = PaymentLinkCreated.of({
-  ...{ ...link, tenant_id: ID, environment: 'live', employer_id: ID, carrier_id: ID, policy_id: ID },
-  ...{ premium_cents: 10_000, fee_cents: 500, fee_breakdown: [] },
-  ...{ payment_type: 'ONE_TIME', payment_context: 'full_payment' },
-  ...{ customer: { name: text, email: text, phone: null }, delivery: { email: true, sms: false } },
-  ...{ installment_plan: null, down_payment_months: null, created_by: null, after_completion_url: null },
-  ...{
-    invoice_id: null,
-    metadata: {},
-    processor: 'simulated',
-    processor_payment_link_id: 'plink_1',
-    processor_url: 'https://p.example',
-  },
-  ...{ created_at: isoTime(T0), expires_at: isoTime(OVER) },
+  ...link,
+  tenant_id: ID,
+  environment: 'live',
+  employer_id: ID,
+  carrier_id: ID,
+  policy_id: ID,
+  premium_cents: 10_000,
+  fee_cents: 500,
+  fee_breakdown: [],
+  payment_type: 'ONE_TIME',
+  payment_context: 'full_payment',
+  customer: { name: text, email: text, phone: null },
+  delivery: { email: true, sms: false },
+  installment_plan: null,
+  down_payment_months: null,
+  created_by: null,
+  after_completion_url: null,
+  invoice_id: null,
+  metadata: {},
+  processor: 'simulated',
+  processor_payment_link_id: 'plink_1',
+  processor_url: 'https://p.example',
+  created_at: isoTime(T0),
+  expires_at: isoTime(OVER),
 })
 const sent = PaymentLinkSent.of({ ...link, channel: 'email', sent_at: isoTime(EARLY) })
 const notSent = PaymentLinkDeliveryFailed.of({ ...link, channel: 'sms', failed_at: isoTime(EARLY) })
 const paidBy = (processor_payment_id: string | null, at: number, late = false) =>
   PaymentLinkPaid.of({
-    ...{
-      ...link,
-      payment_id: PAYMENT,
-      amount_cents: 10_500,
-      processor_payment_id,
-      payment_method_id: 'pm_1',
-    },
-    ...{ paid_at: isoTime(at), late, simulated: processor_payment_id === null },
+    ...link,
+    payment_id: PAYMENT,
+    amount_cents: 10_500,
+    processor_payment_id,
+    payment_method_id: 'pm_1',
+    paid_at: isoTime(at),
+    late,
+    simulated: processor_payment_id === null,
   })
 const paid = paidBy('pi_1', EARLY)
 const cancelled = PaymentLinkCancelled.of({ ...link, cancelled_at: isoTime(EARLY) })
 const expired = PaymentLinkExpired.of({ ...link, expired_at: isoTime(OVER) })
 const failed = PaymentLinkPaymentFailed.of({
-  ...{ ...link, failure_id: R1, failure_message: 'Declined', failed_at: isoTime(EARLY) },
+  ...link,
+  failure_id: R1,
+  failure_message: 'Declined',
+  failed_at: isoTime(EARLY),
 })
 const paidAgain = PaymentLinkPaidAgain.of({
-  ...{ ...link, amount_cents: 10_500, processor_payment_id: 'pi_2', paid_at: isoTime(LATE) },
+  ...link,
+  amount_cents: 10_500,
+  processor_payment_id: 'pi_2',
+  paid_at: isoTime(LATE),
 })
 const requested = (refund_id: string, amount_cents: number) =>
   PaymentLinkRefundRequested.of({
-    ...{ ...link, refund_id, amount_cents, reason: null, requested_at: isoTime(EARLY) },
+    ...link,
+    refund_id,
+    amount_cents,
+    reason: null,
+    requested_at: isoTime(EARLY),
   })
 const refunded = (refund_id: string, amount_cents: number, refunded_cents: number) =>
   PaymentLinkRefunded.of({
-    ...{ ...link, refund_id, amount_cents, refunded_cents, reason: null },
-    ...{ processor_refund_id: 're_1', refunded_at: isoTime(LATE) },
+    ...link,
+    refund_id,
+    amount_cents,
+    refunded_cents,
+    reason: null,
+    processor_refund_id: 're_1',
+    refunded_at: isoTime(LATE),
   })
 const refundFailed = PaymentLinkRefundFailed.of({
-  ...{ ...link, refund_id: R1, processor_refund_id: null, failed_at: isoTime(LATE) },
+  ...link,
+  refund_id: R1,
+  processor_refund_id: null,
+  failed_at: isoTime(LATE),
 })
 const refundCameBack = PaymentLinkRefundFailed.of({ ...refundFailed.data, processor_refund_id: 're_1' })
 
@@ -91,7 +120,10 @@ const pay = (
 ) =>
   ({
     ...({ type: 'Pay', paymentId: PAYMENT, paymentMethodId: 'pm_1' } as const),
-    ...{ processorPaymentId, amountCents, at, now },
+    processorPaymentId,
+    amountCents,
+    at,
+    now,
   }) as const
 const asked = { asked_cents: 10_500, amount_cents: 9_000, processor_payment_id: 'pi_1' }
 const differed = PaymentLinkAmountDiffered.of({ ...link, ...asked, paid_at: isoTime(EARLY) })

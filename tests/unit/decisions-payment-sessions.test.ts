@@ -42,22 +42,43 @@ const text = 'sld1.employer/x.AAAA' as Sealed
 const session = { payment_session_id: ID }
 
 const created = PaymentSessionCreated.of({
-  ...{ ...session, tenant_id: ID, environment: 'live', employer_id: ID, carrier_id: ID, policy_id: ID },
-  ...{ mode: 'link', amount_cents: 10_500, premium_cents: 10_000, fee_cents: 500, plan: null },
+  ...session,
+  tenant_id: ID,
+  environment: 'live',
+  employer_id: ID,
+  carrier_id: ID,
+  policy_id: ID,
+  mode: 'link',
+  amount_cents: 10_500,
+  premium_cents: 10_000,
+  fee_cents: 500,
+  plan: null,
   line_items: [
     { label: 'Premium', amount_cents: 10_000 },
     { label: 'Fees', amount_cents: 500 },
   ],
-  ...{ description: null, customer: { name: text, email: text, phone: null }, single_use: true },
-  ...{ config_version: 1, token_hash: 'f'.repeat(64), token_prefix: 'abcdefgh', host_is_custom: false },
-  ...{ replaces: null, created_by: null, created_at: isoTime(T0), expires_at: isoTime(OVER) },
+  description: null,
+  customer: { name: text, email: text, phone: null },
+  single_use: true,
+  config_version: 1,
+  token_hash: 'f'.repeat(64),
+  token_prefix: 'abcdefgh',
+  host_is_custom: false,
+  replaces: null,
+  created_by: null,
+  created_at: isoTime(T0),
+  expires_at: isoTime(OVER),
 })
 const plan = { total_installments: 2, per_installment_cents: 4_000, last_installment_cents: 4_001 }
 const withPlan = PaymentSessionCreated.of({
-  ...{ ...created.data, amount_cents: 2_499, plan: { ...plan, down_payment_cents: 2_499 } },
+  ...created.data,
+  amount_cents: 2_499,
+  plan: { ...plan, down_payment_cents: 2_499 },
 })
 const nothingDown = PaymentSessionCreated.of({
-  ...{ ...created.data, amount_cents: 0, plan: { ...plan, down_payment_cents: 0 } },
+  ...created.data,
+  amount_cents: 0,
+  plan: { ...plan, down_payment_cents: 0 },
 })
 const forMany = PaymentSessionCreated.of({ ...created.data, single_use: false })
 const invitation = { channel: 'email', to: text, status: 'sent', reason: null, at: isoTime(T0) } as const
@@ -68,8 +89,12 @@ const begun = PaymentSessionCheckoutBegun.of({ ...session, ...checkout, at: isoT
 const closed = (at: number) =>
   PaymentSessionCheckoutClosed.of({ ...session, checkout_id: CHECKOUT, at: isoTime(at) })
 const payment = (processor_payment_id: string, at: number, amount_cents = 10_500) => ({
-  ...{ ...session, payment_id: PAYMENT, checkout_id: CHECKOUT, processor_payment_id },
-  ...{ amount_cents, paid_at: isoTime(at) },
+  ...session,
+  payment_id: PAYMENT,
+  checkout_id: CHECKOUT,
+  processor_payment_id,
+  amount_cents,
+  paid_at: isoTime(at),
 })
 const paid = PaymentSessionPaid.of({ ...payment('pi_1', EARLY), late: false, debit_leg_id: null })
 const paidLate = (at: number) =>
@@ -77,22 +102,34 @@ const paidLate = (at: number) =>
 const paidAgain = (is_wanted: boolean) => PaymentSessionPaidAgain.of({ ...payment('pi_2', EARLY), is_wanted })
 const differed = PaymentSessionAmountDiffered.of({ ...payment('pi_1', EARLY, 9_000), asked_cents: 10_500 })
 const failed = PaymentSessionPaymentFailed.of({
-  ...{ ...session, failure_id: PAYMENT, failure_message: 'Declined', failed_at: isoTime(EARLY) },
-  ...{ checkout_id: CHECKOUT, ends_checkout: false },
+  ...session,
+  failure_id: PAYMENT,
+  failure_message: 'Declined',
+  failed_at: isoTime(EARLY),
+  checkout_id: CHECKOUT,
+  ends_checkout: false,
 })
 const failedLate = (at: number) =>
   PaymentSessionPaymentFailed.of({ ...failed.data, failed_at: isoTime(at), ends_checkout: true })
 const processing = PaymentSessionPaymentProcessing.of({
-  ...{ ...session, checkout_id: CHECKOUT, at: isoTime(EARLY) },
+  ...session,
+  checkout_id: CHECKOUT,
+  at: isoTime(EARLY),
 })
 const heldUp = (since: number) =>
   PaymentSessionHeldUp.of({ ...session, work: 'cancel', since: isoTime(since), at: isoTime(LATE) })
 const account = {
-  ...{ account_ref: `payer-account/${ID}/1`, fingerprint: ID, account_last4: '6789' },
+  account_ref: `payer-account/${ID}/1`,
+  fingerprint: ID,
+  account_last4: '6789',
   account_type: 'checking' as const,
 }
 const arranged = PaymentSessionDebitArranged.of({
-  ...{ ...session, leg_id: LEG, account, instalments: [], scheduled_at: isoTime(EARLY) },
+  ...session,
+  leg_id: LEG,
+  account,
+  instalments: [],
+  scheduled_at: isoTime(EARLY),
 })
 /** The second and last one of the plan takes what division leaves over. */
 const arrangedPlan = PaymentSessionDebitArranged.of({
@@ -113,7 +150,10 @@ const confirmedBy = (by: 'bank' | 'processor') =>
   PaymentSessionDebitConfirmed.of({ ...session, leg_id: LEG, by, sells_plan: false, at: isoTime(LATE) })
 const stoppedBy = (reason: PaymentSessionData<'PaymentSessionPlanStopped'>['reason'], disabled_by?: string) =>
   PaymentSessionPlanStopped.of({
-    ...{ ...session, reason, ...(disabled_by && { disabled_by }), at: isoTime(LATE) },
+    ...session,
+    reason,
+    ...(disabled_by && { disabled_by }),
+    at: isoTime(LATE),
   })
 const stopped = stoppedBy('down_payment_returned')
 const cancelledAt = (at: number) => PaymentSessionCancelled.of({ ...session, cancelled_at: isoTime(at) })
@@ -136,12 +176,17 @@ const pay = (
 ) =>
   ({
     ...({ type: 'Pay', paymentId: PAYMENT, checkoutId: CHECKOUT } as const),
-    ...{ processorPaymentId, amountCents, at, now, ...how },
+    processorPaymentId,
+    amountCents,
+    at,
+    now,
+    ...how,
   }) as const
 const fail = (at: number) =>
   ({
     ...({ type: 'RecordPaymentFailed', checkoutId: CHECKOUT, failureId: PAYMENT } as const),
-    ...{ message: 'Declined', at },
+    message: 'Declined',
+    at,
   }) as const
 const process = (at: number) => ({ type: 'RecordPaymentProcessing', checkoutId: CHECKOUT, at }) as const
 const holdUp = (since: number) => ({ type: 'RecordHeldUp', work: 'cancel', since, at: LATE }) as const

@@ -58,10 +58,22 @@ decisions(processorNotices, [
 
 const ANCHOR = '2026-01-31T17:00:00.000Z'
 const standalone = SubscriptionStarted.of({
-  ...{ ...ofIt, ...OWNED, employer_id: ID, carrier_id: ID, policy_id: ID, source: 'api', link_id: null },
-  ...{ processor: 'stripe', customer_id: 'cus_1', payment_method_id: 'pm_1' },
+  ...ofIt,
+  ...OWNED,
+  employer_id: ID,
+  carrier_id: ID,
+  policy_id: ID,
+  source: 'api',
+  link_id: null,
+  processor: 'stripe',
+  customer_id: 'cus_1',
+  payment_method_id: 'pm_1',
   processor_subscription_id: 'sub_1',
-  ...{ amount_cents: 5000, charges: null, anchor_at: ANCHOR, first_charge_paid: false, metadata: {} },
+  amount_cents: 5000,
+  charges: null,
+  anchor_at: ANCHOR,
+  first_charge_paid: false,
+  metadata: {},
   started_at: ANCHOR,
 })
 const started = SubscriptionStarted.of({ ...standalone.data, first_charge_paid: true })
@@ -70,7 +82,11 @@ const plan = SubscriptionStarted.of({ ...standalone.data, source: 'plan', link_i
 /** Times by the days of January; the 32nd is the 1st of February. */
 const day = (of: number) => new Date(Date.UTC(2026, 0, of, 18)).toISOString()
 const charge = (number: number, of: number) => ({
-  ...{ ...ofIt, number, processor_payment_id: 'ch_1', amount_cents: 5000, at: day(of) },
+  ...ofIt,
+  number,
+  processor_payment_id: 'ch_1',
+  amount_cents: 5000,
+  at: day(of),
 })
 const paid = (number: number, of: number) => SubscriptionChargePaid.of(charge(number, of))
 const paidAgain = (number: number, of: number) =>
@@ -81,7 +97,9 @@ const report = (status: 'active' | 'past_due', of: number) =>
   SubscriptionStatusReported.of({ ...ofIt, status, at: day(of) })
 const wanted = SubscriptionCancellationRequested.of({ ...ofIt, reason: 'requested', at: day(5) })
 const wantedByPolicy = SubscriptionCancellationRequested.of({
-  ...{ ...ofIt, reason: 'policy_cancelled', at: day(5) },
+  ...ofIt,
+  reason: 'policy_cancelled',
+  at: day(5),
 })
 const heldUp = SubscriptionHeldUp.of({ ...ofIt, work: 'cancel', since: day(5), at: day(5) })
 const withdrawn = SubscriptionCancellationWithdrawn.of({ ...ofIt, at: day(5) })
@@ -91,14 +109,21 @@ const ended = (
 ) => SubscriptionEnded.of({ ...ofIt, reason, at: day(of) })
 
 const told = (due: string, of: number) => ({
-  ...{ processorPaymentId: 'ch_1', amountCents: 5000, dueAt: Date.parse(due), at: Date.parse(day(of)) },
+  processorPaymentId: 'ch_1',
+  amountCents: 5000,
+  dueAt: Date.parse(due),
+  at: Date.parse(day(of)),
 })
 const pay = (due: string, of: number): SubscriptionCommand => ({ type: 'Paid', ...told(due, of) })
 const payOther = (due: string, of: number): SubscriptionCommand => ({
-  ...{ type: 'Paid', ...told(due, of), processorPaymentId: 'ch_2' },
+  type: 'Paid',
+  ...told(due, of),
+  processorPaymentId: 'ch_2',
 })
 const fail = (due: string, of: number): SubscriptionCommand => ({
-  ...{ type: 'Failed', ...told(due, of), failureCode: 'card_declined' },
+  type: 'Failed',
+  ...told(due, of),
+  failureCode: 'card_declined',
 })
 const tell = (status: 'active' | 'past_due' | 'canceled' | 'incomplete', of: number) =>
   ({ type: 'Report', status, at: Date.parse(day(of)) }) as const

@@ -27,9 +27,16 @@ const conflict = (code: string) => ({ kind: 'conflict', code }) as const
 
 const register = (subscription_id: string, url = `https://partner.example/${subscription_id}`) =>
   WebhookSubscriptionRegistered.of({
-    ...{ subscription_id, tenant_id: ID, environment: 'live', client_id: 'service_live_cli_1', url },
-    ...{ events: ['payment.completed', 'payment.failed'], secret_ref: 'ref/1' },
-    ...{ carrier_ids: 'all', employer_ids: [ID], at: 1 },
+    subscription_id,
+    tenant_id: ID,
+    environment: 'live',
+    client_id: 'service_live_cli_1',
+    url,
+    events: ['payment.completed', 'payment.failed'],
+    secret_ref: 'ref/1',
+    carrier_ids: 'all',
+    employer_ids: [ID],
+    at: 1,
   })
 const one = register(ONE, 'https://partner.example/hooks?a=B')
 const two = register(TWO)
@@ -178,7 +185,11 @@ describe('a conflict of addresses', () => {
 describe('the subscriptions', () => {
   const after = (...history: WebhookSubscriptionEvent[]) =>
     fold(webhookSubscriptions, history).subscriptions.map(({ _id, url, status, secret_ref, updated_at }) => ({
-      ...{ _id, url, status, secret_ref, updated_at },
+      _id,
+      url,
+      status,
+      secret_ref,
+      updated_at,
     }))
 
   test('change one by one', () => {
@@ -224,8 +235,13 @@ describe('the subscriptions', () => {
 })
 
 const raised = WebhookEventRaised.of({
-  ...{ event_id: ID, tenant_id: ID, environment: 'live', event_type: 'payment.refunded' },
-  ...{ carrier_id: ID, employer_id: null, payload: { payment_id: ONE } },
+  event_id: ID,
+  tenant_id: ID,
+  environment: 'live',
+  event_type: 'payment.refunded',
+  carrier_id: ID,
+  employer_id: null,
+  payload: { payment_id: ONE },
 })
 const drop = { type: 'Drop', subscriptionId: ONE, deliveryId: TWO } as const
 const dropped = WebhookDeliveryDropped.of({ event_id: ID, subscription_id: ONE, delivery_id: TWO })

@@ -114,8 +114,13 @@ decisions(payrollCompany, [
 
 const sealedText = 'sealed:1' as Sealed
 const bakery = EmployerRegistered.of({
-  ...{ employer_id: ID, ...OWNED, legal_name: 'Bakery LLC', fein: sealedText, address: null },
-  ...{ contact_email: null, payroll_company_ids: [ONE, TWO] },
+  employer_id: ID,
+  ...OWNED,
+  legal_name: 'Bakery LLC',
+  fein: sealedText,
+  address: null,
+  contact_email: null,
+  payroll_company_ids: [ONE, TWO],
 })
 const linked = (payroll_company_id: string) =>
   EmployerLinkedToPayrollCompany.of({ employer_id: ID, payroll_company_id })
@@ -142,8 +147,13 @@ decisions(employer, [
 ])
 
 const sync = EmployeeSyncReceived.of({
-  ...{ file_id: ID, sync_id: ONE, ...OWNED, employer_id: TWO, sender_id: 'client' },
-  ...{ record_count: 2, chunk_count: 2 },
+  file_id: ID,
+  sync_id: ONE,
+  ...OWNED,
+  employer_id: TWO,
+  sender_id: 'client',
+  record_count: 2,
+  chunk_count: 2,
 })
 const hire = {
   subject: 'person/1',
@@ -171,10 +181,23 @@ decisions(employeeSync, [
 // ---- policies
 
 const issued = PolicyIssued.of({
-  ...{ policy_id: ID, ...OWNED, employer_id: ID, carrier_id: ID, policy_number: 'WC-1', status: 'active' },
-  ...{ effective_date: '2026-01-01', expiration_date: '2026-12-31', class_codes: ['8810'], states: ['CA'] },
-  ...{ locations: [], rates: [], payroll_frequency: 'WEEKLY', fees: [], billing_type: null },
-  ...{ annual_premium_cents: null, overtime_exclusion: false },
+  policy_id: ID,
+  ...OWNED,
+  employer_id: ID,
+  carrier_id: ID,
+  policy_number: 'WC-1',
+  status: 'active',
+  effective_date: '2026-01-01',
+  expiration_date: '2026-12-31',
+  class_codes: ['8810'],
+  states: ['CA'],
+  locations: [],
+  rates: [],
+  payroll_frequency: 'WEEKLY',
+  fees: [],
+  billing_type: null,
+  annual_premium_cents: null,
+  overtime_exclusion: false,
 })
 const toNevada = { type: 'ChangeTerms', terms: { states: ['NV'], payroll_frequency: 'WEEKLY' } } as const
 const movedToNevada = PolicyTermsChanged.of({ policy_id: ID, states: ['NV'] })
@@ -227,8 +250,14 @@ decisions(policy, [
 // ---- access
 
 const key = AgentCredentialIssued.of({
-  ...{ credential_id: ID, agent_name: 'Agent', entity_type: 'employer', entity_id: ID, sandbox: false },
-  ...{ key_hash: 'hash', api_key_prefix: 'mcp_', created_by: null },
+  credential_id: ID,
+  agent_name: 'Agent',
+  entity_type: 'employer',
+  entity_id: ID,
+  sandbox: false,
+  key_hash: 'hash',
+  api_key_prefix: 'mcp_',
+  created_by: null,
 })
 const revoked = AgentCredentialRevoked.of({ credential_id: ID })
 decisions(agentCredential, [
@@ -240,8 +269,14 @@ decisions(agentCredential, [
 ])
 
 const client = ApiClientIssued.of({
-  ...{ client_id: 'service_live_cli_1', ...OWNED, name: 'Client', products: ['all'] },
-  ...{ carrier_ids: 'all', employer_ids: 'all', request_signing: 'off', secret_hash: 'first' },
+  client_id: 'service_live_cli_1',
+  ...OWNED,
+  name: 'Client',
+  products: ['all'],
+  carrier_ids: 'all',
+  employer_ids: 'all',
+  request_signing: 'off',
+  secret_hash: 'first',
 })
 const rotate = { type: 'RotateSecret', secretHash: 'second' } as const
 const rotated = ApiClientSecretRotated.of({ client_id: 'service_live_cli_1', secret_hash: 'second' })

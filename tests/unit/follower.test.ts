@@ -32,7 +32,10 @@ function setUp(parts: Partial<Followed> = {}) {
   const ended = new AbortController()
   const follower = new Follower({
     log: { subscribe: () => pages },
-    ...{ types: [], pageSize: 10, from: 0n, checkpointMs: () => 3_600_000 },
+    types: [],
+    pageSize: 10,
+    from: 0n,
+    checkpointMs: () => 3_600_000,
     take: async ({ events, checkpoint }) => {
       taken.push(Number(checkpoint))
       return events.length > 0

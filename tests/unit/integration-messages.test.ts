@@ -37,11 +37,16 @@ test.each(sources.map((type) => [type.name, type] as const))(
   async (_, type) => {
     const told = await integrationEventOf(
       {
-        ...{ position: 1n, stream: `golden-${ID}`, revision: 0 },
-        ...{ eventId: '00000000-0000-8000-8000-000000000000', ...sampleOf(type) },
+        position: 1n,
+        stream: `golden-${ID}`,
+        revision: 0,
+        eventId: '00000000-0000-8000-8000-000000000000',
+        ...sampleOf(type),
         metadata: {
-          ...{ tenant_id: ID, environment: 'sandbox', recorded_at: '2026-01-31T12:00:00.000Z' },
-          ...{ correlation_id: 'correlation' },
+          tenant_id: ID,
+          environment: 'sandbox',
+          recorded_at: '2026-01-31T12:00:00.000Z',
+          correlation_id: 'correlation',
         },
       } as never,
       begun,

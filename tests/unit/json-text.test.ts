@@ -45,7 +45,8 @@ let credentials: RateLimiter
 beforeEach(async () => {
   credentials = new RateLimiter(PER_SECOND, () => 0)
   const limits = {
-    ...{ credentials, addresses: new RateLimiter(0) },
+    credentials,
+    addresses: new RateLimiter(0),
     largeCalls: new CallSlots(4, 20, 'too many'),
   }
   const app = createHost({

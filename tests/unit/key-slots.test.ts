@@ -10,16 +10,18 @@ const GROWTH = {
 
 function piece(key: string, host = 'h'): ClaimedWork {
   return {
-    ...{
-      processManager: 'p',
-      kind: 'k',
-      key: 'x',
-      payload: { host },
-      concurrencyKey: key,
-      dueAt: 0,
-      attempt: 1,
-    },
-    ...{ token: 1n, correlationId: 'c', causationId: 'c', tenantId: null, environment: null },
+    processManager: 'p',
+    kind: 'k',
+    key: 'x',
+    payload: { host },
+    concurrencyKey: key,
+    dueAt: 0,
+    attempt: 1,
+    token: 1n,
+    correlationId: 'c',
+    causationId: 'c',
+    tenantId: null,
+    environment: null,
   }
 }
 

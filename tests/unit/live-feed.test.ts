@@ -7,8 +7,13 @@ const TYPES = ['A', 'B', 'C', 'D'] as const
 function eventAt(position: number): StoredEvent {
   const type = TYPES[(position * 7 + (position >> 3)) % TYPES.length]!
   return {
-    ...{ position: BigInt(position), stream: 's', revision: position, eventId: String(position), type },
-    ...{ data: '{}', metadata: '{}' },
+    position: BigInt(position),
+    stream: 's',
+    revision: position,
+    eventId: String(position),
+    type,
+    data: '{}',
+    metadata: '{}',
   }
 }
 
@@ -32,7 +37,9 @@ function openFeed() {
     return page
   })
   return {
-    ...{ feed, asked, events },
+    feed,
+    asked,
+    events,
     append(count: number, own: boolean) {
       const base = BigInt(events.length)
       const more = Array.from({ length: count }, (_, n) => eventAt(events.length + n + 1))

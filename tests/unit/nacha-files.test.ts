@@ -82,8 +82,12 @@ describe('a file', () => {
       ['CCD', 225, 'RETRY PYMT', '261124', 1],
     ])
     expect(batches[0]!.entries[0]).toMatchObject({
-      ...{ txnCode: 27, routing: '011000015', account: '000123456789', amountCents: 12_345 },
-      ...{ name: 'Tidewater Joinery LLC', traceNumber: '021000020000001' },
+      txnCode: 27,
+      routing: '011000015',
+      account: '000123456789',
+      amountCents: 12_345,
+      name: 'Tidewater Joinery LLC',
+      traceNumber: '021000020000001',
     })
     expect(control).toMatchObject({ batchCount: 2, blockCount: 1, entryAddendaCount: 3, totalDebit: 24_691 })
   })

@@ -32,8 +32,12 @@ function read(operation: string, body: object): unknown {
 }
 
 const policy = (terms: object) => ({
-  ...{ employer_id: ID, carrier_id: ID, policy_number: 'WC-1' },
-  ...{ effective_date: '2026-01-01', expiration_date: '2026-12-31', ...terms },
+  employer_id: ID,
+  carrier_id: ID,
+  policy_number: 'WC-1',
+  effective_date: '2026-01-01',
+  expiration_date: '2026-12-31',
+  ...terms,
 })
 const rate = (fields: object = {}) => ({ class_code: '8810', state: 'CA', rate_per_100: '1', ...fields })
 const DECIMAL = 'must be a decimal as a string, like "0.35", with at most 6 decimals'
@@ -72,13 +76,11 @@ describe('terms of a policy', () => {
       payroll_frequency: 'weekly',
     }
     expect(read('issuePolicy', policy(terms))).toMatchObject({
-      ...{
-        class_codes: ['8810'],
-        states: ['CA'],
-        rates: [],
-        payroll_frequency: 'WEEKLY',
-        billing_type: null,
-      },
+      class_codes: ['8810'],
+      states: ['CA'],
+      rates: [],
+      payroll_frequency: 'WEEKLY',
+      billing_type: null,
     })
     expect(read('changePolicy', { billing_type: null, unknown: 1 })).toEqual({ billing_type: null })
   })
@@ -155,8 +157,12 @@ test.for([
   expect(creations.length).toBeGreaterThan(0)
   for (const { type, version, data } of creations) {
     const created = registry.decode({
-      ...{ position: 1n, stream: 'golden-1', revision: 0, eventId: '00000000-0000-8000-8000-000000000000' },
-      ...{ type, data: JSON.stringify(data) },
+      position: 1n,
+      stream: 'golden-1',
+      revision: 0,
+      eventId: '00000000-0000-8000-8000-000000000000',
+      type,
+      data: JSON.stringify(data),
       metadata: JSON.stringify({ ...metadata, schema_version: version }),
     })
     const { answers } = operatorEndpoints.find((one) => one.operation === operation)!

@@ -16,7 +16,11 @@ const FILE = 'f'.repeat(24)
 const ACCOUNT = 'a'.repeat(24)
 const AT = '2026-11-24T17:00:00.000Z'
 const whose = {
-  ...{ employer_id: FILE, policy_id: FILE, policy_number: 'WC-100', row_count: 1, period: null },
+  employer_id: FILE,
+  policy_id: FILE,
+  policy_number: 'WC-100',
+  row_count: 1,
+  period: null,
 }
 const nothing = {} as Parameters<typeof payrollDebits>[0]
 
@@ -27,14 +31,22 @@ function wantedBy({ on }: ProcessManager, event: DomainEvent) {
 }
 const processed = (premium_cents: number, account?: string | null) =>
   PayrollFileProcessed.of({
-    ...{ file_id: FILE, ...whose, policy_revision: 0, validation: { green: 1, red: 0, failures: [] } },
+    file_id: FILE,
+    ...whose,
+    policy_revision: 0,
+    validation: { green: 1, red: 0, failures: [] },
     wages: { rows_processed: 1, auditable_cents: 100_000, wages: [] },
     premium: { rows_processed: 1, premium_cents, premiums: [] },
     ...(account !== undefined && { debit_account_id: account }),
   })
 const calculated = (completed?: { premium_cents: number; debit_account_id?: string | null }) =>
   PayrollPremiumCalculated.of({
-    ...{ file_id: FILE, chunk: 1, last: true, rows_processed: 1, premium_cents: 1, premiums: [] },
+    file_id: FILE,
+    chunk: 1,
+    last: true,
+    rows_processed: 1,
+    premium_cents: 1,
+    premiums: [],
     ...(completed && {
       completed: { ...whose, green_rows: 1, red_rows: 0, auditable_cents: 1, ...completed },
     }),
@@ -46,7 +58,9 @@ test.each([
 ])('a premium that was calculated %s is debited, and a file has one debit', (_how, event) => {
   expect(wantedBy(payrollDebits(nothing), event)).toEqual([
     {
-      ...{ intent: 'perform', kind: 'raise-debit', key: FILE },
+      intent: 'perform',
+      kind: 'raise-debit',
+      key: FILE,
       payload: { amount_cents: 2_501, ach_account_id: ACCOUNT },
     },
   ])

@@ -29,35 +29,65 @@ const firstRows = recorded(id, 0, false, [row(), row({ class_code: '9999' }, 2)]
 const lastRows = recorded(id, 1, true, [row({ gross_wages: 20.25, state: 'NV', class_code: '5606' }, 3)])
 const normalized = PayrollFileNormalized.of({ file_id: id, row_count: 3, policy_revision: 7 })
 const firstValidated = PayrollRowsValidated.of({
-  ...{ file_id: id, chunk: 0, last: false, green: 1, red: 1 },
+  file_id: id,
+  chunk: 0,
+  last: false,
+  green: 1,
+  red: 1,
   failures: [{ row_number: 2, reasons: [{ field: 'class_code', code: 'unknown_value', value: '9999' }] }],
   valid: { class_codes: ['8810', '5606'], states: ['CA', 'NV'] },
 })
 const lastValidated = PayrollRowsValidated.of({
-  ...{ file_id: id, chunk: 1, last: true, green: 1, red: 0, failures: [] },
+  file_id: id,
+  chunk: 1,
+  last: true,
+  green: 1,
+  red: 0,
+  failures: [],
 })
 const firstWages = PayrollWagesCalculated.of({
-  ...{ file_id: id, chunk: 0, last: false, rows_processed: 1, auditable_cents: 100_000 },
+  file_id: id,
+  chunk: 0,
+  last: false,
+  rows_processed: 1,
+  auditable_cents: 100_000,
   wages: [[1, 100_000, '8810', 'CA']],
 })
 const lastWages = PayrollWagesCalculated.of({
-  ...{ file_id: id, chunk: 1, last: true, rows_processed: 1, auditable_cents: 2_025 },
+  file_id: id,
+  chunk: 1,
+  last: true,
+  rows_processed: 1,
+  auditable_cents: 2_025,
   wages: [[3, 2_025, '5606', 'NV']],
 })
 const firstPremium = PayrollPremiumCalculated.of({
-  ...{ file_id: id, chunk: 0, last: false, rows_processed: 1, premium_cents: 250, premiums: [[1, 250]] },
+  file_id: id,
+  chunk: 0,
+  last: false,
+  rows_processed: 1,
+  premium_cents: 250,
+  premiums: [[1, 250]],
 })
 const lastPremium = PayrollPremiumCalculated.of({
   // 20.25 at 2.50 per 100 is 0.50625
-  ...{ file_id: id, chunk: 1, last: true, rows_processed: 1, premium_cents: 51, premiums: [[3, 51]] },
+  file_id: id,
+  chunk: 1,
+  last: true,
+  rows_processed: 1,
+  premium_cents: 51,
+  premiums: [[3, 51]],
   completed: {
-    ...{
-      employer_id: file.data.employer_id,
-      policy_id: file.data.policy_id,
-      policy_number: file.data.policy_number,
-    },
-    ...{ row_count: 3, green_rows: 2, red_rows: 1, auditable_cents: 102_025, premium_cents: 301 },
-    ...{ period: file.data.period, debit_account_id: ACCOUNT },
+    employer_id: file.data.employer_id,
+    policy_id: file.data.policy_id,
+    policy_number: file.data.policy_number,
+    row_count: 3,
+    green_rows: 2,
+    red_rows: 1,
+    auditable_cents: 102_025,
+    premium_cents: 301,
+    period: file.data.period,
+    debit_account_id: ACCOUNT,
   },
 })
 const failed = PayrollFileFailed.of({ file_id: id, stage: 'validation', error: 'it broke' })
@@ -75,10 +105,16 @@ const validate = (rows: typeof firstRows): PayrollFileCommand => ({
   terms,
 })
 const wages = (rows: typeof firstRows): PayrollFileCommand => ({
-  ...{ type: 'CalculateWages', recorded: rows.data, terms, overtimeExclusion: false },
+  type: 'CalculateWages',
+  recorded: rows.data,
+  terms,
+  overtimeExclusion: false,
 })
 const premium = (calculated: typeof firstWages): PayrollFileCommand => ({
-  ...{ type: 'CalculatePremium', calculated: calculated.data, table, debitAccountId: ACCOUNT },
+  type: 'CalculatePremium',
+  calculated: calculated.data,
+  table,
+  debitAccountId: ACCOUNT,
 })
 const recordRows = (rows: typeof firstRows): PayrollFileCommand => ({
   type: 'RecordRows',
@@ -251,22 +287,37 @@ describe('a file that is processed at once', () => {
   const rows = [...firstRows.data.rows, ...lastRows.data.rows]
   const { data } = received(id, { rows: 3, chunks: 1 }, policy)
   const at = (on = policy, debitAccountId: string | null = ACCOUNT): PayrollFileCommand => ({
-    ...{ type: 'ReceiveAndProcess', data, rows, policyRevision: 7, debitAccountId },
+    type: 'ReceiveAndProcess',
+    data,
+    rows,
+    policyRevision: 7,
+    debitAccountId,
     ...phaseTerms(on),
   })
   const { file_id, employer_id, policy_id, policy_number, row_count, period } = data
   const whole = PayrollFileReceived.of({ ...data, rows })
   const processed = PayrollFileProcessed.of({
-    ...{ file_id, employer_id, policy_id, policy_number, row_count, period, policy_revision: 7 },
+    file_id,
+    employer_id,
+    policy_id,
+    policy_number,
+    row_count,
+    period,
+    policy_revision: 7,
     validation: {
-      ...{ green: 2, red: 1, failures: firstValidated.data.failures, valid: firstValidated.data.valid },
+      green: 2,
+      red: 1,
+      failures: firstValidated.data.failures,
+      valid: firstValidated.data.valid,
     },
     wages: {
-      ...{ rows_processed: 2, auditable_cents: 102_025 },
+      rows_processed: 2,
+      auditable_cents: 102_025,
       wages: [...firstWages.data.wages, ...lastWages.data.wages],
     },
     premium: {
-      ...{ rows_processed: 2, premium_cents: 301 },
+      rows_processed: 2,
+      premium_cents: 301,
       premiums: [...firstPremium.data.premiums, ...lastPremium.data.premiums],
     },
     debit_account_id: ACCOUNT,
@@ -329,7 +380,8 @@ describe('a file that is processed at once', () => {
         whole,
         PayrollFileProcessed.of({ ...found, premium: null }),
         PayrollFileFailed.of({
-          ...{ file_id: id, stage: 'premium_calculation' },
+          file_id: id,
+          stage: 'premium_calculation',
           error: 'The policy has no rate for class code 5606 in NV (row 3)',
         }),
       )

@@ -18,16 +18,20 @@ const failed = PayrollFileFailed.of({ file_id: id, stage: 'file_creation', error
 function intentsOf(...events: readonly PayrollFileEvent[]): readonly string[] {
   const page = events.map(
     (event, revision): RecordedEvent => ({
-      ...{
-        position: BigInt(revision + 1),
-        stream: `payrollFile-${id}`,
-        revision,
-        eventId: newId(),
-        ...event,
-      },
+      position: BigInt(revision + 1),
+      stream: `payrollFile-${id}`,
+      revision,
+      eventId: newId(),
+      ...event,
       metadata: {
-        ...{ tenant_id: null, environment: 'live', actor: { type: 'system', id: by }, hash: '' },
-        ...{ correlation_id: 'c', causation_id: 'c', recorded_at: RECORDED_AT, schema_version: 1 },
+        tenant_id: null,
+        environment: 'live',
+        actor: { type: 'system', id: by },
+        hash: '',
+        correlation_id: 'c',
+        causation_id: 'c',
+        recorded_at: RECORDED_AT,
+        schema_version: 1,
       },
     }),
   )

@@ -8,21 +8,32 @@ import { SubscriptionChargePaid, SubscriptionStarted } from '../../domain/paymen
 const ID = 'a'.repeat(24)
 const AT = '2026-01-31T17:00:00.000Z'
 const started = SubscriptionStarted.of({
-  ...{ subscription_id: ID, tenant_id: ID, environment: 'sandbox', employer_id: ID, carrier_id: ID },
-  ...{
-    policy_id: ID,
-    source: 'api',
-    link_id: null,
-    processor: 'simulated',
-    customer_id: 'cus_1',
-    payment_method_id: 'pm_1',
-  },
-  ...{ processor_subscription_id: 'sub_1', amount_cents: 5000, charges: null, anchor_at: AT },
-  ...{ first_charge_paid: true, metadata: {}, started_at: AT },
+  subscription_id: ID,
+  tenant_id: ID,
+  environment: 'sandbox',
+  employer_id: ID,
+  carrier_id: ID,
+  policy_id: ID,
+  source: 'api',
+  link_id: null,
+  processor: 'simulated',
+  customer_id: 'cus_1',
+  payment_method_id: 'pm_1',
+  processor_subscription_id: 'sub_1',
+  amount_cents: 5000,
+  charges: null,
+  anchor_at: AT,
+  first_charge_paid: true,
+  metadata: {},
+  started_at: AT,
 })
 const paid = (number: number) =>
   SubscriptionChargePaid.of({
-    ...{ subscription_id: ID, number, processor_payment_id: 'ch_1', amount_cents: 5000, at: AT },
+    subscription_id: ID,
+    number,
+    processor_payment_id: 'ch_1',
+    amount_cents: 5000,
+    at: AT,
   })
 
 it('no more payments of a subscription are played than a plan may have', async () => {

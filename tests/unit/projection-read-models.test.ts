@@ -89,7 +89,10 @@ function rowsOfSamples({ tables, handlers }: Projection) {
   return golden.samples.flatMap(({ type, version, data }) => {
     const stored = {
       // of no place in the samples: a new sample changes no other's rows
-      ...{ position: 1n, stream: `golden-${type}`, revision: 0, type },
+      position: 1n,
+      stream: `golden-${type}`,
+      revision: 0,
+      type,
       eventId: '00000000-0000-8000-8000-000000000000',
       data: JSON.stringify(data, withSecondFailure),
       metadata: JSON.stringify({ ...golden.metadata, schema_version: version }),
@@ -149,7 +152,9 @@ describe('read models as a whole', () => {
 
   it('write the stored rows of their version; with others, raise it and run this with -u', async () => {
     const written = projections.map((projection) => ({
-      ...{ projection: projection.name, version: projection.version, rows: rowsOfSamples(projection) },
+      projection: projection.name,
+      version: projection.version,
+      rows: rowsOfSamples(projection),
     }))
     await expect(`${JSON.stringify(written, null, 1)}\n`).toMatchFileSnapshot(
       '../golden/read-model-rows.json',
@@ -293,8 +298,14 @@ describe('payroll files', () => {
   describe('of a file that was processed at once', () => {
     const processed = (isRated: boolean) =>
       PayrollFileProcessed.of({
-        ...{ file_id: FILE, employer_id: EMPLOYER, policy_id: POLICY, policy_number: 'WC-1' },
-        ...{ row_count: 3, period: null, policy_revision: 0, validation: validated(0, true, 1, [2, 3]).data },
+        file_id: FILE,
+        employer_id: EMPLOYER,
+        policy_id: POLICY,
+        policy_number: 'WC-1',
+        row_count: 3,
+        period: null,
+        policy_revision: 0,
+        validation: validated(0, true, 1, [2, 3]).data,
         wages: wages(0, true, 1, 10_000).data,
         premium: isRated ? premium(0, true, 1, 120).data : null,
       })
@@ -513,9 +524,17 @@ describe('bank accounts', () => {
     stream: `bankAccount-${account}`,
     events: [
       BankAccountCreated.of({
-        ...{ bank_account_id: account, tenant_id: TENANT, environment: 'live', user_id: 'user-1' },
-        ...{ name: 'Operating', bank_name: 'First Bank', employer_id: from, carrier_id: null },
-        ...{ connection_type: 'manual', primary: false, created_at: '2026-03-01T12:00:00.000Z' },
+        bank_account_id: account,
+        tenant_id: TENANT,
+        environment: 'live',
+        user_id: 'user-1',
+        name: 'Operating',
+        bank_name: 'First Bank',
+        employer_id: from,
+        carrier_id: null,
+        connection_type: 'manual',
+        primary: false,
+        created_at: '2026-03-01T12:00:00.000Z',
       }),
     ],
   }
@@ -535,7 +554,9 @@ describe('bank accounts', () => {
     events: [
       PrimaryAccountChosen.of({
         ...primary(owner_id),
-        ...{ tenant_id: TENANT, environment: 'live', replaces: null },
+        tenant_id: TENANT,
+        environment: 'live',
+        replaces: null,
       }),
     ],
   })

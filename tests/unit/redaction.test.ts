@@ -177,8 +177,11 @@ describe('metrics', () => {
   })
 
   const POLICIES = {
-    ...{ name: 'policies', state: 'active', owner: 'a process' },
-    ...{ lag: { events: 3, seconds: 0.5 }, parked_streams: 1 },
+    name: 'policies',
+    state: 'active',
+    owner: 'a process',
+    lag: { events: 3, seconds: 0.5 },
+    parked_streams: 1,
   }
 
   test('show projections, work and the log, refreshed when read', async () => {

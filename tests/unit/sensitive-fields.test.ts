@@ -452,7 +452,9 @@ describe('declarations', () => {
       ['token.1', 'hash'],
     ])
     expect(masked({ schema: Told.schema, data })).toEqual({
-      ...{ id: stored, who: { a: 1, b: MASK }, token: ['x', MASK] },
+      id: stored,
+      who: { a: 1, b: MASK },
+      token: ['x', MASK],
     })
     expect(data.who.b).toBe(stored)
   })
@@ -472,7 +474,9 @@ describe('declarations', () => {
     const sensitive = new Set(sensitiveValues(Told.schema, data).map(({ value }) => value))
     const state = { told: [{ hashed: 'hash', n: 1 }], by: { other: stored }, none: null }
     expect(maskedState(state, sensitive)).toEqual({
-      ...{ told: [{ hashed: MASK, n: 1 }], by: { other: MASK }, none: null },
+      told: [{ hashed: MASK, n: 1 }],
+      by: { other: MASK },
+      none: null,
     })
   })
 })

@@ -8,8 +8,13 @@ import {
 import { schedule } from '../../domain/payments/session-plan.ts'
 
 const NOTHING: AskedAmounts = {
-  ...{ amountCents: null, premiumCents: null, feeCents: null, feeBreakdown: null },
-  ...{ totalInstallments: null, downPaymentPercent: null, downPaymentCents: null },
+  amountCents: null,
+  premiumCents: null,
+  feeCents: null,
+  feeBreakdown: null,
+  totalInstallments: null,
+  downPaymentPercent: null,
+  downPaymentCents: null,
 }
 const ask = (asked: Partial<AskedAmounts>) => sessionAmounts({ ...NOTHING, ...asked })
 const taken = (asked: Partial<AskedAmounts>) => {
@@ -22,7 +27,10 @@ const planOf = (asked: Partial<AskedAmounts>) => taken(asked).plan!
 describe('what a session asks for', () => {
   it('is the total, or the premium and the fee', () => {
     expect(taken({ amountCents: 10_500, feeCents: 500 })).toEqual({
-      ...{ amount_cents: 10_500, premium_cents: 10_000, fee_cents: 500, plan: null },
+      amount_cents: 10_500,
+      premium_cents: 10_000,
+      fee_cents: 500,
+      plan: null,
       line_items: [
         { label: 'Premium', amount_cents: 10_000 },
         { label: 'Fees', amount_cents: 500 },
@@ -107,7 +115,9 @@ describe('the plan of a session', () => {
         fc.oneof(fc.integer({ min: 0, max: 100 }), fc.double({ min: 0, max: 100, noNaN: true })),
         (amountCents, totalInstallments, downPaymentPercent) => {
           const { plan, amount_cents, line_items } = taken({
-            ...{ amountCents, totalInstallments, downPaymentPercent },
+            amountCents,
+            totalInstallments,
+            downPaymentPercent,
           }) as SessionAmounts & { plan: NonNullable<SessionAmounts['plan']> }
           const instalments = schedule(plan, Date.UTC(2026, 0, 31))
           const paid = instalments.reduce((sum, one) => sum + one.amount_cents, amount_cents)

@@ -5,15 +5,18 @@ import { alertEndpoints } from '../../interfaces/operator-api/alerts.ts'
 
 const row = (kind: string): Parameters<typeof shownAlert>[0] =>
   ({
-    ...{ count: 1, times: 1 },
-    ...{ alert_id: 'a'.repeat(24), kind, tenant_id: null, environment: null, about: { thing_id: 'x' } },
-    ...{
-      raised_at: '1970-01-01T00:00:00.000Z',
-      acknowledged_at: null,
-      acknowledged_by: null,
-      note: null,
-      seq: 1n,
-    },
+    count: 1,
+    times: 1,
+    alert_id: 'a'.repeat(24),
+    kind,
+    tenant_id: null,
+    environment: null,
+    about: { thing_id: 'x' },
+    raised_at: '1970-01-01T00:00:00.000Z',
+    acknowledged_at: null,
+    acknowledged_by: null,
+    note: null,
+    seq: 1n,
   }) as never
 
 it.each(['of_a_later_version', 'constructor'])(

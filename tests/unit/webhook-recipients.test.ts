@@ -16,9 +16,16 @@ const CHANGES = 5_000
 const registry = new EventRegistry(aggregates)
 const history = [
   WebhookSubscriptionRegistered.of({
-    ...{ subscription_id: ONE, tenant_id: TENANT, environment: 'live', client_id: 'client' },
-    ...{ url: 'https://a.example/0', events: ['payment.failed'], secret_ref: 'ref' },
-    ...{ carrier_ids: 'all', employer_ids: 'all', at: 1 },
+    subscription_id: ONE,
+    tenant_id: TENANT,
+    environment: 'live',
+    client_id: 'client',
+    url: 'https://a.example/0',
+    events: ['payment.failed'],
+    secret_ref: 'ref',
+    carrier_ids: 'all',
+    employer_ids: 'all',
+    at: 1,
   }),
   ...Array.from({ length: CHANGES }, (_, n) =>
     WebhookSubscriptionChanged.of({ subscription_id: ONE, url: `https://a.example/${n + 1}`, at: 1 }),
@@ -28,8 +35,13 @@ const history = [
 test('are found without ever holding more than a page of a subscription that changed without end', async () => {
   const stored = registry
     .encodeAll(history, {
-      ...{ tenant_id: TENANT, environment: 'live', actor: { type: 'system', id: 'test' } },
-      ...{ correlation_id: 'c', causation_id: 'c', command_id: 'c', recorded_at: '2026-01-01T00:00:00.000Z' },
+      tenant_id: TENANT,
+      environment: 'live',
+      actor: { type: 'system', id: 'test' },
+      correlation_id: 'c',
+      causation_id: 'c',
+      command_id: 'c',
+      recorded_at: '2026-01-01T00:00:00.000Z',
     })
     .map(
       (event, revision) => ({ ...event, revision, position: BigInt(revision + 1) }) as unknown as StoredEvent,
@@ -55,8 +67,13 @@ test('are found without ever holding more than a page of a subscription that cha
     ({
       position,
       data: {
-        ...{ event_id: ONE, tenant_id: TENANT, environment: 'live', event_type: 'payment.failed' },
-        ...{ carrier_id: null, employer_id: null, payload: {} },
+        event_id: ONE,
+        tenant_id: TENANT,
+        environment: 'live',
+        event_type: 'payment.failed',
+        carrier_id: null,
+        employer_id: null,
+        payload: {},
       },
     }) as unknown as RecordedEvent<EventOf<typeof WebhookEventRaised>>
   const events = [raisedAt(0n), raisedAt(1n), raisedAt(2_500n), raisedAt(9_999n)]

@@ -20,7 +20,9 @@ describe('the schedule of a delivery', () => {
     const first = afterFailure({ createdAt, attempts: 4, rung: 0 }, late, 0)
     expect(first).toEqual({ status: 'failed', rung: 0, at: late })
     expect(afterFailure({ createdAt, attempts: 5, rung: 0 }, late + 10, 0)).toEqual({
-      ...{ status: 'failed', rung: 4, at: createdAt + 4 * HOUR },
+      status: 'failed',
+      rung: 4,
+      at: createdAt + 4 * HOUR,
     })
   })
 

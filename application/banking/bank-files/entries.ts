@@ -48,7 +48,10 @@ function* chunksOf(
   for (const { number, kind, entryDate, firstSequence, ids, amounts } of batches) {
     for (let from = 0; from < ids.length; from += CHUNK) {
       yield {
-        ...{ ...of, batch_number: number, kind, entry_date: entryDate },
+        ...of,
+        batch_number: number,
+        kind,
+        entry_date: entryDate,
         first_trace: traceNumber(odfi, firstSequence + from),
         ids: ids.slice(from, from + CHUNK),
         amounts_cents: amounts.slice(from, from + CHUNK),

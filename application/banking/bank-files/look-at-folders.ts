@@ -68,13 +68,19 @@ export async function followFolders(
   stopping: AbortSignal,
 ): Promise<void> {
   await whileOwned({
-    ...{ leases, name: 'bank-folders', stopping, failed },
-    ...{ pauseMs: PAUSE_MS, longestPauseMs: LONGEST_PAUSE_MS },
+    leases,
+    name: 'bank-folders',
+    stopping,
+    failed,
+    pauseMs: PAUSE_MS,
+    longestPauseMs: LONGEST_PAUSE_MS,
     async run(_lease, ended, progressed) {
       while (!ended.aborted) {
         await lookAtFolders(app, {
-          ...{ tenantId: null, environment: null },
-          ...{ correlationId: app.randomness.id(), commandId: app.randomness.commandId() },
+          tenantId: null,
+          environment: null,
+          correlationId: app.randomness.id(),
+          commandId: app.randomness.commandId(),
         })
         progressed()
         await delay(everyMs, null, { signal: ended }).catch(() => undefined)

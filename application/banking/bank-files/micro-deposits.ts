@@ -26,8 +26,12 @@ export async function orderMicroDeposits(
   const receiver = receiverOf(account)
   if (typeof receiver === 'string') throw new ProviderRefused(receiver)
   const context: CommandContext = {
-    ...{ actor: { type: 'system', id: 'bank-rail' }, tenantId: null, environment: null },
-    ...{ correlationId: depositsId, commandId: derivedId(depositsId, 'micro-deposits'), mayRepeat: true },
+    actor: { type: 'system', id: 'bank-rail' },
+    tenantId: null,
+    environment: null,
+    correlationId: depositsId,
+    commandId: derivedId(depositsId, 'micro-deposits'),
+    mayRepeat: true,
   }
   const data = { deposits_id: depositsId, ach_account_id: achAccountId }
   const ordered = await commands.execute(

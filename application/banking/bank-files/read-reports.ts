@@ -57,7 +57,8 @@ export async function readReport(
     signal.throwIfAborted()
     const some = parsed.items.slice(from, from + AT_ONCE).map(async (item) => {
       const once: CommandContext = {
-        ...{ ...context, mayRepeat: true },
+        ...context,
+        mayRepeat: true,
         // the same whenever the report is read
         commandId: derivedId(`bank-report/${reportId}`, String(item.line)),
       }

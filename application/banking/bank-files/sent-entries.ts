@@ -81,8 +81,12 @@ export function sentEntries(app: Pick<Application, 'read' | 'log' | 'registry'>)
         const index = Number(trace) - Number(chunk.first_trace)
         if (index < 0 || index >= chunk.ids.length || traceAt(chunk, index) !== trace) continue
         return {
-          ...{ fileId: file_id, batchClosesAt: batch_closes_at, kind: chunk.kind },
-          ...{ id: chunk.ids[index]!, amountCents: chunk.amounts_cents[index]!, companyId },
+          fileId: file_id,
+          batchClosesAt: batch_closes_at,
+          kind: chunk.kind,
+          id: chunk.ids[index]!,
+          amountCents: chunk.amounts_cents[index]!,
+          companyId,
         }
       }
       // the trace number of an offsetting entry

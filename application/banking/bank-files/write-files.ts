@@ -110,9 +110,14 @@ function draftOf(
   if (amountCents > MAX_ENTRY_CENTS) return `An entry holds ${MAX_ENTRY_CENTS} cents at the most`
   if (name === null) return 'The name of the account holder has no letter or digit that a file can hold'
   return {
-    ...{ kind: isRetry ? 'retry' : 'debit', id: legId, amountCents, name },
+    kind: isRetry ? 'retry' : 'debit',
+    id: legId,
+    amountCents,
+    name,
     entryDate: effectiveDate < earliest ? earliest : effectiveDate,
-    ...{ routing: account.routingNumber, account: account.accountNumber, accountType: account.accountType },
+    routing: account.routingNumber,
+    account: account.accountNumber,
+    accountType: account.accountType,
   }
 }
 
@@ -142,14 +147,24 @@ async function writeFile(
   await archive.write(archivedFile(fileId, sha256), encoded(file, signal))
   await recordEntries(app, { fileId, sha256, file }, context)
   const data: BankFileData<'BankFileRecorded'> = {
-    ...{ file_id: fileId, name, sha256, bytes, entries_id: entriesIdOf(fileId, sha256) },
+    file_id: fileId,
+    name,
+    sha256,
+    bytes,
+    entries_id: entriesIdOf(fileId, sha256),
     first_trace: traceNumber(originator.odfi, file.firstSequence),
     last_trace: traceNumber(originator.odfi, file.lastSequence),
     batches: file.batches.map(({ number, description, entryDate, serviceClass, totals }) => ({
-      ...{ batch_number: number, description, entry_date: entryDate, service_class: serviceClass },
-      ...{ entries: totals.entries, debit_cents: totals.debitCents, credit_cents: totals.creditCents },
+      batch_number: number,
+      description,
+      entry_date: entryDate,
+      service_class: serviceClass,
+      entries: totals.entries,
+      debit_cents: totals.debitCents,
+      credit_cents: totals.creditCents,
     })),
-    ...{ debit_cents: file.totals.debitCents, credit_cents: file.totals.creditCents },
+    debit_cents: file.totals.debitCents,
+    credit_cents: file.totals.creditCents,
     originator: { destination_routing, origin_id, company_id },
     at: isoTime(app.clock.now()),
   }
@@ -189,8 +204,15 @@ async function begin(
   if (isRejection(taken)) throw new ProviderUnavailable(taken.message, { nothingHappened: true })
   const { modifier, first_sequence } = taken.events[0]!.data
   const data = {
-    ...{ file_id: fileId, batch_closes_at: isoTime(closesAt), part, file_date: fileDate },
-    ...{ file_time: newYorkTime(now), modifier, first_sequence, count, at: isoTime(now) },
+    file_id: fileId,
+    batch_closes_at: isoTime(closesAt),
+    part,
+    file_date: fileDate,
+    file_time: newYorkTime(now),
+    modifier,
+    first_sequence,
+    count,
+    at: isoTime(now),
   }
   const commandId = derivedId(context.commandId, `begin/${fileId}/${first_sequence}`)
   const begun = await commands.execute(bankFile, fileId, { type: 'Begin', data }, { ...context, commandId })

@@ -147,8 +147,12 @@ async function compareRows({ commands, read }: Application, legs: readonly strin
     const place = booked.get(leg_id)
     const whose = debit ? whoseOf(debit) : {}
     const found = {
-      ...{ status: row?.status ?? null, cents: row?.amount_cents ?? null, carrier: row?.carrier_id ?? null },
-      ...{ booked: place?.place ?? null, as: place?.amount_cents ?? null, of: place?.carrier_id ?? null },
+      status: row?.status ?? null,
+      cents: row?.amount_cents ?? null,
+      carrier: row?.carrier_id ?? null,
+      booked: place?.place ?? null,
+      as: place?.amount_cents ?? null,
+      of: place?.carrier_id ?? null,
     }
     const what =
       debit === null
@@ -170,8 +174,12 @@ function expectedOf(debit: BankDebit | null) {
   }
   const { status, amount_cents, carrier_id } = debit
   return {
-    ...{ status, cents: amount_cents, carrier: carrier_id },
-    ...{ booked: placeOf(debit), as: amount_cents, of: carrier_id },
+    status,
+    cents: amount_cents,
+    carrier: carrier_id,
+    booked: placeOf(debit),
+    as: amount_cents,
+    of: carrier_id,
   }
 }
 

@@ -239,7 +239,8 @@ async function compareContent(
   if (expected === found) return
   findings.add({
     ...({ what: 'file_differs', file_id } as const),
-    ...{ expected: described({ sha256: expected }), found: described({ sha256: found }) },
+    expected: described({ sha256: expected }),
+    found: described({ sha256: found }),
   })
 }
 

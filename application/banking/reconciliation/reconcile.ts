@@ -42,10 +42,14 @@ export async function reconcile(
   const files = await compareFiles(app, last, findings)
   const reconciliation_id = createdId(context, reconciliation)
   const data: Reconciliation = {
-    ...{ reconciliation_id, trigger, through_position },
+    reconciliation_id,
+    trigger,
+    through_position,
     compared: { debits, ledger, balances, credits, files },
-    ...{ differences: [...findings.told], difference_count: findings.count },
-    ...{ started_at, at: isoTime(app.clock.now()) },
+    differences: [...findings.told],
+    difference_count: findings.count,
+    started_at,
+    at: isoTime(app.clock.now()),
   }
   const command = { type: 'Record', data } as const
   // it is about all tenants

@@ -23,9 +23,18 @@ export function itemOf(
   const { correlationId, causationId, tenantId, environment } = claim
   const commandId = derivedId(`${processManager}/${kind}/${key}/${causationId}`, 'work')
   return {
-    ...{ processManager, kind, key, commandId, attempt, dueAt, ...given },
+    processManager,
+    kind,
+    key,
+    commandId,
+    attempt,
+    dueAt,
+    ...given,
     isLastTry: attempt >= triesOf(declared.retry),
-    ...{ correlationId, causationId, tenantId, environment },
+    correlationId,
+    causationId,
+    tenantId,
+    environment,
   }
 }
 

@@ -52,8 +52,13 @@ export class ProcessManagerRunner {
 
   constructor(parts: RunnerParts, processManagers: readonly ProcessManager[], options: RunnerOptions = {}) {
     const given = {
-      ...{ workLeaseMs: 5_000, pollMs: 1_000, checkpointMs: 250, pageSize: 1_000 },
-      ...{ backoffMs: 250, longestBackoffMs: 60_000, ...options },
+      workLeaseMs: 5_000,
+      pollMs: 1_000,
+      checkpointMs: 250,
+      pageSize: 1_000,
+      backoffMs: 250,
+      longestBackoffMs: 60_000,
+      ...options,
     }
     this.#parts = parts
     this.#managers = processManagers
@@ -71,9 +76,15 @@ export class ProcessManagerRunner {
     const { name } = manager
     const reactions = new Reactions(manager, registry, clock)
     return new OwnedFollower({
-      ...{ name, log, leases, store, types: reactions.types, checkpointMs },
+      name,
+      log,
+      leases,
+      store,
+      types: reactions.types,
+      checkpointMs,
       pageSize: manager.pageSize ?? pageSize,
-      ...{ pauseMs: pollMs, longestPauseMs: Math.max(pollMs, longestBackoffMs) },
+      pauseMs: pollMs,
+      longestPauseMs: Math.max(pollMs, longestBackoffMs),
       handle: (events) => reactions.handle(events),
       stored: (work) => this.#workers.stored(work),
       moved: () => notices.wake('progress'),

@@ -55,8 +55,12 @@ export class KindSlots {
     const { perKey } = declared
     return perKey
       ? {
-          ...{ processManager, kind, slots, perKey: perKey.slots },
-          ...{ busy: this.#keys!.busy(), after: this.#lastKey },
+          processManager,
+          kind,
+          slots,
+          perKey: perKey.slots,
+          busy: this.#keys!.busy(),
+          after: this.#lastKey,
         }
       : { processManager, kind, slots }
   }

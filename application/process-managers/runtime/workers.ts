@@ -197,7 +197,8 @@ export class Workers {
     await this.#rest()
     const askedAt = performance.now()
     const claims = await store.claim({
-      ...{ owner: leases.owner, leaseMs: this.#options.workLeaseMs },
+      owner: leases.owner,
+      leaseMs: this.#options.workLeaseMs,
       kinds: asked.map((kind) => kind.request()),
     })
     const claimedAt = performance.now()

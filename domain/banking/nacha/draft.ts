@@ -122,7 +122,12 @@ export function addEntries(draft: FileDraft, entries: readonly [DraftEntry, ...D
   const added = details.map(totalsOf).reduce(plus)
   const key = `${entryDate} ${DESCRIPTIONS[kind]}`
   const batch = draft.batches.get(key) ?? {
-    ...{ kind, entryDate, lines: [], ids: [], amounts: [], totals: NO_TOTALS },
+    kind,
+    entryDate,
+    lines: [],
+    ids: [],
+    amounts: [],
+    totals: NO_TOTALS,
   }
   const inBatch = plus(batch.totals, added)
   const inFile = plus(draft.totals, added)
@@ -157,7 +162,10 @@ function detailOf({ kind, id, amountCents, routing, account, accountType, name }
   const codes = TRANSACTION_CODES[accountType]
   return {
     transactionCode: kind === 'micro-deposit' ? codes.credit : codes.debit,
-    ...{ routing, account, amountCents, name },
+    routing,
+    account,
+    amountCents,
+    name,
     identification: id.slice(0, IDENTIFICATION),
   }
 }
@@ -214,15 +222,26 @@ export function finishFile(
       const ofBatch = offsets.map(totalsOf).reduce(plus, draft.totals)
       const { kind, entryDate, ids, amounts } = draft
       const batch: FinishedBatch = {
-        ...{ number: index + 1, kind, description: DESCRIPTIONS[kind], entryDate, ids, amounts },
-        ...{ serviceClass: serviceClassOf(ofBatch), totals: ofBatch, firstSequence: sequence },
+        number: index + 1,
+        kind,
+        description: DESCRIPTIONS[kind],
+        entryDate,
+        ids,
+        amounts,
+        serviceClass: serviceClassOf(ofBatch),
+        totals: ofBatch,
+        firstSequence: sequence,
       }
       sequence += ofBatch.entries
       totals = plus(totals, ofBatch)
       records += 2 + ofBatch.entries
       const lines = function* () {
         const header = {
-          ...{ ...batch, companyName, companyId, odfi, entryClass: ENTRY_CLASS },
+          ...batch,
+          companyName,
+          companyId,
+          odfi,
+          entryClass: ENTRY_CLASS,
         }
         yield batchHeader(header)
         let next = batch.firstSequence
@@ -234,7 +253,10 @@ export function finishFile(
     })
   if (sequence - 1 > MAX_SEQUENCE) throw new RangeError('The trace numbers of the file are too high')
   return {
-    ...{ batches: finished.map(({ batch }) => batch), totals, firstSequence, lastSequence: sequence - 1 },
+    batches: finished.map(({ batch }) => batch),
+    totals,
+    firstSequence,
+    lastSequence: sequence - 1,
     *lines() {
       yield fileHeader({ ...originator, date, time, modifier })
       for (const { lines } of finished) yield* lines()
@@ -261,8 +283,12 @@ function offsetsOf(
     const entries: EntryDetail[] = []
     for (let left = cents; left > 0; left -= MAX_ENTRY_CENTS) {
       entries.push({
-        ...{ transactionCode, routing, account, amountCents: Math.min(left, MAX_ENTRY_CENTS) },
-        ...{ identification: 'OFFSET', name: companyName },
+        transactionCode,
+        routing,
+        account,
+        amountCents: Math.min(left, MAX_ENTRY_CENTS),
+        identification: 'OFFSET',
+        name: companyName,
       })
     }
     return entries

@@ -133,7 +133,9 @@ export function* readParts(records: Iterable<string>): Generator<ReadPart> {
 function* readBatch(reader: RecordReader): Generator<ReadPart, Totals> {
   const record = reader.next('5', 'a batch header')
   const batch: ReadBatch = {
-    ...{ part: 'batch', line: reader.line, serviceClass: reader.number(2, 4) },
+    part: 'batch',
+    line: reader.line,
+    serviceClass: reader.number(2, 4),
     companyName: field(record, 5, 20).trim(),
     companyId: field(record, 41, 50).trim(),
     entryClass: field(record, 51, 53),

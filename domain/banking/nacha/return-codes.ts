@@ -17,7 +17,11 @@ export interface ReturnCode {
 export const RETURN_CODE = /^R(0[1-9]|[1-7]\d|8[0-5])$/
 
 const of = (title: string, more: Partial<ReturnCode> = {}): ReturnCode => ({
-  ...{ title, group: null, disables: false, by: 'receiver', ...more },
+  title,
+  group: null,
+  disables: false,
+  by: 'receiver',
+  ...more,
 })
 const administrative = { group: 'administrative', disables: true } as const
 const unauthorized = { group: 'unauthorized', disables: true } as const

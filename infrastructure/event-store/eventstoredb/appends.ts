@@ -150,7 +150,8 @@ export class Appends {
     this.#connection.client
       .appendToStream(stream, events, {
         expectedRevision: revision < 0 ? NO_STREAM : BigInt(revision),
-        ...{ requiresLeader: true, deadline: NO_DEADLINE_MS },
+        requiresLeader: true,
+        deadline: NO_DEADLINE_MS,
       })
       .then(
         ({ nextExpectedRevision, position }) => {

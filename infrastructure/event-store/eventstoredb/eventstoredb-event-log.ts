@@ -100,14 +100,17 @@ export class EventStoreEventLog implements EventLog {
     const live = new Live({ connection, reader, log: this.#log, closing }, head)
     this.#live = live
     this.#followed = {
-      ...{ feed: live.feed, closing },
+      feed: live.feed,
+      closing,
       want: (types) => live.want(types),
       head: () => reader.head(),
       pages: (after, upTo, wanted) => reader.pages(after, upTo, wanted),
       failed: (error, attempt) => this.#readingFailed(error, attempt),
     }
     this.#appender = new Appender({
-      ...{ appends: shared.appends, reader, patienceMs },
+      appends: shared.appends,
+      reader,
+      patienceMs,
       onSend: (eventId, event, metadata) => live.willShow(eventId, event, metadata),
     })
   }

@@ -116,7 +116,10 @@ export class Live {
         if (this.#closing.aborted || this.feed.isResting) break
         // meanwhile the feed may have read on, and more be wanted
         subscription = new Subscription(this.#connection.client, {
-          ...{ after: this.feed.to, from, types: this.feed.types, near: true },
+          after: this.feed.to,
+          from,
+          types: this.feed.types,
+          near: true,
           stored: (resolved) => storedEvent(resolved, this.#sent.take(resolved.event!.id)),
         })
         this.#subscription = subscription

@@ -80,7 +80,10 @@ export class LogReader {
       try {
         return await this.#collect(
           this.#connection.client.readStream(stream, {
-            ...{ direction, fromRevision, maxCount, requiresLeader: true },
+            direction,
+            fromRevision,
+            maxCount,
+            requiresLeader: true,
           }),
         )
       } catch (error) {
@@ -168,7 +171,10 @@ export class LogReader {
     const fromPosition = placeOf(after)
     const [before] = await this.#collect(
       this.#connection.client.readAll({
-        ...{ direction: BACKWARDS, fromPosition, maxCount: 1, requiresLeader: true },
+        direction: BACKWARDS,
+        fromPosition,
+        maxCount: 1,
+        requiresLeader: true,
       }),
     )
     return before?.position ?? LOG_START
@@ -277,7 +283,9 @@ export class LogReader {
       }
     }
     return retried(() => inTurn(attempt), {
-      ...{ mayPass: passes, patienceMs: this.#patienceMs, signal: this.#closing },
+      mayPass: passes,
+      patienceMs: this.#patienceMs,
+      signal: this.#closing,
     })
   }
 }

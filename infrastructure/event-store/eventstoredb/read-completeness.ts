@@ -56,7 +56,8 @@ export class ReadCompleteness {
   async #confirm(broken: () => void): Promise<IsComplete> {
     let isUnbroken = true
     const subscription = this.#connection.client.subscribeToAll({
-      ...{ fromPosition: END, requiresLeader: true },
+      fromPosition: END,
+      requiresLeader: true,
       filter: { filterOn: EVENT_TYPE, regex: `^${NO_TYPE}$`, checkpointInterval: 1_000 },
     })
     const end = () => subscription.unsubscribe().catch(() => undefined)

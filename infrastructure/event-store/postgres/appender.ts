@@ -170,7 +170,9 @@ export class Appender {
     const mayPass = (error: unknown) => isConnectionLoss(error) && !append.isGivenUp && !this.#closed
     try {
       const links = await retried(() => this.#links.ask({ stream, revision }), {
-        ...{ mayPass, patienceMs: this.#patienceMs, signal: this.#session.closing },
+        mayPass,
+        patienceMs: this.#patienceMs,
+        signal: this.#session.closing,
       })
       found(links.get(`${revision}@${stream}`))
     } catch (error) {

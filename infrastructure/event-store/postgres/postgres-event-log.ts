@@ -67,7 +67,9 @@ export async function openPostgresEventLog(options: PostgresEventLogOptions): Pr
   const { database } = options
   const log = options.log ?? { info: () => undefined, warn: () => undefined }
   const session = new WriterSession({
-    ...{ database, log, isExclusive: options.isExclusive ?? false },
+    database,
+    log,
+    isExclusive: options.isExclusive ?? false,
     lockWaitMs: options.lockWaitMs ?? LOCK_WAIT_MS,
   })
   await session.client()
@@ -307,7 +309,9 @@ export class PostgresEventLog implements EventLog {
   /** Repeats a read whose connection was lost: most often the next one works. @throws DatabaseUnavailable */
   #again<T>(read: () => Promise<T>): Promise<T> {
     return retried(read, {
-      ...{ mayPass: isConnectionLoss, patienceMs: this.#patienceMs, attempts: READ_ATTEMPTS },
+      mayPass: isConnectionLoss,
+      patienceMs: this.#patienceMs,
+      attempts: READ_ATTEMPTS,
       signal: this.#closing.signal,
     })
   }

@@ -71,7 +71,10 @@ const balance = z
 
 const transaction = z
   .object({
-    ...{ transaction_id: word(), account_id: word(), amount: cents(), ...currency },
+    transaction_id: word(),
+    account_id: word(),
+    amount: cents(),
+    ...currency,
     date: z.string().refine(isCalendarDate),
     pending: z.boolean(),
     merchant_name: z.string().nullish(),
@@ -105,7 +108,8 @@ export const ANSWERS = {
     .transform(({ routing: routingNumber, account: accountNumber }) => ({ routingNumber, accountNumber })),
   transactions: z
     .object({
-      ...{ added: z.array(transaction), modified: z.array(transaction) },
+      added: z.array(transaction),
+      modified: z.array(transaction),
       removed: z.array(z.object({ transaction_id: word() })),
       // none yet, while Plaid still gathers them
       next_cursor: z.union([word(), z.literal('')]),
@@ -115,7 +119,8 @@ export const ANSWERS = {
       ({ added, modified, removed, next_cursor, has_more }): TransactionPage => ({
         changed: [...added, ...modified],
         removed: removed.map(({ transaction_id }) => transaction_id),
-        ...{ cursor: next_cursor, hasMore: has_more },
+        cursor: next_cursor,
+        hasMore: has_more,
       }),
     ),
 }

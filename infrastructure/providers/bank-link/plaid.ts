@@ -64,7 +64,9 @@ export class PlaidBankLink implements BankLink {
   createLinkToken({ userId, clientName, token }: AskedLinkToken) {
     const asked: LinkTokenCreateRequest = {
       client_name: [...clientName].slice(0, LONGEST_NAME).join(''),
-      ...{ language: 'en', country_codes: [CountryCode.Us], user: { client_user_id: userId } },
+      language: 'en',
+      country_codes: [CountryCode.Us],
+      user: { client_user_id: userId },
       ...(token === null
         ? { products: [Products.Auth], required_if_supported_products: [Products.Transactions] }
         : {

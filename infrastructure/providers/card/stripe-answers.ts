@@ -10,7 +10,10 @@ const id = () => z.string().min(1)
 const metadata = () => z.record(z.string(), z.string())
 const reference = () => z.union([id(), z.object({ id: id() })]).nullish()
 const payment = z.object({
-  ...{ id: id(), status: z.string(), amount_received: z.int(), created: z.int() },
+  id: id(),
+  status: z.string(),
+  amount_received: z.int(),
+  created: z.int(),
   latest_charge: z.union([id(), z.object({ created: z.int() })]).nullish(),
 })
 
@@ -21,26 +24,38 @@ const OBJECTS = [
   z.object({ object: z.literal('payment_method'), id: id(), customer: reference() }),
   z.object({ object: z.literal('invoice'), id: id(), status: z.string().nullable() }),
   z.object({
-    ...{ object: z.literal('refund'), id: id(), status: z.string().nullable() },
+    object: z.literal('refund'),
+    id: id(),
+    status: z.string().nullable(),
     metadata: metadata().nullable(),
   }),
   z.object({
-    ...{ object: z.literal('subscription'), id: id(), status: z.string() },
-    ...{ metadata: metadata(), latest_invoice: reference() },
+    object: z.literal('subscription'),
+    id: id(),
+    status: z.string(),
+    metadata: metadata(),
+    latest_invoice: reference(),
   }),
   z
     .object({
-      ...{ object: z.literal('checkout.session'), id: id(), status: z.string().nullable() },
-      ...{ client_secret: z.string().nullish(), payment_intent: z.union([id(), payment]).nullish() },
+      object: z.literal('checkout.session'),
+      id: id(),
+      status: z.string().nullable(),
+      client_secret: z.string().nullish(),
+      payment_intent: z.union([id(), payment]).nullish(),
     })
     .refine(({ status, client_secret }) => status !== 'open' || client_secret),
   z.object({
-    ...{ object: z.literal('event'), id: id(), type: z.string(), created: z.int() },
+    object: z.literal('event'),
+    id: id(),
+    type: z.string(),
+    created: z.int(),
     data: z.object({ object: z.looseObject({}) }),
   }),
 ] as const
 const LIST = z.object({
-  ...{ object: z.literal('list'), has_more: z.boolean() },
+  object: z.literal('list'),
+  has_more: z.boolean(),
   data: z.array(z.discriminatedUnion('object', OBJECTS)),
 })
 const SUCCESS = z.discriminatedUnion('object', [...OBJECTS, LIST])

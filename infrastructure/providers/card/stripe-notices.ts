@@ -65,7 +65,10 @@ function toldBy(event: Stripe.Event): LinkNotice | CheckoutNotice | Subscription
       }
       if (linkId === undefined) return null
       return {
-        ...{ about: 'link_paid', linkId, processorPaymentId: id, amountCents: amount_received },
+        about: 'link_paid',
+        linkId,
+        processorPaymentId: id,
+        amountCents: amount_received,
         paymentMethodId: typeof payment_method === 'string' ? payment_method : (payment_method?.id ?? null),
       }
     }

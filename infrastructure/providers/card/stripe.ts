@@ -70,9 +70,13 @@ export class StripeCardProcessor implements CardProcessor {
     this.#now = now
     this.#stripe = new Stripe(apiKey, {
       apiVersion: STRIPE_API_VERSION,
-      ...{ protocol: protocol === 'http:' ? 'http' : 'https', host: hostname },
+      protocol: protocol === 'http:' ? 'http' : 'https',
+      host: hostname,
       ...(port === '' ? {} : { port }),
-      ...{ timeout: timeoutMs, maxNetworkRetries: RETRIES, telemetry: false, httpClient: stripeHttp() },
+      timeout: timeoutMs,
+      maxNetworkRetries: RETRIES,
+      telemetry: false,
+      httpClient: stripeHttp(),
     })
   }
 
@@ -92,7 +96,8 @@ export class StripeCardProcessor implements CardProcessor {
       const { amountCents, description, afterCompletionUrl, keepsMethod } = link
       const metadata = { link_id: link.linkId, customer_id: link.customerId }
       const price_data = {
-        ...{ currency: 'usd', unit_amount: amountCents },
+        currency: 'usd',
+        unit_amount: amountCents,
         product_data: { name: productName(description) },
       }
       const asked: Stripe.PaymentLinkCreateParams = {
@@ -128,11 +133,14 @@ export class StripeCardProcessor implements CardProcessor {
       const { amountCents, description } = checkout
       const metadata = { session_id: checkout.sessionId, checkout_id: checkout.checkoutId }
       const price_data = {
-        ...{ currency: 'usd', unit_amount: amountCents },
+        currency: 'usd',
+        unit_amount: amountCents,
         product_data: { name: productName(description ?? PRODUCT.name) },
       }
       const asked: Stripe.Checkout.SessionCreateParams = {
-        ...{ mode: 'payment', ui_mode: 'embedded_page', redirect_on_completion: 'never' },
+        mode: 'payment',
+        ui_mode: 'embedded_page',
+        redirect_on_completion: 'never',
         line_items: [{ price_data, quantity: 1 }],
         metadata,
         // what notices of the payment bring back
@@ -197,7 +205,9 @@ export class StripeCardProcessor implements CardProcessor {
       const made = await find()
       if (made) return startedAs(made)
       const price_data = {
-        ...{ currency: 'usd', unit_amount: amountCents, product: await this.#productId() },
+        currency: 'usd',
+        unit_amount: amountCents,
+        product: await this.#productId(),
         recurring: { interval: 'month' as const },
       }
       const wanted: Stripe.SubscriptionCreateParams = {

@@ -28,15 +28,20 @@ export class SmtpMessages implements Messages {
       port: port === '' ? (isSecure ? 465 : 587) : Number(port),
       secure: isSecure,
       ...(user !== '' && { auth: { user, pass: decodeURIComponent(password) } }),
-      ...{ connectionTimeout: PATIENCE_MS, greetingTimeout: PATIENCE_MS, socketTimeout: PATIENCE_MS },
-      ...{ disableFileAccess: true, disableUrlAccess: true },
+      connectionTimeout: PATIENCE_MS,
+      greetingTimeout: PATIENCE_MS,
+      socketTimeout: PATIENCE_MS,
+      disableFileAccess: true,
+      disableUrlAccess: true,
     })
   }
 
   async send({ key, to, from, subject, text }: OutgoingMessage): Promise<void> {
     try {
       await this.#transport.sendMail({
-        ...{ from: from ?? this.#from, subject: subject ?? '', text },
+        from: from ?? this.#from,
+        subject: subject ?? '',
+        text,
         // an address as it is: lists and names are no recipients
         to: { name: '', address: to },
         messageId: `<${key}@${this.#domain}>`,
