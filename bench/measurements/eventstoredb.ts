@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Effort } from '../effort.ts'
-import { startEventStore } from '../eventstoredb-server.ts'
+import { startEventStore } from '../engines.ts'
 import { type LogPlace, openOurLog } from '../our-log.ts'
 import { catchUp } from '../our-projection.ts'
 import { openBareEventStore } from '../peers/bare-eventstoredb.ts'
