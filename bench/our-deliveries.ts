@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CommandHandler } from '../application/command-handling/command-handler.ts'
@@ -21,8 +20,8 @@ import { Metrics } from '../infrastructure/telemetry/metrics.ts'
 import { PostgresDeliveryRecords } from '../infrastructure/webhooks/delivery-records.ts'
 import { HttpsWebhookSender } from '../infrastructure/webhooks/sender.ts'
 import { PostgresWorkStore } from '../infrastructure/work/work-store.ts'
-import { authorityFile } from '../tests/support/certificates.ts'
 import { openOurLog } from './our-log.ts'
+import { RECEIVER_CERTIFICATE } from './peers/receiver-certificate.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 
@@ -43,7 +42,7 @@ export const PAYLOAD = {
 export function benchSender(isPlain: boolean): HttpsWebhookSender {
   return new HttpsWebhookSender({
     allowedRanges: [{ address: '127.0.0.0', prefix: 8, family: 'ipv4' }],
-    extraCa: readFileSync(authorityFile(), 'utf8'),
+    extraCa: RECEIVER_CERTIFICATE.cert,
     ...(isPlain ? { plainAgent: new Agent({ keepAlive: true, maxFreeSockets: 256 }) } : {}),
   })
 }

@@ -7,6 +7,21 @@ import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../infrastructure/embedded-postgres/embedded-postgres.ts'
 
+/** Whether a process has ended, or never began. */
+export function hasEnded({ pid, exitCode, signalCode }: ChildProcess): boolean {
+  return pid === undefined || exitCode !== null || signalCode !== null
+}
+
+/** Resolves with how a process ended, when it does or has not even begun. */
+export function ended(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve(`could not be started: ${error.message}`))
+    child.once('exit', (code, signal) =>
+      resolve(signal === null ? `ended with code ${code}` : `was ended by ${signal}`),
+    )
+  })
+}
+
 /** What runs beside this process and has to end with it. */
 export const running = new Set<{ stop(): Promise<void> }>()
 
@@ -81,12 +96,12 @@ export async function startProcess<Ready>(
   })
   const lines: string[] = []
   createInterface({ input: child.stderr }).on('line', (line) => lines.push(line))
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const gone = ended(child)
   const program = {
     async stop() {
       running.delete(program)
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-      await exited
+      child.kill('SIGTERM')
+      await gone
     },
   }
   running.add(program)
@@ -104,9 +119,9 @@ export async function startProcess<Ready>(
         new Error(`${args.join(' ')} was not ready after ${READY_LIMIT_MS / 1000} s:\n${lines.join('\n')}`),
       )
     }, READY_LIMIT_MS)
-    child.once('exit', (code) => {
+    gone.then((how) => {
       clearTimeout(limit)
-      reject(new Error(`${args.join(' ')} ended with code ${code}:\n${lines.join('\n')}`))
+      reject(new Error(`${args.join(' ')} ${how}:\n${lines.join('\n')}`))
     })
   })
   return { ready, readyAfterMs: performance.now() - started, child, stop: program.stop }

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { eventRows, openOurLog } from './our-log.ts'
 import { openPlainWriter } from './peers/plain-postgres.ts'
-import { running } from './servers.ts'
+import { ended, hasEnded, running } from './servers.ts'
 import { type Beside, type Figure, throughput } from './statistics.ts'
 import { idOf } from './timesheets.ts'
 
@@ -34,7 +34,10 @@ export interface Writers {
 
 /** Starts processes that write side by side. @param specs one for each of them. */
 export async function startWriters(specs: readonly WriterSpec[]): Promise<Writers> {
-  const children = specs.map((spec) => fork(process.argv[1]!, ['--write-log', JSON.stringify(spec)]))
+  const children = specs.map((spec): Writing => {
+    const child = fork(process.argv[1]!, ['--write-log', JSON.stringify(spec)])
+    return { child, gone: ended(child) }
+  })
   const writers: Writers = {
     async write(events) {
       const share = Math.ceil(events / children.length)
@@ -59,21 +62,22 @@ export async function startWriters(specs: readonly WriterSpec[]): Promise<Writer
   return writers
 }
 
-function ask<Answer>(child: ChildProcess, question: Question): Promise<Answer> {
+/** A process, with how it ended, once it has. */
+interface Writing {
+  readonly child: ChildProcess
+  readonly gone: Promise<string>
+}
+
+function ask<Answer>({ child, gone }: Writing, question: Question): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const gone = (code: number | null) => reject(new Error(`A writing process ended with code ${code}`))
-    child.once('exit', gone)
-    child.once('message', (answer) => {
-      child.off('exit', gone)
-      resolve(answer as Answer)
-    })
+    gone.then((how) => reject(new Error(`A writing process ${how}`)))
+    child.once('message', (answer) => resolve(answer as Answer))
     child.send(question)
   })
 }
 
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const gone = new Promise((resolve) => child.once('exit', resolve))
+async function end({ child, gone }: Writing): Promise<void> {
+  if (hasEnded(child)) return
   child.disconnect()
   await gone
 }

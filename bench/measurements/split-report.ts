@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { natsSource, startNats } from '../../tests/support/nats.ts'
 import { asksOf, bareAsks, startBareExpress } from '../asks.ts'
 import type { Effort } from '../effort.ts'
-import { startEventStore } from '../engines.ts'
+import { startEventStore, startNats } from '../engines.ts'
 import type { Row } from '../report.ts'
 import { POPULATION } from '../reports.ts'
 import { type BenchServer, startService } from '../servers.ts'
@@ -20,16 +19,17 @@ const ROLES = ['projector', 'worker', 'api'] as const
  * Express with one insert and against the one process by default.
  */
 export async function measureSplitReport(server: BenchServer, effort: Effort): Promise<Row[]> {
-  const eventStore = natsSource === null ? null : await startEventStore()
-  if (!eventStore) {
-    process.stderr.write(' skipped, there is no NATS or EventStoreDB server;')
-    return []
-  }
   const dataDir = await mkdtemp(join(tmpdir(), 'compstream-bench-data-'))
-  const ends = [() => eventStore.stop()]
+  const ends: (() => Promise<void>)[] = []
   try {
     const nats = await startNats()
-    ends.push(() => nats.stop())
+    if (nats) ends.push(nats.stop)
+    const eventStore = nats && (await startEventStore())
+    if (!eventStore) {
+      process.stderr.write(' skipped, there is no NATS or EventStoreDB server;')
+      return []
+    }
+    ends.push(eventStore.stop)
     const start = async (env: Parameters<typeof startService>[0]) => {
       const started = await startService(env)
       ends.push(() => started.stop())

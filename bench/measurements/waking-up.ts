@@ -13,8 +13,8 @@ import { Nats } from '../../infrastructure/messaging/nats/connection.ts'
 import { JetStreamWorkQueue } from '../../infrastructure/messaging/nats/work-queue.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'
 import { PostgresWorkStore } from '../../infrastructure/work/work-store.ts'
-import { natsSource, startNats } from '../../tests/support/nats.ts'
 import type { Effort } from '../effort.ts'
+import { startNats } from '../engines.ts'
 import { openOurLog } from '../our-log.ts'
 import type { Row } from '../report.ts'
 import type { BenchServer } from '../servers.ts'
@@ -29,11 +29,11 @@ const BY_POLLING = { count: 15, upTo: POLL_MS }
 
 /** What NATS is worth between processes. */
 export async function measureWakingUp(server: BenchServer, effort: Effort): Promise<Row[]> {
-  if (natsSource === null) {
+  const nats = await startNats()
+  if (nats === null) {
     process.stderr.write(' skipped, there is no NATS server;')
     return []
   }
-  const nats = await startNats()
   try {
     return [await wakeUps(server, effort, nats.url)]
   } finally {

@@ -3,9 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findEventStore, startEventStore } from '../../tests/support/eventstoredb.ts'
-import { natsSource, startNats } from '../../tests/support/nats.ts'
 import type { Effort } from '../effort.ts'
+import { startEventStore, startNats } from '../engines.ts'
 import type { Row } from '../report.ts'
 import { reportBody } from '../reports.ts'
 import {
@@ -28,21 +27,21 @@ const LOOK_MS = 20
 
 /** What a second and a fourth worker process are worth, on both engines. */
 export async function measureWorkerProcesses(server: BenchServer, effort: Effort): Promise<Row[]> {
-  if (natsSource === null) {
+  const nats = await startNats()
+  if (nats === null) {
     process.stderr.write(' skipped, there is no NATS server;')
     return []
   }
-  const nats = await startNats()
   try {
     const rows = await measureOn('PostgreSQL', effort, 1.2, {
       DATABASE_URL: await server.createDatabase('worker_processes'),
       NATS_URL: nats.url,
     })
-    if ((await findEventStore()) === null) {
+    const eventStore = await startEventStore()
+    if (eventStore === null) {
       process.stderr.write(' EventStoreDB skipped, there is none;')
       return rows
     }
-    const eventStore = await startEventStore()
     try {
       const more = await measureOn('EventStoreDB', effort, 1.6, {
         DATABASE_URL: await server.createDatabase('worker_processes_eventstoredb'),

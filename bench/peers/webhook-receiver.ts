@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, type Server as AnyServer, createServer as createSilentServer } from 'node:net'
-import { serverCertificate } from '../../tests/support/certificates.ts'
 import { type StartedProcess, startProcess } from '../servers.ts'
+import { RECEIVER_CERTIFICATE } from './receiver-certificate.ts'
 
 /** Longer than any pause of a measurement: a connection that was given up would be a failed attempt. */
 const KEPT_MS = 600_000
@@ -93,7 +93,7 @@ export async function serveReceivers(): Promise<void> {
     Promise.all(Array.from({ length: HOSTS }, async () => `http://${await listen(make())}`))
   const addresses: Addresses = {
     http: `http://${await listen(createServer(serve))}`,
-    https: `https://${await listen(createTlsServer(serverCertificate(['127.0.0.1']), serve))}`,
+    https: `https://${await listen(createTlsServer(RECEIVER_CERTIFICATE, serve))}`,
     hosts: await each(() => createServer(serve)),
     silent: await each(() =>
       createSilentServer((socket) => void socket.on('error', () => undefined).resume()),
