@@ -1,5 +1,7 @@
 // What may import what. `npm run check:imports` enforces it.
 
+const { bundled } = require('./package.json')
+
 /** Modules outside the given folders of this project; packages and node's own modules are other rules' business. */
 const outside = (...allowed) => ({
   path: '^(domain|application|infrastructure|projections|interfaces|client|tests|bench|scripts|examples|bin)/',
@@ -107,13 +109,13 @@ module.exports = {
     },
     {
       name: 'product-uses-no-development-packages',
-      comment: 'What the running service imports is installed with it.',
+      comment: 'What the running service imports is installed with it, or bundled into it.',
       severity: 'error',
       from: { path: '^(domain|application|infrastructure|projections|interfaces)/' },
       to: {
         dependencyTypes: ['npm-dev'],
         dependencyTypesNot: ['type-only'],
-        pathNot: '^node_modules/@types/',
+        pathNot: `^node_modules/(@types|${bundled.join('|')})/`,
       },
     },
     {

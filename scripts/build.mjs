@@ -1,29 +1,23 @@
-// npm run build: bundles the service, the command line, the benchmark and the partners' client into dist/, or those
-// that are named (npm run build -- main cli). Packages stay outside, but for those of many small files that every start
-// would read.
+// npm run build: bundles the service, the command line and the partners' client into dist/, with the packages that
+// package.json lists under `bundled`; the others are installed beside it. Where the sources are not, in the package that
+// npm pack makes, everything is built already.
 
-import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+if (!existsSync(join(root, 'interfaces/main.ts'))) process.exit(0)
 
-const PROGRAMS = {
-  main: 'interfaces/main.ts',
-  cli: 'interfaces/cli/main.ts',
-  bench: 'bench/main.ts',
-}
-const CLIENT = 'client'
-const BUNDLED = ['zod', 'kysely']
+const { build } = await import('esbuild').catch(() => {
+  console.error('The sources are here and esbuild is not, so dist/ would stay that of an earlier build. Run')
+  console.error('`npm ci --include=dev`; `npm prune --omit=dev` may follow.')
+  process.exit(1)
+})
+const { default: ts } = await import('typescript')
+
 const project = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-const { dependencies, devDependencies } = project
-const named = process.argv.slice(2)
-const unknown = named.filter((name) => !(name in PROGRAMS) && name !== CLIENT)
-if (unknown.length > 0) throw new Error(`no such program: ${unknown.join(', ')}`)
-
-const isBuilt = (name) => named.length === 0 || named.includes(name)
-
 const options = {
   absWorkingDir: root,
   bundle: true,
@@ -36,27 +30,66 @@ const options = {
 
 const { metafile } = await build({
   ...options,
-  entryPoints: Object.fromEntries(Object.entries(PROGRAMS).filter(([name]) => isBuilt(name))),
+  entryPoints: { main: 'interfaces/main.ts', cli: 'interfaces/cli/main.ts' },
   outdir: 'dist',
   // a running program keeps its source maps in memory: of the sources it needs the names and lines only
   sourcesContent: false,
   // what only some commands need is loaded by them
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
-  external: Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !BUNDLED.includes(name)),
+  external: Object.keys(project.dependencies),
+  // packages in the old form of modules ask for node's own by require
+  banner: {
+    js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)",
+  },
   metafile: true,
 })
 
-// chunks of earlier builds; programs that were not built now may need theirs
-const chunks = join('dist', 'chunks')
-for (const name of named.length > 0 ? [] : await readdir(join(root, chunks))) {
-  if (!(join(chunks, name) in metafile.outputs)) await rm(join(root, chunks, name), { force: true })
+// of earlier builds
+for (const folder of ['dist', 'dist/chunks']) {
+  for (const name of await readdir(join(root, folder))) {
+    const isOurs = join(folder, name) in metafile.outputs || !/\.js(\.map)?$/.test(name)
+    if (!isOurs) await rm(join(root, folder, name))
+  }
 }
 
-if (isBuilt(CLIENT)) {
-  await build({ ...options, entryPoints: ['client/index.ts'], outfile: 'dist/client/index.js' })
-  await declareClient()
-  await packClient()
+await copyViewer()
+await writeLicenses()
+await build({ ...options, entryPoints: ['client/index.ts'], outfile: 'dist/client/index.js' })
+await declareClient()
+await packClient()
+
+/** Copies what the pages `/docs` consist of. */
+async function copyViewer() {
+  await mkdir(join(root, 'dist/viewer'), { recursive: true })
+  for (const name of ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css']) {
+    await copyFile(join(root, 'node_modules/swagger-ui-dist', name), join(root, 'dist/viewer', name))
+  }
+}
+
+/** Writes dist/LICENSES.txt: what each package that is in dist/ asks to be handed on with it. */
+async function writeLicenses() {
+  const inputs = [...Object.keys(metafile.inputs), 'node_modules/swagger-ui-dist/']
+  const folders = new Set(
+    inputs.flatMap((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? []),
+  )
+  const texts = []
+  for (const folder of [...folders].sort()) {
+    const { name, version, license } = JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8'))
+    texts.push(`${name} ${version} (${license})`, ...(await licensesIn(join(root, folder))))
+  }
+  await writeFile(join(root, 'dist/LICENSES.txt'), `${texts.join('\n\n')}\n`)
+}
+
+/** @throws Error for a package that has neither such a file nor such a section in its README. */
+async function licensesIn(folder) {
+  const files = (await readdir(folder)).filter((name) => /^(licen[cs]e|notice|copying)/i.test(name))
+  if (files.length > 0) {
+    return Promise.all(files.map(async (name) => (await readFile(join(folder, name), 'utf8')).trim()))
+  }
+  const [section] = /^#*\s*License\b.*/ms.exec(await readFile(join(folder, 'README.md'), 'utf8')) ?? []
+  if (section === undefined) throw new Error(`${folder} has no license to be handed on with it`)
+  return [section.trim()]
 }
 
 /** Makes dist/client a package of its own, without dependencies: `npm pack ./dist/client` is what partners get. */
@@ -68,10 +101,8 @@ async function packClient() {
   await copyFile(join(root, 'client/README.md'), join(root, 'dist/client/README.md'))
 }
 
-/** Writes the types of the client, where the compiler is installed: it is a development package. */
+/** Writes the types of the client. */
 async function declareClient() {
-  const { default: ts } = await import('typescript').catch(() => ({ default: null }))
-  if (ts === null) return
   for (const name of await readdir(join(root, 'client'))) {
     if (!name.endsWith('.ts')) continue
     const source = await readFile(join(root, 'client', name), 'utf8')

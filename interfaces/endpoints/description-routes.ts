@@ -15,7 +15,7 @@ interface Resource {
   readonly etag: string
 }
 
-/** Where the viewer's files are. */
+/** Finds the files of the viewer, which the build copies. */
 const VIEWER = createRequire(import.meta.url)
 
 /** The viewer runs and styles itself from its own files, reads the description, and does nothing else. */
@@ -114,7 +114,7 @@ function resource(type: string, content: string | Buffer): Resource {
 }
 
 async function packaged(type: string, name: string): Promise<Resource> {
-  return resource(type, await readFile(VIEWER.resolve(`swagger-ui-dist/${name}`)))
+  return resource(type, await readFile(VIEWER.resolve(`#viewer/${name}`)))
 }
 
 /** Makes something when it is first wanted; a failure is not kept. */
