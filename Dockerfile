@@ -1,26 +1,25 @@
 # compstream as one process of any role. It needs DATABASE_URL, MASTER_KEY and OPERATOR_TOKEN, or the files that hold
 # them, see docs/deployment.md; docker-compose.yml runs it with everything that belongs to it.
 
-FROM node:20-bookworm-slim AS packages
+FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-# optional packages are the embedded PostgreSQL server and the bundler's program: this image uses neither
+# the embedded PostgreSQL server is optional: this image does not use it
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
-RUN npm run build -- main cli
+RUN npm run build
 
-FROM node:20-bookworm-slim
+FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
     HOST=0.0.0.0
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
-COPY --from=build /app/dist/main.js /app/dist/main.js.map /app/dist/cli.js /app/dist/cli.js.map ./dist/
-COPY --from=build /app/dist/chunks ./dist/chunks
+COPY --from=build /app/dist ./dist
 COPY package.json ./
 COPY bin ./bin
 COPY deploy/healthcheck.mjs ./deploy/
