@@ -75,6 +75,12 @@ async function projectOn(
   }
 }
 
+const database = await projectOn(
+  'embedded',
+  'database',
+  files.filter((file) => !isAll(file, 'alone')),
+  (file) => !isAll(file, 'long'),
+)
 const besides = files.filter((file) => !isAll(file, 'once') && !isAll(file, 'alone'))
 /** One process with all that the others consist of: it has nothing of its own that a short run would look at. */
 const postgresAndNats = await projectOn(
@@ -91,7 +97,7 @@ const eventStoreAndNats = await projectOn(
       !isAll(file, 'postgres-log') &&
       (isIn(file, 'end-to-end') || isIn(file, 'integration') || isOfLog(file)),
   ),
-  isOfLog,
+  (file) => isOfLog(file) && !isAll(file, 'long'),
 )
 /** One after another, once all others have ended. */
 const alone = await Promise.all(
@@ -133,13 +139,7 @@ export default defineConfig({
       !(message.startsWith('Failed to discover after') && stack?.includes('@eventstore/db-client')),
     projects: [
       { test: { ...shared, name: 'unit', include: ['tests/{unit,properties}/**/*.test.ts'] } },
-      {
-        test: {
-          ...onServers,
-          name: 'database',
-          include: files.filter((file) => !isAll(file, 'alone')).map(({ path }) => path),
-        },
-      },
+      { test: database },
       { test: postgresAndNats },
       {
         test: {
