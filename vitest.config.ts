@@ -1,4 +1,12 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, normalize, resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import type { LeftOut } from './tests/support/account-reporter.ts'
+import { type InstallationName, whyNot } from './tests/support/installation.ts'
+
+/** Files that are named on the command line: each runs whole. */
+const named = process.argv.slice(2).filter((one) => one.endsWith('.test.ts'))
+const isEverythingRun = Boolean(process.env.TEST_LONG) || named.length > 0
 
 /** Limits for what hangs, not expectations: a busy machine may take many times as long as a quiet one. */
 const shared = {
@@ -8,99 +16,102 @@ const shared = {
   expect: { poll: { timeout: 240_000, interval: 20 } },
   // a worker loads a module once, not once for each file
   isolate: false,
+  tagsFilter: isEverythingRun ? [] : ['!long'],
 } as const
 const onServers = {
   ...shared,
   globalSetup: ['tests/support/global-setup.ts'],
-  runner: 'tests/support/installation-runner.ts',
   setupFiles: ['tests/support/after-each-file.ts'],
 }
-
-// a file that is named on the command line runs whole
-if (process.argv.some((one) => one.endsWith('.test.ts'))) process.env.TEST_LONG = '1'
 
 /** What the run came to. */
 const ACCOUNT = process.env.TEST_ACCOUNT ?? 'node_modules/.cache/test-results.json'
 
-function endToEnd(name: string): string {
-  return `tests/end-to-end/${name}.test.ts`
-}
-const END_TO_END = ['tests/end-to-end/**/*.test.ts']
-
-/** End-to-end suites that start what they need themselves, whatever the installation. */
-const OWN_INSTALLATION = [
-  // the embedded server and its data directory
-  ...['embedded-restart', 'demo', 'readme-tour'].map(endToEnd),
-  // processes told apart by role, on each engine, with NATS and without
-  ...['many-processes', 'roles', 'roles-fencing', 'rolling-upgrade'].map(endToEnd),
-  // a proxy before PostgreSQL
-  endToEnd('database-silent'),
-  // a NATS server that comes and goes
-  endToEnd('nats-away'),
-  // both engines at once
-  ...['moving-engines', 'moving-to-own-servers'].map(endToEnd),
-  // starts that are refused
-  endToEnd('eventstoredb-refused'),
-  // processes that are restarted under load, and servers that are taken away
-  ...['graceful-restart', 'nginx-restarts', 'engine-outages'].map(endToEnd),
-  // containers
-  endToEnd('image'),
-]
-
-/** Compare how long calls take with others of the same run: for which nothing else may want the machine. */
-const ALONE = [endToEnd('one-caller-among-others')]
-
-/** Have events refused or held back at the worst moment, which nothing but a trigger in PostgreSQL can. */
-const ON_TRIGGERS = ['retry-after-lost-answer', 'payment-session-crash', 'ach-collections-crash'].map(
-  endToEnd,
+/** All test files on servers, with their text. */
+const files = ['contract', 'integration', 'end-to-end', 'chaos'].flatMap((tier) =>
+  readdirSync(join(import.meta.dirname, 'tests', tier))
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `tests/${tier}/${name}`)
+    .map((path) => ({ path, text: readFileSync(join(import.meta.dirname, path), 'utf8') })),
 )
+type TestFile = (typeof files)[number]
 
-/** Integration suites of what stands in PostgreSQL whatever holds the log, or that start what they need themselves. */
-const WITHOUT_LOG = [
-  'backup-restore',
-  'backup-restore-eventstoredb',
-  'copy-events',
-  'database',
-  'database-deadlines',
-  'embedded-postgres',
-  'event-log-upgrade',
-  'event-log-windows',
-  'eventstoredb-backlog',
-  'eventstoredb-outages',
-  'eventstoredb-rights',
-  'fail-fast-log',
-  'faults',
-  'moved-database',
-  'personal-data',
-  'projection-leases',
-  'read-database',
-  'skipped-suites',
-  'vault',
-  'webhook-sender',
-].map((name) => `tests/integration/${name}.test.ts`)
-
-/** One process on PostgreSQL with NATS: what it consists of is tried on the other two, so it runs with what takes long. */
-const onPostgresAndNats = {
-  test: {
-    ...onServers,
-    name: 'postgres-nats',
-    env: { TEST_INSTALLATION: 'postgres-nats' },
-    include: END_TO_END,
-    exclude: [...OWN_INSTALLATION, ...ALONE],
-  },
+/** Whether a file says at its beginning what all its tests are. */
+function isAll({ text }: TestFile, tag: string): boolean {
+  return text.includes(`// @module-tag ${tag}`)
+}
+/** Whether a file has tests whose subject depends on the engine of the log. */
+function isOfLog(file: TestFile): boolean {
+  return isAll(file, 'each-log') || file.text.includes("tags: 'each-log'")
+}
+function isIn({ path }: TestFile, tier: string): boolean {
+  return path.startsWith(`tests/${tier}/`)
 }
 
-/** One after another, once all others have ended. */
-const alone = ['embedded', 'postgres-nats', 'eventstoredb-nats'].map((installation) => ({
-  test: {
+const leftOut: LeftOut[] = []
+
+/** A project on an installation. @param all its files. @param short whether `npm test` loads one of them. */
+async function projectOn(
+  installation: InstallationName,
+  name: string,
+  all: readonly TestFile[],
+  short: (file: TestFile) => boolean,
+) {
+  const missing = await whyNot(installation)
+  const include = missing === null ? all.filter((file) => isEverythingRun || short(file)) : []
+  leftOut.push({
+    project: name,
+    why: missing ?? 'npm run test:all',
+    files: all
+      .filter((file) => !include.includes(file))
+      .map(({ path }) => path)
+      .filter((path) => named.length === 0 || named.some((one) => resolve(path).includes(normalize(one)))),
+  })
+  return {
     ...onServers,
-    name: `${installation}-alone`,
+    name,
     env: { TEST_INSTALLATION: installation },
-    include: ALONE,
+    include: include.map(({ path }) => path),
+  }
+}
+
+const database = await projectOn(
+  'embedded',
+  'database',
+  files.filter((file) => !isAll(file, 'alone')),
+  (file) => !isAll(file, 'long'),
+)
+const besides = files.filter((file) => !isAll(file, 'once') && !isAll(file, 'alone'))
+/** One process with all that the others consist of: it has nothing of its own that a short run would look at. */
+const postgresAndNats = await projectOn(
+  'postgres-nats',
+  'postgres-nats',
+  besides.filter((file) => isIn(file, 'end-to-end')),
+  () => false,
+)
+const eventStoreAndNats = await projectOn(
+  'eventstoredb-nats',
+  'eventstoredb-nats',
+  besides.filter(
+    (file) =>
+      !isAll(file, 'postgres-log') &&
+      (isIn(file, 'end-to-end') || isIn(file, 'integration') || isOfLog(file)),
+  ),
+  (file) => isOfLog(file) && !isAll(file, 'long'),
+)
+/** One after another, once all others have ended. */
+const alone = await Promise.all(
+  (['embedded', 'postgres-nats', 'eventstoredb-nats'] as const).map(async (installation) => ({
+    ...(await projectOn(
+      installation,
+      `${installation}-alone`,
+      files.filter((file) => isAll(file, 'alone')),
+      () => false,
+    )),
     maxWorkers: 1,
     sequence: { groupOrder: 1 },
-  },
-}))
+  })),
+)
 
 /**
  * `unit` needs no server. `database` is everything else on the default installation; the others are the same suites on
@@ -108,42 +119,35 @@ const alone = ['embedded', 'postgres-nats', 'eventstoredb-nats'].map((installati
  */
 export default defineConfig({
   test: {
+    // each is written where it holds, with its reason
+    tags: [
+      { name: 'long', description: 'left out by npm test: another test has the rule in a shorter form' },
+      {
+        name: 'each-log',
+        description: 'the engine of the log matters: npm test runs it on EventStoreDB, too',
+      },
+      { name: 'once', description: 'runs on the default installation alone' },
+      { name: 'postgres-log', description: 'runs where the log is in PostgreSQL' },
+      { name: 'alone', description: 'compares times: nothing else may want the machine' },
+    ],
     // on two cores: suites of outages, leases and freezes mostly wait
     maxWorkers: 3,
-    reporters: ['default', ['./tests/support/account-reporter.ts', { outputFile: ACCOUNT }]],
+    reporters: ['default', ['./tests/support/account-reporter.ts', { outputFile: ACCOUNT, leftOut }]],
     // EventStoreDB's client leaves a promise of its own without a handler when no node of a cluster answers, and rejects
     // the call as well, which the tests do see; the service logs it (interfaces/main.ts)
     onUnhandledError: ({ message, stack }) =>
       !(message.startsWith('Failed to discover after') && stack?.includes('@eventstore/db-client')),
     projects: [
+      { test: { ...shared, name: 'unit', include: ['tests/{unit,properties}/**/*.test.ts'] } },
+      { test: database },
+      { test: postgresAndNats },
       {
         test: {
-          ...shared,
-          name: 'unit',
-          include: ['tests/{unit,properties}/**/*.test.ts'],
+          ...eventStoreAndNats,
+          tagsFilter: isEverythingRun ? [] : ['!long', 'each-log'],
         },
       },
-      {
-        test: {
-          ...onServers,
-          name: 'database',
-          include: ['tests/**/*.test.ts'],
-          exclude: ['tests/{unit,properties}/**', ...ALONE],
-        },
-      },
-      ...(process.env.TEST_LONG ? [onPostgresAndNats, ...alone] : []),
-      {
-        test: {
-          ...onServers,
-          name: 'eventstoredb-nats',
-          env: { TEST_INSTALLATION: 'eventstoredb-nats' },
-          include: [
-            ...[...END_TO_END, 'tests/integration/**/*.test.ts'],
-            ...['concurrency', 'instalments-kill'].map((name) => `tests/chaos/${name}.test.ts`),
-          ],
-          exclude: [...OWN_INSTALLATION, ...ALONE, ...ON_TRIGGERS, ...WITHOUT_LOG],
-        },
-      },
+      ...alone.map((test) => ({ test })),
     ],
   },
 })

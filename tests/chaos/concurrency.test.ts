@@ -1,3 +1,4 @@
+// @module-tag each-log
 import { beforeAll, describe, expect, test } from 'vitest'
 import { allEvents, employeeRecord, report, status } from '../support/core.ts'
 import {

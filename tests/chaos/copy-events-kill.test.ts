@@ -1,3 +1,4 @@
+// @module-tag long: integration/copy-events copies the same without kills
 import { spawn } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+// @module-tag long: pipeline-kill has the same work, webhook-kill its timers
+// @module-tag each-log
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

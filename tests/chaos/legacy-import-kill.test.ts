@@ -1,3 +1,4 @@
+// @module-tag long: integration/legacy-duplicates stores lines that another attempt has stored
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'

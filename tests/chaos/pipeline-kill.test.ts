@@ -88,21 +88,23 @@ async function dieAndGoOn(
 }
 
 describe('a large file goes on where the service was killed', () => {
-  test.each([
-    ['right after it was accepted', null, () => service.kill()],
-    ['late in its validation', [0, 17], () => service.kill()],
-    ['in its premium calculation', [2, 1], () => service.kill()],
-    ['with all processes of its database', [1, 1], () => killTree(service)],
-  ] as const)('%s', async (_what, at, kill) => {
-    // a file that was complete before the kill says nothing
-    let attempts = 1
-    while (!(await dieAndGoOn(at, kill))) {
-      expect(attempts, 'every kill came too late').toBeLessThan(20)
-      attempts += 1
-    }
-  })
+  for (const [what, at, kill, tags] of [
+    ['right after it was accepted', null, () => service.kill(), 'long'],
+    ['late in its validation', [0, 17], () => service.kill(), undefined],
+    ['in its premium calculation', [2, 1], () => service.kill(), undefined],
+    ['with all processes of its database', [1, 1], () => killTree(service), 'long'],
+  ] as const)
+    test(what, { tags }, async () => {
+      // a file that was complete before the kill says nothing
+      let attempts = 1
+      while (!(await dieAndGoOn(at, kill))) {
+        expect(attempts, 'every kill came too late').toBeLessThan(20)
+        attempts += 1
+      }
+    })
 
-  test('again and again', async () => {
+  // many-processes kills again and again, under load
+  test('again and again', { tags: 'long' }, async () => {
     seed += 1
     const payroll = largePayroll(ROWS, seed)
     const answer = await sendLarge(payroll, `large-${seed}`)

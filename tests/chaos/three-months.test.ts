@@ -1,3 +1,4 @@
+// @module-tag long: end-to-end tests of debits, their gates and files have each step of it
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

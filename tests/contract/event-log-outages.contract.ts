@@ -44,7 +44,9 @@ export function outageContract(
     })
 
     describe.each(names)('the server is %s', (outage) => {
-      test('during many concurrent appends that are followed live', { timeout: LIMIT_MS }, async () => {
+      // a server that is killed loses the most
+      const tags = outage === 'killed' ? [] : 'long'
+      test('during many concurrent appends that are followed live', { timeout: LIMIT_MS, tags }, async () => {
         const after = await log.head()
         const type = `Rare${aStream()}`
         const isLast = (events: readonly StoredEvent[]) => events.at(-1)?.type === type
@@ -109,7 +111,10 @@ export function outageContract(
         expect(await rare).toHaveLength(1)
       })
 
-      test('during catching up with many events, quickly and slowly', { timeout: LIMIT_MS }, async () => {
+      test('during catching up with many events, quickly and slowly', {
+        timeout: LIMIT_MS,
+        tags,
+      }, async () => {
         const after = await log.head()
         const [streams, appends, size] = [20, 25, 20]
         await Promise.all(
@@ -143,7 +148,10 @@ export function outageContract(
         }
       })
 
-      test('while streams and the log are read, and nobody has to know', { timeout: LIMIT_MS }, async () => {
+      test('while streams and the log are read, and nobody has to know', {
+        timeout: LIMIT_MS,
+        tags,
+      }, async () => {
         const stream = aStream()
         await log.append(stream, -1, someEvents(50))
         const after = (await log.readStream(stream))[0]!.position

@@ -1,3 +1,4 @@
+// @module-tag long: contract/eventstoredb-outages has one node that is killed
 import { describe, test } from 'vitest'
 import { openEventStoreEventLog } from '../../infrastructure/event-store/eventstoredb/eventstoredb-event-log.ts'
 import { findEventStore } from '../support/eventstoredb.ts'

@@ -1,3 +1,4 @@
+// @module-tag long: eventstoredb-outages restarts a server for each call
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

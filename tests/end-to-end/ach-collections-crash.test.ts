@@ -1,3 +1,5 @@
+// @module-tag postgres-log: nothing but a trigger in PostgreSQL refuses events, or holds them back, at the worst moment
+// @module-tag long: unit and end-to-end tests of collections have the same steps without kills
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -293,7 +293,8 @@ describe('every other verb', () => {
     expect((await run('erase', data_subject, ...person, '--yes')).code).toBe(2)
   })
 
-  test('prints tables for people', async () => {
+  // the same verbs as those that answer JSON, printed
+  test('prints tables for people', { tags: 'long' }, async () => {
     for (const args of [
       ['tenants', 'show', made.tenantId],
       ['policies', 'list'],

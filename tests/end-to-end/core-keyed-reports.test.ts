@@ -1,3 +1,4 @@
+// @module-tag each-log
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'

@@ -20,7 +20,7 @@ async function drain(): Promise<void> {
   await operate(service, 'POST', '/drain', { timeout_seconds: 150 })
 }
 
-describe('a report', () => {
+describe('a report', { tags: 'each-log' }, () => {
   test('is processed before the answer and readable by the very next request', async () => {
     const employees = [
       employeeRecord({ employee_id: 'E-1', gross_wages: 1000.5 }),
@@ -152,7 +152,7 @@ describe('a report', () => {
   })
 })
 
-describe('more than 500 employees', () => {
+describe('more than 500 employees', { tags: 'each-log' }, () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, index) => employeeRecord({ employee_id: `E-${index}` }))
 
@@ -359,7 +359,7 @@ describe('what lies outside the scope of a key is not found', () => {
   })
 })
 
-describe('an idempotency key', () => {
+describe('an idempotency key', { tags: 'each-log' }, () => {
   test('answers the first answer again, on both prefixes and whatever the order of members', async () => {
     const headers = { ...tenant.clientHeaders, 'Idempotency-Key': 'key-1' }
     const body = reportBody(tenant)
@@ -407,7 +407,7 @@ describe('an idempotency key', () => {
   })
 })
 
-describe('a pipeline that fails', () => {
+describe('a pipeline that fails', { tags: 'each-log' }, () => {
   test('is 502 when it cannot be reached; nothing is stored and a retry passes', async () => {
     await operate(service, 'POST', '/faults', { point: 'pipeline', mode: 'unreachable', times: 1 })
     const head = await logHead(service)

@@ -1,3 +1,4 @@
+// @module-tag once: it has a proxy before PostgreSQL
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -95,8 +96,10 @@ test('a database that vanishes from the network leaves no request without an ans
   expect(await operate(service, 'POST', '/audit/verify')).toMatchObject({ verified: true })
 })
 
+// the others wait for the same proxy until other limits
 test.skipIf((await findEventStore()) === null)(
   'an overview of projections does not wait as long as work in the background while the log in EventStoreDB answers',
+  { tags: 'long' },
   async () => {
     const [eventStore, own] = await Promise.all([startEventStore(), createTestDatabase({ migrate: false })])
     const url = new URL(own.url)

@@ -1,3 +1,4 @@
+// @module-tag once: it starts the embedded server itself
 import { spawn } from 'node:child_process'
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -109,7 +110,8 @@ it('takes the example payroll to the premium, shows every red row, and leaves no
   expect(await readdir(temporary)).toEqual([])
 })
 
-it('says what is wrong and cleans up when the payroll file is missing', async () => {
+// of a script that nothing else uses
+it('says what is wrong and cleans up when the payroll file is missing', { tags: 'long' }, async () => {
   const { code, stderr } = await run(['--file', 'examples/no-such-file.csv'])
 
   expect(code).toBe(1)

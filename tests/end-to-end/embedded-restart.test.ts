@@ -1,3 +1,4 @@
+// @module-tag once: it starts the embedded server itself
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

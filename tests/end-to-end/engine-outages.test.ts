@@ -1,3 +1,4 @@
+// @module-tag once: it takes servers away
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -117,8 +118,10 @@ async function isWell(): Promise<boolean> {
   )
 }
 
+// contract/eventstoredb-outages has it for each call
 describe.skipIf((await findEventStore())?.kind !== 'program')(
   'a service whose EventStoreDB is away (needs the program)',
+  { tags: 'long' },
   () => {
     let server: EventStoreServer
 

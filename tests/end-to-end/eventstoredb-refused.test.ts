@@ -1,3 +1,5 @@
+// @module-tag once: its starts are refused
+// @module-tag long: contract/eventstoredb-security refuses the same addresses
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

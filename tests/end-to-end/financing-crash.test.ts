@@ -1,3 +1,4 @@
+// @module-tag long: payments-intake-crash dies between the steps of a request in the same way
 import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// @module-tag long: payer-page-browser looks at the same pieces in every view
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { browserPath } from '../support/browser.ts'
 import { checkout, checkoutBody, play } from '../support/financing.ts'

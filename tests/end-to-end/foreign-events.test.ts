@@ -1,3 +1,4 @@
+// @module-tag each-log
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'

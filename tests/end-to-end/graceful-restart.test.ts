@@ -1,3 +1,5 @@
+// @module-tag once: it restarts processes under load
+// @module-tag long: unit/shutdown restarts a host three times under load
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, get } from 'node:http'

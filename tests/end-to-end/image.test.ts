@@ -1,3 +1,4 @@
+// @module-tag once: it starts containers
 import { execFile, spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'

@@ -1,3 +1,4 @@
+// @module-tag long: unit/admission has who waits and who is refused
 import { Agent, type ClientRequest, type RequestOptions, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'

@@ -1,3 +1,5 @@
+// @module-tag once: it starts processes of each role, on each engine, itself
+// @module-tag long: roles has who holds what, chaos/pipeline-kill work that goes on after a kill
 import { spawn } from 'node:child_process'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+// @module-tag once: it has both engines at once
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -103,7 +104,8 @@ test('there is no other place where a position is carried', async () => {
 })
 
 if (await findEventStore()) {
-  describe('an installation moves between engines', () => {
+  // integration/moved-database and copy-events move every which way
+  describe('an installation moves between engines', { tags: 'long' }, () => {
     let installation: Installation
     let first: EventStoreServer
     let second: EventStoreServer
@@ -260,7 +262,7 @@ if (await findEventStore()) {
     })
   })
 
-  test('who began with the embedded server moves to EventStoreDB', async () => {
+  test('who began with the embedded server moves to EventStoreDB', { tags: 'long' }, async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'compstream-moving-'))
     const server = await startEventStore()
     let service = await startService({ dataDir })

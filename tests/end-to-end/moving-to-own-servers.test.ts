@@ -1,3 +1,5 @@
+// @module-tag once: it has both engines at once
+// @module-tag long: integration/moved-database and copy-events move what it moves, pairing refuses what does not belong together
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'

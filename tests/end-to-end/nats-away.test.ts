@@ -1,3 +1,4 @@
+// @module-tag once: it has a NATS server that comes and goes
 import { StringCodec } from 'nats'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Nats } from '../../infrastructure/messaging/nats/connection.ts'

@@ -1,3 +1,5 @@
+// @module-tag once: it restarts processes under load
+// @module-tag long: unit/shutdown restarts a host without nginx
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

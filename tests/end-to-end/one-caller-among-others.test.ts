@@ -1,3 +1,4 @@
+// @module-tag alone: it compares how long calls take with others of the same run
 import { Agent, request } from 'node:http'
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, expect, it } from 'vitest'

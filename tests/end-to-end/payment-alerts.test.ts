@@ -223,7 +223,8 @@ describe('a plan whose down payment is paid', () => {
       expect(atStripe().status).toBe('canceled')
     })
 
-    test('once the processor is back', async () => {
+    // integration/payment-link-work has a processor that is away
+    test('once the processor is back', { tags: 'long' }, async () => {
       const tenant = await tenantWithCustomer(service)
       const { plan, atStripe } = await startedPlan(tenant)
       stripe.fail('unreachable', { times: 12, path: /subscriptions\/sub/ })
@@ -288,7 +289,8 @@ describe('a plan whose down payment is paid', () => {
         expect((await read(tenant, plan._id)).slice(0, 2)).toEqual(['canceled', 'policy_cancelled'])
     })
 
-    test('that was cancelled before an upgrade to a release that ends plans', async () => {
+    // of an upgrade, once
+    test('that was cancelled before an upgrade to a release that ends plans', { tags: 'long' }, async () => {
       const installation = await createInstallation()
       try {
         const before = await installation.start('api,projector,worker')

@@ -1,3 +1,5 @@
+// @module-tag postgres-log: nothing but a trigger in PostgreSQL refuses events, or holds them back, at the worst moment
+// @module-tag long: payments-intake-crash dies between the steps of a request in the same way
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

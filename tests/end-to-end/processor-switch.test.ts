@@ -1,3 +1,4 @@
+// @module-tag long: unit/processor-kinds has whose an object is, contract/card-processor what each processor does
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

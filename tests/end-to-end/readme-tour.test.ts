@@ -1,3 +1,4 @@
+// @module-tag once: it starts the embedded server itself
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+// @module-tag once: it starts processes of each role, on each engine, itself
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { post, report, status } from '../support/core.ts'
@@ -24,7 +25,10 @@ interface Owner {
  * the other has taken over, the write arrives, and the first goes on where it was.
  */
 function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
-  describe(`an owner that was replaced while it slept, on ${engine}`, () => {
+  // leases stand in PostgreSQL on both engines
+  describe(`an owner that was replaced while it slept, on ${engine}`, {
+    tags: engine === 'PostgreSQL' ? [] : 'long',
+  }, () => {
     let store: EventStoreServer | null = null
     let installation: Installation
     let api: RunningService
@@ -157,7 +161,10 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(await changes()).toEqual([3])
     })
 
-    test('does not store the work that an event causes, read before it was replaced', async () => {
+    // rows of a projection and a step of work are held against the lease in the same way
+    test('does not store the work that an event causes, read before it was replaced', {
+      tags: 'long',
+    }, async () => {
       const payroll = largePayroll(ROWS, 1)
       let file = ''
       const wake = await replaceAt(owner.database, 'work/advance', async () => {
@@ -172,7 +179,7 @@ function fencing(engine: 'PostgreSQL' | 'EventStoreDB'): void {
       expect(await streamEvents(api, `payrollFile-${file}`)).toEqual(before)
     })
 
-    test('does not end work that somebody else has in hands', async () => {
+    test('does not end work that somebody else has in hands', { tags: 'long' }, async () => {
       const payroll = largePayroll(ROWS, 2)
       const claims = async () =>
         (await database.query<{ lease_token: string }>('SELECT lease_token FROM runtime.work')).rows

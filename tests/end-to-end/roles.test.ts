@@ -1,3 +1,4 @@
+// @module-tag once: it starts processes of each role, on each engine, itself
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { projections } from '../../projections/index.ts'
@@ -33,7 +34,8 @@ const OF_WORKER = PROCESS_MANAGERS.map((name) => `process-manager/${name}`)
 
 /** Who holds what while processes of one role each come and go. */
 function roles(engine: 'PostgreSQL' | 'EventStoreDB'): void {
-  describe(`roles on ${engine}`, () => {
+  // leases stand in PostgreSQL on both engines
+  describe(`roles on ${engine}`, { tags: engine === 'PostgreSQL' ? [] : 'long' }, () => {
     let store: EventStoreServer | null = null
     let installation: Installation
     let database: pg.Client

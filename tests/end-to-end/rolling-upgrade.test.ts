@@ -1,3 +1,5 @@
+// @module-tag once: it starts processes of each role, on each engine, itself
+// @module-tag long: integration/projection-releases has two releases at once
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

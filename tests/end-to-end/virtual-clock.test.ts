@@ -156,7 +156,7 @@ test('a signed push is good for exactly 5 minutes of the service’s time', asyn
   expect((await push('at once')).status).toBe(401)
 })
 
-describe('timers', () => {
+describe('timers', { tags: 'each-log' }, () => {
   /** A file whose upload another process began and then died over. @returns its id. */
   async function interruptedUpload(): Promise<string> {
     const id = newId()

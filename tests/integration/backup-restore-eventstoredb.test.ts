@@ -1,3 +1,5 @@
+// @module-tag once: it has the log that it needs itself
+// @module-tag long: copy-events and backup-restore have the same on one server
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'

@@ -1,3 +1,5 @@
+// @module-tag once: it has the log that it needs itself
+// @module-tag long: copy-events keeps every byte, pairing and log-pairing refuse what does not belong together
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'

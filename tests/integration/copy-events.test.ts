@@ -1,3 +1,4 @@
+// @module-tag once: it has the log that it needs itself
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'

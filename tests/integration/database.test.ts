@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { createServer } from 'node:net'
 import pg from 'pg'
 import { afterEach, describe, expect, test, vi } from 'vitest'

@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// @module-tag once: it has the log that it needs itself
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely'

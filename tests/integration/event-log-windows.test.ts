@@ -1,3 +1,4 @@
+// @module-tag once: it has the log that it needs itself
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { LOG_START, type LogPage } from '../../application/ports/event-log.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'

@@ -1,3 +1,4 @@
+// @module-tag once: it has the log that it needs itself
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOG_START, type StoredEvent } from '../../application/ports/event-log.ts'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'

@@ -1,3 +1,5 @@
+// @module-tag once: it has the log that it needs itself
+// @module-tag long: contract/eventstoredb-outages has it for each call
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'

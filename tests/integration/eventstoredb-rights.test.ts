@@ -1,3 +1,4 @@
+// @module-tag once: it has the log that it needs itself
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

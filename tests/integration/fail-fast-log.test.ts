@@ -1,3 +1,4 @@
+// @module-tag once: it has the log that it needs itself
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { EventLog } from '../../application/ports/event-log.ts'
 import { ServiceUnavailable } from '../../application/ports/unavailable.ts'

@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Faults } from '../../application/ports/faults.ts'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'

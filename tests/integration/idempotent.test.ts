@@ -1,3 +1,4 @@
+// @module-tag each-log
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Application } from '../../application/application.ts'

@@ -1,3 +1,4 @@
+// @module-tag each-log
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Application } from '../../application/application.ts'

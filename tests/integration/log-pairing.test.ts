@@ -1,3 +1,4 @@
+// @module-tag each-log
 import { randomUUID } from 'node:crypto'
 import { afterAll, expect, test } from 'vitest'
 import type { EventLog } from '../../application/ports/event-log.ts'

@@ -1,3 +1,4 @@
+// @module-tag once: it has the log that it needs itself
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

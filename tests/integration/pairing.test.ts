@@ -104,7 +104,9 @@ async function expectRefused(side: Side, log: EventLog, message: RegExp | typeof
   expect(await readPairing(side.pool)).toEqual(binding)
 }
 
-test('an empty log and an empty database become a pair; several processes may start at once', async () => {
+test('an empty log and an empty database become a pair; several processes may start at once', {
+  tags: 'each-log',
+}, async () => {
   const side = await open()
   await Promise.all(Array.from({ length: 5 }, () => pair(side, side.log)))
   await pair(side, side.log)

@@ -1,3 +1,4 @@
+// @module-tag each-log
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Handled, ParkingFollower, type Stop } from '../../application/following/parking-follower.ts'
 import type { StoredEvent } from '../../application/ports/event-log.ts'

@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'

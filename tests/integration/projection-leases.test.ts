@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { HeldLeases, PostgresLeaseStore } from '../../infrastructure/ownership/leases.ts'

@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../infrastructure/database/database.ts'
 import { PostgresReadDatabase } from '../../infrastructure/read-models/read-database.ts'

@@ -1,3 +1,4 @@
+// @module-tag each-log
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { CommandContext } from '../../application/command-handling/command-context.ts'

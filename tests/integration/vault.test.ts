@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -80,7 +80,8 @@ describe('the ladder', () => {
   })
 })
 
-describe('who receives', () => {
+// recipients go by positions of the log
+describe('who receives', { tags: 'each-log' }, () => {
   test('an event that is raised again by the same piece of work is one event, and nothing is read to find that out', async () => {
     const subscription = await webhooks.subscribe(receiver.url)
     const reads = vi.spyOn(bench.log, 'readStream')

@@ -1,3 +1,4 @@
+// @module-tag long: process-manager-slots has ten silent receivers
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+// @module-tag once: its subject is the same whatever holds the log
 import { createHmac } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'

@@ -13,7 +13,8 @@ export interface EventStoreServer extends Pick<ServerProcess, 'kill' | 'end' | '
   stop(): Promise<void>
 }
 
-const IMAGE = 'eventstore/eventstore:24.10'
+/** As in docker-compose.yml. */
+const IMAGE = 'eventstore/eventstore:23.10.8-bookworm-slim'
 /** Settings of a node without TLS, users or anything that the service does not use. */
 export const PLAIN_NODE = ['--insecure', '--run-projections=None', '--enable-atom-pub-over-http=false']
 

@@ -24,10 +24,11 @@ function readSwitch(): InstallationName {
   return name
 }
 
-/** Why nothing can run on this installation here, in a few words; null when everything that it needs is there. */
-export async function whyNot(): Promise<string | null> {
-  if (installationName === 'embedded') return null
-  const eventStore = isLogInEventStore ? lacks('EventStoreDB', await findEventStore()) : null
+/** Why nothing can run on an installation here, in a few words; null when everything that it needs is there. */
+export async function whyNot(installation: InstallationName): Promise<string | null> {
+  if (installation === 'embedded') return null
+  const eventStore =
+    installation === 'eventstoredb-nats' ? lacks('EventStoreDB', await findEventStore()) : null
   return eventStore ?? lacks('NATS', natsSource)
 }
 
