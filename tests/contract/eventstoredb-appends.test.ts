@@ -3,7 +3,10 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Appends } from '../../infrastructure/event-store/eventstoredb/appends.ts'
 import { EventStoreUnavailable } from '../../infrastructure/event-store/eventstoredb/errors.ts'
 import { findEventStore, startEventStore } from '../support/eventstoredb.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { aStream } from './event-log.contract.ts'
+
+deadlinesOfTheProduct()
 
 /** How long the server may take over an append, in milliseconds. */
 const LIMIT_MS = 8_000

@@ -14,6 +14,7 @@ import { createInstallation, type Installation } from '../support/many-processes
 import { operate, type SeededTenant, seedTenant } from '../support/seed.ts'
 import { type RunningService, startService } from '../support/service.ts'
 import { withClient } from '../support/table-copies.ts'
+import { withDeadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { until } from '../support/workbench.ts'
 
 const PROJECTIONS = ['payroll-files', 'policies', 'agent-credentials', 'employee-register', 'employers']
@@ -162,7 +163,8 @@ if (await findEventStore()) {
     })
 
     test('refuses to be copied while it runs', async () => {
-      const run = await cli(['events', 'copy', '--from', installation.databaseUrl, '--to', first.url])
+      const args = ['events', 'copy', '--from', installation.databaseUrl, '--to', first.url]
+      const run = await withDeadlinesOfTheProduct(() => cli(args))
       expect(run.code).toBe(1)
       expect(run.stderr).toMatch(/is in use .*stop every service/)
     })
@@ -214,7 +216,8 @@ if (await findEventStore()) {
       held = await large(2)
       await until(async () => (await operate(service, 'GET', '/work')).counts.held === 1)
       const events = (await allEvents(service)).length
-      const used = await cli(['events', 'copy', '--from', first.url, '--to', installation.databaseUrl])
+      const args = ['events', 'copy', '--from', first.url, '--to', installation.databaseUrl]
+      const used = await withDeadlinesOfTheProduct(() => cli(args))
       expect(used.code).toBe(1)
       expect(used.stderr).toMatch(/is in use by a service: stop every service on it first/)
       await service.stop({ keepData: true })

@@ -9,7 +9,10 @@ import { unavailability } from '../../interfaces/http/unavailable.ts'
 import { ReachedPositions } from '../../projections/runtime/reached-positions.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { untilAnswered } from '../support/until-answered.ts'
+
+deadlinesOfTheProduct()
 
 /** How long a statement may take here, in milliseconds; without a limit these tests wait until they are ended. */
 const SHORT_MS = 500

@@ -9,6 +9,9 @@ import {
 import { anEvent, aStream } from '../contract/event-log.contract.ts'
 import { type EventStoreServer, findEventStore, startEventStore } from '../support/eventstoredb.ts'
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
+
+deadlinesOfTheProduct()
 
 /** Less than what the server has for an answer, so that nothing is sent a second time. */
 const PATIENCE_MS = 3_000

@@ -40,7 +40,10 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { appendForeign, canStoreGarbage } from '../support/foreign-client.ts'
 import { type NatsServer, natsCanBeKilled, natsSource, startNats } from '../support/nats.ts'
 import { newId, policyTerms, received, recorded, row } from '../support/payroll.ts'
+import { deadlinesOfTheProduct } from '../support/technical-deadlines.ts'
 import { openWorkbench, until, type Workbench } from '../support/workbench.ts'
+
+deadlinesOfTheProduct()
 
 /** The message around `data`. */
 const integrationMessage = z.strictObject({

@@ -13,6 +13,16 @@ export function deadlinesOfTheProduct(): void {
   use('1')
 }
 
+/** Runs what is refused after such a deadline, in a file that has nothing else to do with them. */
+export async function withDeadlinesOfTheProduct<T>(work: () => Promise<T>): Promise<T> {
+  deadlinesOfTheProduct()
+  try {
+    return await work()
+  } finally {
+    patientDeadlines()
+  }
+}
+
 function use(scale: string): void {
   scaleTechnicalDeadlines(Number(scale))
   process.env.TECHNICAL_DEADLINE_SCALE = scale
