@@ -68,7 +68,7 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
         isAnswered = true
       })
       // it waits for the end of the first one, whose connection is told to again and again; were it sent, it is answered
-      await expect.poll(() => isAnswered || told.mock.calls.length > 2, { timeout: 30_000 }).toBe(true)
+      await expect.poll(() => isAnswered || told.mock.calls.length > 2).toBe(true)
       server.freeze()
       goOn()
       for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)

@@ -17,7 +17,7 @@ deadlinesOfTheProduct()
 /** More than all connections of a process. */
 const SLOW_READS = 60
 /** Longer than a lease lasts without a renewal. */
-const LONGER_THAN_A_LEASE_MS = 8_000
+const LONGER_THAN_A_LEASE_MS = 5_500
 
 let database: TestDatabase
 let proxy: HoldingProxy

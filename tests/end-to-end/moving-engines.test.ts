@@ -48,7 +48,7 @@ async function rebuilt(service: RunningService): Promise<void> {
   await until(async () => {
     const all: { lag: { events: number } | null }[] = await operate(service, 'GET', '/projections')
     return all.length >= PROJECTIONS.length && all.every(({ lag }) => lag?.events === 0)
-  }, 30_000)
+  })
 }
 
 /** Rebuilds a read model from the log it follows now, and tells whether it came out as it stands, positions included. */
@@ -58,7 +58,7 @@ async function isAsTheLogSays(service: RunningService, projection: string): Prom
   await until(async () => {
     comparison = (await operate(service, 'GET', `/projections/${projection}`)).rebuild?.comparison ?? null
     return comparison !== null
-  }, 30_000)
+  })
   await operate(service, 'POST', `/projections/${projection}/cancel`)
   return comparison!.equal
 }

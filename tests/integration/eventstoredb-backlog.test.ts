@@ -55,13 +55,11 @@ describe.skipIf((await findEventStore())?.kind !== 'program')(
       const other = await openEventStoreEventLog({ url: server.url })
       try {
         await expect
-          .poll(
-            () =>
-              log.append(aStream(), -1, [anEvent()]).then(
-                () => true,
-                () => false,
-              ),
-            { timeout: 20_000 },
+          .poll(() =>
+            log.append(aStream(), -1, [anEvent()]).then(
+              () => true,
+              () => false,
+            ),
           )
           .toBe(true)
         const stored: StoredEvent[] = []
